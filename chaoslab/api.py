@@ -1,0 +1,84 @@
+"""What a service offers, as data: its tools, how each becomes an HTTP request, and how the service says no.
+
+Every service answers `GET /tools` with this, so that the agent learns the tools over HTTP and a new service is one file.
+The wire formats are the real services' own: pointing a service at the real one changes the address and nothing here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class ErrorReply:
+    """How a service words one failure: status, headers and JSON body."""
+
+    status: int
+    body: Any
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Tool:
+    """One tool: what the model sees (name, description, JSON schema) and what goes over the wire.
+
+    In `path`, `query` and `body`, a string "$city" stands for the argument `city`; an argument that was not given leaves
+    its key out. Strings without "$" are sent as they are.
+    """
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    method: str
+    path: str
+    query: Mapping[str, Any] = field(default_factory=dict)
+    body: Mapping[str, Any] | None = None
+
+    @property
+    def safe(self) -> bool:
+        """Whether asking has no effect (RFC 9110, section 9.2.1)."""
+        return self.method == "GET"
+
+
+@dataclass(frozen=True)
+class Service:
+    """One service: its tools, its own words for each failure, where its key goes, and which 200s are failures.
+
+    `errors` maps the statuses 401, 404, 429, 500 and 503 to the reply with which *this* service reports that condition (the
+    reply's own HTTP status may differ: some answer 200 with an error inside). `auth` is `{"in": "query" | "header" | "body",
+    "name": …, "prefix": …}` or None. `failed_if` lists top-level fields whose value marks a 200 as a failure.
+    """
+
+    name: str
+    tools: tuple[Tool, ...]
+    errors: Mapping[int, ErrorReply]
+    auth: Mapping[str, str] | None = None
+    failed_if: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Service:
+        return cls(
+            name=data["name"],
+            tools=tuple(Tool(**tool) for tool in data["tools"]),
+            errors={int(status): ErrorReply(**reply) for status, reply in data["errors"].items()},
+            auth=data.get("auth"),
+            failed_if=data.get("failed_if", {}),
+        )
+
+
+def fill(template: Any, arguments: Mapping[str, Any]) -> Any:
+    """The template with each "$name" replaced by that argument; keys whose argument is missing are left out."""
+    if isinstance(template, str):
+        return arguments[template[1:]] if template.startswith("$") else template
+    if isinstance(template, Mapping):
+        return {key: fill(value, arguments) for key, value in template.items() if not _missing(value, arguments)}
+    return template
+
+
+def _missing(template: Any, arguments: Mapping[str, Any]) -> bool:
+    return isinstance(template, str) and template.startswith("$") and arguments.get(template[1:]) is None

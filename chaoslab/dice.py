@@ -1,0 +1,59 @@
+"""Chance, by name: a draw depends on the names it is asked under and on nothing that was drawn before.
+
+A shared stream would make every draw depend on all earlier ones, so that taking one fault out of a plan would move all
+others, and no failure could be shrunk. Here the seed and the names are hashed, and the hash seeds the draw.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Sequence
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+class Dice:
+    """Draws under one name; `dice("latency", 3)` is the dice of a longer name."""
+
+    __slots__ = ("_name", "_stream")
+
+    def __init__(self, *names: object) -> None:
+        """The first name is the seed."""
+        self._name = names
+        self._stream: random.Random | None = None
+
+    def __call__(self, *names: object) -> Dice:
+        return Dice(*self._name, *names)
+
+    def _random(self) -> random.Random:
+        if self._stream is None:
+            text = "\x1f".join(str(name) for name in self._name)
+            digest = hashlib.blake2b(text.encode(), digest_size=16).digest()
+            self._stream = random.Random(int.from_bytes(digest, "big"))
+        return self._stream
+
+    def uniform(self) -> float:
+        """The next number in [0, 1) under this name."""
+        return self._random().random()
+
+    def between(self, low: float, high: float) -> float:
+        return low + (high - low) * self.uniform()
+
+    def hits(self, chance: float) -> bool:
+        """True with the given chance (0–1); never at 0, always at 1."""
+        return self.uniform() < chance
+
+    def pick(self, options: Sequence[T], weights: Sequence[float] | None = None) -> T:
+        """One of the options, by weight (all alike when none are given)."""
+        if not options:
+            raise ValueError("nothing to pick from")
+        if weights is None:
+            weights = [1.0] * len(options)
+        point = self.uniform() * sum(weights)
+        for option, weight in zip(options, weights, strict=True):
+            point -= weight
+            if point < 0:
+                return option
+        return options[-1]

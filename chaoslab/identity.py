@@ -1,0 +1,111 @@
+"""Who asks what: the names of trials and requests, the same in every process and every world."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+ALONE = "alone"
+"""The run of a call that names none, e.g. one made by hand with curl."""
+
+_TRIAL = re.compile(r"(?P<run>[A-Za-z0-9_-]{1,64})\.p(?P<prompt>\d{1,6})\.r(?P<repeat>\d{1,6})(?P<truth>\.truth)?")
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One prompt with its retries; its header `X-Trial` reads `<run>.p<prompt>.r<repeat>`, counted from 1.
+
+    A `truth` trial is the lab's own question to a service, around every proxy, to learn what a right answer shows; it
+    has a state of its own, so it cannot disturb the trial that it is asked for.
+    """
+
+    run: str
+    prompt: int
+    repeat: int = 1
+    truth: bool = False
+
+    @property
+    def key(self) -> str:
+        """The trial within its run, e.g. `p3.r1`: what dice and logs know it by."""
+        return f"p{self.prompt}.r{self.repeat}" + (".truth" if self.truth else "")
+
+    @property
+    def header(self) -> str:
+        return f"{self.run}.{self.key}"
+
+    @classmethod
+    def parse(cls, header: str | None) -> Trial:
+        """The trial of a header; the default trial when there is none.
+
+        Raises:
+            ValueError: the header has another form.
+        """
+        if not header:
+            return cls(ALONE, 0, 0)
+        match = _TRIAL.fullmatch(header)
+        if match is None:
+            raise ValueError(f"X-Trial is {header[:80]!r}; it should read like 20261121-091500.p3.r1")
+        return cls(match["run"], int(match["prompt"]), int(match["repeat"]), truth=match["truth"] is not None)
+
+
+def canonical(value: Any) -> str:
+    """JSON with one spelling per value, to hash and to compare."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def request_id(trial: str, tool: str, arguments: Any, nth: int) -> str:
+    """32 hex digits: hash(trial, tool, canonical arguments, n), so that asking again for the same thing has the same id."""
+    text = "\x1f".join((trial, tool, canonical(arguments), str(nth)))
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+@dataclass
+class Request:
+    """One thing that the agent wants from a target; `attempts` counts the tries so far."""
+
+    target: str
+    tool: str
+    number: int
+    id: str
+    attempts: int = 0
+
+    def next_attempt(self) -> int:
+        self.attempts += 1
+        return self.attempts
+
+
+@dataclass
+class Requests:
+    """A trial's book of requests: numbers them per target in the order first asked, and knows a repeated wish again."""
+
+    trial: Trial
+    _answered: dict[tuple[str, str], int] = field(default_factory=dict)
+    _known: dict[str, Request] = field(default_factory=dict)
+    _count: dict[str, int] = field(default_factory=dict)
+    _safe: set[tuple[str, str]] = field(default_factory=set)
+
+    def ask(self, target: str, tool: str, arguments: Any, *, safe: bool = False) -> Request:
+        """The request for this wish; the same one as before unless an identical wish was already answered for good.
+
+        `safe` marks a request without effects (HTTP's safe methods), which `replan` need not remember.
+        """
+        wish = (tool, canonical(arguments))
+        if safe:
+            self._safe.add(wish)
+        identity = request_id(self.trial.header, tool, arguments, self._answered.get(wish, 0) + 1)
+        if identity not in self._known:
+            self._count[target] = self._count.get(target, 0) + 1
+            self._known[identity] = Request(target, tool, self._count[target], identity)
+        return self._known[identity]
+
+    def answered(self, tool: str, arguments: Any) -> None:
+        """An identical wish from now on is a new request."""
+        wish = (tool, canonical(arguments))
+        self._answered[wish] = self._answered.get(wish, 0) + 1
+
+    def replan(self) -> None:
+        """The prompt starts over: an effect that it asks for again carries the id it had, and so happens once."""
+        self._answered = {wish: n for wish, n in self._answered.items() if wish in self._safe}

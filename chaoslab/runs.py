@@ -1,0 +1,72 @@
+"""A run's folder: `logs/<run>/run.json` says what every process of the run must agree on, `logs/latest` names the newest."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from chaoslab.clock import Clock, iso, system
+from chaoslab.events import Log
+from chaoslab.identity import ALONE
+
+
+@dataclass(frozen=True)
+class Run:
+    """One start of the lab. `origin`: the monotonic time at which it began; `now`: what the tools call today (ISO 8601)."""
+
+    name: str
+    folder: Path
+    origin: float
+    now: str
+
+    def log(self, writer: str, *, clock: Clock = system) -> Log:
+        """The log of one writer in this run."""
+        return Log(self.folder, writer, run=self.name, origin=self.origin, clock=clock)
+
+    @classmethod
+    def create(cls, logs: Path, *, now: str, clock: Clock = system) -> Run:
+        """A new folder, named by the wall clock; `logs/latest` then names it."""
+        logs.mkdir(parents=True, exist_ok=True)
+        stem = clock.utc().strftime("%Y%m%d-%H%M%S")
+        for name in (stem, *(f"{stem}-{n}" for n in range(2, 1000))):
+            try:
+                (logs / name).mkdir()
+            except FileExistsError:
+                continue
+            break
+        else:
+            raise FileExistsError(f"{logs / stem} and 998 more exist already")
+        run = cls(name, logs / name, clock.monotonic(), now)
+        run._save(started=iso(clock.utc()))
+        newest = logs / f".latest-{name}"
+        newest.symlink_to(name)
+        newest.replace(logs / "latest")
+        return run
+
+    @classmethod
+    def open(cls, logs: Path, name: str, *, now: str = "", clock: Clock = system) -> Run:
+        """The run of that name as its maker described it; a run that nobody made (`alone`, say) begins now.
+
+        Only `alone` is made on demand: a stranger's X-Trial header must not make folders.
+
+        Raises:
+            LookupError: no such run.
+        """
+        folder = logs / name
+        try:
+            data = json.loads((folder / "run.json").read_text())
+            return cls(name, folder, float(data["origin"]), str(data["now"]))
+        except FileNotFoundError:
+            if name != ALONE:
+                raise LookupError(f"no run is called '{name}' in {logs}") from None
+        folder.mkdir(parents=True, exist_ok=True)
+        run = cls(name, folder, clock.monotonic(), now)
+        run._save(started=iso(clock.utc()))
+        return run
+
+    def _save(self, *, started: str) -> None:
+        data = asdict(self) | {"folder": self.folder.name, "started": started}
+        partial = self.folder / "run.json.part"
+        partial.write_text(json.dumps(data, indent=2) + "\n")
+        partial.replace(self.folder / "run.json")

@@ -1,0 +1,62 @@
+"""The one table of services and ports.
+
+A service listens on BASE_PORT + its offset, its Toxiproxy proxy on BASE_PORT + 1000 + its offset. To add a service,
+write its file in flask_tools/ and add its line here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+SERVICES: dict[str, int] = {
+    "search": 0,
+    "weather": 1,
+    "movies": 2,
+    "calendar": 3,
+    "calculator": 4,
+    "messaging": 5,
+    "translator": 6,
+}
+MODEL = "model"
+MODEL_OFFSET = 7
+REFUSED_OFFSET = 99
+"""A permanent disabled proxy: what a call with the fault "refused" is sent to."""
+
+PROXIES = 1000
+MANAGER = 3000
+TOXIPROXY = 3474
+BASE_PORT = 5000
+
+
+@dataclass(frozen=True)
+class Ports:
+    """All ports of a lab, moved together by its base."""
+
+    base: int = BASE_PORT
+
+    def service(self, target: str) -> int:
+        return self.base + (MODEL_OFFSET if target == MODEL else SERVICES[target])
+
+    def proxy(self, target: str) -> int:
+        return self.service(target) + PROXIES
+
+    @property
+    def refused(self) -> int:
+        return self.base + PROXIES + REFUSED_OFFSET
+
+    @property
+    def manager(self) -> int:
+        return self.base + MANAGER
+
+    @property
+    def toxiproxy(self) -> int:
+        return self.base + TOXIPROXY
+
+    def all(self) -> dict[str, int]:
+        """Every port that the lab listens on, by what listens there."""
+        targets = [*SERVICES, MODEL]
+        return (
+            {target: self.service(target) for target in targets}
+            | {f"{target}'s proxy": self.proxy(target) for target in targets}
+            | {"refused": self.refused, "proxy manager": self.manager, "toxiproxy": self.toxiproxy}
+        )
