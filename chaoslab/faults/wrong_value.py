@@ -1,0 +1,78 @@
+"""The answer looks right and is not: one value in it is wrong (a hallucination)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from chaoslab.dice import Dice
+from chaoslab.exchange import Call, Flow, Reply, Seen, Toxic
+
+BOOKKEEPING = {
+    "adult", "backdrop_path", "base", "cod", "code", "created", "dt", "etag", "genre_ids", "google_url", "has_more", "htmlLink",
+    "icon", "iCalUID", "id", "json_endpoint", "kind", "lat", "link", "lon", "ok", "page", "position", "poster_path", "status",
+    "success", "timezone", "timeZone", "total_pages", "total_results", "ts", "type", "updated", "video", "sunrise", "sunset",
+}  # fmt: skip
+"""Keys whose value means nothing to the question that was asked; changing one would be a fault that nobody can meet."""
+
+Place = tuple[Any, Any]
+
+
+@dataclass(frozen=True)
+class WrongValue:
+    """Changes one value of a successful reply: a number by a factor, a text by swapping it for one that is not true.
+
+    `point` (0–1) picks which of the values, `factor` scales numbers; both are drawn. A reply without a value to change passes as
+    it was, and then no fault was injected.
+    """
+
+    point: float = -1.0
+    factor: float = 0.0
+    layer: ClassVar[str] = "meaning"
+
+    def draw(self, dice: Dice) -> WrongValue:
+        point = self.point if self.point >= 0 else dice("point").uniform()
+        return replace(self, point=point, factor=self.factor or dice("factor").pick((0.5, 1.5, 2.0, 3.0)))
+
+    def flow(self, call: Call) -> Flow:
+        reply: Reply = yield call
+        if reply.status >= 300 or not isinstance(reply.value, dict | list):
+            return reply
+        value = deepcopy(reply.value)
+        places = list(_places(value))
+        if not places or (isinstance(value, dict) and value.get("ok") is False):
+            return reply
+        holder, key = places[int(self.point * len(places))]
+        holder[key] = self._wrong(holder[key])
+        return reply.with_value(value)
+
+    def _wrong(self, value: Any) -> Any:
+        if isinstance(value, bool):
+            return not value
+        if isinstance(value, int | float):
+            wrong = value * self.factor + (7 if value == 0 else 0)
+            return round(wrong) + (1 if round(wrong) == value else 0) if isinstance(value, int) else round(wrong, 2)
+        words = value.split()
+        return " ".join(reversed(words)) if len(words) > 1 and words != words[::-1] else value[::-1] + "o"
+
+    def toxics(self) -> Sequence[Toxic]:
+        return ()
+
+    def witnessed(self, seen: Seen) -> str | None:
+        if seen.reply is None or not seen.reply.same_as(seen.told_reply):
+            return None
+        return "a value that the service did not give reached the caller"
+
+
+def _places(value: Any) -> Iterator[Place]:
+    """Where a meaningful value stands, as (its holder, its key), in the order of the document."""
+    entries: Any = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, entry in entries:
+        if key in BOOKKEEPING or str(key).startswith("search_"):
+            continue
+        if isinstance(entry, dict | list):
+            yield from _places(entry)
+        elif isinstance(entry, bool | int | float) or (isinstance(entry, str) and entry):
+            yield value, key

@@ -1,0 +1,91 @@
+"""A plan is data: which fault may hit which call, and with what chance. Whether it hits is a pure function of names.
+
+The dice of an injection are named (seed, trial, injection, target, request, attempt), so that taking one injection out moves no
+other, and one retry more moves no later request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from chaoslab.dice import Dice
+from chaoslab.exchange import Call, Told
+from chaoslab.registry import load
+
+LAYERS = ("budget", "context", "meaning", "tool", "wire")
+"""Outermost first: an exhausted budget masks everything, the wire is what is left when all else lets a call pass."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of the faults that an injection may be, with its weight against the others."""
+
+    fault: str
+    weight: float = 1.0
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Injection:
+    """One source of faults. `targets`: whom it may hit. `chance` (0–1) is rolled per attempt; `calls` instead hits the first attempts
+    of exactly those requests (counted from 1)."""
+
+    name: str
+    choices: tuple[Choice, ...]
+    targets: tuple[str, ...]
+    chance: float = 1.0
+    calls: tuple[int, ...] = ()
+
+    @property
+    def layer(self) -> str:
+        layer: str = load("faults", self.choices[0].fault).layer
+        return layer
+
+    def covers(self, call: Call) -> bool:
+        return call.target in self.targets
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A seed and its injections."""
+
+    seed: int
+    injections: tuple[Injection, ...] = ()
+
+    def on_the_wire(self, *, wire: bool) -> tuple[Injection, ...]:
+        """The injections of the wire, or all others, outermost first."""
+        chosen = [i for i in self.injections if (i.layer == "wire") is wire]
+        return tuple(sorted(chosen, key=lambda i: LAYERS.index(i.layer)))
+
+    def roll(self, injection: Injection, call: Call) -> Told | None:
+        """The fault that this injection has for this call, all its own chances drawn; None when it does not hit."""
+        dice = Dice(self.seed, call.trial, injection.name, call.target, call.request, call.attempt)
+        if injection.calls:
+            if call.request not in injection.calls or call.attempt != 1:
+                return None
+        elif not dice("hit").hits(injection.chance):
+            return None
+        choice = dice("which").pick(injection.choices, [c.weight for c in injection.choices])
+        fault = load("faults", choice.fault)(**choice.params).draw(dice("draw"))
+        return Told(injection.name, choice.fault, fault)
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Plan:
+        return cls(
+            seed=int(data["seed"]),
+            injections=tuple(
+                Injection(
+                    name=i["name"],
+                    choices=tuple(Choice(**c) for c in i["choices"]),
+                    targets=tuple(i["targets"]),
+                    chance=float(i["chance"]),
+                    calls=tuple(i["calls"]),
+                )
+                for i in data["injections"]
+            ),
+        )

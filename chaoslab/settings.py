@@ -1,0 +1,328 @@
+"""Every setting of the lab: its name, meaning, default and bounds, in one table.
+
+Command line > environment > `.env` > default; an empty value means unset. This module alone reads the environment.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+Weights = tuple[tuple[str, float], ...]
+DEFAULT_NOW = "2026-06-01T09:00:00Z"
+COST_LIMIT_WITH_KEY_USD = 0.5
+GROQ_URL = "https://api.groq.com"
+GROQ_MODEL = "llama-3.3-70b-versatile"
+OFFLINE_MODEL = "chaoslab-offline"
+
+
+class SettingError(ValueError):
+    """A setting that cannot be: says what, where it was read, and what would be right."""
+
+
+def _chance(text: str) -> float:
+    return _bounded(text, 0.0, 1.0, "a chance from 0 to 1")
+
+
+def _positive(text: str) -> float:
+    value = _bounded(text, 0.0, math.inf, "a number above 0")
+    if value == 0:
+        raise ValueError("a number above 0")
+    return value
+
+
+def _at_least_0(text: str) -> float:
+    return _bounded(text, 0.0, math.inf, "a number, 0 or more")
+
+
+def _bounded(text: str, low: float, high: float, what: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise ValueError(what) from None
+    if not (low <= value <= high) or math.isinf(value):
+        raise ValueError(what)
+    return value
+
+
+def _whole(low: int, high: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        what = f"a whole number from {low} to {high}"
+        try:
+            value = int(text)
+        except ValueError:
+            raise ValueError(what) from None
+        if not low <= value <= high:
+            raise ValueError(what)
+        return value
+
+    return parse
+
+
+def _one_of(*words: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text.lower() not in words:
+            raise ValueError(" or ".join(words))
+        return text.lower()
+
+    return parse
+
+
+def _weights(*known: str) -> Callable[[str], Weights]:
+    def parse(text: str) -> Weights:
+        what = f"names with weights like {known[0]}:1,{known[1]}:2 out of {', '.join(known)}"
+        parsed = []
+        for part in text.split(","):
+            name, _, weight = part.strip().partition(":")
+            if name not in known:
+                raise ValueError(what + _near(name, known))
+            parsed.append((name, _bounded(weight or "1", 0.0, 1e6, what)))
+        if not any(weight for _, weight in parsed):
+            raise ValueError("at least one weight above 0")
+        return tuple(parsed)
+
+    return parse
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """Services by name, or `all`; checked against the table by the plan."""
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def _url(text: str) -> str:
+    parts = urlsplit(text)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("an address like http://127.0.0.1:8474")
+    return text.rstrip("/")
+
+
+def _moment(text: str) -> str:
+    from datetime import UTC, datetime
+
+    if text == "now":
+        return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError("a moment like 2026-06-01T09:00:00Z, or now") from None
+    return moment.replace(tzinfo=moment.tzinfo or UTC).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _near(wrong: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(wrong, list(known), n=1, cutoff=0.6)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def _setting(default: Any, parse: Callable[[str], Any], doc: str, *, group: str = "", secret: bool = False) -> Any:
+    return field(default=default, metadata={"parse": parse, "doc": doc, "group": group, "secret": secret})
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All settings in force. A field's environment name is its own name in capitals."""
+
+    groq_api_key: str = _setting(
+        "", str, "A Groq key. Empty: the offline model answers.", group="The model", secret=True
+    )
+    model: str = _setting("", str, f"The model's name. Empty: {GROQ_MODEL} with a key, {OFFLINE_MODEL} without.")
+    model_url: str = _setting(
+        "", _url, f"An OpenAI-compatible address. Empty: {GROQ_URL} with a key, `chaoslab model` without."
+    )
+
+    seed: int = _setting(
+        1, _whole(0, 2**63 - 1), "The seed of all dice: the same seed draws the same faults.", group="The run"
+    )
+    repeats: int = _setting(1, _whole(1, 1000), "The whole prompt file so many times, each time with other dice.")
+    prompts: str = _setting("", str, "A JSON file of prompts. Empty: the prompts that come with the agent.")
+    now: str = _setting(
+        DEFAULT_NOW,
+        _moment,
+        "What the tools and the model call now (UTC); `now` is the clock's. Fixed, so that a seed repeats.",
+    )
+
+    toxic_prob: float = _setting(
+        0.1,
+        _chance,
+        "Chance that one attempt of a tool request goes over a poisoned connection.",
+        group="Faults of the network",
+    )
+    toxics: Weights = _setting(
+        (("timeout", 1.0), ("latency", 1.0)),
+        _weights("timeout", "latency", "reset_peer", "refused"),
+        "Which, by weight: latency, timeout, reset_peer, refused. Up- or downstream is drawn too.",
+    )
+    toxic_targets: tuple[str, ...] = _setting(
+        ("all",), _names, "Services whose connections may be poisoned: all, or names with commas."
+    )
+    latency_ms: float = _setting(500.0, _at_least_0, "How late, in milliseconds.")
+    jitter_ms: float = _setting(200.0, _at_least_0, "More or less by up to so much, in milliseconds.")
+    timeout_ms: float = _setting(
+        0.0, _at_least_0, "How long a timeout holds the connection before it closes; 0: never answers."
+    )
+    model_toxic_prob: float = _setting(0.0, _chance, "The same chance for the model's connection.")
+
+    error_prob: float = _setting(
+        0.1,
+        _chance,
+        "Chance that one attempt of a tool request meets an application error.",
+        group="Faults of tools and meaning",
+    )
+    errors: Weights = _setting(
+        (("tool_error", 4.0), ("lost_reply", 1.0)),
+        _weights("tool_error", "lost_reply"),
+        "Which, by weight: tool_error (the service's own 500, 503, 429, 401 or 404), lost_reply (done, but unanswered).",
+    )
+    error_targets: tuple[str, ...] = _setting(
+        ("all",), _names, "Services that may fail or answer wrongly: all, or names with commas."
+    )
+    hallucination_prob: float = _setting(0.0, _chance, "Chance that a tool's answer has a wrong value in it.")
+    context_prob: float = _setting(0.0, _chance, "Chance that a model call loses the oldest half of its messages.")
+
+    token_limit: float | None = _setting(
+        None, _positive, "Tokens that one prompt may use. Empty: no limit.", group="Budgets"
+    )
+    cost_limit_usd: float | None = _setting(
+        None, _positive, f"Dollars that the run may cost. Empty: no limit, but {COST_LIMIT_WITH_KEY_USD:g} with a key."
+    )
+    call_limit: float | None = _setting(
+        None, _positive, "Calls to tools and model that one prompt may make. Empty: no limit."
+    )
+    time_limit_s: float | None = _setting(None, _positive, "Seconds that one prompt may take. Empty: no limit.")
+    budget: str = _setting(
+        "hard", _one_of("hard", "soft"), "hard: a call over the limit is refused; soft: it is only logged."
+    )
+
+    tool_limit: int = _setting(
+        1,
+        _whole(0, 20),
+        "Retries of one tool request: 1 means two attempts, with one request id.",
+        group="The agent's resilience",
+    )
+    prompt_limit: int = _setting(
+        1, _whole(0, 20), "Retries of a prompt after a model error, an empty answer or the loop bound."
+    )
+    fallback: str = _setting(
+        "direct", _one_of("direct", "none"), "After the last retry: one call around the proxy (direct), or none."
+    )
+    tool_timeout_s: float = _setting(2.0, _positive, "Deadline of one attempt at a tool, in seconds.")
+    model_timeout_s: float = _setting(30.0, _positive, "Deadline of one attempt at the model, in seconds.")
+
+    toxiproxy_url: str = _setting(
+        "", _url, "A Toxiproxy server to use. Empty: the embedded one.", group="Where things are"
+    )
+    base_port: int | None = _setting(
+        None,
+        _whole(1024, 60000),
+        "Services from here, proxies 1000 above, manager 3000 and Toxiproxy 3474 above. Empty: 5000, or higher where taken.",
+    )
+
+    def override(self, given: Mapping[str, str], *, where: str = "") -> Settings:
+        """These settings with some others, by environment name and as text.
+
+        Raises:
+            SettingError: an unknown name, or a value out of its bounds.
+        """
+        table = {f.name.upper(): f for f in fields(self)}
+        values: dict[str, Any] = {}
+        for name, text in given.items():
+            at = f" ({where})" if where else ""
+            if name not in table:
+                raise SettingError(f"{name} is not a setting{at}{_near(name, table)}")
+            if not text.strip():
+                continue
+            try:
+                values[table[name].name] = table[name].metadata["parse"](text.strip())
+            except ValueError as error:
+                shown = "" if table[name].metadata["secret"] else text.strip()[:60]
+                raise SettingError(f"{name}={shown}{at} should be {error}") from None
+        return replace(self, **values)
+
+    def shown(self) -> dict[str, Any]:
+        """All settings by environment name, as JSON, with secrets masked."""
+        return {
+            f.name.upper(): ("***" if getattr(self, f.name) else "") if f.metadata["secret"] else getattr(self, f.name)
+            for f in fields(self)
+        }
+
+    def environment(self) -> dict[str, str]:
+        """What to set in a child's environment so that it loads these very settings."""
+        return {f.name.upper(): _text(getattr(self, f.name)) for f in fields(self)}
+
+    @property
+    def model_name(self) -> str:
+        return self.model or (GROQ_MODEL if self.groq_api_key else OFFLINE_MODEL)
+
+    @property
+    def cost_limit_in_force_usd(self) -> float | None:
+        return self.cost_limit_usd or (COST_LIMIT_WITH_KEY_USD if self.groq_api_key else None)
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, tuple):
+        return ",".join(f"{v[0]}:{v[1]:g}" if isinstance(v, tuple) else str(v) for v in value)
+    return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)
+
+
+def load(
+    arguments: Iterable[str] = (), *, environment: Mapping[str, str] | None = None, env_file: Path = Path(".env")
+) -> Settings:
+    """The settings in force, from `NAME=value` arguments, the environment and the file, in this order of precedence.
+
+    Raises:
+        SettingError: one line that says what is wrong, where, and what would be right.
+    """
+    environment = os.environ if environment is None else environment
+    settings = Settings()
+    if env_file.is_file():
+        for number, name, value in _parse(env_file):
+            settings = settings.override({name: value}, where=f"{env_file}, line {number}")
+    known = {f.name.upper() for f in fields(Settings)}
+    settings = settings.override({k: v for k, v in environment.items() if k in known}, where="environment")
+    for argument in arguments:
+        name, equals, value = argument.partition("=")
+        if not equals:
+            raise SettingError(f"'{argument}' is not understood: settings are given as NAME=value, e.g. TOXIC_PROB=0.3")
+        settings = settings.override({name: value}, where="command line")
+    return settings
+
+
+def _parse(path: Path) -> Iterable[tuple[int, str, str]]:
+    for number, line in enumerate(path.read_text(encoding="utf-8-sig").splitlines(), 1):
+        line = line.strip().removeprefix("export ").strip()
+        if not line or line.startswith("#"):
+            continue
+        name, equals, value = line.partition("=")
+        if not equals:
+            raise SettingError(f"'{line[:60]}' ({path}, line {number}) is not understood: lines read NAME=value")
+        value = value.strip()
+        quoted = value[:1] in ("'", '"') and value[-1:] == value[:1] and len(value) > 1
+        value = value[1:-1] if quoted else value.partition(" #")[0].strip()
+        yield number, name.strip(), value
+
+
+def example() -> str:
+    """The text of `.env.example`: every setting with its meaning and default."""
+    lines = ["# Every setting of the lab, with its default. Copy to .env and change what you like; empty means unset."]
+    for f in fields(Settings):
+        if f.metadata["group"]:
+            lines += ["", f"# --- {f.metadata['group']} ---"]
+        lines += [f"# {f.metadata['doc']}", f"{f.name.upper()}={_text(f.default)}"]
+    return "\n".join(lines) + "\n"
+
+
+def read_variable(name: str) -> str:
+    """One variable of the environment, for a key that a configuration file refers to by name; empty when unset."""
+    return os.environ.get(name, "")
+
+
+def child_environment(settings: Settings) -> dict[str, str]:
+    """This process's environment with the settings in force."""
+    return {**os.environ, **settings.environment()}

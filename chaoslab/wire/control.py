@@ -1,0 +1,170 @@
+"""How the agent's seam and the proxy manager speak: one row a call in `state/state.db`.
+
+    asked ─▶ clear                        no fault of the wire was drawn: use the clean lane
+          └▶ armed ─▶ done ─▶ healed      a lane of its own stands; used and observed; gone
+          └▶ failed                       it could not be armed: the lab is broken, and the agent must not carry on
+
+The log is the durable record, so the database is fast rather than safe: rollback journal (bind mounts of Docker Desktop lack what
+WAL needs), no fsync, short transactions, never one held across HTTP. A connection belongs to one thread.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from chaoslab.exchange import Call
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS runs (
+    run TEXT PRIMARY KEY, plan TEXT NOT NULL, targets TEXT NOT NULL, state TEXT NOT NULL, error TEXT NOT NULL DEFAULT '');
+CREATE TABLE IF NOT EXISTS calls (
+    id INTEGER PRIMARY KEY, run TEXT NOT NULL, state TEXT NOT NULL, trial TEXT NOT NULL, target TEXT NOT NULL, tool TEXT NOT NULL,
+    request INTEGER NOT NULL, attempt INTEGER NOT NULL, request_id TEXT NOT NULL, deadline_s REAL NOT NULL,
+    answer TEXT NOT NULL DEFAULT '{}', observation TEXT NOT NULL DEFAULT '{}');
+CREATE INDEX IF NOT EXISTS pending ON calls (state) WHERE state IN ('asked', 'done');
+"""
+BUSY_S = 2.0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the manager says to a call. `state`: clear, armed or failed; `rolled`: the injections whose dice were rolled."""
+
+    state: str
+    host: str = ""
+    port: int = 0
+    rolled: list[str] = field(default_factory=list)
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A call that waits for the manager: asked, or done with what the seam observed."""
+
+    id: int
+    run: str
+    state: str
+    call: Call
+    deadline_s: float
+    observation: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """A run that the agent opened: its plan as data, and each target's upstream as host:port."""
+
+    run: str
+    plan: Mapping[str, Any]
+    targets: Mapping[str, str]
+
+
+class Control:
+    """One thread's door to the state that agent and manager share.
+
+    Raises:
+        sqlite3.Error: the file is locked for longer than 2 s, not a database, or cannot be written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._db = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)
+        self._db.execute("PRAGMA journal_mode = PERSIST")
+        self._db.execute("PRAGMA synchronous = OFF")
+        self._db.executescript(_SCHEMA)
+
+    def close(self) -> None:
+        self._db.close()
+
+    # What the agent does.
+
+    def open_run(self, run: str, *, plan: Mapping[str, Any], targets: Mapping[str, str]) -> None:
+        """Asks the manager to make the clean lanes of a new run."""
+        self._write(
+            "INSERT OR REPLACE INTO runs (run, plan, targets, state) VALUES (?, ?, ?, 'asked')",
+            (run, json.dumps(plan), json.dumps(targets)),
+        )
+
+    def run_state(self, run: str) -> tuple[str, str]:
+        """(state, error) of a run: asked, ready, failed or over."""
+        row = self._db.execute("SELECT state, error FROM runs WHERE run = ?", (run,)).fetchone()
+        return (row[0], row[1]) if row else ("missing", "")
+
+    def end_run(self, run: str) -> None:
+        self._write("UPDATE runs SET state = 'over' WHERE run = ?", (run,))
+
+    def ask(self, run: str, call: Call, *, deadline_s: float) -> int:
+        """Asks which address this call shall go to; returns the row's id."""
+        columns = (
+            run,
+            "asked",
+            call.trial,
+            call.target,
+            call.tool,
+            call.request,
+            call.attempt,
+            call.request_id,
+            deadline_s,
+        )
+        return self._write(
+            "INSERT INTO calls (run, state, trial, target, tool, request, attempt, request_id, deadline_s)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            columns,
+        )
+
+    def answer(self, row: int) -> Answer | None:
+        """The manager's answer, or None while there is none."""
+        found = self._db.execute("SELECT state, answer FROM calls WHERE id = ?", (row,)).fetchone()
+        if found is None:
+            return Answer("failed", error="the call's row has vanished from the shared state")
+        return None if found[0] == "asked" else Answer(**json.loads(found[1]))
+
+    def done(self, row: int, observation: Mapping[str, Any]) -> None:
+        """The attempt over the lane has ended so."""
+        self._write("UPDATE calls SET state = 'done', observation = ? WHERE id = ?", (json.dumps(observation), row))
+
+    # What the manager does.
+
+    def asked_runs(self) -> list[RunRow]:
+        rows = self._db.execute("SELECT run, plan, targets FROM runs WHERE state = 'asked'").fetchall()
+        return [RunRow(run, json.loads(plan), json.loads(targets)) for run, plan, targets in rows]
+
+    def set_run(self, run: str, state: str, *, error: str = "") -> None:
+        self._write("UPDATE runs SET state = ?, error = ? WHERE run = ? AND state != 'over'", (state, error, run))
+
+    def pending(self, runs: Iterable[str]) -> list[Row]:
+        """The calls of these runs that wait for the manager, oldest first."""
+        names = tuple(runs)
+        rows = self._db.execute(
+            "SELECT id, run, state, trial, target, tool, request, attempt, request_id, deadline_s, observation"
+            f" FROM calls WHERE state IN ('asked', 'done') AND run IN ({','.join('?' * len(names))}) ORDER BY id",
+            names,
+        ).fetchall()
+        return [Row(r[0], r[1], r[2], Call(r[4], r[5], r[3], r[6], r[7], r[8]), r[9], json.loads(r[10])) for r in rows]
+
+    def reply(self, row: int, answer: Answer) -> None:
+        self._write(
+            "UPDATE calls SET state = ?, answer = ? WHERE id = ?", (answer.state, json.dumps(vars(answer)), row)
+        )
+
+    def healed(self, row: int) -> None:
+        self._write("UPDATE calls SET state = 'healed' WHERE id = ?", (row,))
+
+    def forget(self) -> None:
+        """Drops what earlier runs left; a run that was never ended cannot go on without its agent."""
+        self._write("DELETE FROM calls", ())
+        self._write("DELETE FROM runs", ())
+
+    def _write(self, statement: str, values: Sequence[Any]) -> int:
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            row = self._db.execute(statement, values).lastrowid or 0
+        except BaseException:
+            self._db.execute("ROLLBACK")
+            raise
+        self._db.execute("COMMIT")
+        return row
