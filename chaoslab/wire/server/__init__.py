@@ -1,0 +1,59 @@
+"""The embedded Toxiproxy: the API and the toxics of Toxiproxy 2.12 in one asyncio process, without the flaws (docs/toxiproxy.md)."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+
+from chaoslab.dice import Dice
+
+
+async def serve(
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8474,
+    config: Path | None = None,
+    seed: int | None = None,
+    ready: Callable[[str, int], None] | None = None,
+) -> None:
+    """Serve until cancelled, then close every connection.
+
+    `config` is a JSON file like the body of /populate. Equal seeds give equal draws. `ready` is called once with the address
+    that was bound.
+
+    Raises:
+        OSError: the address is taken, or the file cannot be read.
+        ValueError: the file does not hold what /populate takes.
+    """
+    # Here, so that naming this package does not load h11.
+    from chaoslab.wire.server.catalog import Catalog, PopulateError
+    from chaoslab.wire.server.http import Http
+    from chaoslab.wire.server.rest import answer
+
+    catalog = Catalog(Dice(secrets.randbits(64) if seed is None else seed, "toxiproxy"))
+    connections: set[Http] = set()
+    try:
+        if config is not None:
+            try:
+                await catalog.populate(config.read_bytes())
+            except PopulateError as error:
+                raise ValueError(f"{config}: {error.message}") from error
+        respond = functools.partial(answer, catalog)
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(lambda: Http(respond, connections), host, port)
+        try:
+            if ready is not None:
+                bound_host, bound_port = server.sockets[0].getsockname()[:2]
+                ready(bound_host, bound_port)
+            await loop.create_future()  # until cancelled
+        finally:
+            server.close()
+    finally:
+        for connection in tuple(connections):
+            connection.abort()
+        catalog.stop()
+        await asyncio.sleep(0)  # aborted transports close their sockets in the loop's next round
+        await asyncio.sleep(0)

@@ -1,0 +1,127 @@
+"""HTTP/1.1 for the API: h11 parses, an asyncio protocol carries."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from email.utils import formatdate
+from http import HTTPStatus
+
+import h11
+
+from chaoslab.wire.server.rest import Request, Response
+
+BODY_BYTES_MAX = 1024 * 1024
+Answer = Callable[[Request], Awaitable[Response]]
+
+
+class Http(asyncio.Protocol):
+    """One client's connection: its requests are answered one after the other."""
+
+    def __init__(self, answer: Answer, connections: set[Http]) -> None:
+        self._answer = answer
+        self._connections = connections
+        self._h11 = h11.Connection(h11.SERVER)
+        self._head: h11.Request | None = None
+        self._body = bytearray()
+        self._task: asyncio.Task[None] | None = None
+        self._transport: asyncio.Transport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._connections.add(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
+        self._connections.discard(self)
+
+    def data_received(self, data: bytes) -> None:
+        self._h11.receive_data(data)
+        self._go_on()
+
+    def eof_received(self) -> bool:
+        self._h11.receive_data(b"")
+        self._go_on()
+        return True  # the answer to a request that is already here is still sent
+
+    def abort(self) -> None:
+        if self._task is not None and self._task is not asyncio.current_task():
+            self._task.cancel()
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _go_on(self) -> None:
+        """Read up to the end of a request and begin to answer it; the next waits in h11 until then."""
+        if self._task is not None or self._transport is None or self._transport.is_closing():
+            return
+        try:
+            while True:
+                event = self._h11.next_event()
+                if event is h11.NEED_DATA:
+                    if self._h11.they_are_waiting_for_100_continue:
+                        self._write(self._h11.send(h11.InformationalResponse(status_code=100, headers=[])))
+                    return
+                if isinstance(event, h11.Request):
+                    self._head, self._body = event, bytearray()
+                elif isinstance(event, h11.Data):
+                    self._body += event.data
+                    if len(self._body) > BODY_BYTES_MAX:
+                        self._refuse(413, "request body too large")
+                        return
+                elif isinstance(event, h11.EndOfMessage) and self._head is not None:
+                    self._transport.pause_reading()
+                    self._task = asyncio.get_running_loop().create_task(self._reply(self._head))
+                    return
+                else:  # closed by the client, or waiting for our own answer
+                    self._transport.close()
+                    return
+        except h11.RemoteProtocolError as error:
+            self._refuse(error.error_status_hint, "bad request")
+
+    async def _reply(self, head: h11.Request) -> None:
+        headers = dict(head.headers)
+        request = Request(
+            head.method.decode(),
+            head.target.decode(),
+            bytes(self._body),
+            headers.get(b"user-agent", b"").decode("latin-1"),
+        )
+        try:
+            response = await self._answer(request)
+        except BaseException:
+            self.abort()  # a client that waits for ever would hide the bug
+            raise
+        self._task = None
+        if self._transport is None or self._transport.is_closing():
+            return
+        self._send(response, head_only=request.method == "HEAD")
+        if self._h11.our_state is h11.MUST_CLOSE:
+            self._transport.close()
+            return
+        self._h11.start_next_cycle()
+        self._transport.resume_reading()
+        self._go_on()
+
+    def _refuse(self, status: int, reason: str) -> None:
+        """The request cannot even be read: answer if that is still possible, and hang up."""
+        assert self._transport is not None
+        if self._h11.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            self._send(Response(status, f"{reason}\n".encode(), "text/plain; charset=utf-8"), closing=True)
+        self._transport.close()
+
+    def _send(self, response: Response, *, head_only: bool = False, closing: bool = False) -> None:
+        headers = [] if response.content_type is None else [("Content-Type", response.content_type)]
+        headers += [*response.headers.items(), ("Date", formatdate(usegmt=True))]
+        if response.status != HTTPStatus.NO_CONTENT:
+            headers.append(("Content-Length", str(len(response.body))))
+        if closing:
+            headers.append(("Connection", "close"))
+        reason = HTTPStatus(response.status).phrase.encode()
+        out = self._h11.send(h11.Response(status_code=response.status, headers=headers, reason=reason)) or b""
+        if response.body and not head_only:
+            out += self._h11.send(h11.Data(data=response.body)) or b""
+        self._write(out + (self._h11.send(h11.EndOfMessage()) or b""))
+
+    def _write(self, data: bytes | None) -> None:
+        if data and self._transport is not None:
+            self._transport.write(data)

@@ -1,0 +1,39 @@
+"""The toxics of Toxiproxy, one file each: the file's name is the type, the fields are the API's attributes in the API's units.
+
+Every attribute is an int64 that defaults to 0. `pipe(dice, now)` makes the live thing for one direction of one connection;
+`before` is the pipe that it replaces after a PATCH, for the toxics that remember.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from chaoslab import registry
+from chaoslab.dice import Dice
+from chaoslab.pipe import Pipe
+
+GROUP = "wire.toxics"
+
+
+@dataclass(frozen=True)
+class Toxic:
+    """What a toxic's dataclass offers; its attributes are its fields."""
+
+    def pipe(self, dice: Dice, now: float, *, before: Pipe | None = None) -> Pipe:
+        """The live pipe, from `now` on."""
+        raise NotImplementedError
+
+
+def types() -> tuple[str, ...]:
+    """Every type there is, found by scanning."""
+    return registry.names(GROUP)
+
+
+def load(name: str) -> type[Toxic]:
+    """The toxic of that type.
+
+    Raises:
+        LookupError: no such type.
+    """
+    found: type[Toxic] = registry.load(GROUP, name)
+    return found

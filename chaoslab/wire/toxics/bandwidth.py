@@ -1,0 +1,36 @@
+"""The line is narrow."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from chaoslab.dice import Dice
+from chaoslab.pipe import Line, Pipe, Signal, Timed
+from chaoslab.wire.toxics import Toxic
+
+PIECE_S = 0.1  # a chunk leaves in pieces worth at most this long, so that a slow line trickles and does not burst
+
+
+@dataclass(frozen=True)
+class Bandwidth(Toxic):
+    """`rate` kilobytes (of 1000 bytes) a second pass; at 0 or less nothing does until the toxic is taken out."""
+
+    rate: int = 0
+
+    def pipe(self, dice: Dice, now: float, *, before: Pipe | None = None) -> Pipe:  # noqa: ARG002
+        return Line(self._law, since=now)
+
+    def _law(self, timed: Timed, start: float) -> Iterator[Timed]:
+        if isinstance(timed.item, Signal):
+            yield Timed(start, timed.item)
+            return
+        if self.rate <= 0:
+            yield Timed(math.inf, timed.item)
+            return
+        rate_bps = self.rate * 1000
+        size = int(rate_bps * PIECE_S)
+        for begin in range(0, len(timed.item), size):
+            piece = timed.item[begin : begin + size]
+            yield Timed(start + (begin + len(piece)) / rate_bps, piece)

@@ -1,0 +1,39 @@
+"""So many bytes, and not one more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from chaoslab.dice import Dice
+from chaoslab.pipe import Line, Pipe, Signal, Timed
+from chaoslab.wire.toxics import Toxic
+
+
+@dataclass(frozen=True)
+class LimitData(Toxic):
+    """Exactly `bytes` bytes pass, then the stream ends. What passed before a PATCH still counts."""
+
+    bytes: int = 0
+
+    def pipe(self, dice: Dice, now: float, *, before: Pipe | None = None) -> Pipe:  # noqa: ARG002
+        return _Counter(self.bytes, now, passed=before.passed if isinstance(before, _Counter) else 0)
+
+
+class _Counter(Line):
+    """A line that remembers how much has passed."""
+
+    def __init__(self, limit: int, now: float, *, passed: int) -> None:
+        super().__init__(self._count, since=now)
+        self.limit = limit
+        self.passed = passed
+
+    def _count(self, timed: Timed, start: float) -> Iterator[Timed]:
+        if isinstance(timed.item, Signal):
+            yield Timed(start, timed.item)
+            return
+        piece = timed.item[: max(0, self.limit - self.passed)]
+        self.passed += len(piece)
+        yield Timed(start, piece)
+        if self.passed >= self.limit:
+            yield Timed(start, Signal.END)

@@ -1,0 +1,21 @@
+"""Nothing happens: the toxic that proves a toxic was there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from chaoslab.dice import Dice
+from chaoslab.pipe import Line, Pipe, Timed
+from chaoslab.wire.toxics import Toxic
+
+
+@dataclass(frozen=True)
+class Noop(Toxic):
+    """Everything passes as it came."""
+
+    def pipe(self, dice: Dice, now: float, *, before: Pipe | None = None) -> Pipe:  # noqa: ARG002
+        return Line(self._law, since=now)
+
+    def _law(self, timed: Timed, start: float) -> Iterator[Timed]:
+        yield Timed(start, timed.item)

@@ -1,0 +1,23 @@
+"""The other side hangs up rudely."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from chaoslab.dice import Dice
+from chaoslab.pipe import Line, Pipe, Signal, Timed
+from chaoslab.wire.toxics import Toxic
+
+
+@dataclass(frozen=True)
+class ResetPeer(Toxic):
+    """`timeout` milliseconds after the first data (or the end) the connection is reset; an idle one is left alone."""
+
+    timeout: int = 0
+
+    def pipe(self, dice: Dice, now: float, *, before: Pipe | None = None) -> Pipe:  # noqa: ARG002
+        return Line(self._law, since=now)
+
+    def _law(self, timed: Timed, start: float) -> Iterator[Timed]:  # noqa: ARG002
+        yield Timed(start + max(0, self.timeout) / 1000, Signal.RESET)

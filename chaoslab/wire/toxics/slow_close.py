@@ -1,0 +1,24 @@
+"""The data is there at once, the end of the stream is not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from chaoslab.dice import Dice
+from chaoslab.pipe import Line, Pipe, Signal, Timed
+from chaoslab.wire.toxics import Toxic
+
+
+@dataclass(frozen=True)
+class SlowClose(Toxic):
+    """The end of the stream comes `delay` milliseconds late."""
+
+    delay: int = 0
+
+    def pipe(self, dice: Dice, now: float, *, before: Pipe | None = None) -> Pipe:  # noqa: ARG002
+        return Line(self._law, since=now)
+
+    def _law(self, timed: Timed, start: float) -> Iterator[Timed]:
+        late_s = max(0, self.delay) / 1000 if timed.item is Signal.END else 0.0
+        yield Timed(start + late_s, timed.item)

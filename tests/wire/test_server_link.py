@@ -1,0 +1,429 @@
+"""Connections through the embedded proxy: what toxics do to live ones, and how connections open, stall and end."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+from wire_parts import DEADLINE_S, dial, echo, embedded, free_port, read_exactly, upstream
+
+from chaoslab.clock import system
+from chaoslab.wire.server import link
+
+
+class Lab:
+    """A server, an echoing upstream, and the proxy `p` between them."""
+
+    def __init__(self, client: httpx.Client, listen: str) -> None:
+        self.client = client
+        self.listen = listen
+
+    def add(
+        self, kind: str, *, stream: str = "downstream", toxicity: float = 1.0, name: str = "t", **attributes: int
+    ) -> None:
+        body = {"name": name, "type": kind, "stream": stream, "toxicity": toxicity, "attributes": attributes}
+        self.client.post("/proxies/p/toxics", json=body).raise_for_status()
+
+    def patch(self, *, name: str = "t", toxicity: float | None = None, **attributes: int) -> None:
+        body: dict[str, Any] = {"attributes": attributes} | ({} if toxicity is None else {"toxicity": toxicity})
+        self.client.patch(f"/proxies/p/toxics/{name}", json=body).raise_for_status()
+
+    def remove(self, name: str = "t") -> None:
+        self.client.delete(f"/proxies/p/toxics/{name}").raise_for_status()
+
+
+@contextlib.contextmanager
+def lab_over(address: str, *, seed: int = 1) -> Iterator[Lab]:
+    with embedded(seed=seed) as url, httpx.Client(base_url=url, timeout=DEADLINE_S) as client:
+        body = {"name": "p", "upstream": address, "listen": "127.0.0.1:0"}
+        yield Lab(client, client.post("/proxies", json=body).json()["listen"])
+
+
+@pytest.fixture
+def lab() -> Iterator[Lab]:
+    with upstream(echo) as address, lab_over(address) as lab:
+        yield lab
+
+
+def ask(connection: socket.socket, data: bytes = b"ping") -> float:
+    """Seconds until the echo is there."""
+    start = system.monotonic()
+    connection.sendall(data)
+    assert read_exactly(connection, len(data)) == data
+    return system.monotonic() - start
+
+
+def quickest(connection: socket.socket) -> float:
+    """The best of three, so that a busy machine is not taken for a toxic."""
+    return min(ask(connection) for _ in range(3))
+
+
+def test_without_toxics_bytes_pass_both_ways_and_the_end_with_them(lab: Lab) -> None:
+    data = bytes(n % 251 for n in range(1_000_000))
+    with dial(lab.listen) as connection:
+        sender = threading.Thread(target=connection.sendall, args=(data,))
+        sender.start()
+        assert read_exactly(connection, len(data)) == data
+        sender.join()
+        connection.shutdown(socket.SHUT_WR)
+        assert connection.recv(1) == b""
+
+
+def test_latency_comes_goes_and_changes_on_a_live_connection(lab: Lab) -> None:
+    with dial(lab.listen) as connection:
+        assert quickest(connection) < 0.05
+        lab.add("latency", latency=80)
+        assert 0.079 <= quickest(connection) < 0.2
+        lab.patch(latency=40)
+        assert 0.039 <= quickest(connection) < 0.079
+        lab.add("latency", name="second", stream="upstream", latency=40)
+        assert 0.078 <= quickest(connection) < 0.2
+        lab.remove()
+        lab.remove("second")
+        assert quickest(connection) < 0.039
+
+
+def test_what_a_toxic_holds_is_there_as_soon_as_it_is_removed(lab: Lab) -> None:
+    lab.add("latency", latency=60_000)
+    with dial(lab.listen) as connection:
+        connection.sendall(b"hello")
+        connection.settimeout(0.05)
+        with pytest.raises(TimeoutError):
+            connection.recv(5)
+        connection.settimeout(DEADLINE_S)
+        lab.remove()
+        assert read_exactly(connection, 5) == b"hello"
+
+
+def test_a_changed_toxic_lets_one_chunk_go_and_not_the_whole_flood(lab: Lab) -> None:
+    lab.add("bandwidth", rate=1)
+    with dial(lab.listen) as connection:
+        connection.sendall(bytes(200_000))
+        assert connection.recv(1)
+        lab.patch(rate=2)
+        got = 0
+        connection.settimeout(0.09)  # less than the 0.1 s after which the slow line's next piece comes
+        with contextlib.suppress(TimeoutError):
+            while got < 30_000:
+                got += len(connection.recv(65536))
+            got += len(connection.recv(65536))
+        assert 30_000 <= got <= 33_500
+
+
+def test_toxicity_is_drawn_once_a_connection_and_again_on_a_patch(lab: Lab) -> None:
+    lab.add("latency", toxicity=0.0, latency=60)
+    with dial(lab.listen) as connection:
+        assert quickest(connection) < 0.05
+        lab.patch(toxicity=1.0)
+        assert quickest(connection) >= 0.059
+        lab.patch(toxicity=0.0)
+        assert quickest(connection) < 0.05
+
+
+@pytest.mark.parametrize("late", ["first", "second"])
+@pytest.mark.parametrize(
+    ("first", "second", "is_slow"), [("slow_close", "limit_data", False), ("limit_data", "slow_close", True)]
+)
+def test_toxics_act_in_the_order_of_adding_whichever_begins_later(
+    lab: Lab, first: str, second: str, late: str, *, is_slow: bool
+) -> None:
+    """slow_close delays the end that limit_data makes only if it stands behind it."""
+    with dial(lab.listen) as connection:
+        ask(connection)
+        for name, kind in (("first", first), ("second", second)):
+            lab.add(kind, name=name, toxicity=0.0 if name == late else 1.0)
+            attribute = {"slow_close": "delay", "limit_data": "bytes"}[kind]
+            lab.client.patch(f"/proxies/p/toxics/{name}", json={"attributes": {attribute: 100}}).raise_for_status()
+        lab.patch(name=late, toxicity=1.0)
+        start = system.monotonic()
+        connection.sendall(bytes(100))
+        assert read_exactly(connection, 100) == bytes(100)
+        assert connection.recv(1) == b""
+        assert (system.monotonic() - start >= 0.099) == is_slow
+
+
+def draws(seed: int) -> list[bool]:
+    """Which of 40 connections a toxic of toxicity 0.5 hits."""
+    with upstream(echo) as address, lab_over(address, seed=seed) as lab:
+        lab.add("limit_data", toxicity=0.5, bytes=1)
+        hits = []
+        for _ in range(40):
+            with dial(lab.listen) as connection:
+                connection.sendall(b"ab")
+                try:
+                    hits.append(read_exactly(connection, 2) != b"ab")
+                except EOFError:
+                    hits.append(True)
+        return hits
+
+
+def test_equal_seeds_hit_equal_connections() -> None:
+    first = draws(1)
+    assert first == draws(1)
+    assert first != draws(2)
+    assert 8 <= sum(first) <= 32
+
+
+def test_timeout_swallows_the_answer_and_its_removal_closes_the_connection(lab: Lab) -> None:
+    lab.add("timeout")
+    with dial(lab.listen) as connection:
+        connection.sendall(b"hello")
+        connection.settimeout(0.05)
+        with pytest.raises(TimeoutError):
+            connection.recv(1)
+        connection.settimeout(DEADLINE_S)
+        lab.remove()
+        assert connection.recv(1) == b""
+
+
+def test_timeout_closes_by_itself_when_it_has_a_time(lab: Lab) -> None:
+    lab.add("timeout", timeout=60)
+    start = system.monotonic()
+    with dial(lab.listen) as connection:
+        assert connection.recv(1) == b""
+    assert 0.055 <= system.monotonic() - start < 1
+
+
+def test_a_timeout_that_missed_a_connection_leaves_it_alone_when_removed(lab: Lab) -> None:
+    lab.add("timeout", toxicity=0.0)
+    with dial(lab.listen) as connection:
+        ask(connection)
+        lab.remove()
+        ask(connection)
+
+
+def test_reset_peer_really_sends_a_reset(lab: Lab) -> None:
+    lab.add("reset_peer", timeout=20)
+    with dial(lab.listen) as connection:
+        connection.sendall(b"hello")
+        with pytest.raises(ConnectionResetError):
+            connection.recv(1)
+
+
+def test_reset_peer_on_a_live_connection_is_a_reset_too(lab: Lab) -> None:
+    with dial(lab.listen) as connection:
+        ask(connection)
+        lab.add("reset_peer")
+        connection.sendall(b"hello")
+        with pytest.raises(ConnectionResetError):
+            connection.recv(1)
+
+
+def test_reset_peer_that_missed_leaves_a_normal_end_normal(lab: Lab) -> None:
+    lab.add("reset_peer", toxicity=0.0)
+    with dial(lab.listen) as connection:
+        ask(connection)
+        connection.shutdown(socket.SHUT_WR)
+        assert connection.recv(1) == b""
+
+
+def test_limit_data_lets_exactly_so_much_through(lab: Lab) -> None:
+    lab.add("limit_data", bytes=100_000)
+    with dial(lab.listen) as connection:
+        sender = threading.Thread(target=send_until_refused, args=(connection, bytes(300_000)))
+        sender.start()
+        got = 0
+        with contextlib.suppress(ConnectionResetError):  # what the client still sends meets a closed socket
+            while piece := connection.recv(65536):
+                got += len(piece)
+        sender.join(DEADLINE_S)
+    assert got == 100_000
+
+
+def test_what_passed_before_a_patch_counts_towards_the_new_limit(lab: Lab) -> None:
+    lab.add("limit_data", bytes=10)
+    with dial(lab.listen) as connection:
+        ask(connection, b"four")
+        lab.patch(bytes=6)
+        connection.sendall(b"ab")
+        assert read_exactly(connection, 2) == b"ab"
+        assert connection.recv(1) == b""
+
+
+def send_until_refused(connection: socket.socket, data: bytes) -> None:
+    with contextlib.suppress(OSError):
+        connection.sendall(data)
+
+
+def test_slow_close_delays_the_end_and_not_the_data() -> None:
+    def greet(connection: socket.socket) -> None:
+        connection.sendall(b"bye")
+
+    with upstream(greet) as address, lab_over(address) as lab:
+        lab.add("slow_close", delay=100)
+        with dial(lab.listen) as connection:
+            start = system.monotonic()
+            assert read_exactly(connection, 3) == b"bye"
+            greeted = system.monotonic()
+            assert connection.recv(1) == b""
+            assert system.monotonic() - start >= 0.095
+            assert system.monotonic() - greeted >= 0.05
+
+
+def test_slicer_bandwidth_and_latency_together_deliver_every_byte_in_order(lab: Lab) -> None:
+    lab.add("slicer", average_size=50, size_variation=40, name="a")
+    lab.add("latency", latency=20, jitter=10, name="b")
+    lab.add("bandwidth", rate=1000, name="c", stream="upstream")
+    data = bytes(n % 251 for n in range(40_000))
+    with dial(lab.listen) as connection:
+        sender = threading.Thread(target=connection.sendall, args=(data,))
+        sender.start()
+        assert read_exactly(connection, len(data)) == data
+        sender.join()
+
+
+def test_a_slicer_with_default_attributes_and_a_negative_rate_crash_nothing(lab: Lab) -> None:
+    lab.add("slicer", name="a")
+    lab.add("slicer", name="b", average_size=1, size_variation=1000)
+    with dial(lab.listen) as connection:
+        ask(connection)
+        lab.add("bandwidth", name="c", rate=-1)
+        lab.add("latency", name="d", latency=1, jitter=2**63 - 1)
+        connection.sendall(b"stuck")
+        lab.client.post("/reset").raise_for_status()
+        assert read_exactly(connection, 5) == b"stuck"
+        ask(connection)
+
+
+def test_a_reader_that_stalls_does_not_hold_up_a_toxic_change() -> None:
+    def pour(connection: socket.socket) -> None:
+        while True:
+            connection.sendall(bytes(1_000_000))
+
+    with upstream(pour) as address, lab_over(address) as lab, dial(lab.listen) as stalled:
+        assert stalled.recv(1)
+        lab.add("latency", latency=1)
+        lab.patch(latency=2)
+        lab.add("bandwidth", name="b", rate=10)
+        lab.remove("b")
+        lab.remove()
+        lab.client.delete("/proxies/p").raise_for_status()
+
+
+def test_a_stalled_reader_stalls_the_sender_within_the_buffers_bound() -> None:
+    poured = [0]
+    stopped = threading.Event()
+
+    def pour(connection: socket.socket) -> None:
+        connection.settimeout(0.3)
+        try:
+            while True:
+                poured[0] += connection.send(bytes(1_000_000))
+        except TimeoutError:
+            stopped.set()
+
+    with upstream(pour) as address, lab_over(address) as lab:
+        lab.add("bandwidth", rate=0)
+        with dial(lab.listen):
+            assert stopped.wait(30)
+            assert 32 * 1024 * 1024 <= poured[0] < 64 * 1024 * 1024
+
+
+def test_an_upstream_that_is_down_accepts_and_then_ends() -> None:
+    with lab_over(f"127.0.0.1:{free_port()}") as lab, dial(lab.listen) as connection:
+        assert connection.recv(1) == b""
+
+
+@pytest.mark.parametrize("address", ["nowhere", "nowhere:http", ""])
+def test_an_upstream_that_cannot_be_dialled_ends_the_connection(lab: Lab, address: str) -> None:
+    lab.client.patch("/proxies/p", json={"upstream": address}).raise_for_status()
+    with dial(lab.listen) as connection:
+        assert connection.recv(1) == b""
+
+
+@contextlib.contextmanager
+def black_hole() -> Iterator[str]:
+    """An address where dialling gets no answer at all: nobody accepts, and the queue of those waiting is full."""
+    with socket.socket() as hole, contextlib.ExitStack() as stack:
+        hole.bind(("127.0.0.1", 0))
+        hole.listen(0)
+        for _ in range(3):
+            filler = stack.enter_context(socket.socket())
+            filler.setblocking(False)
+            filler.connect_ex(hole.getsockname())
+        yield f"127.0.0.1:{hole.getsockname()[1]}"
+
+
+def test_dialling_a_black_hole_is_given_up(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(link, "DIAL_TIMEOUT_S", 0.05)
+    with black_hole() as address:
+        lab.client.patch("/proxies/p", json={"upstream": address}).raise_for_status()
+        with dial(lab.listen) as connection:
+            assert connection.recv(1) == b""
+
+
+def test_a_black_hole_upstream_holds_up_nobody_else(lab: Lab) -> None:
+    with black_hole() as address, contextlib.ExitStack() as stack:
+        body = {"name": "hole", "upstream": address, "listen": "127.0.0.1:0"}
+        swallowed = lab.client.post("/proxies", json=body).json()["listen"]
+        waiting = [stack.enter_context(dial(swallowed)) for _ in range(5)]
+        lab.client.patch(
+            "/proxies/hole", json={"upstream": lab.client.get("/proxies/p").json()["upstream"]}
+        ).raise_for_status()
+        for connection in waiting:
+            assert connection.recv(1) == b""  # a moved proxy drops its connections, those still dialling too
+        with dial(swallowed) as connection:
+            ask(connection)
+
+
+@pytest.mark.parametrize("method", ["disable", "delete", "move"])
+def test_disabling_deleting_or_moving_a_proxy_ends_its_connections(lab: Lab, method: str) -> None:
+    with dial(lab.listen) as connection:
+        ask(connection)
+        if method == "delete":
+            lab.client.delete("/proxies/p").raise_for_status()
+        else:
+            change = {"enabled": False} if method == "disable" else {"upstream": "127.0.0.1:9"}
+            lab.client.patch("/proxies/p", json=change).raise_for_status()
+        assert connection.recv(1) == b""
+    if method != "move":
+        with pytest.raises(ConnectionRefusedError):
+            dial(lab.listen)
+
+
+def test_a_disabled_proxy_comes_back_on_its_own_port(lab: Lab) -> None:
+    lab.client.patch("/proxies/p", json={"enabled": False}).raise_for_status()
+    lab.client.patch("/proxies/p", json={"enabled": True}).raise_for_status()
+    with dial(lab.listen) as connection:
+        ask(connection)
+
+
+def test_when_either_side_goes_the_other_is_told() -> None:
+    ended = threading.Event()
+    go = threading.Event()
+
+    def wait_for_the_end(connection: socket.socket) -> None:
+        if connection.recv(1) == b"x":
+            with contextlib.suppress(ConnectionResetError):
+                assert connection.recv(1) == b""
+            ended.set()
+        else:
+            assert go.wait(DEADLINE_S)
+
+    with upstream(wait_for_the_end) as address, lab_over(address) as lab:
+        with dial(lab.listen) as connection:
+            connection.sendall(b"x")
+        assert ended.wait(DEADLINE_S)
+        with dial(lab.listen) as connection:
+            connection.sendall(b"y")
+            go.set()
+            assert connection.recv(1) == b""
+
+
+def test_stopping_the_server_ends_every_connection() -> None:
+    with upstream(echo) as address, contextlib.ExitStack() as stack:
+        with lab_over(address) as lab:
+            lab.add("latency", latency=60_000, stream="upstream")
+            connections = [stack.enter_context(dial(lab.listen)) for _ in range(20)]
+            for connection in connections:
+                connection.sendall(b"on its way")
+            assert json.loads(lab.client.get("/proxies").text)
+        for connection in connections:
+            with contextlib.suppress(ConnectionResetError):
+                assert connection.recv(1) == b""

@@ -1,0 +1,343 @@
+"""The API, over real HTTP: every route, status, body and header as Toxiproxy 2.12 has them, on both servers alike."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from wire_parts import dial, embedded, real
+
+UPSTREAM = "127.0.0.1:9"
+PROXY = {"name": "p", "upstream": UPSTREAM, "listen": "127.0.0.1:0"}
+MISSING = "listen tcp: address foo: missing port in address"
+STREAM = "stream was invalid, can be either upstream or downstream"
+INT64 = "into Go struct field LatencyToxic.attributes.latency of type int64"
+
+
+@pytest.fixture(scope="module", params=["embedded", "real"])
+def server(request: pytest.FixtureRequest) -> Iterator[httpx.Client]:
+    with {"embedded": embedded, "real": real}[request.param]() as url, httpx.Client(base_url=url, timeout=5) as client:
+        yield client
+
+
+@pytest.fixture
+def api(server: httpx.Client) -> httpx.Client:
+    """A server with the one proxy `p`."""
+    for name in server.get("/proxies").json():
+        server.delete(f"/proxies/{name}").raise_for_status()
+    server.post("/proxies", json=PROXY).raise_for_status()
+    return server
+
+
+@pytest.fixture
+def own() -> Iterator[httpx.Client]:
+    """The embedded server, with the one proxy `p`."""
+    with embedded() as url, httpx.Client(base_url=url, timeout=5) as client:
+        client.post("/proxies", json=PROXY).raise_for_status()
+        yield client
+
+
+def test_the_version(api: httpx.Client) -> None:
+    reply = api.get("/version")
+    assert (reply.status_code, reply.text) == (200, '{"version": "2.12.0"}\n')
+    assert reply.headers["content-type"] == "application/json;charset=utf-8"
+    assert reply.headers["x-toxiproxy-request-id"]
+
+
+def test_a_proxys_life(api: httpx.Client) -> None:
+    made = api.post("/proxies", json={"name": "a", "upstream": UPSTREAM, "listen": "localhost:0"})
+    listen = made.json()["listen"]
+    assert made.status_code == 201
+    assert made.text == (
+        f'{{"name":"a","listen":"{listen}","upstream":"{UPSTREAM}","enabled":true,"Logger":{{}},"toxics":[]}}'
+    )
+    assert made.headers["content-type"] == "application/json"
+    assert listen.startswith("127.0.0.1:")
+    assert listen != "127.0.0.1:0"
+    assert api.get("/proxies/a").json() == made.json()
+    assert list(api.get("/proxies").json()) == ["a", "p"]
+    changed = api.patch("/proxies/a", json={"enabled": False, "name": "other"})
+    assert (changed.status_code, changed.json()) == (200, made.json() | {"enabled": False})
+    moved = api.post("/proxies/a", json={"upstream": "127.0.0.1:10"})
+    assert (moved.status_code, moved.json()["upstream"], moved.json()["enabled"]) == (200, "127.0.0.1:10", False)
+    assert api.post("/proxies/a", json={"enabled": True}).json()["listen"] == listen
+    gone = api.delete("/proxies/a")
+    assert (gone.status_code, gone.content) == (204, b"")
+    assert api.get("/proxies/a").status_code == 404
+
+
+def test_a_toxics_life(api: httpx.Client) -> None:
+    made = api.post("/proxies/p/toxics", json={"type": "latency", "attributes": {"latency": 10, "unknown": 1}})
+    assert made.status_code == 200
+    assert made.text == (
+        '{"attributes":{"latency":10,"jitter":0},"name":"latency_downstream","type":"latency","stream":"downstream","toxicity":1}'
+    )
+    path = "/proxies/p/toxics/latency_downstream"
+    assert api.get(path).json() == made.json()
+    changed = api.patch(
+        path, json={"attributes": {"jitter": 5}, "toxicity": 0.5, "name": "x", "type": "noop", "stream": "upstream"}
+    )
+    assert changed.status_code == 200
+    assert changed.json() == made.json() | {"attributes": {"latency": 10, "jitter": 5}, "toxicity": 0.5}
+    assert api.post(path, json={"attributes": {"latency": 7}}).json()["attributes"] == {"latency": 7, "jitter": 5}
+    assert api.get("/proxies/p").json()["toxics"] == api.get("/proxies/p/toxics").json() == [api.get(path).json()]
+    gone = api.delete(path)
+    assert (gone.status_code, gone.content) == (204, b"")
+    assert api.get("/proxies/p/toxics").json() == []
+
+
+def test_toxics_are_listed_upstream_first_and_a_stream_keeps_its_spelling(api: httpx.Client) -> None:
+    for name, stream in (("d1", "downstream"), ("u1", "UPSTREAM"), ("d2", "Downstream"), ("u2", "upstream")):
+        assert api.post("/proxies/p/toxics", json={"name": name, "type": "noop", "stream": stream}).status_code == 200
+    listed = api.get("/proxies/p/toxics").json()
+    assert [(toxic["name"], toxic["stream"]) for toxic in listed] == [
+        ("u1", "UPSTREAM"),
+        ("u2", "upstream"),
+        ("d1", "downstream"),
+        ("d2", "Downstream"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "error"),
+    [
+        ("/proxies", "", 400, "bad request body: EOF"),
+        ("/proxies", '{"na', 400, "bad request body: unexpected EOF"),
+        ("/proxies", "xx", 400, "bad request body: invalid character 'x' looking for beginning of value"),
+        ("/proxies", "[]", 400, "bad request body: json: cannot unmarshal array into Go value of type toxiproxy.Proxy"),
+        ("/proxies", "null", 400, "missing required field: name"),
+        ("/proxies", '{"name":"b"}', 400, "missing required field: upstream"),
+        (
+            "/proxies",
+            '{"name":"b","upstream":3}',
+            400,
+            "bad request body: json: cannot unmarshal number into Go struct field Proxy.upstream of type string",
+        ),
+        ("/proxies", '{"name":"p","upstream":"x:1"}', 409, "proxy already exists"),
+        ("/proxies", '{"name":"b","upstream":"x:1","listen":"foo"}', 500, MISSING),
+        (
+            "/proxies",
+            '{"name":"b","upstream":"x:1","listen":"127.0.0.1:99999"}',
+            500,
+            "listen tcp: address 99999: invalid port",
+        ),
+        ("/proxies/q", "{}", 404, "proxy not found"),
+        ("/proxies/p", '{"listen":"bad"}', 500, "address bad: missing port in address"),
+        ("/proxies/q/toxics", '{"type":"noop"}', 404, "proxy not found"),
+        ("/proxies/p/toxics/zz", "{}", 404, "toxic not found"),
+        ("/proxies/p/toxics", '{"type":"lat"}', 400, "invalid toxic type"),
+        ("/proxies/p/toxics", "{}", 400, "invalid toxic type"),
+        ("/proxies/p/toxics", '{"type":"lat","stream":""}', 400, STREAM),
+        (
+            "/proxies/p/toxics",
+            '{"type":"latency","attributes":{"latency":1.5}}',
+            400,
+            f"bad request body: json: cannot unmarshal number 1.5 {INT64}",
+        ),
+        (
+            "/proxies/p/toxics",
+            '{"type":"latency","attributes":{"latency":99999999999999999999}}',
+            400,
+            f"bad request body: json: cannot unmarshal number 99999999999999999999 {INT64}",
+        ),
+        (
+            "/proxies/p/toxics",
+            '{"type":"latency","attributes":{"latency":"x"}}',
+            400,
+            f"bad request body: json: cannot unmarshal string {INT64}",
+        ),
+    ],
+)
+def test_a_refusal_is_worded_as_toxiproxy_words_it(
+    api: httpx.Client, path: str, body: str, status: int, error: str
+) -> None:
+    reply = api.post(path, content=body)
+    assert reply.text == json.dumps({"error": error, "status": status}, separators=(",", ":")) + "\n"
+    assert reply.status_code == status
+    assert reply.headers["content-type"] == "text/plain; charset=utf-8"
+    assert reply.headers["x-content-type-options"] == "nosniff"
+
+
+def test_a_toxics_name_is_unique_across_both_streams(api: httpx.Client) -> None:
+    assert api.post("/proxies/p/toxics", json={"name": "t", "type": "noop"}).status_code == 200
+    again = api.post("/proxies/p/toxics", json={"name": "t", "type": "latency", "stream": "upstream"})
+    assert (again.status_code, again.json()["error"]) == (409, "toxic already exists")
+
+
+def test_bodies_are_read_as_go_reads_them(api: httpx.Client) -> None:
+    made = api.post("/proxies", content='{"NAME":"zz","upSTREAM":"x:1","enabled":false,"listen":null} and more')
+    assert (made.status_code, made.json()["name"], made.json()["listen"]) == (201, "zz", "")
+    toxic = api.post(
+        "/proxies/p/toxics", content='{"type":"bandwidth","attributes":{"RATE":-5},"toxicity":null,"stream":null}'
+    )
+    assert toxic.json() == {
+        "attributes": {"rate": -5},
+        "name": "bandwidth_downstream",
+        "type": "bandwidth",
+        "stream": "downstream",
+        "toxicity": 1,
+    }
+    assert '"name":"\\u003cb\\u003e"' in api.post("/proxies/p/toxics", json={"type": "noop", "name": "<b>"}).text
+
+
+def test_a_taken_port_is_told(api: httpx.Client) -> None:
+    taken = api.get("/proxies/p").json()["listen"]
+    reply = api.post("/proxies", json={"name": "b", "upstream": "x:1", "listen": taken})
+    assert (reply.status_code, reply.json()["error"]) == (500, f"listen tcp {taken}: bind: address already in use")
+    assert api.get("/proxies/b").status_code == 404
+
+
+def test_populate_keeps_what_is_in_place_replaces_what_is_not_and_makes_the_rest(api: httpx.Client) -> None:
+    kept = api.get("/proxies/p").json()
+    api.post("/proxies/p/toxics", json={"type": "noop"}).raise_for_status()
+    port = kept["listen"].rpartition(":")[2]
+    same = {"name": "p", "upstream": UPSTREAM, "listen": f"localhost:{port}", "enabled": False}
+    new = {"name": "n", "upstream": UPSTREAM, "listen": "127.0.0.1:0", "enabled": False, "toxics": [{"type": "noop"}]}
+    reply = api.post("/populate", json=[same, new])
+    assert reply.status_code == 201
+    first, second = reply.json()["proxies"]
+    assert (first["enabled"], len(first["toxics"])) == (True, 1)
+    assert (second["enabled"], second["toxics"]) == (False, [])
+    replaced = api.post("/populate", json=[same | {"upstream": "127.0.0.1:10"}]).json()["proxies"][0]
+    assert (replaced["upstream"], replaced["toxics"]) == ("127.0.0.1:10", [])
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "text"),
+    [
+        ("[]", 201, '{"proxies":null}'),
+        ("", 400, '{"error":"bad request body: EOF","status":400,"proxies":null}'),
+        ("[{}]", 400, '{"error":"missing required field: name at proxy 1","status":400,"proxies":null}'),
+        (
+            '[{"name":"x","upstream":"y:1","listen":"127.0.0.1:0"},{"name":"y"}]',
+            400,
+            '{"error":"missing required field: upstream at proxy 2","status":400,"proxies":null}',
+        ),
+        (
+            '[{"name":"x","upstream":"y:1","enabled":false},{"name":"y","upstream":"y:1","listen":"foo"}]',
+            500,
+            f'{{"error":"{MISSING}","status":500,"proxies":[{{"name":"x","listen":"","upstream":"y:1","enabled":false,'
+            '"Logger":{},"toxics":[]}]}',
+        ),
+    ],
+)
+def test_populate_answers_in_json_with_what_was_made(api: httpx.Client, body: str, status: int, text: str) -> None:
+    reply = api.post("/populate", content=body)
+    assert (reply.status_code, reply.text) == (status, text)
+    assert reply.headers["content-type"] == "application/json"
+
+
+def test_reset_enables_every_proxy_and_removes_every_toxic(api: httpx.Client) -> None:
+    api.post("/proxies/p/toxics", json={"type": "noop"}).raise_for_status()
+    api.patch("/proxies/p", json={"enabled": False}).raise_for_status()
+    reply = api.post("/reset")
+    assert (reply.status_code, reply.content) == (204, b"")
+    held = api.get("/proxies/p").json()
+    assert (held["enabled"], held["toxics"]) == (True, [])
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "agent", "status", "text", "has_id"),
+    [
+        ("GET", "/nope", "curl", 404, "404 page not found\n", False),
+        ("GET", "/proxies/p/", "curl", 404, "404 page not found\n", False),
+        ("GET", "/metrics", "curl", 404, "404 page not found\n", False),
+        ("PUT", "/proxies", "curl", 405, "", False),
+        ("HEAD", "/version", "curl", 405, "", False),
+        ("GET", "/version", "Mozilla/5.0", 403, "User agent not allowed\n", True),
+        ("GET", "/nope", "Mozilla/5.0", 404, "404 page not found\n", False),
+    ],
+)
+def test_requests_that_no_route_takes(
+    api: httpx.Client, method: str, path: str, agent: str, status: int, text: str, *, has_id: bool
+) -> None:
+    reply = api.request(method, path, headers={"User-Agent": agent})
+    assert (reply.status_code, reply.text) == (status, text)
+    assert ("x-toxiproxy-request-id" in reply.headers) == has_id
+    assert "allow" not in reply.headers
+
+
+# From here on: where the embedded server is better than its model, or has no model.
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"attributes": {"latency": 20, "jitter": 1.5}},
+        {"attributes": {"latency": 20}, "toxicity": "often"},
+        {"attributes": [20]},
+    ],
+)
+def test_a_change_that_fails_changes_nothing(own: httpx.Client, change: dict[str, object]) -> None:
+    own.post("/proxies/p/toxics", json={"type": "latency", "attributes": {"latency": 1}}).raise_for_status()
+    reply = own.patch("/proxies/p/toxics/latency_downstream", json=change)
+    assert reply.status_code == 400
+    assert own.get("/proxies/p/toxics/latency_downstream").json()["attributes"] == {"latency": 1, "jitter": 0}
+
+
+def test_a_listen_that_is_left_out_is_loopback(own: httpx.Client) -> None:
+    assert own.post("/proxies", json={"name": "b", "upstream": "x:1"}).json()["listen"].startswith("127.0.0.1:")
+
+
+def raw(client: httpx.Client, data: bytes) -> bytes:
+    with dial(f"{client.base_url.host}:{client.base_url.port}") as connection:
+        connection.sendall(data)
+        connection.shutdown(socket.SHUT_WR)
+        reply = b""
+        while piece := connection.recv(65536):
+            reply += piece
+        return reply
+
+
+@pytest.mark.parametrize(
+    ("data", "start"),
+    [
+        (b"\x16\x03\x01 this is no HTTP\r\n\r\n", b"HTTP/1.1 400 "),
+        (b"POST /proxies HTTP/1.1\r\nHost: x\r\nContent-Length: 2000000\r\n\r\n" + bytes(1_100_000), b"HTTP/1.1 413 "),
+        (b"POST /proxies HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n" + b"[" * 100_000, b"HTTP/1.1 400 "),
+    ],
+)
+def test_hostile_requests_are_refused_and_the_server_lives(own: httpx.Client, data: bytes, start: bytes) -> None:
+    assert raw(own, data).startswith(start)
+    assert own.get("/version").status_code == 200
+
+
+def test_pipelined_requests_are_answered_in_order(own: httpx.Client) -> None:
+    one = b"GET /version HTTP/1.1\r\nHost: x\r\n\r\n"
+    replies = raw(own, one + b"GET /nope HTTP/1.1\r\nHost: x\r\n\r\n" + one)
+    assert re.findall(rb"HTTP/1.1 (\d+) ", replies) == [b"200", b"404", b"200"]
+
+
+def test_the_config_file_is_what_populate_takes(tmp_path: Path) -> None:
+    config = tmp_path / "toxiproxy.json"
+    config.write_text(json.dumps([PROXY]))
+    with embedded(config=config) as url:
+        assert list(httpx.get(f"{url}/proxies").json()) == ["p"]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"), [("{}", "cannot unmarshal object"), ('[{"name":"x"}]', "missing required field")]
+)
+def test_a_config_file_that_is_wrong_is_said_with_its_name(tmp_path: Path, text: str, reason: str) -> None:
+    config = tmp_path / "toxiproxy.json"
+    config.write_text(text)
+    with pytest.raises(ValueError, match=f"toxiproxy.json: .*{reason}"), embedded(config=config):
+        pass
+
+
+def test_an_unreadable_config_file_is_an_os_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError), embedded(config=tmp_path / "none.json"):
+        pass
+
+
+def test_a_stopped_server_leaves_no_port_taken() -> None:
+    with embedded() as url, httpx.Client(base_url=url) as client:
+        listen: str = client.post("/proxies", json=PROXY).json()["listen"]
+    for address in (listen, url.removeprefix("http://")):
+        with pytest.raises(ConnectionRefusedError):
+            dial(address)

@@ -1,0 +1,56 @@
+"""Latency: everything arrives, late."""
+
+from __future__ import annotations
+
+import pytest
+from wire_parts import END, live, play
+
+from chaoslab.pipe import Chain, Line, Timed
+from chaoslab.wire.toxics.latency import Latency
+
+
+def test_each_chunk_is_late_by_the_same_time_and_the_end_waits_for_the_data_only() -> None:
+    out = play(live(Latency(latency=250)), [(0.0, b"a"), (0.125, b"b"), (0.125, END)])
+    assert out == [(0.25, b"a"), (0.375, b"b"), (0.375, END)]
+
+
+def test_the_end_of_an_idle_connection_is_not_late() -> None:
+    assert play(live(Latency(latency=250)), [(1.0, END)]) == [(1.0, END)]
+
+
+def test_two_latencies_on_a_stream_of_tokens_add_up_to_200_ms() -> None:
+    chain = Chain()
+    chain.add("one", live(Latency(latency=100)), 0.0)
+    chain.add("two", live(Latency(latency=100)), 0.0)
+    out = play(chain, [(n / 100, b"token") for n in range(100)])
+    assert [at for at, _ in out] == pytest.approx([n / 100 + 0.2 for n in range(100)], abs=1e-12)
+
+
+@pytest.mark.parametrize("gap_s", [0.001, 0.01, 0.1, 1.0])
+def test_jitter_has_the_stated_mean_and_range_at_every_pace_and_keeps_the_order(gap_s: float) -> None:
+    arrivals = [n * gap_s for n in range(20_000)]
+    out = play(live(Latency(latency=100, jitter=50), gap_s), [(at, b"x") for at in arrivals])
+    delays = [at - arrival for (at, _), arrival in zip(out, arrivals, strict=True)]
+    assert [at for at, _ in out] == sorted(at for at, _ in out)
+    assert 0.05 <= min(delays) < 0.06
+    assert 0.14 < max(delays) <= 0.15 + 1e-9
+    assert sum(delays) / len(delays) == pytest.approx(0.1, abs=0.006)
+
+
+def test_a_jitter_larger_than_the_latency_never_sends_before_the_arrival() -> None:
+    arrivals = [n / 10 for n in range(1000)]
+    out = play(live(Latency(latency=1, jitter=10**15)), [(at, b"x") for at in arrivals], until=1e18)
+    assert len(out) == 1000
+    assert all(at >= arrival for (at, _), arrival in zip(out, arrivals, strict=True))
+
+
+def test_a_longer_latency_counts_from_the_arrival_of_what_is_waiting() -> None:
+    line = live(Latency(latency=1000))
+    line.feed(Timed(0.0, b"in hand"))
+    line.feed(Timed(0.5, b"waiting"))
+    assert line.poll(0.75) == []
+    leave, rest = line.retire(0.75)
+    assert leave == [Timed(0.75, b"in hand")]
+    successor = Latency(latency=2000).pipe(None, 0.75, before=line)  # type: ignore[arg-type]  # no jitter, no dice
+    assert isinstance(successor, Line)
+    assert play(successor, rest) == [(2.5, b"waiting")]

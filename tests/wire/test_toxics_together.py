@@ -1,0 +1,67 @@
+"""Whatever lossless toxics stand in a chain, and however it is rebuilt on the way, every byte arrives once, in order, in time."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from chaoslab.dice import Dice
+from chaoslab.pipe import Chain, Signal, Timed
+from chaoslab.wire.toxics import Toxic
+from chaoslab.wire.toxics.bandwidth import Bandwidth
+from chaoslab.wire.toxics.latency import Latency
+from chaoslab.wire.toxics.noop import Noop
+from chaoslab.wire.toxics.slicer import Slicer
+from chaoslab.wire.toxics.slow_close import SlowClose
+
+any_int = st.integers(-(2**63), 2**63 - 1)
+small = st.integers(-5, 3000)
+LOSSLESS = st.one_of(
+    st.builds(Latency, latency=small, jitter=small),
+    st.builds(Bandwidth, rate=st.integers(-1, 3)),
+    st.builds(Slicer, average_size=small, size_variation=small | any_int, delay=small | any_int),
+    st.builds(SlowClose, delay=small | any_int),
+    st.builds(Noop),
+)
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("feed"), st.integers(1, 3000)),
+        st.tuples(st.just("wait"), st.floats(0, 2)),
+        st.tuples(st.just("put"), st.integers(0, 3), LOSSLESS),
+        st.tuples(st.just("take"), st.integers(0, 3)),
+    ),
+    max_size=25,
+)
+Step = tuple[str, float] | tuple[str, int, Toxic]
+
+
+@settings(max_examples=150, deadline=None)
+@given(steps=STEPS)
+def test_every_byte_arrives_once_in_order_and_time_never_falls(steps: list[Step]) -> None:
+    chain, now, sent, out = Chain(), 0.0, 0, []
+    data = bytes(n % 251 for n in range(100_000))
+    for step in steps:
+        key = str(step[1])
+        if step[0] == "feed":
+            size = int(step[1])
+            chain.feed(Timed(now, data[sent : sent + size]))
+            sent += size
+        elif step[0] == "wait":
+            now += step[1]
+            out += chain.poll(now)
+        elif len(step) == 3:
+            before = chain.get(key) if key in chain.keys else None
+            pipe = step[2].pipe(Dice("test", key), now, before=before)
+            if before is None:
+                chain.add(key, pipe, now)
+            else:
+                chain.replace(key, pipe, now)
+        elif key in chain.keys:
+            chain.remove(key, now)
+        arrived = sum(len(timed.item) for timed in out if isinstance(timed.item, bytes))
+        assert chain.held == sent - arrived
+    chain.feed(Timed(now, Signal.END))
+    out += chain.release(now)
+    assert b"".join(timed.item for timed in out if isinstance(timed.item, bytes)) == data[:sent]
+    assert out[-1] == Timed(now, Signal.END)
+    assert [timed.at for timed in out] == sorted(timed.at for timed in out)
