@@ -1,0 +1,128 @@
+"""Which faults were delivered: eligible → scheduled → injected → witnessed; and the failures that nobody injected.
+
+An attempt is eligible for an injection when its dice were rolled for it; what an outer fault masks never was. Whether the plan
+was carried out is checked by the exact binomial interval of the hits, at 99.9 %.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from chaoslab.events import (
+    CallFinished,
+    FaultArmed,
+    FaultInjected,
+    FaultScheduled,
+    FaultWitnessed,
+    History,
+    RunStarted,
+)
+from chaoslab.measures.intervals import clopper_pearson
+
+PLAUSIBLE = 0.999
+
+
+@dataclass(frozen=True)
+class FaultCount:
+    """One fault of one injection at one target; the faults of an injection share their eligible attempts."""
+
+    injection: str
+    fault: str
+    target: str
+    eligible: int
+    scheduled: int
+    armed: int
+    injected: int
+    witnessed: int
+
+
+@dataclass(frozen=True)
+class InjectionCount:
+    """One injection over all its faults and targets. `plausible`: None where there is no chance or no attempt to check."""
+
+    injection: str
+    eligible: int
+    scheduled: int
+    injected: int
+    witnessed: int
+    chance: float | None
+    plausible: bool | None
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An attempt that failed although no fault was witnessed on it, and how often."""
+
+    target: str
+    error: str
+    count: int
+
+
+def by_fault(history: History) -> list[FaultCount]:
+    """The counts per injection, fault and target, sorted by these names."""
+    eligible = _eligible(history)
+    counts = [
+        Counter((e.injection, e.fault, e.target) for _, e in events)
+        for events in (
+            history.of(FaultScheduled),
+            history.of(FaultArmed),
+            history.of(FaultInjected),
+            history.of(FaultWitnessed),
+        )
+    ]
+    keys = sorted(set().union(*counts))
+    return [FaultCount(*key, eligible[key[0], key[2]], *(count[key] for count in counts)) for key in keys]
+
+
+def by_injection(history: History) -> list[InjectionCount]:
+    """The counts per injection; one whose dice never hit has its line too."""
+    eligible, rows = _eligible(history), by_fault(history)
+    chances = _chances(history)
+    found = []
+    for name in sorted({injection for injection, _ in eligible} | {row.injection for row in rows} | set(chances)):
+        mine = [row for row in rows if row.injection == name]
+        rolled = sum(count for (injection, _), count in eligible.items() if injection == name)
+        scheduled = sum(row.scheduled for row in mine)
+        chance = chances.get(name)
+        found.append(
+            InjectionCount(
+                name,
+                rolled,
+                scheduled,
+                sum(row.injected for row in mine),
+                sum(row.witnessed for row in mine),
+                chance,
+                _plausible(scheduled, rolled, chance),
+            )
+        )
+    return found
+
+
+def uninjected(history: History) -> list[Failure]:
+    """The failures that nobody injected, most frequent first."""
+    met = {(record.trial, e.target, e.request, e.attempt) for record, e in history.of(FaultWitnessed)}
+    counts = Counter(
+        (e.target, e.error or (f"status {e.status}" if e.status else "no reason given"))
+        for record, e in history.of(CallFinished)
+        if not e.ok and (record.trial, e.target, e.request, e.attempt) not in met
+    )
+    return [Failure(*key, count) for key, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))]
+
+
+def _eligible(history: History) -> Counter[tuple[str, str]]:
+    return Counter((name, e.target) for _, e in history.of(CallFinished) for name in e.rolled)
+
+
+def _chances(history: History) -> Mapping[str, float | None]:
+    """The chance of each injection in the plan; None for one that hits stated calls."""
+    run = history.first(RunStarted)
+    injections: list[Any] = run.plan.get("injections", []) if run else []
+    return {i["name"]: None if i.get("calls") else float(i.get("chance", 1.0)) for i in injections}
+
+
+def _plausible(hits: int, rolled: int, chance: float | None) -> bool | None:
+    interval = clopper_pearson(hits, rolled, confidence=PLAUSIBLE) if hits <= rolled else None
+    return None if interval is None or chance is None else chance in interval

@@ -1,0 +1,69 @@
+"""How long attempts took, from leaving the seam to their end."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from chaoslab.events import CallFinished, FaultWitnessed, History
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One attempt on the network; `t` is its end, `faults` are those witnessed on it, by name."""
+
+    trial: str
+    target: str
+    t: float
+    duration_s: float
+    ok: bool
+    via: str
+    faults: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Percentiles of `n` durations (n is above 0), in seconds."""
+
+    n: int
+    p50_s: float
+    p90_s: float
+    p99_s: float
+    longest_s: float
+
+
+def attempts(history: History) -> list[Attempt]:
+    """Every attempt that left the seam, in the order in which they ended."""
+    faults: dict[tuple[str | None, str, int, int], list[str]] = {}
+    for record, e in history.of(FaultWitnessed):
+        faults.setdefault((record.trial, e.target, e.request, e.attempt), []).append(e.fault)
+    return [
+        Attempt(
+            record.trial or "",
+            e.target,
+            record.t,
+            e.duration_s,
+            e.ok,
+            e.via,
+            tuple(faults.get((record.trial, e.target, e.request, e.attempt), ())),
+        )
+        for record, e in history.of(CallFinished)
+        if e.via != "none"
+    ]
+
+
+def latency(durations_s: Sequence[float]) -> Latency | None:
+    """None without durations."""
+    if not durations_s:
+        return None
+    p50, p90, p99 = (percentile(durations_s, share) for share in (0.5, 0.9, 0.99))
+    return Latency(len(durations_s), p50, p90, p99, max(durations_s))
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """Linear between the two nearest ranks: type 7 of Hyndman and Fan (1996), which NumPy uses too."""
+    ranked = sorted(values)
+    place = share * (len(ranked) - 1)
+    low = ranked[math.floor(place)]
+    return low + (ranked[math.ceil(place)] - low) * (place - math.floor(place))

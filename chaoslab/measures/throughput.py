@@ -1,0 +1,40 @@
+"""How much got done in which stretch of time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from chaoslab.events import CallFinished, History, PromptFinished
+
+WIDTHS_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, 600.0, 3600.0)
+STRETCHES = 40
+
+
+@dataclass(frozen=True)
+class Throughput:
+    """Ends per stretch of `width_s`; the first begins at 0. `lasted_s` is the time of the last end."""
+
+    width_s: float
+    prompts: tuple[int, ...]
+    calls: tuple[int, ...]
+    lasted_s: float
+
+
+def throughput(history: History) -> Throughput | None:
+    """Stretches of a round width, at most 40 where the widest allows; None when nothing ended."""
+    prompts = [record.t for record, _ in history.of(PromptFinished)]
+    calls = [record.t for record, _ in history.of(CallFinished)]
+    lasted_s = max([*prompts, *calls], default=None)
+    if lasted_s is None:
+        return None
+    width_s = next((width for width in WIDTHS_S if lasted_s <= width * STRETCHES), WIDTHS_S[-1])
+    stretches = int(max(lasted_s, 0.0) / width_s) + 1
+
+    def binned(moments: Iterable[float]) -> tuple[int, ...]:
+        counts = [0] * stretches
+        for moment in moments:
+            counts[int(max(moment, 0.0) / width_s)] += 1
+        return tuple(counts)
+
+    return Throughput(width_s, binned(prompts), binned(calls), lasted_s)

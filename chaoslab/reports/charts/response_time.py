@@ -1,0 +1,48 @@
+"""How long each prompt took from question to answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from chaoslab.events import History, PromptFinished
+from chaoslab.measures.latency import percentile
+from chaoslab.reports.charts.style import OUTCOMES, canvas, legend, nothing, scale
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def response_time(history: History, outcomes: Mapping[str, str]) -> Figure:
+    """A point per prompt in the order asked, by outcome, and the median as a line."""
+    from matplotlib.ticker import MaxNLocator
+
+    places = {trial: place for place, trial in enumerate(history.trials, 1)}
+    found = [(record.trial or "", e.duration_s) for record, e in history.of(PromptFinished) if record.trial in places]
+    if not found:
+        figure, axes = canvas("Response time per prompt")
+        nothing(axes, "no prompt was answered in this run")
+        return figure
+    durations = [duration_s for _, duration_s in found]
+    middle = percentile(durations, 0.5)
+    note = f"{len(found)} prompt{'' if len(found) == 1 else 's'}: median {middle:.2f} s"
+    note += f", 90th percentile {percentile(durations, 0.9):.2f} s, longest {max(durations):.2f} s"
+    figure, axes = canvas("Response time per prompt", note)
+    for outcome, (color, marker) in OUTCOMES.items():
+        mine = [(places[trial], d) for trial, d in found if outcomes.get(trial) == outcome]
+        if mine:
+            axes.scatter(
+                [x for x, _ in mine],
+                [y for _, y in mine],
+                s=30,
+                color=color,
+                marker=marker,
+                label=f"{outcome} ({len(mine)})",
+            )
+    axes.axhline(middle, color="#333333", linewidth=1, linestyle="--", label="median")
+    axes.set_xlim(0.5, max(places.values()) + 0.5)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    axes.set_xlabel("prompt, in the order asked (number)")
+    axes.set_ylabel(f"response time (s{scale(axes, durations, axis='y')})")
+    legend(figure, axes)
+    return figure

@@ -1,0 +1,59 @@
+"""How the prompts ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from chaoslab.measures.success import success
+from chaoslab.reports.charts.style import OUTCOMES, canvas, nothing
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FEW = 8
+
+
+def success_rate(outcomes: Mapping[str, str]) -> Figure:
+    """A bar per outcome, its share of all trials with a 95 % Wilson interval."""
+    found = success(outcomes.values())
+    if not found.total:
+        figure, axes = canvas("Success rate by outcome")
+        nothing(axes, "no prompt was started in this run")
+        return figure
+    if found.correct is None:
+        note = "nothing was stated about right answers, so none was judged"
+    else:
+        low, high = found.correct.interval.low, found.correct.interval.high
+        note = f"{found.correct.count} of {found.correct.total} judged prompts correct: {found.correct.value:.0%}"
+        note += f", 95 % interval {low:.0%} to {high:.0%}"
+        note += "; few prompts, so the interval is wide" if found.correct.total < FEW else ""
+    figure, axes = canvas("Success rate by outcome", note)
+    names = list(OUTCOMES)
+    for row, name in enumerate(names):
+        rate = found.by_outcome.get(name)
+        share = rate.value if rate else 0.0
+        axes.barh(row, share, color=OUTCOMES[name][0], height=0.6)
+        if rate:
+            ends = [rate.interval.low, rate.interval.high]
+            axes.plot(ends, [row, row], color="white", linewidth=4, solid_capstyle="butt")
+            axes.plot(ends, [row, row], color="#333333", marker="|", linewidth=1.3)
+        axes.text(
+            1.02,
+            row,
+            f"{rate.count} of {found.total} ({_percent(share)})" if rate else "none",
+            transform=axes.get_yaxis_transform(),
+            va="center",
+            fontsize=9,
+        )
+    axes.set_yticks(range(len(names)), names)
+    axes.invert_yaxis()
+    axes.set_xlim(0, 1)
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value * 100:.0f}")
+    axes.set_xlabel("share of all prompts (%), line: 95 % Wilson interval")
+    axes.grid(visible=False, axis="y")
+    return figure
+
+
+def _percent(share: float) -> str:
+    return f"{share:.1%}" if 0 < share < 0.01 else f"{share:.0%}"

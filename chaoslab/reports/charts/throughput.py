@@ -1,0 +1,40 @@
+"""How many prompts and calls ended in each stretch of the run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from chaoslab.events import History
+from chaoslab.measures import throughput as measure
+from chaoslab.reports.charts.style import BLUE, ORANGE, canvas, legend, nothing
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def throughput(history: History) -> Figure:
+    """Steps of calls and prompts over the run's time."""
+    from matplotlib.ticker import MaxNLocator
+
+    found = measure.throughput(history)
+    if found is None:
+        figure, axes = canvas("Throughput over time")
+        nothing(axes, "nothing ended in this run")
+        return figure
+    prompts, calls = sum(found.prompts), sum(found.calls)
+    note = f"{_count(prompts, 'prompt')} and {_count(calls, 'call')} ended in {found.lasted_s:.1f} s"
+    figure, axes = canvas("Throughput over time", note)
+    edges = [n * found.width_s for n in range(len(found.calls) + 1)]
+    axes.stairs(found.calls, edges, color=BLUE, fill=True, alpha=0.35, label="calls (tools and model)")
+    axes.stairs(found.prompts, edges, color=ORANGE, fill=True, label="prompts")
+    axes.set_xlim(0, edges[-1])
+    axes.set_ylim(0, max(*found.calls, *found.prompts, 1) * 1.08)
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_xlabel("time since the run began (s)")
+    axes.set_ylabel(f"ended per {found.width_s:g} s (count)")
+    legend(figure, axes)
+    return figure
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"

@@ -1,0 +1,10 @@
+"""Draws the charts of a run: `python charts.py [logs/<run>] [--out charts]`; a thin door to chaoslab.reports.charts."""
+
+from __future__ import annotations
+
+import sys
+
+from chaoslab.reports.charts import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,132 @@
+"""Successes, faults, latency, throughput and usage are counted as stated, and no data is None."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from chaoslab.events import (
+    CallFinished,
+    Event,
+    FaultInjected,
+    FaultScheduled,
+    FaultWitnessed,
+    History,
+    PromptFinished,
+    Record,
+    RunStarted,
+    Usage,
+)
+from chaoslab.measures import faults
+from chaoslab.measures.latency import attempts, latency, percentile
+from chaoslab.measures.success import success
+from chaoslab.measures.throughput import throughput
+from chaoslab.measures.usage import usage
+
+
+def history(*events: Event) -> History:
+    return History(Record("", float(n), "run", "p1.r1", "info", n, event) for n, event in enumerate(events))
+
+
+def call(attempt: int = 1, *, ok: bool = True, via: str = "proxy", **more: Any) -> CallFinished:
+    return CallFinished("search", "search_web", 1, attempt, "id", ok, 0.5, via=via, **more)
+
+
+def plan(chance: float, calls: tuple[int, ...] = ()) -> RunStarted:
+    return RunStarted(1, {}, {"injections": [{"name": "wire", "chance": chance, "calls": list(calls)}]}, 1, "", "")
+
+
+PLACE = ("latency", "wire", "search", 1, 1, "id")
+
+
+def test_rates_are_of_all_and_correct_is_of_the_judged() -> None:
+    found = success(["correct", "correct", "wrong", "unknown", "invalid"])
+    assert (found.total, found.by_outcome["correct"].value, "failed" in found.by_outcome) == (5, 0.4, False)
+    assert found.correct is not None
+    assert (found.correct.count, found.correct.total) == (2, 3)
+
+
+def test_where_nothing_was_judged_there_is_no_rate() -> None:
+    assert success([]).correct is success(["unknown", "invalid"]).correct is None
+
+
+def test_a_fault_is_counted_through_its_life() -> None:
+    story = history(
+        call(1, rolled=["wire", "errors"]),
+        call(2, rolled=["wire"]),
+        FaultScheduled(*PLACE),
+        FaultInjected(*PLACE),
+        FaultWitnessed(*PLACE),
+        FaultScheduled("timeout", "wire", "search", 1, 2, "id"),
+    )
+    late, lost = faults.by_fault(story)
+    assert late == faults.FaultCount("wire", "latency", "search", 2, 1, 0, 1, 1)
+    assert lost == faults.FaultCount("wire", "timeout", "search", 2, 1, 0, 0, 0)
+    errors, wire = faults.by_injection(story)
+    assert (errors.injection, errors.eligible, errors.scheduled) == ("errors", 1, 0)
+    assert (wire.eligible, wire.scheduled, wire.injected, wire.witnessed) == (2, 2, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("chance", "calls", "hits", "plausible"),
+    [(0.1, (), 10, True), (0.1, (), 40, False), (0.1, (), 0, True), (0.5, (), 10, False), (1.0, (1,), 1, None)],
+)
+def test_hits_are_held_against_the_plan(
+    chance: float, calls: tuple[int, ...], hits: int, plausible: bool | None
+) -> None:
+    rolled = [call(n, rolled=["wire"]) for n in range(60)]
+    (count,) = faults.by_injection(history(plan(chance, calls), *rolled, *[FaultScheduled(*PLACE)] * hits))
+    assert (count.eligible, count.plausible) == (60, plausible)
+
+
+def test_an_injection_that_met_no_call_has_its_line() -> None:
+    (count,) = faults.by_injection(history(plan(0.1)))
+    assert (count.eligible, count.plausible) == (0, None)
+
+
+def test_a_failure_without_a_witness_is_nobodys() -> None:
+    story = history(
+        call(1, ok=False, error="timed_out"),
+        FaultWitnessed(*PLACE),
+        call(2, ok=False, error="rate limited", status=429),
+        call(3, ok=False, error="rate limited", status=429),
+        call(4, ok=False, status=500),
+        call(5),
+    )
+    assert faults.uninjected(story) == [
+        faults.Failure("search", "rate limited", 2),
+        faults.Failure("search", "status 500", 1),
+    ]
+
+
+def test_percentiles_lie_between_the_nearest_ranks() -> None:
+    assert [percentile([1, 2, 3, 4], share) for share in (0, 0.5, 0.9, 1)] == [1, 2.5, pytest.approx(3.7), 4]
+    assert latency([]) is None
+    found = latency([0.3, 0.1, 0.2])
+    assert found is not None
+    assert (found.n, found.p50_s, found.longest_s) == (3, 0.2, 0.3)
+
+
+def test_an_attempt_knows_its_faults_and_one_that_never_left_is_none() -> None:
+    first, second = attempts(history(call(1), call(2), call(3, via="none", ok=False), FaultWitnessed(*PLACE)))
+    assert (first.faults, second.faults) == (("latency",), ())
+
+
+def test_ends_are_counted_in_stretches_of_a_round_width() -> None:
+    finished = PromptFinished(1, "", "ok", "yes", 1, 1.0)
+    found = throughput(history(call(), call(), finished, call()))
+    assert found is not None
+    assert (found.width_s, found.lasted_s, len(found.calls)) == (0.1, 3.0, 31)
+    assert (sum(found.calls), sum(found.prompts), found.prompts[20], found.calls[30]) == (3, 1, 1, 1)
+    assert throughput(history()) is None
+
+
+def test_usage_is_summed_and_an_unknown_price_is_not_free() -> None:
+    priced, free = Usage("m", 1, 10, 2, 0.5), Usage("m", 2, 5, 1)
+    both, unpriced = usage(history(priced, free)), usage(history(free))
+    assert both is not None
+    assert unpriced is not None
+    assert (both.prompt_tokens, both.completion_tokens, both.cost_usd, both.unpriced) == (15, 3, 0.5, 1)
+    assert unpriced.cost_usd is None
+    assert usage(history()) is None

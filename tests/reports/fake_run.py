@@ -1,0 +1,188 @@
+"""A run as the lab would leave it, without a lab: the real Log on a scripted clock, all chances from named dice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from chaoslab.dice import Dice
+from chaoslab.events import (
+    CallFinished,
+    CallStarted,
+    Effect,
+    Fallback,
+    FaultArmed,
+    FaultInjected,
+    FaultScheduled,
+    FaultWitnessed,
+    Log,
+    PromptFinished,
+    PromptStarted,
+    Retry,
+    RunFinished,
+    RunStarted,
+    Usage,
+)
+
+TARGETS = {
+    "search": "search_web",
+    "weather": "current_weather",
+    "movies": "search_movies",
+    "calendar": "list_events",
+    "calculator": "calculate",
+    "messaging": "send_message",
+    "translator": "translate",
+}
+FAULTS = {
+    "latency": "wire",
+    "timeout": "wire",
+    "tool_error": "errors",
+    "lost_reply": "errors",
+    "wrong_value": "hallucination",
+}
+
+
+@dataclass
+class ScriptedClock:
+    """Time passes when the script says so."""
+
+    now_s: float = 0.0
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+    def utc(self) -> datetime:
+        return datetime(2026, 6, 1, 9, tzinfo=UTC) + timedelta(seconds=self.now_s)
+
+    def sleep(self, delay_s: float) -> None:
+        self.now_s += delay_s
+
+    async def asleep(self, delay_s: float) -> None:
+        self.now_s += delay_s
+
+
+@dataclass
+class FakeRun:
+    """Writes one run; what it is like is in its fields."""
+
+    folder: Path
+    prompts: int = 25
+    chance: float = 0.3
+    seed: int = 7
+    targets: dict[str, str] = field(default_factory=lambda: dict(TARGETS))
+    effects: bool = True
+
+    def write(self) -> Path:
+        self.clock = ScriptedClock()
+        self.info, self.manager, self.service = (
+            Log(self.folder, writer, run="fake", origin=0.0, clock=self.clock)
+            for writer in ("info", "manager", "messaging")
+        )
+        with self.info, self.manager, self.service:
+            self._run()
+        return self.folder
+
+    def _run(self) -> None:
+        injections = [
+            {"name": name, "chance": self.chance / 3, "calls": [], "choices": [], "targets": list(self.targets)}
+            for name in ("wire", "errors", "hallucination")
+        ]
+        settings: dict[str, Any] = {"TOXIC_PROB": self.chance, "TOOL_LIMIT": 1}
+        plan = {"seed": self.seed, "injections": injections}
+        started = RunStarted(self.seed, settings, plan, self.prompts, "2026-06-01T09:00:00Z", "chaoslab-offline")
+        self.info.write(started)
+        good = sum(self._trial(number) for number in range(1, self.prompts + 1))
+        self.info.write(RunFinished(self.prompts, self.prompts, good, self.clock.now_s))
+
+    def _trial(self, number: int) -> bool:
+        trial, dice = f"p{number}.r1", Dice(self.seed, number)
+        prompt = f"Question {number}: what is the answer, and message it to Ana?"
+        began_s = self.clock.now_s
+        wish = [{"effect": "message_sent", "to": "ana", "text": "42"}] if self.effects else []
+        self.info.write(PromptStarted(number, prompt, [["42"]], wish, stated=number % 9 != 0), trial=trial)
+        self._model(trial, 1, dice("model", 1))
+        target = dice("target").pick(sorted(set(self.targets) - {"messaging"}))
+        answered, wrong = self._request(trial, target, dice(target))
+        self._model(trial, 2, dice("model", 2))
+        if "messaging" in self.targets and self.effects and answered:
+            answered, _ = self._request(trial, "messaging", dice("messaging"), text="24" if wrong else "42")
+            self._model(trial, 3, dice("model", 3))
+        broken = dice("broken").hits(0.04)
+        answer = "It is 24." if wrong else "It is 42." if answered else f"I could not reach {target}."
+        lasted_s = self.clock.now_s - began_s
+        status = "failed" if broken else "ok"
+        finished = PromptFinished(
+            number, prompt, status, "" if broken else answer, 1, lasted_s, "model" if broken else "none"
+        )
+        self.info.write(finished, trial=trial)
+        return status == "ok"
+
+    def _model(self, trial: str, request: int, dice: Dice) -> None:
+        identity = ("model", "chat", request, 1, f"{trial}-model-{request}")
+        self.info.write(CallStarted(*identity, {"messages": request}), trial=trial)
+        self.clock.now_s += (took_s := dice.between(0.01, 0.05))
+        self.info.write(CallFinished(*identity, ok=True, duration_s=took_s, status=200, bytes=900), trial=trial)
+        self.info.write(Usage("chaoslab-offline", request, 400 * request, 40), trial=trial)
+
+    def _request(self, trial: str, target: str, dice: Dice, **arguments: str) -> tuple[bool, bool]:
+        """Attempts, a retry and a fallback; returns whether it was answered, and wrongly."""
+        tool = self.targets[target]
+        for attempt in (1, 2, 3):
+            identity = (target, tool, 1, attempt, f"{trial}-{target}")
+            if attempt == 2:
+                self.info.write(Retry(*identity, wait_s=0.1, reason="no answer"), trial=trial)
+                self.clock.now_s += 0.1
+            if attempt == 3:
+                self.info.write(Fallback(*identity, address="http://127.0.0.1:5000"), trial=trial)
+            outcome = self._attempt(trial, attempt, dice(attempt), identity, arguments)
+            if outcome != "failed":
+                return True, outcome == "wrong"
+        return False, False
+
+    def _attempt(
+        self,
+        trial: str,
+        attempt: int,
+        dice: Dice,
+        identity: tuple[str, str, int, int, str],
+        arguments: dict[str, str],
+    ) -> str:
+        target, tool, request, _, request_id = identity
+        self.info.write(CallStarted(*identity, arguments or {"query": "the answer"}), trial=trial)
+        took_s = dice("took").between(0.002, 0.02) * (4 if target == "search" else 1)
+        hit = attempt < 3 and dice("hit").hits(self.chance)
+        fault = dice("which").pick(list(FAULTS)) if hit else ""
+        natural = not hit and dice("natural").hits(0.06 if self.chance else 0.0)
+        place = (fault, FAULTS.get(fault, ""), target, request, attempt, request_id)
+        if fault:
+            took_s = {"latency": 0.5 + took_s, "timeout": 2.0, "lost_reply": 2.0}.get(fault, took_s)
+            log = self.manager if FAULTS[fault] == "wire" else self.info
+            log.write(FaultScheduled(*place, {"delay_s": 0.5} if fault == "latency" else {}), trial=trial)
+            if FAULTS[fault] == "wire":
+                log.write(FaultArmed(*place, lane=f"{target}.{request}", took_s=0.002), trial=trial)
+            log.write(FaultInjected(*place), trial=trial)
+        if target == "messaging" and fault in ("", "latency", "lost_reply", "wrong_value") and not natural:
+            content = {"to": "ana", "text": arguments["text"], "ts": "1"}
+            self.service.write(Effect(target, tool, request_id, "message_sent", content, {}, ""), trial=trial)
+        self.clock.now_s += took_s
+        ok = fault in ("", "latency", "wrong_value") and not natural
+        error = None if ok else "timed_out" if fault in ("timeout", "lost_reply") else "service unavailable"
+        self.info.write(
+            CallFinished(
+                *identity,
+                ok=ok,
+                duration_s=took_s,
+                status=200 if ok else 503 if error != "timed_out" else None,
+                error=error,
+                bytes=300 if ok else 0,
+                via="direct" if attempt == 3 else "lane" if FAULTS.get(fault) == "wire" else "proxy",
+                rolled=[] if attempt == 3 else ["errors", "hallucination", "wire"],
+            ),
+            trial=trial,
+        )
+        if fault:
+            self.clock.now_s += 0.001
+            log.write(FaultWitnessed(*place, evidence="the caller saw it"), trial=trial)
+        return "failed" if not ok else "wrong" if fault == "wrong_value" else "right"
