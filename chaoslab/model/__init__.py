@@ -1,0 +1,1 @@
+"""The offline chat model, the endpoint that serves it in Groq's shape, and what models cost."""

@@ -1,0 +1,183 @@
+"""Arguments for a tool never seen before, filled from the clause by the type and the name of each parameter."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from chaoslab.model.choosing import Offer, words
+from chaoslab.model.dates import when
+from chaoslab.model.expressions import numerals
+from chaoslab.model.reading import QUOTE
+from chaoslab.model.skills.translate import LANGUAGES
+from chaoslab.model.story import Draft
+
+_BEFORE = {
+    "from": "from|in",
+    "source": "from|in",
+    "to": "to|into|in",
+    "target": "to|into|in",
+    "destination": "to",
+    "origin": "from",
+}
+_BEFORE |= {
+    "city": "in|for|at",
+    "location": "in|for|at",
+    "place": "in|for|at",
+    "country": "in|for|of",
+    "recipient": "to",
+    "subject": "about|on",
+    "topic": "about|on",
+}
+_LEFT_OUT = frozenset(
+    [
+        "a",
+        "an",
+        "the",
+        "please",
+        "of",
+        "for",
+        "to",
+        "in",
+        "on",
+        "at",
+        "with",
+        "from",
+        "by",
+        "me",
+        "my",
+        "is",
+        "are",
+        "what",
+        "how",
+        "does",
+        "do",
+        "mean",
+        "word",
+        "it",
+        "and",
+        "up",
+    ]
+)
+
+
+def filled(offer: Offer, clause: str, draft: Draft) -> dict[str, Any] | None:
+    """The arguments, valid by the tool's schema, or None when a required one is not said."""
+    numbers = [
+        float(n) for n in re.findall(r"(?<![\w.])-?\d+(?:\.\d+)?", re.sub(r"(?<=\d),(?=\d{3})", "", numerals(clause)))
+    ]
+    numbers += [
+        float(n)
+        for n in re.findall(r"(?<!\w)\d*[dD](\d+)\b|(\d+)-(?:sided|day|hour)", clause)
+        for n in n
+        if n and float(n) not in numbers
+    ]
+    quotes = [draft.plain(mark) for mark in re.findall(QUOTE, clause)]
+    chosen: dict[str, Any] = {}
+    for name, schema in offer.properties.items():
+        value = _value(name, schema if isinstance(schema, Mapping) else {}, clause, draft, numbers, quotes, offer)
+        if value is None and name in offer.required:
+            return None
+        if value is not None:
+            chosen[name] = value
+    return chosen
+
+
+def _value(
+    name: str,
+    schema: Mapping[str, Any],
+    clause: str,
+    draft: Draft,
+    numbers: list[float],
+    quotes: list[str],
+    offer: Offer,
+) -> Any:
+    kind = schema.get("type") or next(
+        (part.get("type") for part in schema.get("anyOf", ()) if part.get("type") != "null"), "string"
+    )
+    if choices := schema.get("enum"):
+        return next((choice for choice in choices if re.search(rf"\b{re.escape(str(choice))}\b", clause, re.I)), None)
+    if kind in ("integer", "number"):
+        fitting = [
+            n
+            for n in numbers
+            if (kind == "number" or n.is_integer()) and schema.get("minimum", n) <= n <= schema.get("maximum", n)
+        ]
+        near = [n for n in fitting if set(words(name)) & set(words(re.sub(rf".*\b{n:g}\b", "", clause)[:12]))]
+        if not fitting or (
+            name not in offer.required and not near and len(offer.required) and len(numbers) < len(offer.properties)
+        ):
+            return None
+        number = (near or fitting)[0]
+        numbers.remove(number)
+        return int(number) if number.is_integer() else number
+    if kind == "boolean":
+        return True if set(words(name)) <= set(words(clause)) else None
+    if kind == "array":
+        return quotes[:] or None
+    if kind != "string":
+        return None
+    return _string(name, schema, clause, draft, quotes, offer)
+
+
+def _string(
+    name: str, schema: Mapping[str, Any], clause: str, draft: Draft, quotes: list[str], offer: Offer
+) -> str | None:
+    parts = words(name)
+    if {"currency", "currenc"} & set(parts) or re.search(r"currency", name, re.I):
+        return _currency(name, clause)
+    if "languag" in parts or "lang" in parts:
+        return next((code for language, code in LANGUAGES.items() if re.search(rf"\b{language}\b", clause, re.I)), None)
+    if schema.get("format") in ("date", "date-time") or {"dat", "day", "start"} & set(parts):
+        said = when(clause, draft.now)
+        if said.day is None:
+            return None
+        return (
+            said.day.isoformat()
+            if schema.get("format") != "date-time"
+            else f"{said.day.isoformat()}T{said.start or '09:00:00'}"
+        )
+    if name not in offer.required and offer.required and not quotes:
+        match = re.search(rf"\b{re.escape(name.replace('_', ' '))}\s+(?:is |of |:)?\s*([\w-]+)", clause, re.I)
+        return match[1] if match else None
+    if quotes:
+        return quotes.pop(0)
+    for word in name.lower().split("_"):
+        if word in _BEFORE and (
+            match := re.search(
+                rf"\b(?:{_BEFORE[word]})\s+(?!(?:{_BEFORE[word]})\b)([\w'’-]+(?:\s+[A-Z][\w'’-]+)*)", clause
+            )
+        ):
+            return draft.plain(match[1])
+    known = {*words(offer.name), *words(name), *words(offer.description)}
+    clause = re.sub(r"\b(what|who|how|where|it)['’]s\b", r"\1", clause, flags=re.I)
+    kept = [
+        word
+        for word in re.findall(r"[\w'’-]+", draft.plain(clause))
+        if word.lower() not in _LEFT_OUT and not set(words(word)) & known
+    ]
+    return " ".join(kept) or None
+
+
+_MONEY = {
+    "dollar": "USD",
+    "euro": "EUR",
+    "pound": "GBP",
+    "yen": "JPY",
+    "franc": "CHF",
+    "rupee": "INR",
+    "yuan": "CNY",
+    "krone": "NOK",
+    "krona": "SEK",
+}
+_SIGNS = {"$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY"}
+
+
+def _currency(name: str, clause: str) -> str | None:
+    spelt = re.sub(r"[$€£¥]", lambda sign: f" {_SIGNS[sign[0]]} ", clause)
+    found = re.findall(rf"\b(?:[A-Z]{{3}}\b|(?i:{'|'.join(_MONEY)})s?\b)", spelt)
+    codes = [code if code.isupper() and len(code) == 3 else _MONEY[code.lower().rstrip("s")] for code in found]
+    if not codes:
+        return None
+    return codes[-1] if re.search(r"to|target|dest", name, re.I) and len(codes) > 1 else codes[0]

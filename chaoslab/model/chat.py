@@ -1,0 +1,188 @@
+"""The offline chat model: a pure function from the conversation and the offered tools to the next reply.
+
+It keeps nothing between calls. Each time it draws up the steps of the last request and replays them against what the tools
+have answered so far; what still lacks an answer is asked for, independent things together. A failed call is repeated once
+with the same arguments; after that its step must find another way or say that it could not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from chaoslab.model import dates, planning, telling
+from chaoslab.model.choosing import KINDS, Offer, choose, offers, parameters
+from chaoslab.model.story import Ask, CouldNot, Draft, Found, Step
+
+ATTEMPTS = 2
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """A call of an offered tool, in the OpenAI sense."""
+
+    id: str
+    name: str
+    arguments: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What the model says: text, or calls."""
+
+    content: str
+    tool_calls: tuple[ToolCall, ...] = ()
+
+
+@dataclass
+class _Turn:
+    """One replay: what the tools answered, what is still wanted, and how the steps stand."""
+
+    answered: Mapping[tuple[str, str], Sequence[tuple[Any, str | None]]]
+    offers: tuple[Offer, ...]
+    wanted: dict[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
+    outcomes: dict[int, Found | CouldNot] = field(default_factory=dict)
+    skipped: set[int] = field(default_factory=set)
+
+
+class _Waiting(Exception):
+    """A step cannot go on before a tool answers."""
+
+
+def answer(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] | None = None) -> Reply:
+    """The reply to a conversation in OpenAI's format; the same for the same, always."""
+    asked = max((n for n, message in enumerate(messages) if message.get("role") == "user"), default=None)
+    if asked is None:
+        return Reply("I no longer see the request.")
+    request = text_of(messages[asked])
+    if not request.strip():
+        return Reply("The request is empty.")
+    system = "\n".join(text_of(message) for message in messages if message.get("role") in ("system", "developer"))
+    said = [text_of(message) for message in messages[:asked] if message.get("role") == "assistant"]
+    draft = Draft(offers(tools), dates.today(system), earlier=next((text for text in reversed(said) if text), ""))
+    planning.draw_up(request, draft)
+    turn = _Turn(_answers(messages[asked + 1 :]), draft.offers)
+    for number, step in enumerate(draft.steps):
+        try:
+            turn.outcomes[number] = _play(step, turn, draft.steps)
+        except CouldNot as why:
+            turn.outcomes[number] = why
+        except _Waiting:
+            continue
+    if turn.wanted:
+        return Reply(
+            "", tuple(_call(name, arguments, turn, len(messages)) for (name, _), arguments in turn.wanted.items())
+        )
+    return Reply(_sentences(draft, turn) or "I do not know what to do with that.")
+
+
+def text_of(message: Mapping[str, Any]) -> str:
+    """A message's text, also when its content comes in parts."""
+    content = message.get("content")
+    if isinstance(content, list):
+        return "".join(str(part.get("text", "")) for part in content if isinstance(part, Mapping))
+    return content if isinstance(content, str) else ""
+
+
+def _answers(messages: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], list[tuple[Any, str | None]]]:
+    """Every tool's answers since the request, by name and arguments, in order."""
+    called: dict[str, tuple[str, str]] = {}
+    found: dict[tuple[str, str], list[tuple[Any, str | None]]] = {}
+    for message in messages:
+        for call in message.get("tool_calls") or ():
+            function = call.get("function") or {}
+            try:
+                arguments = json.loads(function.get("arguments") or "{}")
+            except ValueError:
+                arguments = {}
+            called[str(call.get("id"))] = (str(function.get("name")), _key(arguments))
+        if message.get("role") == "tool" and (key := called.get(str(message.get("tool_call_id")))):
+            found.setdefault(key, []).append(telling.reading(text_of(message), message.get("status")))
+    return found
+
+
+def _key(arguments: Any) -> str:
+    return json.dumps(arguments, sort_keys=True, ensure_ascii=False)
+
+
+def _play(step: Step, turn: _Turn, steps: Sequence[Step]) -> Found:
+    """Tells the step's story as far as the answers go."""
+    if step.only_if is not None:
+        number, condition, words = step.only_if
+        settled = _outcome(number, turn)
+        if isinstance(settled, CouldNot):
+            raise CouldNot(f"I do not know whether {words}")
+        if not condition(settled):
+            turn.skipped.add(number)
+            return Found(f"As it is not the case that {words}, I did not {step.label}." if step.label else "")
+    needed = []
+    for number in step.needs:
+        outcome = _outcome(number, turn)
+        if isinstance(outcome, CouldNot):
+            raise CouldNot(f"it needs the result of another step ({steps[number].label}) that failed")
+        needed.append(outcome)
+    story = step.act(needed)
+    try:
+        wish = next(story)
+        while True:
+            try:
+                reply = _reply(wish, turn)
+            except CouldNot as why:
+                wish = story.throw(why)
+            else:
+                wish = story.send(reply)
+    except StopIteration as end:
+        return end.value  # type: ignore[no-any-return]
+
+
+def _outcome(number: int, turn: _Turn) -> Found | CouldNot:
+    if number not in turn.outcomes:
+        raise _Waiting
+    return turn.outcomes[number]
+
+
+def _reply(wish: Ask, turn: _Turn) -> Any:
+    """The tool's answer to a wish; notes the call as wanted if there is none yet."""
+    if wish.tool:
+        name, arguments = wish.tool, dict(wish.slots)
+    else:
+        offer = choose(wish.kind, turn.offers)
+        if offer is None:
+            raise CouldNot("I have no tool for that")
+        name, arguments = offer.name, _typed(offer, wish)
+    answers = turn.answered.get((name, _key(arguments)), ())
+    good = next((value for value, failure in answers if failure is None), None)
+    if good is not None:
+        return good
+    if len(answers) >= ATTEMPTS:
+        raise CouldNot(answers[-1][1] or "the tool failed")
+    turn.wanted.setdefault((name, _key(arguments)), arguments)
+    raise _Waiting
+
+
+def _typed(offer: Offer, wish: Ask) -> dict[str, Any]:
+    """The slots under the tool's own parameter names; what it does not take is left out."""
+    names = parameters(offer, KINDS[wish.kind])
+    return {names[slot]: value for slot, value in wish.slots.items() if slot in names}
+
+
+def _call(name: str, arguments: Mapping[str, Any], turn: _Turn, length: int) -> ToolCall:
+    """A call whose id follows from what it asks and where in the conversation it stands."""
+    tries = len(turn.answered.get((name, _key(arguments)), ()))
+    digest = hashlib.blake2s(f"{name}|{_key(arguments)}|{tries}|{length}".encode(), digest_size=8).hexdigest()
+    return ToolCall(f"call_{digest}", name, arguments)
+
+
+def _sentences(draft: Draft, turn: _Turn) -> str:
+    """One sentence a step, in the order asked; what failed is said with its reason."""
+    parts = []
+    for number, step in enumerate(draft.steps):
+        outcome = turn.outcomes[number]
+        if isinstance(outcome, CouldNot):
+            parts.append(f"I could not {step.label}: {outcome}.")
+        elif outcome.sentence and not step.silent:
+            parts.append(outcome.sentence)
+    return " ".join(dict.fromkeys(parts))

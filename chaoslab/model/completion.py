@@ -1,0 +1,127 @@
+"""A chat request checked and answered in Groq's wire format, whole or as a stream of events; no I/O here.
+
+Tokens are estimated at four characters each, as a rule of thumb for English; the same request always counts the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from chaoslab.api import ErrorReply
+from chaoslab.model.chat import Reply, answer, text_of
+from chaoslab.model.errors import refusal
+
+_ROLES = ("system", "developer", "user", "assistant", "tool", "function")
+
+
+def tokens(value: Any) -> int:
+    """About how many tokens a text, or anything as JSON, takes: its length by four, rounded up."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return -(-len(text) // 4)
+
+
+def fault_of(body: Any) -> ErrorReply | None:
+    """Why this is no chat request, in Groq's words; None when it is one."""
+    message = _fault(body)
+    return None if message is None else refusal(400, message, "invalid_request_error")
+
+
+def _fault(body: Any) -> str | None:
+    if not isinstance(body, Mapping):
+        return "request body must be a JSON object"
+    for name, kind in (("model", str), ("messages", list)):
+        if name not in body:
+            return f"'{name}' : property '{name}' is missing"
+        if not isinstance(body[name], kind):
+            return f"'{name}' : value must be {'a string' if kind is str else 'an array'}"
+    if not body["messages"]:
+        return "'messages' : minimum number of items is 1"
+    for number, message in enumerate(body["messages"]):
+        if not isinstance(message, Mapping):
+            return f"'messages.{number}' : value must be an object"
+        if message.get("role") not in _ROLES:
+            return f"'messages.{number}' : discriminator property 'role' has invalid value"
+        if not isinstance(message.get("content"), str | list | None):
+            return f"'messages.{number}.content' : value must be a string or an array"
+        if message["role"] == "tool" and not isinstance(message.get("tool_call_id"), str):
+            return f"'messages.{number}' : for 'role:tool' property 'tool_call_id' is missing"
+        calls = message.get("tool_calls") or []
+        if not isinstance(calls, list) or not all(
+            isinstance(call, Mapping) and isinstance(call.get("function"), Mapping) for call in calls
+        ):
+            return f"'messages.{number}.tool_calls' : value must be an array of function calls"
+    tools = body.get("tools") or []
+    if not isinstance(tools, list) or not all(
+        isinstance(tool, Mapping)
+        and isinstance(tool.get("function"), Mapping)
+        and isinstance(tool["function"].get("name"), str)
+        for tool in tools
+    ):
+        return "'tools' : value must be an array of objects with a 'function'"
+    return None
+
+
+class Completion:
+    """One answered chat request. `created` is in seconds since 1970; the id is a hash of the request."""
+
+    def __init__(self, body: Mapping[str, Any], *, created: int) -> None:
+        tools = [] if body.get("tool_choice") == "none" else body.get("tools") or []
+        self.reply: Reply = answer(body["messages"], tools)
+        asked = json.dumps(body, sort_keys=True, ensure_ascii=False)
+        digest = hashlib.blake2s(asked.encode("utf-8", "replace"), digest_size=16).hexdigest()
+        self.head = {
+            "id": f"chatcmpl-{digest}",
+            "created": created,
+            "model": body["model"],
+            "system_fingerprint": "fp_offline",
+        }
+        self.groq = {"id": f"req_{digest[:26]}"}
+        self.calls = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": json.dumps(call.arguments, ensure_ascii=False)},
+            }
+            for call in self.reply.tool_calls
+        ]
+        self.finish = "tool_calls" if self.calls else "stop"
+        prompt = sum(
+            4 + tokens(text_of(one)) + (tokens(one["tool_calls"]) if one.get("tool_calls") else 0)
+            for one in body["messages"]
+        )
+        prompt += tokens(tools) if tools else 0
+        spent = tokens(self.reply.content) + (tokens(self.calls) if self.calls else 0)
+        self.usage = {"prompt_tokens": prompt, "completion_tokens": spent, "total_tokens": prompt + spent}
+        options = body.get("stream_options")
+        self.include_usage = isinstance(options, Mapping) and options.get("include_usage") is True
+
+    def whole(self) -> dict[str, Any]:
+        message: dict[str, Any] = {"role": "assistant", "content": self.reply.content or None}
+        if self.calls:
+            message["tool_calls"] = self.calls
+        choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": self.finish}
+        return {**self.head, "object": "chat.completion", "choices": [choice], "usage": self.usage, "x_groq": self.groq}
+
+    def stream(self) -> Iterator[bytes]:
+        """The answer word by word, or call by call, as server-sent events."""
+        yield self._event({"role": "assistant", "content": ""}, x_groq=self.groq)
+        for index, call in enumerate(self.calls):
+            yield self._event({"tool_calls": [{"index": index, **call}]})
+        for word in re.findall(r"\s*\S+\s*?(?=\s|$)", self.reply.content):
+            yield self._event({"content": word})
+        yield self._event({}, finish=self.finish, x_groq={**self.groq, "usage": self.usage})
+        if self.include_usage:
+            yield self._line({**self.head, "object": "chat.completion.chunk", "choices": [], "usage": self.usage})
+        yield b"data: [DONE]\n\n"
+
+    def _event(self, delta: Mapping[str, Any], *, finish: str | None = None, **more: Any) -> bytes:
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+        return self._line({**self.head, "object": "chat.completion.chunk", "choices": [choice], **more})
+
+    @staticmethod
+    def _line(event: Mapping[str, Any]) -> bytes:
+        return f"data: {json.dumps(event, ensure_ascii=False)}\n\n".encode()

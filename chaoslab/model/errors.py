@@ -1,0 +1,28 @@
+"""How a Groq-compatible endpoint words its refusals; the fault injectors borrow these words."""
+
+from __future__ import annotations
+
+from chaoslab.api import ErrorReply
+
+
+def refusal(status: int, message: str, kind: str, code: str | None = None, **headers: str) -> ErrorReply:
+    error = {"message": message, "type": kind, **({"code": code} if code else {})}
+    return ErrorReply(status, {"error": error}, {name.replace("_", "-"): value for name, value in headers.items()})
+
+
+_INVALID = "invalid_request_error"
+
+ERRORS: dict[int, ErrorReply] = {
+    400: refusal(400, "'messages' : property 'messages' is missing", _INVALID),
+    401: refusal(401, "Invalid API Key", _INVALID, "invalid_api_key"),
+    404: refusal(404, "The model does not exist or you do not have access to it.", _INVALID, "model_not_found"),
+    413: refusal(413, "Request Entity Too Large", _INVALID, "request_too_large"),
+    429: refusal(
+        429, "Rate limit reached for model. Please try again in 1s.", "tokens", "rate_limit_exceeded", Retry_After="1"
+    ),
+    500: refusal(500, "Internal Server Error", "internal_server_error"),
+    503: refusal(503, "Service Unavailable", "service_unavailable"),
+}
+INSUFFICIENT_QUOTA = refusal(
+    429, "You exceeded your current quota.", "insufficient_quota", "insufficient_quota", x_should_retry="false"
+)

@@ -1,0 +1,144 @@
+"""Arithmetic in words becomes an expression: "the square root of 144 plus twelve squared" is "sqrt(144) + 12 ^ 2"."""
+
+from __future__ import annotations
+
+import re
+
+_ONES = [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+]
+_SMALL = {word: n for n, word in enumerate(_ONES)} | {
+    word: 10 * n
+    for n, word in enumerate(["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"], 2)
+}
+_BIG = {"hundred": 100, "thousand": 1_000, "million": 1_000_000, "billion": 1_000_000_000}
+_WORD = "|".join((*_SMALL, *_BIG))
+_NUMERAL = re.compile(
+    rf"\b(?:a\s+(?=hundred|thousand|million))?(?:{_WORD})(?:(?:[\s-]+|\s+and\s+)(?:{_WORD}))*\b", re.I
+)
+IT = "§"
+_REF = (
+    r"\b(?:the (?:result|answer|sum|product|total|difference|outcome|number|temperature|rating|"
+    r"quotient|average)|that number|that result|that|it|this)\b"
+)
+_N = rf"(?:{IT}|-?\d+(?:\.\d+)?|\w+\([^()]*\)|\([^()]*\)|\bpi\b)"
+_FUNCTION = "sqrt|cbrt|sin|cos|tan|asin|acos|atan|log10|log2|log|ln|exp|abs|round|floor|ceil|factorial|min|max"
+
+# Order matters: what binds tighter is read first.
+_RULES: tuple[tuple[str, str], ...] = (
+    (r"(?<=\d),(?=\d{3}(?!\d))", ""),
+    (r"[×·]|(?<=[\d)])\s*x\s*(?=[\d(])", " * "),
+    (r"÷", " / "),
+    (r"−|–", "-"),
+    (r"√\s*(\d+(?:\.\d+)?)", r"sqrt(\1)"),
+    (rf"\b(?:the )?(?:square root|sqrt) of ({_N})", r"sqrt(\1)"),
+    (rf"\b(?:the )?cube root of ({_N})", r"\1 ^ (1/3)"),
+    (rf"\b(?:the )?(?:natural log(?:arithm)?) of ({_N})", r"ln(\1)"),
+    (
+        rf"\b(?:the )?(?:(sin|cos|tan)(?:e|ine|gent)?|(log|abs)(?:arithm|olute value)?|(factorial)) of ({_N})",
+        r"\1\2\3(\4)",
+    ),
+    (rf"({_N}) factorial\b", r"factorial(\1)"),
+    (rf"({_N})(?: is)? squared\b", r"\1 ^ 2"),
+    (rf"({_N})(?: is)? cubed\b", r"\1 ^ 3"),
+    (rf"\b(?:the )?(square|cube) of ({_N})", r"\2 ^ [\1]"),
+    (r"\[square\]", "2"),
+    (r"\[cube\]", "3"),
+    (rf"\bsquare ({_N})", r"\1 ^ 2"),
+    (rf"\bcube ({_N})", r"\1 ^ 3"),
+    (rf"({_N}) (?:raised )?to the (?:power(?: of)? ({_N})|({_N})(?:st|nd|rd|th)(?: power)?)", r"\1 ^ \2\3"),
+    (rf"({_N})\s*(?:%|per ?cent) (?:tip )?(?:of|off|on) ({_N})", r"\1 / 100 * \2"),
+    (rf"\bhalf (?:of )?({_N})", r"\1 / 2"),
+    (rf"\b(?:a )?third of ({_N})", r"\1 / 3"),
+    (rf"\b(?:a )?quarter of ({_N})", r"\1 / 4"),
+    (rf"\b(?:double|twice) ({_N})", r"2 * \1"),
+    (rf"\btriple ({_N})", r"3 * \1"),
+    (rf"\badd ({_N}) to ({_N})", r"\2 + \1"),
+    (rf"\b(?:subtract|take) ({_N}) (?:away )?from ({_N})", r"\2 - \1"),
+    (rf"\bmultiply ({_N}) (?:by|with|and|times) ({_N})", r"\1 * \2"),
+    (rf"\bdivide ({_N}) (?:by|into) ({_N})", r"\1 / \2"),
+    (rf"\b(?:raise) ({_N}) to ({_N})", r"\1 ^ \2"),
+    (r"\bmultiplied (?:by|with)\b|\btimes\b", " * "),
+    (r"\bdivided by\b|(?<=[\d)])\s+over\s+(?=[\d(])", " / "),
+    (r"\b(?:plus|added to|increased by)\b", " + "),
+    (r"\b(?:minus|less|decreased by)\b", " - "),
+    (r"\b(?:mod|modulo)\b", " % "),
+)
+_LIST = rf"({_N}(?:\s*(?:,\s*and|,|and|&)\s*{_N})+)"
+_GATHERED = (
+    (re.compile(rf"\b(?:the )?(?:sum|total) of {_LIST}|\b(?:add|sum)(?: up| together)? {_LIST}", re.I), " + "),
+    (re.compile(rf"\b(?:the )?product of {_LIST}|\bmultiply {_LIST}", re.I), " * "),
+    (re.compile(rf"\b(?:the )?difference (?:between|of) {_LIST}", re.I), " - "),
+    (re.compile(rf"\b(?:the )?(?:quotient|ratio) of {_LIST}", re.I), " / "),
+    (re.compile(rf"\b(?:the )?(?:average|mean) of {_LIST}", re.I), "mean"),
+)
+_TOKEN = rf"\s*(?:{IT}|\d+(?:\.\d+)?(?:e[+-]?\d+)?|\*\*|[-+*/^%()!,]|(?:{_FUNCTION})(?=\s*\()|\b(?:pi|tau)\b|\be\b)"
+_RUN = re.compile(rf"(?:{_TOKEN})+", re.I)
+ASKING = re.compile(
+    r"\b(?:calculat|comput|work out|evaluat|how much is|what(?:'s| is| are)|solve|add|sum|multiply|divide|subtract|equal)",
+    re.I,
+)
+
+
+def numerals(text: str) -> str:
+    """The text with number words as digits."""
+
+    def digits(match: re.Match[str]) -> str:
+        total = part = 0
+        for word in re.split(r"[\s-]+", match[0].lower()):
+            if word in _SMALL:
+                part += _SMALL[word]
+            elif word == "hundred":
+                part = (part or 1) * 100
+            elif word in _BIG:
+                total, part = total + (part or 1) * _BIG[word], 0
+        return str(total + part)
+
+    # "seven and thirty" in a list are two numbers: only a hundred or more takes an "and".
+    pieces = re.split(r"(?<!hundred)(?<!thousand)(?<!million)(\s+and\s+)", text, flags=re.I)
+    return "".join(_NUMERAL.sub(digits, piece) for piece in pieces)
+
+
+def expression(text: str, *, it: bool = False) -> str | None:
+    """The arithmetic that the text asks for, or None; with `it`, words such as "the result" stand in it as `IT`."""
+    text = numerals(text)
+    if it:
+        text = re.sub(_REF, IT, text, flags=re.I)
+    for pattern, written in _RULES:
+        text = re.sub(pattern, written, text, flags=re.I)
+    for gathering, sign in _GATHERED:
+        text = gathering.sub(lambda match, sign=sign: _joined(next(g for g in match.groups() if g), sign), text)  # type: ignore[misc]
+    runs = [run.strip(" ,") for run in _RUN.findall(text)]
+    runs = [
+        run for run in runs if re.search(rf"[\d{IT}]|pi\b", run) and re.search(r"[-+*/^%!]|\w\s*\(", run.lstrip("-+"))
+    ]
+    if not runs:
+        return None
+    run = re.sub(r"[-+*/^%,\s]+$|^[+*/^,\s]+", "", re.sub(r"\s{2,}", " ", max(runs, key=len)))
+    while run.count("(") < run.count(")") and run.endswith(")"):
+        run = run[:-1]
+    return run if re.search(rf"[\d{IT}]", run) and re.search(r"[-+*/^%!(]", run.lstrip("-+")) else None
+
+
+def _joined(listed: str, sign: str) -> str:
+    parts = re.findall(_N, listed)
+    return f"({' + '.join(parts)}) / {len(parts)}" if sign == "mean" else sign.join(parts)

@@ -1,0 +1,74 @@
+"""A request falls into clauses, each of which asks for one thing; what stands in quotation marks is never cut."""
+
+from __future__ import annotations
+
+import re
+
+_QUOTED = re.compile(
+    r"\"([^\"]+)\"|“([^”]+)”|«([^»]+)»|„([^“”]+)[“”]|‘([^’]+)’|(?<!\w)'((?:[^']|'(?=\w))+)'(?!\w)|`([^`]+)`"
+)
+QUOTE = "[\ue000-\uf8ff]"
+
+_POLITE = re.compile(
+    r"^(?:(?:please|kindly|hi|hello|hey|ok|okay|so|now|also|and|then|but|finally|first|next|afterwards|after that|thanks|just)\b[\s,:!]*"
+    r"|(?:can|could|would|will) you (?:please |kindly |also |then |just )*(?:(?=tell me)|)"
+    r"|(?:i(?:'d| would) (?:also )?like (?:you )?to|i (?:also )?(?:want|need)(?: you)? to|i(?:'d| would) like to know|i (?:also )?wonder"
+    r"|i(?:'m| am) (?:also )?(?:wondering|curious)|do you know|do me a favou?r and|would you mind|let me know"
+    r"|(?:tell|show|give) me(?= (?:what|how|when|who|which|where|if|whether|the (?:weather|temperature|"
+    r"forecast|result|sum|answer|rating|release)))"
+    r"|go ahead and|don't forget to|make sure (?:to|you)|remember to)\s+)",
+    re.I,
+)
+_VERBS = (
+    "search google find tell message text send email write notify inform let ping dm post share forward ask translate say "
+    "calculate compute work evaluate add multiply divide subtract double triple schedule book create put set arrange delete "
+    "remove cancel clear move reschedule postpone list show check read give get fetch look remind warn please could can would "
+    "what what's whats how how's when when's who who's which where is are do does did have will convert drop pass reply respond answer if "
+    "summarize report compare round i'd"
+)
+_HARD = (
+    r"\s*;\s*|,?\s+and\s+then\s+|,?\s+(?:and\s+)?after(?:\s+that|wards),?\s+|,?\s+and\s+(?:also|"
+    r"finally|lastly)\s+|,\s*then\s+|\s+then\s+|,\s*also\s+"
+)
+
+
+def mask(text: str) -> tuple[str, tuple[str, ...]]:
+    """The text with each quoted part as one private character, and those parts."""
+    quotes: list[str] = []
+
+    def hide(match: re.Match[str]) -> str:
+        quotes.append(next(group for group in match.groups() if group is not None))
+        return chr(0xE000 + len(quotes) - 1)
+
+    return _QUOTED.sub(hide, text.replace("\u202f", " ").replace("\xa0", " ")), tuple(quotes)
+
+
+def bare(clause: str) -> str:
+    """The clause without its courtesies and closing marks."""
+    clause = clause.strip(" ,.!?\n\t")
+    while (shorter := _POLITE.sub("", clause, count=1).strip(" ,")) != clause and shorter:
+        clause = shorter
+    return re.sub(r"[\s,]*\b(?:please|thanks|thank you|for me|will you|would you)\s*$", "", clause, flags=re.I).strip(
+        " ,.!?"
+    )
+
+
+def sentences(masked: str) -> list[str]:
+    """The sentences; the points of "p.m." and "Dr." end none."""
+    text = re.sub(r"\b([ap])\.\s?m\.(?=\s+[A-Z]|\s*$)", r"\1m.", masked)
+    text = re.sub(r"\b([ap])\.\s?m\.", r"\1m", text)
+    text = re.sub(r"\b(Dr|Mr|Mrs|Ms|St|vs|e\.g|i\.e)\.", r"\1", text)
+    return [part for part in re.split(rf"(?<=[.!?])\s+|(?<=[.!?]{QUOTE})\s+(?=[A-Z])|\n+", text) if part.strip(" .!?,")]
+
+
+def clauses(sentence: str, verbs: frozenset[str]) -> list[str]:
+    """The sentence cut where a new thing is asked: at "; ", "and then", and at "and" or a comma before a word that asks.
+
+    `verbs` are further such words (those that the offered tools are named by).
+    """
+    opening = "|".join(sorted({*_VERBS.split(), *verbs}, key=len, reverse=True))
+    soft = (
+        rf"(?:\s*,\s*and\s+|\s+and\s+|\s*,\s*(?:but\s+)?|\s+but\s+)(?=(?:please\s+)?(?:{opening})\b(?!\s+(?:and|of)\b))"
+    )
+    parts = (part.strip() for part in re.split(f"{_HARD}|{soft}", sentence, flags=re.I) if part)
+    return [part for part in parts if not re.fullmatch(r"(?:also|and|then|please|[\s.!?,])*", part, re.I)]

@@ -1,0 +1,126 @@
+"""Arithmetic, given in signs or words, or over what earlier steps found."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from chaoslab.model.expressions import ASKING, IT, expression
+from chaoslab.model.skills import weather
+from chaoslab.model.story import Ask, CouldNot, Draft, Found, Step, Story
+
+_OVER = {
+    "difference": " - ",
+    "sum": " + ",
+    "add": " + ",
+    "total": " + ",
+    "average": "mean",
+    "mean": "mean",
+    "product": " * ",
+    "subtract": " - ",
+}
+_OF_TEMPERATURES = re.compile(
+    r"\b(difference|sum|add|total|average|mean|subtract)\b.*\b(?:temperatures?|degrees|warm|weather)\b", re.I
+)
+_OF_THEM = re.compile(
+    (
+        r"\b(difference|sum|add|total|average|mean|product|subtract)\b.*\b(?:them|those|these|both|"
+        r"two|temperatures|numbers|results|values)\b|\b(add) (?:them|both)|\b(difference|sum|average|total)$"
+    ),
+    re.I,
+)
+
+
+def read(clause: str, draft: Draft) -> bool:
+    if re.search(r"\d{4}-\d\d-\d\d|^(?:schedule|book)\b", clause, re.I):
+        return False
+    if match := _OF_TEMPERATURES.search(clause):
+        cities = weather.cities(clause)
+        if len(cities) > 1 or (cities and match[1].lower() not in ("add",)):
+            weather.read(f"temperature in {' and '.join(cities)}", draft)
+            return _over(match[1].lower(), draft)
+    if (match := _OF_THEM.search(clause)) and draft.last and not re.search(r"\d", clause):
+        return _over(next(group for group in match.groups() if group).lower(), draft)
+    written = expression(draft.plain(clause))
+    bare = re.fullmatch(r"[\s\d.+*/()^%=?-]+", clause)
+    if written is None or not (ASKING.search(clause) or bare or _mostly(written, clause)):
+        written = expression(clause, it=True) if draft.last or draft.earlier else None
+        if written is None or IT not in written:
+            return False
+        return _with_it(written, draft)
+    if draft.last and (through := expression(clause, it=True)) and IT in through:
+        return _with_it(through, draft)
+
+    def act(_: Sequence[Found]) -> Story:
+        return told((yield Ask("calculate", {"expression": written})), written)
+
+    draft.last = (draft.add(Step(f"calculate {written}", act, topic="calculate")),)
+    return True
+
+
+def _mostly(written: str, clause: str) -> bool:
+    """Whether the clause says little but the expression, so that a date or a title is not taken for one."""
+    return len(re.findall(r"[^\W\d_]{2,}", clause)) <= 8 and not re.search(r"\d\s*-\s*\d", written)
+
+
+def _with_it(written: str, draft: Draft) -> bool:
+    needs = draft.last[-1:]
+    carried = re.findall(r"-?\d+(?:\.\d+)?", draft.earlier)
+
+    def act(found: Sequence[Found]) -> Story:
+        numbers = (
+            found[0].numbers
+            if found
+            else tuple(float(number) if "." in number else int(number) for number in carried[-1:])
+        )
+        if not numbers:
+            raise CouldNot("there is no number to reckon with")
+        filled = written.replace(IT, plain(numbers[0]))
+        return told((yield Ask("calculate", {"expression": filled})), filled)
+
+    draft.last = (
+        draft.add(Step(f"calculate {written.replace(IT, 'with the result')}", act, needs=needs, topic="calculate")),
+    )
+    return True
+
+
+def _over(word: str, draft: Draft) -> bool:
+    needs, sign = draft.last, _OVER[word]
+    if len(needs) == 1 and draft.steps[needs[0]].topic == "calculate":
+        needs = tuple(n for n, step in enumerate(draft.steps) if step.topic == "calculate")
+
+    def act(found: Sequence[Found]) -> Story:
+        numbers = [plain(one.numbers[0]) for one in found if one.numbers]
+        if len(numbers) < len(needs) or not numbers:
+            raise CouldNot("a number is missing")
+        bracketed = [numbers[0], *(f"({number})" if number.startswith("-") else number for number in numbers[1:])]
+        filled = f"({' + '.join(bracketed)}) / {len(numbers)}" if sign == "mean" else sign.join(bracketed)
+        return told((yield Ask("calculate", {"expression": filled})), filled)
+
+    draft.last = (draft.add(Step(f"work out the {word}", act, needs=needs, topic="calculate")),)
+    return True
+
+
+def plain(number: float) -> str:
+    return str(int(number)) if isinstance(number, float) and number.is_integer() and abs(number) < 1e15 else str(number)
+
+
+def told(reply: Any, written: str) -> Found:
+    result: Any = reply.get("result", reply.get("value")) if isinstance(reply, Mapping) else reply
+    text = str(reply.get("text") or result) if isinstance(reply, Mapping) else str(reply)
+    # The number is what was computed; the text is only how it is shown.
+    if isinstance(result, int | float):
+        shown = text if isinstance(reply, Mapping) and _same(text, result) else plain(result)
+        return Found(f"{written} = {shown}.", f"{written} = {shown}", (result,))
+    try:
+        return Found(f"{written} = {text}.", f"{written} = {text}", (float(text),))
+    except ValueError:
+        return Found(f"{written} = {text}.", f"{written} = {text}")
+
+
+def _same(text: str, number: float) -> bool:
+    try:
+        return float(text) == float(number)
+    except ValueError:
+        return False

@@ -1,0 +1,303 @@
+"""Events are made, listed, deleted and moved; what is deleted is looked up first, never guessed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from chaoslab.model.dates import When, when
+from chaoslab.model.reading import QUOTE
+from chaoslab.model.story import Ask, CouldNot, Draft, Found, Step, Story
+
+_THING = (
+    r"(?:events?|meetings?|appointments?|calendar|call|lunch|dinner|breakfast|schedule|agenda|"
+    r"party|interview|session|reservation|reminder|visit|class|review|stand-?up|coffee)"
+)
+_MAKE = re.compile(
+    r"^(?:(?:schedule|book|arrange|organi[sz]e|plan)\b|(?:create|add|make|set(?: up)?|put|insert|"
+    r"enter|block(?: out)?|new|have|i have)\b(?=.*"
+    rf"(?:\b{_THING}\b|{QUOTE}.*\b(?:at|on|from|tomorrow|today)\b))|remind me (?:to|about|of)\b)\s*",
+    re.I,
+)
+_DROP = re.compile(r"^(?:delete|remove|cancel|clear|drop|get rid of|call off|scrap)\b\s*", re.I)
+_MOVE = re.compile(
+    r"^(?:move|reschedule|postpone|shift|push(?: back)?|change|bring forward)\b\s*(?P<what>.+?)\s+(?:to|until|till|for)\s+(?P<to>.+)$",
+    re.I,
+)
+_LIST = re.compile(
+    (
+        r"\b(?:calendar|agenda|schedule|appointments?|events?|meetings?)\b|^(?:am i (?:free|busy|"
+        r"available)|do i have|have i (?:got )?|what do i have|what am i doing|(?:when|what time)(?:'s| is) (?:my|"
+        r"the)|what(?:'s| is) (?:on|planned|happening|up))\b"
+    ),
+    re.I,
+)
+_FILLER = r"(?:in|to|on|into|from|at) (?:my|the|our)(?: \w+)? (?:calendar|agenda|schedule)\b|\b(?:in|on|to) (?:calendar|schedule)\b"
+
+
+def read(clause: str, draft: Draft) -> bool:
+    if (match := _MOVE.match(clause)) and (re.search(rf"\b{_THING}\b|{QUOTE}|^(?:my|the)\b", match["what"], re.I)):
+        return _move(match["what"], match["to"], draft)
+    if (match := _DROP.match(clause)) and not re.search(r"\bmessages?\b", clause, re.I):
+        return _delete(clause[match.end() :], draft)
+    if (match := _MAKE.match(clause)) and not re.search(r"\b(?:message|note|email) to\b", clause, re.I):
+        return _create(clause[match.end() :], draft)
+    if _LIST.search(clause):
+        return _list(clause, draft)
+    return False
+
+
+def _create(rest: str, draft: Draft) -> bool:
+    said = when(rest, draft.now)
+    if draft.topic() == "calendar" and re.fullmatch(
+        r"(?:it|that|this)(?: (?:to|in|on|into) (?:my|the) \w+)?", rest.strip(), re.I
+    ):
+        return True
+    named = re.search(
+        rf"\b(?:called|titled|named|with the title|entitled|title[d:]?)\s*:?\s*({QUOTE}|.+)$", said.rest, re.I
+    )
+    if named:
+        title = named[1]
+    elif quote := re.search(QUOTE, said.rest):
+        title = quote[0]
+    else:
+        title = re.sub(_FILLER, " ", said.rest, flags=re.I)
+        title = re.sub(
+            r"^(?:an? |the |my |me |up |in |new |calendar |event |for |block |entry |: ?)+(?=\S)",
+            "",
+            title.strip(),
+            flags=re.I,
+        )
+    title = _trim(draft.plain(re.sub(_FILLER, " ", title, flags=re.I)), also="on|at|for|from|to|in|the|calendar")
+    title = title[:1].upper() + title[1:] if title else "Event"
+
+    def act(_: Sequence[Found]) -> Story:
+        start = _start(said, draft.now)
+        end = datetime.combine(start.date(), said.end) if said.end else start + (said.lasting or timedelta(hours=1))
+        if end <= start:
+            end += timedelta(days=1)
+        reply = yield Ask("create", {"title": title, "start": start.isoformat(), "end": end.isoformat()})
+        return _made(reply, "I added")
+
+    _remember(title, draft)
+    draft.last = (draft.add(Step(f"add “{title}” to the calendar", act, topic="calendar")),)
+    return True
+
+
+def _start(said: When, now: datetime | None) -> datetime:
+    day = said.day or (now.date() if now and said.start else None)
+    if day is None:
+        raise CouldNot("I do not know today's date" if now is None else "you did not say when")
+    start = datetime.combine(day, said.start) if said.start else datetime(day.year, day.month, day.day, 9)
+    return start + timedelta(days=1) if said.day is None and now is not None and start < now else start
+
+
+def _made(reply: Any, verb: str) -> Found:
+    title, span = _title(reply), _span(reply)
+    sentence = f"{verb} “{title}” {'on ' + span if span else 'to the calendar'}."
+    return Found(sentence, f"{title}, {span}" if span else title)
+
+
+def _list(clause: str, draft: Draft) -> bool:
+    said = when(re.sub(r"\bi have (?:an?y?(?:thing)?|got)\b", " ", clause, flags=re.I), draft.now)
+    query = _query(said.rest, draft)
+    slots: dict[str, Any] = {}
+    if said.day:
+        slots["start"], slots["end"] = said.span()
+        if said.start and re.search(r"\b(?:morning|afternoon|evening)\b", clause, re.I):
+            bounds = {"morning": ("00", "12"), "afternoon": ("12", "18"), "evening": ("18", "23")}
+            part = next(name for name in bounds if name in clause.lower())
+            slots = {"start": f"{said.day}T{bounds[part][0]}:00:00", "end": f"{said.day}T{bounds[part][1]}:00:00"}
+    elif draft.now and re.search(r"\b(?:next|upcoming|coming)\b", clause, re.I):
+        slots["start"] = draft.now.isoformat()
+    if query:
+        slots["query"] = query
+
+    def act(_: Sequence[Found]) -> Story:
+        events = _events((yield Ask("list", slots)))
+        span = (
+            f" on {_day(said.day)}"
+            if said.day and not said.last_day
+            else f" from {_day(said.day)} to {_day(said.last_day)}"
+            if said.day and said.last_day
+            else ""
+        )
+        about = f" matching “{query}”" if query else ""
+        if not events:
+            return Found(
+                f"There is nothing{about} in the calendar{span}.",
+                f"There is nothing{about} in the calendar{span}.",
+                nothing=True,
+            )
+        if re.search(r"\bnext (?:event|meeting|appointment)\b", clause, re.I):
+            events = events[:1]
+        listed = tuple(f"{_title(event)} ({_span(event)})" for event in events)
+        verb = "is one event" if len(events) == 1 else f"are {len(events)} events"
+        sentence = f"There {verb}{about}{span}: {'; '.join(listed)}."
+        return Found(sentence, sentence, (len(events),), listed)
+
+    draft.last = (draft.add(Step("read the calendar", act, topic="calendar")),)
+    return True
+
+
+def _delete(rest: str, draft: Draft) -> bool:
+    said = when(rest, draft.now)
+    every = re.search(r"\b(?:all|every|everything|both)\b", rest, re.I) is not None
+    query = _query(said.rest, draft)
+    if re.fullmatch(r"(?:it|that|this|them)", said.rest, re.I) and draft.topic() != "calendar":
+        return False
+
+    def act(found: Sequence[Found]) -> Story:
+        if found and not query:
+            slots, wanted = {"query": found[0].text.split(",")[0].split(" (")[0]}, True
+        else:
+            slots, wanted = _which(said, query), bool(query or said.day)
+        if not wanted:
+            raise CouldNot("you did not say which event")
+        events = [
+            event
+            for event in _events((yield Ask("list", slots)))
+            if said.start is None or _starts(event).endswith(f"{said.start:%H:%M}")
+        ]
+        if not events:
+            raise CouldNot(f"I found no event matching “{query or draft.plain(rest)}”")
+        done = []
+        for event in events if every else events[:1]:
+            yield Ask("delete", {"id": str(event.get("id"))})
+            done.append(f"“{_title(event)}” ({_span(event)})")
+        return Found(f"I deleted {' and '.join(done)} from the calendar.", " and ".join(done))
+
+    _remember(query, draft)
+    needs = draft.last if re.fullmatch(r"(?:it|that|this|them)", said.rest, re.I) else ()
+    draft.last = (draft.add(Step(f"delete {draft.plain(rest) or 'the event'}", act, needs, "calendar")),)
+    return True
+
+
+def _move(what: str, to: str, draft: Draft) -> bool:
+    old, new = when(what, draft.now), when(to, draft.now)
+    query = _query(old.rest, draft)
+
+    def act(_: Sequence[Found]) -> Story:
+        events = _events((yield Ask("list", _which(old, query))))
+        if not events:
+            raise CouldNot(f"I found no event matching “{query}”")
+        event = events[0]
+        start, end = _moment(event, "start"), _moment(event, "end")
+        if start is None or (new.day is None and new.start is None):
+            raise CouldNot("I do not know to when")
+        begins = datetime.combine(new.day or start.date(), new.start or start.time())
+        ends = (
+            datetime.combine(begins.date(), new.end)
+            if new.end
+            else begins + (new.lasting or (end - start if end else timedelta(hours=1)))
+        )
+        # Made first and deleted after, so that a failure in between loses nothing.
+        reply = yield Ask("create", {"title": _title(event), "start": begins.isoformat(), "end": ends.isoformat()})
+        made = _made(reply, "I moved it: there is now")
+        try:
+            yield Ask("delete", {"id": str(event.get("id"))})
+        except CouldNot as why:
+            raise CouldNot(
+                f"“{_title(event)}” is now also at the new time, but the old one could not be deleted: {why}"
+            ) from why
+        return Found(f"I moved “{_title(event)}” to {_span(reply)}.", made.text)
+
+    draft.last = (draft.add(Step(f"move {draft.plain(what)}", act, topic="calendar")),)
+    return True
+
+
+def _which(said: When, query: str) -> dict[str, Any]:
+    slots: dict[str, Any] = {}
+    if said.day:
+        slots["start"], slots["end"] = said.span()
+    if query:
+        slots["query"] = query
+    return slots
+
+
+def _query(rest: str, draft: Draft) -> str:
+    """The words of a title that the clause names, without the talk around them."""
+    if quote := re.search(QUOTE, rest):
+        return draft.plain(quote[0])
+    rest = re.sub(
+        rf"{_FILLER}|\bmy (?:calendar|agenda|schedule)\b|\b(?:calendar|agenda|schedule)\b", " ", rest, flags=re.I
+    )
+    rest = re.sub(
+        r"\b(?:events?|meetings?|appointments?)\b(?=\s+(?:called|titled|named|about|with|for)\b)|\b(?:called|titled|named|about)\b",
+        " ",
+        rest,
+        flags=re.I,
+    )
+    rest = re.sub(
+        r"\b(?:what(?:'s|s)?|when(?:'s)?|which|who|show|list|give|get|read|check|tell|me|do|does|"
+        r"did|i|have|has|is|are|am|there|anything|something|nothing|my|the|an?|any|"
+        r"all|every|everything|both|of|on|in|for|at|from|free|busy|available|planned|happening|up|"
+        r"upcoming|coming|next|scheduled|please|got|doing|our|look|see|find|see if|it|that|this|them|"
+        r"going|be|will|to|day|today|events?|whole|entries|if|whether|out|into|take|start|time|with|and|look at)\b",
+        lambda match: match[0] if match[0].lower() in ("with", "and", "of") else " ",
+        rest,
+        flags=re.I,
+    )
+    rest = _trim(rest, also="with|and|of")
+    return (
+        ""
+        if re.fullmatch(r"(?:meetings?|appointments?|[\W\d]*)", rest, re.I)
+        else re.sub(r"\s+(?:meetings|appointments?)$", "", draft.plain(rest))
+    )
+
+
+def _remember(title: str, draft: Draft) -> None:
+    """Whom "her" and "him" mean after "lunch with Ana"."""
+    if match := re.search(r"\bwith ([A-ZÀ-Þ][\w-]*)", title):
+        draft.person = match[1]
+
+
+def _trim(text: str, *, also: str) -> str:
+    text = re.sub(r"\s{2,}", " ", text).strip(" ,.:;?!-")
+    while (shorter := re.sub(rf"^(?:{also})\b\s*|\s+(?:{also})$", "", text, flags=re.I).strip(" ,.:;?!")) != text:
+        text = shorter
+    return text
+
+
+def _events(reply: Any) -> list[Mapping[str, Any]]:
+    items = reply.get("items", reply.get("events", [])) if isinstance(reply, Mapping) else reply
+    return [event for event in items if isinstance(event, Mapping)] if isinstance(items, list) else []
+
+
+def _title(event: Any) -> str:
+    return (
+        str(event.get("summary") or event.get("title") or event.get("name") or "untitled")
+        if isinstance(event, Mapping)
+        else str(event)
+    )
+
+
+def _moment(event: Any, edge: str) -> datetime | None:
+    value = event.get(edge) if isinstance(event, Mapping) else None
+    if isinstance(value, Mapping):
+        value = value.get("dateTime") or value.get("date")
+    try:
+        return datetime.fromisoformat(str(value).replace("Z", "+00:00")).replace(tzinfo=None)
+    except ValueError:
+        return None
+
+
+def _starts(event: Any) -> str:
+    moment = _moment(event, "start")
+    return f"{moment:%H:%M}" if moment else ""
+
+
+def _span(event: Any) -> str:
+    start, end = _moment(event, "start"), _moment(event, "end")
+    if start is None:
+        return ""
+    until = (
+        "" if end is None else f"–{end:%H:%M}" if end.date() == start.date() else f" to {_day(end.date())} {end:%H:%M}"
+    )
+    return f"{_day(start.date())}, {start:%H:%M}{until}"
+
+
+def _day(day: date | None) -> str:
+    return f"{day:%A} {day.isoformat()}" if day else ""

@@ -1,0 +1,103 @@
+"""Work that no skill knows, done with whichever unknown tool the words of the clause point to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from chaoslab.model.arguments import filled
+from chaoslab.model.choosing import Offer, unclaimed, words
+from chaoslab.model.story import Ask, Draft, Found, Step, Story
+
+_COMMON = frozenset(
+    [
+        "get",
+        "find",
+        "the",
+        "a",
+        "an",
+        "of",
+        "to",
+        "for",
+        "in",
+        "on",
+        "by",
+        "with",
+        "and",
+        "or",
+        "it",
+        "is",
+        "from",
+        "this",
+        "that",
+        "given",
+        "return",
+        "give",
+        "make",
+        "do",
+        "use",
+        "tool",
+        "any",
+    ]
+)
+
+
+def read_first(clause: str, draft: Draft) -> bool:
+    """Takes a clause that opens with the verb of an unknown tool, before the known skills look at it."""
+    opening = words(clause)[:1]
+    return any(
+        words(offer.name)[:1] == opening and opening[0] not in _COMMON for offer in unclaimed(draft.offers) if opening
+    ) and read(clause, draft)
+
+
+def read(clause: str, draft: Draft) -> bool:
+    best = max(unclaimed(draft.offers), key=lambda offer: _overlap(offer, clause), default=None)
+    if best is None or _overlap(best, clause) < 3:
+        return False
+    arguments = filled(best, clause, draft)
+    if arguments is None:
+        return False
+    chosen = best
+
+    def act(_: Sequence[Found]) -> Story:
+        reply = yield Ask("", arguments, tool=chosen.name)
+        text = told(reply)
+        return Found(f"{chosen.name.replace('_', ' ').capitalize()}: {text}.", text, _numbers(reply))
+
+    draft.last = (draft.add(Step(f"{chosen.name.replace('_', ' ')}", act, topic="other")),)
+    return True
+
+
+def _overlap(offer: Offer, clause: str) -> int:
+    """Words shared with the tool's name count thrice, with its description once."""
+    asked = set(words(clause)) - _COMMON
+    named = set(words(offer.name)) - _COMMON
+    return 3 * len(asked & named) + len(asked & (set(words(offer.description)) - named - _COMMON))
+
+
+def told(reply: Any) -> str:
+    """Any JSON as "key: value" pairs, two levels deep."""
+    if isinstance(reply, Mapping):
+        return ", ".join(f"{key}: {_shallow(value)}" for key, value in reply.items())
+    return _shallow(reply)
+
+
+def _shallow(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {part}" for key, part in value.items() if not isinstance(part, Mapping | list))
+    if isinstance(value, list):
+        return "; ".join(_shallow(part) for part in value[:5])
+    return re.sub(r"\.$", "", str(value))
+
+
+def _numbers(reply: Any) -> tuple[float, ...]:
+    values = reply.values() if isinstance(reply, Mapping) else [reply]
+    preferred = (
+        [reply[key] for key in ("result", "value", "total", "converted", "amount") if key in reply]
+        if isinstance(reply, Mapping)
+        else []
+    )
+    return tuple(
+        value for value in (*preferred, *values) if isinstance(value, int | float) and not isinstance(value, bool)
+    )

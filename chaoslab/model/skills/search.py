@@ -1,0 +1,103 @@
+"""The web is searched when asked to be, and when a question is left that nothing else can answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from chaoslab.model.story import Ask, CouldNot, Draft, Found, Step, Story
+
+_ASKED = re.compile(
+    r"^(?:(?:do|run|make) an? (?:quick )?(?:web |online |internet )?search (?:for|on|about)"
+    r"|(?:web[- ])?search(?: (?:on )?(?:the )?(?:web|internet|net|google|online))?(?: (?:for|"
+    r"about|on|up))?|google|look (?:online |on the (?:web|internet) )?(?:up|for)|look|"
+    r"(?:find|get|give)(?: me)?(?: out)?(?: (?:some|any|more))? ?(?:information|info|articles?|"
+    r"pages?|websites?|results?|news|facts|details|something|anything|everything)?"
+    r"(?: online| on the web)? ?(?:about|on|regarding|for)|find(?: out)?(?: me)?|browse(?: for)?|research)\s+(?P<query>.+)$",
+    re.I,
+)
+_QUESTION = re.compile(
+    r"^(?:what|who|where|when|why|how|which|whose|is|are|was|were|does|did|do|tell me about|explain|define)\b", re.I
+)
+_TOP = re.compile(
+    (
+        r"\b(?:(?:the )?(?:top|first|best)\s+)?(\d{1,2}|one|two|three|four|five|ten)\s+(?:results?|"
+        r"hits?|links?|pages?|articles?)(?:\s+(?:for|about|on))?\b"
+    ),
+    re.I,
+)
+_NUMBERS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "ten": 10}
+
+
+def read(clause: str, draft: Draft) -> bool:
+    match = _ASKED.match(clause)
+    top = _TOP.search(clause)
+    # "Look up the weather" is not about the web, unless it says so.
+    if re.match(
+        r"(?:look|find|get|give)\b(?!.*\b(?:news|articles?|online|web)\b).*\b(?:weather|forecast|temperatures?)\b",
+        clause,
+        re.I,
+    ):
+        return False
+    if not match and not top:
+        return False
+    count = min(20, max(1, int(_NUMBERS.get(top[1].lower()) or top[1]))) if top else None
+    clause = _TOP.sub("", clause).strip()
+    match = _ASKED.match(clause)
+    query = match["query"] if match else re.sub(r"^(?:give|show|get|find)(?: me)?\s+", "", clause, flags=re.I)
+    query = re.sub(r"\s+(?:on|in) (?:the )?(?:web|internet|google|net)\b|\s+online$", "", query, flags=re.I)
+    query = re.sub(r"^(?:the web for|for|about|up)\s+|(?:,?\s*and|,)?\s*(?:give|show)(?: me)?$", "", query, flags=re.I)
+    return _add(draft, query, count)
+
+
+def read_question(clause: str, draft: Draft) -> bool:
+    """A question that no other skill took is put to the web as it stands."""
+    if not _QUESTION.match(clause) or len(clause.split()) < 3:
+        return False
+    if re.search(r"\b(?:your|you|my)\b", clause, re.I):
+        return False
+    return _add(draft, re.sub(r"^(?:tell me about|explain|define)\s+", "", clause, flags=re.I), None)
+
+
+def _add(draft: Draft, query: str, count: int | None) -> bool:
+    query = draft.plain(query).strip(" .,?!")
+    if not query:
+        return False
+
+    def act(_: Sequence[Found]) -> Story:
+        reply = yield Ask("search", {"query": query, **({"count": count} if count else {})})
+        return told(reply, query, count or 3)
+
+    draft.last = (draft.add(Step(f"search the web for “{query}”", act, topic="search")),)
+    return True
+
+
+def looked_up(query: str, *, instead_of: CouldNot) -> Story:
+    """The web as another way to what a tool did not give; if that fails too, the first reason stands."""
+    try:
+        reply = yield Ask("search", {"query": query})
+    except CouldNot:
+        raise instead_of from None
+    found = told(reply, query, 1)
+    if found.nothing:
+        raise instead_of
+    return Found(
+        f"I could not look that up directly ({instead_of}), but a web search says: {found.sentence}", found.text
+    )
+
+
+def told(reply: Any, query: str, count: int) -> Found:
+    """The first results, title and snippet."""
+    results = reply.get("organic_results", reply.get("results")) if isinstance(reply, Mapping) else reply
+    if not isinstance(results, list) or not results:
+        return Found(f"A search for “{query}” found nothing.", f"A search for “{query}” found nothing.", nothing=True)
+    lines = []
+    for result in results[:count]:
+        if isinstance(result, Mapping):
+            title, snippet = str(result.get("title") or result.get("link") or ""), str(result.get("snippet") or "")
+            lines.append(f"{title}: {snippet}".strip(": "))
+        else:
+            lines.append(str(result))
+    listed = " ".join(f"({n}) {line}" for n, line in enumerate(lines, 1)) if len(lines) > 1 else lines[0]
+    return Found(f"For “{query}” I found: {listed}", lines[0], items=tuple(lines))

@@ -1,0 +1,143 @@
+"""A text, a quotation or what was found before, put into another language."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from chaoslab.model.reading import QUOTE, bare
+from chaoslab.model.story import Ask, CouldNot, Draft, Found, Step, Story
+
+LANGUAGES = {
+    name: code
+    for code, names in {
+        "en": "english", "fr": "french", "de": "german", "es": "spanish castilian", "it": "italian", "pt": "portuguese", "nl": "dutch",
+        "sv": "swedish", "no": "norwegian", "nb": "bokmål", "da": "danish", "fi": "finnish", "pl": "polish", "cs": "czech", "ru": "russian",
+        "uk": "ukrainian", "tr": "turkish", "el": "greek", "ja": "japanese", "zh": "chinese mandarin", "ko": "korean", "ar": "arabic",
+        "he": "hebrew", "hi": "hindi", "hu": "hungarian", "ro": "romanian", "bg": "bulgarian", "hr": "croatian", "sk": "slovak",
+        "sl": "slovenian slovene", "sr": "serbian", "et": "estonian", "lv": "latvian", "lt": "lithuanian", "id": "indonesian",
+        "vi": "vietnamese", "th": "thai", "fa": "persian farsi", "ga": "irish", "ca": "catalan",
+        "la": "latin", "is": "icelandic", "eo": "esperanto",
+    }.items()
+    for name in names.split()
+}  # fmt: skip
+_LANGUAGE = "|".join(LANGUAGES)
+_INTO = rf"(?:in)?to\s+(?P<to>(?:{_LANGUAGE})(?:\s*(?:,\s*and|,|and|&)\s*(?:in|to|into)?\s*(?:{_LANGUAGE}))*)\b"
+_FROM = rf"(?:\s+from\s+(?P<source>{_LANGUAGE}))?"
+_IN = rf"in\s+(?P<to>(?:{_LANGUAGE})(?:\s*(?:,\s*and|,|and)\s*(?:in\s+)?(?:{_LANGUAGE}))*)\b"
+_PATTERNS = tuple(
+    re.compile(pattern, re.I)
+    for pattern in (
+        rf"^translate(?P<what>.*?){_FROM}\s+{_INTO}(?:\s+from\s+(?P<source2>{_LANGUAGE}))?(?P<what2>.*)$",
+        rf"^translate\s+{_INTO}(?:\s+from\s+(?P<source>{_LANGUAGE}))?(?P<what>.*)$",
+        (
+            rf"^(?:how (?:do|does|would|can|should) (?:you|i|we|one) (?:say|write)|say|what(?:'s| is)|"
+            rf"what does|put|write|express|give me)\s+(?P<what>.+?)\s+(?:mean )?{_IN}\s*$"
+        ),
+        rf"^what does\s+(?P<what>.+?)\s+mean(?: in (?P<to>{_LANGUAGE}))$",
+        (
+            rf"^(?:what(?:'s| is)|give me|tell me|find)\s+(?:the\s+)?(?P<to>{_LANGUAGE})\s+(?:word|translation|"
+            rf"phrase|term|expression)?\s*(?:for|of)\s+(?P<what>.+)$"
+        ),
+        (
+            rf"^(?:make|convert|turn|render|get|provide|do|i need)\s+(?:an? )?(?:(?:the )?translation "
+            rf"(?:of|for)\s+)?(?P<what>.*?)\s+(?:in)?to\s+(?P<to>{_LANGUAGE})\b(?:\s+translation)?$"
+        ),
+        rf"^(?:(?:give|tell|show|get)(?: me)? )?(?:the )?translation (?:of|for) (?P<what>.+?) (?:in|into|to) (?P<to>{_LANGUAGE})$",
+        rf"^(?P<what>{QUOTE})\s+(?:in|to|into)\s+(?P<to>{_LANGUAGE})$",
+    )
+)
+_LATEST = re.compile(r"\b(?:latest|last|newest|most recent|it|that|this|one|first|message|him|her)\b", re.I)
+REFERS = re.compile(
+    r"^(?:it|that|this|them|those|these|both|the (?:result|answer|outcome|translation|text|summary|snippet|title|first (?:result|one)|"
+    r"latest(?: one| message)?|last(?: one| message)?|newest(?: one| message)?|most recent(?: "
+    r"one| message)?|messages?|forecast|weather|reply|temperature)"
+    r"|(?:his|her|their|its) (?:latest |last |newest )?(?:message|note|text|title)s?|what (?:you|"
+    r"she|he|they) (?:find|found|get|got|see|said|say|wrote|write))$",
+    re.I,
+)
+
+
+def read(clause: str, draft: Draft) -> bool:
+    match = next((found for pattern in _PATTERNS if (found := pattern.match(clause))), None)
+    if match is None:
+        return False
+    groups = match.groupdict()
+    if groups.get("what2") and REFERS.match((groups.get("what") or "").strip(" :,")):
+        groups["what"] = groups["what2"]
+    what = (groups.get("what") or "").strip(" :,") or (groups.get("what2") or "").strip(" :,")
+    source = groups.get("source") or groups.get("source2")
+    what = (
+        re.sub(
+            r"^(?:the )?(?:word|phrase|sentence|text|words|following(?: \w+)?)s?\s*:?\s*(?=\S)", "", what, flags=re.I
+        )
+        if not REFERS.match(what)
+        else what
+    )
+    if re.match(r"(?:what|give)", clause, re.I) and re.search(r"\b(?:weather|temperature|event)", what, re.I):
+        return False
+    needs: tuple[int, ...] = ()
+    literal = ""
+    if quote := re.search(QUOTE, what):
+        literal = draft.plain(quote[0])
+    elif not what or REFERS.match(what):
+        needs = draft.last
+        literal = "" if needs else draft.earlier
+    else:
+        needs = _nested(what, draft)
+        literal = "" if needs else draft.plain(what)
+    made = []
+    for language in re.findall(_LANGUAGE, groups["to"], re.I):
+        code = LANGUAGES[language.lower()]
+        made.append(
+            draft.add(
+                Step(
+                    f"translate {f'“{literal}”' if literal else 'that'} to {language}",
+                    _story(literal, what, code, source),
+                    needs,
+                    "translate",
+                )
+            )
+        )
+    draft.last = tuple(made)
+    return True
+
+
+def _nested(what: str, draft: Draft) -> tuple[int, ...]:
+    """The steps for a text that must be fetched first, such as "the latest message from Ana"."""
+    from chaoslab.model.skills import messages, weather
+
+    before = len(draft.steps)
+    if re.match(
+        r"(?:the )?(?:\w+ )?(?:messages?|inbox)\b.*\bfrom\b|\w+['’]s (?:latest |last |newest )?messages?", what, re.I
+    ) and messages.read_inbox(bare(what), draft):
+        return tuple(range(before, len(draft.steps)))
+    if re.match(r"the (?:current )?(?:weather|forecast|temperature)\b", what, re.I) and weather.read(what, draft):
+        return tuple(range(before, len(draft.steps)))
+    return ()
+
+
+def _story(literal: str, what: str, code: str, source: str | None) -> Any:
+    def act(found: Sequence[Found]) -> Story:
+        text = literal
+        if found:
+            latest = _LATEST.search(what) and len(found) == 1 and found[0].items and found[0].text not in found[0].items
+            text = found[0].items[0] if latest else " ".join(one.text for one in found)
+        if not text:
+            raise CouldNot("there is no text to translate")
+        slots = {"text": text, "target": code, **({"source": LANGUAGES[source.lower()]} if source else {})}
+        reply = yield Ask("translate", slots)
+        return told(reply, text, code)
+
+    return act
+
+
+def told(reply: Any, text: str, code: str) -> Found:
+    language = next(name for name, known in LANGUAGES.items() if known == code).title()
+    translated = (
+        next((reply[key] for key in ("translatedText", "translation", "text") if key in reply), reply)
+        if isinstance(reply, Mapping)
+        else reply
+    )
+    return Found(f"“{text}” in {language} is “{translated}”.", str(translated))

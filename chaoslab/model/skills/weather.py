@@ -1,0 +1,142 @@
+"""The weather in one city or several, compared or reckoned with if asked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from chaoslab.model.skills.search import looked_up
+from chaoslab.model.story import Ask, CouldNot, Draft, Found, Step, Story
+
+ABOUT = re.compile(
+    r"\b(?:weather|temperatures?|forecast|rain(?:s|ing|y)?|snow(?:s|ing|y)?|sunny|cloudy|wind(?:y|s)?|humid(?:ity)?|degrees|umbrella|"
+    r"(?:how|is it|how's it) (?:\w+ )?(?:hot|cold|warm)|(?:warmer|colder|hotter|cooler)|hot|cold|warm)\b",
+    re.I,
+)
+_CAPITAL = r"[A-ZÀ-ÞŁŚŽČŠİ][\w'’.-]*"
+_CITY = rf"{_CAPITAL}(?:[ -](?:(?:de|do|da|del|la|el|of|den|am|on|sur|upon)[ -])*{_CAPITAL})*"
+_CITIES = rf"{_CITY}(?:\s*(?:,\s*and|,|and|&|or|vs\.?|versus|than(?: in)?|with)\s*(?:in\s+)?{_CITY})*"
+_WORDS = (
+    "I Is It What How Whats The And Will Would Do Does Tell Give Show Check Get Find Compare Today Tomorrow Celsius Weather Which Where If "
+    "Monday Tuesday Wednesday Thursday Friday Saturday Sunday Add Calculate Temperature Fetch "
+    "Report Look Please Current Forecast Should Any "
+    "Average Sum Are Can Could Let See Tonight Now My Average Difference Take Fahrenheit Send Message Text Write Post Put"
+)
+_NOT_CITIES = frozenset(_WORDS.split())
+_TIME = (
+    r"\b(?:today|now|right now|at the moment|currently|tomorrow|tonight|this (?:morning|afternoon|"
+    r"evening|week)|please|like|outside)\b.*$"
+)
+
+
+def cities(clause: str) -> list[str]:
+    """The cities that the clause names, in order."""
+    found: list[str] = []
+    for match in re.finditer(rf"\b(?i:in|for|at|of|between|about|over|near)\s+(?:the city of\s+)?({_CITIES})", clause):
+        found += re.split(
+            r"\s*(?:,\s*and|,|\band\b|&|\bor\b|\bvs\b\.?|\bversus\b|\bthan(?: in)?\b|\bwith\b)\s*(?:in\s+)?", match[1]
+        )
+    if not found:
+        found = [part for part in re.findall(_CITY, clause) if part.split()[0] not in _NOT_CITIES]
+    if not found and (
+        plain := re.search(
+            r"\b(?:in|for|at)\s+(?!the\b|case\b|a\b|it\b)([a-zà-ÿ][\w'’ ,-]*)", re.sub(_TIME, "", clause, flags=re.I)
+        )
+    ):
+        found = [part.strip().title() for part in re.split(r"\s*(?:,|\band\b|\bor\b)\s*", plain[1]) if part.strip()]
+    kept = [re.sub(r"['’]s$", "", city).strip(" .,") for city in found]
+    return list(dict.fromkeys(city for city in kept if city and city not in _NOT_CITIES))
+
+
+def read(clause: str, draft: Draft) -> bool:
+    again = re.match(r"(?:and |what about|how about|same for)\b", clause, re.I) and draft.topic() == "weather"
+    like = re.match(r"(?:what(?:'s| is) .+ like|how(?:'s| is) \w+)(?: (?:today|now|right now))?$", clause, re.I)
+    named = cities(clause)
+    if not (ABOUT.search(clause) or again or (like and named)):
+        return False
+    if not named:
+        if re.search(r"\b(?:weather|temperature|forecast|rain|snow)", clause, re.I) and not draft.last:
+            draft.add(Step("look up the weather", _nowhere))
+            return True
+        return False
+    added = tuple(draft.add(Step(f"get the weather in {city}", story(city, clause), topic="weather")) for city in named)
+    draft.last = added
+    if len(named) > 1 and (
+        match := re.search(r"\b(warmer|hotter|warmest|hottest|colder|cooler|coldest|coolest|compare)", clause, re.I)
+    ):
+        draft.add(
+            Step("compare the temperatures", _comparison(cold=match[1].lower().startswith(("col", "coo"))), needs=added)
+        )
+    return True
+
+
+def story(city: str, clause: str) -> Any:
+    def act(_: Sequence[Found]) -> Story:
+        try:
+            reply = yield Ask("weather", {"city": city})
+        except CouldNot as why:
+            return (yield from looked_up(f"weather in {city}", instead_of=why))
+        return told(reply, city, clause)
+
+    return act
+
+
+def told(reply: Any, city: str, clause: str) -> Found:
+    """Any weather reply with a `main.temp` or a `temp…` field, in a sentence."""
+    if not isinstance(reply, Mapping):
+        return Found(f"The weather in {city}: {reply}", str(reply))
+    inner = reply.get("main")
+    main: Mapping[str, Any] = inner if isinstance(inner, Mapping) else reply
+    degrees = next((main[key] for key in ("temp", "temperature", "temp_c", "temperature_c") if key in main), None)
+    sky = reply.get("weather") or reply.get("conditions") or reply.get("description")
+    if isinstance(sky, list):
+        sky = ", ".join(str(part.get("description", part)) if isinstance(part, Mapping) else str(part) for part in sky)
+    parts = [f"In {reply.get('name') or city} it is"]
+    parts.append(f"{degrees} °C" + (f" with {sky}" if sky else "") if degrees is not None else str(sky or reply))
+    more = []
+    if re.search(r"\bfeel", clause, re.I) and "feels_like" in main:
+        more.append(f"it feels like {main['feels_like']} °C")
+    if re.search(r"\bhumid", clause, re.I) and "humidity" in main:
+        more.append(f"the humidity is {main['humidity']} %")
+    wind = reply.get("wind")
+    if re.search(r"\bwind", clause, re.I) and isinstance(wind, Mapping) and "speed" in wind:
+        more.append(f"the wind blows at {wind['speed']} m/s")
+    if re.search(r"\bpressure", clause, re.I) and "pressure" in main:
+        more.append(f"the pressure is {main['pressure']} hPa")
+    if asked := re.search(r"\b(rain|snow)", clause, re.I):
+        answer = "yes" if wet(str(sky), asked[1]) else "no"
+        more.append(f"{answer}, it is {'' if answer == 'yes' else 'not '}{asked[1].lower()}ing")
+    sentence = " ".join(parts) + "".join(f"; {part}" for part in more) + "."
+    return Found(
+        sentence,
+        sentence,
+        (degrees,) if isinstance(degrees, int | float) else (),
+        items=(str(sky or ""), str(reply.get("name") or city)),
+    )
+
+
+def wet(sky: str, what: str) -> bool:
+    signs = {"rain": r"rain|drizzle|shower|thunder", "snow": r"snow|sleet"}
+    return re.search(signs[what.lower()], sky, re.I) is not None
+
+
+def _nowhere(_: Sequence[Found]) -> Story:
+    raise CouldNot("you did not say for which city")
+    yield Ask("", {})  # makes this function a generator
+
+
+def _comparison(*, cold: bool) -> Any:
+    def act(found: Sequence[Found]) -> Story:
+        known = [one for one in found if one.numbers]
+        if len(known) < 2:
+            raise CouldNot("I do not know enough of them")
+        first = (min if cold else max)(known, key=lambda one: one.numbers[0])
+        others = [one for one in known if one is not first]
+        if all(one.numbers[0] == first.numbers[0] for one in others):
+            return Found("It is equally warm in all of them.")
+        than = " and ".join(f"in {one.items[1]} ({one.numbers[0]} °C)" for one in others)
+        return Found(f"It is {'colder' if cold else 'warmer'} in {first.items[1]} ({first.numbers[0]} °C) than {than}.")
+        yield Ask("", {})  # makes this function a generator
+
+    return act

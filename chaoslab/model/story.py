@@ -1,0 +1,94 @@
+"""What one step of a request is: a story that asks tools and ends with something found, or with an honest refusal.
+
+A story is a generator without I/O: it yields an `Ask`, gets the tool's JSON back, and returns a `Found`. The chat model
+replays every story from the conversation at each turn, so that it needs no memory of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from chaoslab.model.choosing import Offer
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A wish for a kind of tool (or, with `tool`, for that very one) and what to give it, by slot."""
+
+    kind: str
+    slots: Mapping[str, Any]
+    tool: str = ""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a step learnt or did: a sentence for the answer, and what "it" means to later steps."""
+
+    sentence: str
+    text: str = ""
+    numbers: tuple[float, ...] = ()
+    items: tuple[str, ...] = ()
+    nothing: bool = False
+
+
+class CouldNot(Exception):
+    """A step ends here; the text says why, in words fit for the answer."""
+
+
+Story = Generator[Ask, Any, Found]
+Condition = Callable[[Found], bool]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing to do. `label` completes "I could not …"; `needs` are the steps whose findings `act` is given."""
+
+    label: str
+    act: Callable[[Sequence[Found]], Story]
+    needs: tuple[int, ...] = ()
+    topic: str = ""
+    only_if: tuple[int, Condition, str] | None = None
+    silent: bool = False
+
+
+@dataclass
+class Draft:
+    """The plan while it is being read: its steps, and what words like "it" and "her" stand for so far."""
+
+    offers: tuple[Offer, ...]
+    now: datetime | None
+    quotes: tuple[str, ...] = ()
+    earlier: str = ""
+    steps: list[Step] = field(default_factory=list)
+    last: tuple[int, ...] = ()
+    person: str = ""
+    only_if: tuple[int, Condition, str] | None = None
+    asked: tuple[Condition, str] | None = None
+
+    def add(self, step: Step) -> int:
+        if self.only_if is not None:
+            step = replace(step, only_if=self.only_if)
+        self.steps.append(step)
+        return len(self.steps) - 1
+
+    def plain(self, text: str) -> str:
+        """The text with its quoted parts put back, without their quotation marks."""
+        for number, quote in enumerate(self.quotes):
+            text = text.replace(chr(0xE000 + number), quote)
+        return text.strip()
+
+    def topic(self) -> str:
+        return self.steps[self.last[-1]].topic if self.last else ""
+
+
+def said(sentence: str) -> Step:
+    """A step that asks nothing and only says so."""
+
+    def act(_: Sequence[Found]) -> Story:
+        return Found(sentence)
+        yield Ask("", {})  # makes this function a generator
+
+    return Step(label="", act=act)

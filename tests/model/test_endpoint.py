@@ -1,0 +1,163 @@
+"""The endpoint over real HTTP, as the Groq SDK and LangChain's ChatGroq see it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from threading import Event, Thread
+from typing import Any
+
+import groq
+import httpx
+import pytest
+from langchain_groq import ChatGroq
+from pydantic import SecretStr
+from seven_tools import SYSTEM
+from seven_tools import TOOLS as OFFERED
+
+from chaoslab.model.endpoint import ERRORS, INSUFFICIENT_QUOTA, create_app, serve
+
+TOOLS: Any = OFFERED
+ASK: Any = [
+    {"role": "system", "content": SYSTEM},
+    {"role": "user", "content": "What is the weather in Oslo and in Rome?"},
+]
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    up, seen = Event(), []
+
+    def ready(port: int, stop: Callable[[], None]) -> None:
+        seen.append((port, stop))
+        up.set()
+
+    thread = Thread(target=serve, kwargs={"host": "127.0.0.1", "port": 0, "ready": ready})
+    thread.start()
+    assert up.wait(10)
+    port, stop = seen[0]
+    yield f"http://127.0.0.1:{port}"
+    stop()
+    thread.join(10)
+    assert not thread.is_alive()
+
+
+@pytest.fixture
+def sdk(url: str) -> Iterator[groq.Groq]:
+    with groq.Groq(api_key="any", base_url=url, max_retries=0, timeout=10) as client:
+        yield client
+
+
+def test_the_sdk_gets_parallel_tool_calls_and_usage(sdk: groq.Groq) -> None:
+    reply: Any = sdk.chat.completions.create(model="any-name", messages=ASK, tools=TOOLS)
+    choice = reply.choices[0]
+    assert choice.finish_reason == "tool_calls"
+    assert [call.function.arguments for call in choice.message.tool_calls] == ['{"city": "Oslo"}', '{"city": "Rome"}']
+    assert reply.model == "any-name"
+    assert reply.usage.total_tokens == reply.usage.prompt_tokens + reply.usage.completion_tokens > 100
+
+
+def test_the_same_request_gets_the_same_ids(sdk: groq.Groq) -> None:
+    first, second = (sdk.chat.completions.create(model="m", messages=ASK, tools=TOOLS) for _ in range(2))
+    other = sdk.chat.completions.create(model="m", messages=[{"role": "user", "content": "Hello"}])
+    assert first.id == second.id != other.id
+    assert first.choices[0].message.tool_calls == second.choices[0].message.tool_calls
+
+
+def test_a_stream_is_the_whole_answer_in_pieces(sdk: groq.Groq) -> None:
+    whole = sdk.chat.completions.create(model="m", messages=[{"role": "user", "content": "Hello"}])
+    chunks = list(sdk.chat.completions.create(model="m", messages=[{"role": "user", "content": "Hello"}], stream=True))
+    assert len(chunks) > 4
+    assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == whole.choices[0].message.content
+    last: Any = chunks[-1]
+    assert last.choices[0].finish_reason == "stop"
+    assert last.x_groq.usage.total_tokens == whole.usage.total_tokens  # type: ignore[union-attr]
+
+
+def test_a_stream_carries_tool_calls_and_ends_in_usage_and_done(url: str) -> None:
+    body = {"model": "m", "messages": ASK, "tools": TOOLS, "stream": True, "stream_options": {"include_usage": True}}
+    lines = [line for line in httpx.post(f"{url}/v1/chat/completions", json=body).text.split("\n\n") if line]
+    assert lines[-1] == "data: [DONE]"
+    assert '"choices": [], "usage": {"prompt_tokens"' in lines[-2]
+    assert sum('"tool_calls": [{"index"' in line for line in lines) == 2
+
+
+def test_chatgroq_binds_tools_and_awaits(url: str) -> None:
+    async def ask() -> Any:
+        async with httpx.AsyncClient() as client:
+            model = ChatGroq(
+                model="m", api_key=SecretStr("k"), base_url=url, max_retries=0, timeout=10, http_async_client=client
+            )
+            bound = model.bind_tools(TOOLS)
+            streamed = [chunk async for chunk in bound.astream([("user", "Hello")])]
+            return await bound.ainvoke([("system", SYSTEM), ("user", "What is 17 times 24?")]), streamed
+
+    reply, streamed = asyncio.run(ask())
+    assert [(call["name"], call["args"]) for call in reply.tool_calls] == [("calculate", {"expression": "17 * 24"})]
+    assert reply.usage_metadata["total_tokens"] > 0
+    assert "".join(chunk.content for chunk in streamed).startswith("Hello")
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ({"model": "m"}, "property 'messages' is missing"),
+        ({"model": "m", "messages": []}, "minimum number of items"),
+        ({"messages": ASK}, "property 'model' is missing"),
+        ({"model": "m", "messages": [{"role": "wizard", "content": "x"}]}, "'role' has invalid value"),
+        ({"model": "m", "messages": [{"role": "tool", "content": "x"}]}, "tool_call_id"),
+        ({"model": "m", "messages": ["x"]}, "must be an object"),
+        ({"model": "m", "messages": ASK, "tools": [{"type": "function"}]}, "'tools'"),
+        ([1], "JSON object"),
+    ],
+)
+def test_a_bad_request_is_a_400_that_says_what_is_wrong(url: str, body: Any, says: str) -> None:
+    reply = httpx.post(f"{url}/openai/v1/chat/completions", json=body)
+    assert reply.status_code == 400
+    assert says in reply.json()["error"]["message"]
+
+
+def test_the_sdk_raises_its_own_error(sdk: groq.Groq) -> None:
+    with pytest.raises(groq.BadRequestError, match="invalid value"):
+        sdk.chat.completions.create(model="m", messages=[{"role": "wizard", "content": "x"}])  # type: ignore[list-item, misc]
+
+
+def test_broken_json_unknown_paths_and_wrong_methods_are_json_too(url: str) -> None:
+    broken = httpx.post(f"{url}/v1/chat/completions", content=b'{"model": ')
+    lost, wrong = httpx.get(f"{url}/nowhere"), httpx.get(f"{url}/v1/chat/completions")
+    assert [reply.status_code for reply in (broken, lost, wrong)] == [400, 404, 405]
+    assert all(reply.json()["error"]["type"] == "invalid_request_error" for reply in (broken, lost, wrong))
+
+
+def test_more_than_four_megabytes_are_refused() -> None:
+    client = create_app().test_client()
+    reply = client.post("/v1/chat/completions", data=b"x" * (4 * 1024 * 1024 + 1))
+    assert reply.status_code == 413
+    assert reply.get_json() == ERRORS[413].body
+
+
+def test_a_key_is_asked_for_only_when_one_is_set(url: str) -> None:
+    assert httpx.get(f"{url}/v1/models").status_code == 200
+    client = create_app(api_key="secret").test_client()
+    assert client.get("/v1/models").status_code == 401
+    assert client.get("/v1/models", headers={"Authorization": "Bearer secret"}).status_code == 200
+    assert client.get("/health").status_code == 200
+
+
+def test_models_are_listed_and_any_is_accepted(sdk: groq.Groq) -> None:
+    assert "chaoslab-offline" in [model.id for model in sdk.models.list().data]
+    assert sdk.models.retrieve("some/other-model").id == "some/other-model"
+
+
+def test_replies_carry_rate_limit_headers(url: str) -> None:
+    reply = httpx.post(f"{url}/v1/chat/completions", json={"model": "m", "messages": ASK})
+    assert int(reply.headers["x-ratelimit-remaining-tokens"]) < int(reply.headers["x-ratelimit-limit-tokens"])
+
+
+def test_the_words_for_the_injectors_are_groqs() -> None:
+    assert {status: error.status for status, error in ERRORS.items()} == {
+        s: s for s in (400, 401, 404, 413, 429, 500, 503)
+    }
+    assert ERRORS[429].headers == {"Retry-After": "1"}
+    assert ERRORS[429].body["error"]["code"] == "rate_limit_exceeded"
+    assert INSUFFICIENT_QUOTA.headers == {"x-should-retry": "false"}
