@@ -326,3 +326,8 @@ def read_variable(name: str) -> str:
 def child_environment(settings: Settings) -> dict[str, str]:
     """This process's environment with the settings in force."""
     return {**os.environ, **settings.environment()}
+
+
+def keep_tracing_off() -> None:
+    """No prompt leaves for a tracing service, whatever the environment says: the lab's log is the only output."""
+    os.environ.update(LANGSMITH_TRACING="false", LANGCHAIN_TRACING_V2="false", LANGCHAIN_CALLBACKS_BACKGROUND="false")

@@ -1,0 +1,67 @@
+"""`agent/config.json`: where things are, and the agent's own intervals. Read once, checked at the edge."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from chaoslab.registry import did_you_mean
+from chaoslab.settings import SettingError, read_variable
+from chaoslab.topology import SERVICES
+
+FILE = Path(__file__).with_name("config.json")
+Seconds = Annotated[float, Field(gt=0, le=3600)]
+
+
+class RealService(BaseModel):
+    """A service that is not the lab's own: its address, and its key (or `$NAME` of an environment variable that holds it)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    url: Annotated[str, Field(pattern=r"^https?://[^/\s]+")]
+    key: str = ""
+
+    @property
+    def secret(self) -> str:
+        return read_variable(self.key[1:]) if self.key.startswith("$") else self.key
+
+
+class Config(BaseModel):
+    """`services` points a service at the real one; nothing else has to change. Hosts are where the lab's own parts listen.
+
+    `steps_max`: model calls in one attempt at a prompt, the bound on a looping model. `retry_wait_s`: before the first retry of
+    a tool, doubled for each further one; a Retry-After is kept up to `retry_after_max_s`.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    services: dict[str, RealService] = {}
+    tools_host: str = "127.0.0.1"
+    proxy_host: str = "127.0.0.1"
+    manager_host: str = "127.0.0.1"
+    model_host: str = "127.0.0.1"
+    steps_max: Annotated[int, Field(ge=1, le=1000)] = 15
+    retry_wait_s: Seconds = 0.1
+    retry_after_max_s: Seconds = 5.0
+    poll_s: Seconds = 0.001
+    progress_s: Seconds = 0.25
+
+
+def load(path: Path = FILE) -> Config:
+    """The configuration in that file.
+
+    Raises:
+        SettingError: one line that says what is wrong in it.
+    """
+    try:
+        config = Config.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise SettingError(f"{path} cannot be read: {error.strerror}") from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"]) or "the file"
+        raise SettingError(f"{path}: {place}: {first['msg']}") from None
+    for name in config.services:
+        if name not in SERVICES:
+            raise SettingError(f"{path}: services: no service is called '{name}': {did_you_mean(name, SERVICES)}")
+    return config

@@ -1,0 +1,202 @@
+"""The ten tools: each is built from what its service says of itself at `GET /tools`, and called over HTTP.
+
+A tool retries, falls back and reports a failure to the model as a message; nothing here knows of faults.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+from langchain_core.tools import BaseTool, StructuredTool, ToolException
+from pydantic import ConfigDict, Field, create_model
+
+from agent.config import Config
+from chaoslab import events
+from chaoslab.api import Service, Tool, fill
+from chaoslab.clock import Clock
+from chaoslab.events import Log
+from chaoslab.exchange import Reply
+from chaoslab.identity import Request, Trial
+from chaoslab.seams.http import EXTENSION, Asked, Episode, Target, episode
+from chaoslab.settings import SettingError, Settings
+from chaoslab.topology import SERVICES, Ports
+
+TYPES: dict[str, type] = {"string": str, "integer": int, "number": float, "boolean": bool}
+AGAIN = {408, 425, 429, 500, 502, 503, 504}
+"""Statuses after which the same request may well succeed (RFC 9110, RFC 6585)."""
+
+
+async def discover(client: httpx.AsyncClient, config: Config, ports: Ports) -> dict[str, Service]:
+    """What every service offers, from its own `GET /tools`.
+
+    Raises:
+        SettingError: a service does not answer.
+    """
+    found = {}
+    for name in SERVICES:
+        url = f"http://{config.tools_host}:{ports.service(name)}/tools"
+        try:
+            found[name] = Service.from_json((await client.get(url)).raise_for_status().json())
+        except (httpx.HTTPError, ValueError, KeyError) as error:
+            raise SettingError(
+                f"{name} does not say what it offers at {url} ({error}): is `python -m flask_tools` running?"
+            ) from None
+    return found
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """What one attempt came to. `again`: another attempt may succeed; `wait_s`: as long as the service asked to wait."""
+
+    text: str
+    ok: bool = False
+    again: bool = False
+    wait_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Toolbox:
+    """Calls tools as a careful client does: the same request id for each try, a deadline each, then around the proxy."""
+
+    client: httpx.AsyncClient
+    targets: Mapping[str, Target]
+    services: Mapping[str, Service]
+    config: Config
+    settings: Settings
+    log: Log
+    clock: Clock
+
+    def tools(self) -> list[BaseTool]:
+        """All tools of all services, for LangChain."""
+        return [self._tool(service, tool) for service in self.services.values() for tool in service.tools]
+
+    def _tool(self, service: Service, tool: Tool) -> BaseTool:
+        async def run(**arguments: Any) -> str:
+            return await self.use(service, tool, arguments)
+
+        return StructuredTool(
+            name=tool.name,
+            description=tool.description,
+            args_schema=_schema(tool),
+            coroutine=run,
+            handle_tool_error=True,
+            handle_validation_error=lambda error: f"Error: bad arguments for {tool.name}: {error}",
+        )
+
+    async def use(self, service: Service, tool: Tool, given: Mapping[str, Any]) -> str:
+        """The result as text for the model.
+
+        Raises:
+            ToolException: every attempt failed; its message is for the model.
+        """
+        arguments = {key: value for key, value in given.items() if value is not None}
+        trial = episode()
+        request = trial.requests.ask(service.name, tool.name, arguments, safe=tool.safe)
+        outcome = _Outcome("")
+        for left in range(self.settings.tool_limit, -1, -1):
+            attempt = request.next_attempt()
+            outcome = await self._attempt(service, tool, arguments, request, attempt, trial)
+            if outcome.ok or not outcome.again or not left:
+                break
+            tries = self.settings.tool_limit - left
+            wait_s = min(max(outcome.wait_s, self.config.retry_wait_s * 2**tries), self.config.retry_after_max_s)
+            self._write(
+                trial, events.Retry(service.name, tool.name, request.number, attempt, request.id, wait_s, outcome.text)
+            )
+            await self.clock.asleep(wait_s)
+        if not outcome.ok and outcome.again and self.settings.fallback == "direct":
+            attempt = request.next_attempt()
+            address = self.targets[service.name].url
+            self._write(trial, events.Fallback(service.name, tool.name, request.number, attempt, request.id, address))
+            outcome = await self._attempt(service, tool, arguments, request, attempt, trial, direct=True)
+        if not outcome.ok:
+            raise ToolException(outcome.text)
+        trial.requests.answered(tool.name, arguments)
+        return outcome.text
+
+    async def _attempt(
+        self, service: Service, tool: Tool, arguments: Mapping[str, Any], request: Request, attempt: int, trial: Episode,
+        *, direct: bool = False,
+    ) -> _Outcome:  # fmt: skip
+        asked = Asked(request, attempt, dict(arguments), direct)
+        built = self._request(service, tool, arguments, trial.trial)
+        built.headers["Idempotency-Key"] = request.id
+        built.extensions[EXTENSION] = asked
+        try:
+            response = await self.client.send(built)
+        except httpx.HTTPError as error:
+            return _Outcome(f"Error: {error or type(error).__name__}", again=True)
+        reply = Reply(response.status_code, response.headers, response.content)
+        if not self.targets[service.name].says_no(reply):
+            return _Outcome(_text(reply), ok=True)
+        refused = response.headers.get("x-should-retry") == "false"
+        status = f" {reply.status}" if reply.status >= 400 else ""
+        text = f"Error: {service.name} answered{status}: {_text(reply)[:500]}"
+        return _Outcome(text, again=reply.status in AGAIN and not refused, wait_s=_retry_after_s(response))
+
+    def _request(self, service: Service, tool: Tool, arguments: Mapping[str, Any], trial: Trial) -> httpx.Request:
+        """The HTTP request that this tool is, with the service's key where it wants it."""
+        path = "/".join(
+            _quoted(fill(part, arguments)) if part.startswith("$") else part for part in tool.path.split("/")
+        )
+        query = dict(fill(tool.query, arguments))
+        body = None if tool.body is None else dict(fill(tool.body, arguments))
+        headers = {"X-Trial": trial.header}
+        real = self.config.services.get(service.name)
+        if real is not None and real.secret and service.auth:
+            place = {"query": query, "header": headers, "body": body if body is not None else {}}[service.auth["in"]]
+            place[service.auth["name"]] = service.auth.get("prefix", "") + real.secret
+        url = self.targets[service.name].url + path
+        return self.client.build_request(tool.method, url, params=query or None, json=body, headers=headers)
+
+    async def truth(self, name: str, arguments: Mapping[str, Any], trial: Trial) -> Any:
+        """What the service really says, asked around every proxy in a trial of its own: the JSON of its reply, or None."""
+        service, tool = next((s, t) for s in self.services.values() for t in s.tools if t.name == name)
+        request = self._request(service, tool, arguments, Trial(trial.run, trial.prompt, trial.repeat, truth=True))
+        async with httpx.AsyncClient(timeout=self.settings.tool_timeout_s, trust_env=False) as plain:
+            try:
+                return (await plain.send(request)).raise_for_status().json()
+            except (httpx.HTTPError, ValueError):
+                return None
+
+    def _write(self, trial: Episode, event: events.Event) -> None:
+        self.log.write(event, trial=trial.trial.key)
+
+
+def _schema(tool: Tool) -> type:
+    """The tool's JSON schema as a pydantic model, so that bad arguments become a message and not a call."""
+    required = set(tool.parameters.get("required", ()))
+    types: dict[str, Any] = {}
+    for name, described in tool.parameters["properties"].items():
+        kind: Any = TYPES[described.get("type", "string")]
+        info = {"description": described.get("description", "")}
+        types[name] = (kind, Field(**info)) if name in required else (kind | None, Field(default=None, **info))
+    made: type = create_model(tool.name, __config__=ConfigDict(extra="forbid"), __doc__=tool.description, **types)
+    return made
+
+
+def _text(reply: Reply) -> str:
+    if not reply.body:
+        return json.dumps({"done": True, "status": reply.status})
+    value = reply.value
+    return (
+        reply.body.decode(errors="replace")
+        if value is None
+        else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    )
+
+
+def _quoted(part: Any) -> str:
+    from urllib.parse import quote
+
+    return quote(str(part), safe="")
+
+
+def _retry_after_s(response: httpx.Response) -> float:
+    """The Retry-After header in seconds; 0 when it is missing or a date."""
+    said = response.headers.get("retry-after", "")
+    return float(said) if said.isdigit() else 0.0

@@ -1,0 +1,19 @@
+"""A child's lifeline: its standard input. When the parent is gone, however it went, the pipe closes and the child ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+
+
+def end_with_stdin() -> None:
+    """From now on this process gets SIGTERM when its standard input closes."""
+
+    def watch() -> None:
+        while sys.stdin.buffer.read(1):
+            pass
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, name="lifeline", daemon=True).start()

@@ -1,0 +1,1 @@
+"""Seams: where native calls become exchanges. One file per kind of call."""

@@ -1,0 +1,384 @@
+"""The seam of everything that speaks HTTP through httpx: tools, and the model's own SDK with its own retries.
+
+A transport that turns each request into an exchange, has the plan's stories told, sends what is left over the lane that the
+proxy manager names, and logs what the caller observed. The client's code is the one that runs in production.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import httpx
+
+from chaoslab import events
+from chaoslab.api import ErrorReply
+from chaoslab.clock import Clock
+from chaoslab.events import Event, Log
+from chaoslab.exchange import Call, Failure, Reply, Seen, Told, chain, play
+from chaoslab.identity import Request, Requests, Trial
+from chaoslab.plan import Injection, Plan
+from chaoslab.wire.lanes import Lanes
+
+EXTENSION = "chaoslab"
+MODEL_TOOL = "chat"
+
+
+@dataclass(frozen=True)
+class Target:
+    """One thing that may be called. `url`: where it really is; `lane`: (host, port) of its clean proxy; `errors`: its own words."""
+
+    name: str
+    url: str
+    lane: tuple[str, int]
+    deadline_s: float
+    errors: Mapping[int, ErrorReply] = field(default_factory=dict)
+    failed_if: Mapping[str, Any] = field(default_factory=dict)
+
+    def says_no(self, reply: Reply) -> bool:
+        """Whether this answer is a failure, be it one with status 200."""
+        if reply.status >= 400:
+            return True
+        if not self.failed_if or not isinstance(reply.value, dict):
+            return False
+        return any(reply.value.get(key, ...) == bad for key, bad in self.failed_if.items())
+
+
+@dataclass
+class Episode:
+    """A trial as the seam keeps it: its requests and what it has spent."""
+
+    trial: Trial
+    requests: Requests
+    began_s: float
+    spent: dict[str, float] = field(default_factory=lambda: {"tokens": 0.0, "calls": 0.0})
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a tool says of its request, in `extensions={"chaoslab": Asked(…)}`. `direct`: around the proxy."""
+
+    request: Request
+    attempt: int
+    arguments: Any
+    direct: bool = False
+
+
+_episode: ContextVar[Episode] = ContextVar("episode")
+
+
+def episode() -> Episode:
+    """The trial in which this code runs."""
+    return _episode.get()
+
+
+class HttpSeam(httpx.AsyncBaseTransport):
+    """The one way out. `price` gives a model's cost in USD: (model, tokens in, tokens out) → cost or None."""
+
+    def __init__(
+        self,
+        *,
+        plan: Plan,
+        targets: Mapping[str, Target],
+        lanes: Lanes,
+        log: Log,
+        clock: Clock,
+        price: Callable[[str, int, int], float | None],
+        on_call: Callable[[str], None] = lambda _: None,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self.plan, self.targets, self.lanes, self.log, self.clock = plan, targets, lanes, log, clock
+        self.price, self.on_call = price, on_call
+        self.cost_usd = 0.0
+        self.tls = tls or httpx.create_ssl_context()
+        self.clean = httpx.AsyncHTTPTransport(verify=self.tls)
+
+    @contextmanager
+    def trial(self, trial: Trial) -> Iterator[Episode]:
+        """Everything called within belongs to this trial."""
+        began = Episode(trial, Requests(trial), self.clock.monotonic())
+        token = _episode.set(began)
+        try:
+            yield began
+        finally:
+            _episode.reset(token)
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        asked = request.extensions.get(EXTENSION)
+        target = self._target(request) if asked is None else self.targets[asked.request.target]
+        await request.aread()
+        if asked is None:
+            asked = _asked_of_model(request, target)
+        attempt = _Attempt(self, request, target, asked, episode())
+        reply = await attempt.run()
+        return httpx.Response(reply.status, headers=dict(reply.headers), content=reply.body, request=request)
+
+    def _target(self, request: httpx.Request) -> Target:
+        for target in self.targets.values():
+            if httpx.URL(target.url).netloc == request.url.netloc:
+                return target
+        raise LookupError(f"no target of the lab is at {request.url.netloc.decode()}")
+
+    async def aclose(self) -> None:
+        await self.clean.aclose()
+
+
+def _asked_of_model(request: httpx.Request, target: Target) -> Asked:
+    """An SDK's request: the same body again, be it the SDK's own retry or a prompt's, is another attempt of one request."""
+    body = json.loads(request.content or b"null")
+    wish = episode().requests.ask(target.name, MODEL_TOOL, body)
+    return Asked(wish, wish.next_attempt(), body)
+
+
+class _Attempt:
+    """One attempt of a request, from the client's call to its answer: a driver of stories."""
+
+    def __init__(self, seam: HttpSeam, request: httpx.Request, target: Target, asked: Asked, trial: Episode) -> None:
+        self.seam, self.request, self.target, self.asked, self.trial = seam, request, target, asked, trial
+        self.key = trial.trial.key
+        self.began_s = seam.clock.monotonic()
+        self.told: list[Told] = []
+        self.rolled: list[str] = []
+        self.sent: Call | None = None
+        self.via = "none"
+        self.call = Call(
+            target.name,
+            asked.request.tool,
+            self.key,
+            asked.request.number,
+            asked.attempt,
+            asked.request.id,
+            asked.arguments,
+            target.errors,
+            self._spent(),
+        )
+
+    def _spent(self) -> dict[str, float]:
+        seconds = self.seam.clock.monotonic() - self.trial.began_s
+        return {**self.trial.spent, "cost_usd": self.seam.cost_usd, "seconds": seconds}
+
+    @property
+    def _of_model(self) -> bool:
+        return self.asked.request.tool == MODEL_TOOL
+
+    async def run(self) -> Reply:
+        """Has the stories told and logs what the caller observed."""
+        call, write = self.call, self._write
+        shown = {"messages": len((call.value or {}).get("messages", []))} if self._of_model else call.value
+        write(events.CallStarted(call.target, call.tool, call.request, call.attempt, call.request_id, shown))
+        self.seam.on_call(f"{call.target}.{call.tool}")
+        self.trial.spent["calls"] += 1
+        reach = [self._roller(injection) for injection in self.seam.plan.on_the_wire(wire=False)]
+        reply: Reply | None = None
+        failure: Failure | None = None
+        try:
+            reply = await play(chain(reach, call, self._injected), self)
+            return reply
+        except Failure as caught:
+            failure = caught
+            raise self._native(caught) from caught.native
+        finally:
+            self._finished(reply, failure)
+
+    def _roller(self, injection: Injection) -> Callable[[Call], Told | None]:
+        def roll(call: Call) -> Told | None:
+            if not injection.covers(call):
+                return None
+            self.rolled.append(injection.name)
+            told = self.seam.plan.roll(injection, call)
+            if told is not None:
+                self.told.append(told)
+                if injection.chance < 1 or injection.calls:
+                    self._write(events.FaultScheduled(*self._fault(told), params=vars(told.fault)))
+            return told
+
+        return roll
+
+    def _injected(self, told: Told) -> None:
+        self._write(events.FaultInjected(*self._fault(told)))
+
+    def _fault(self, told: Told) -> tuple[str, str, str, int, int, str]:
+        call = self.call
+        return (told.fault_name, told.injection, call.target, call.request, call.attempt, call.request_id)
+
+    # What the stories may ask for.
+
+    async def wait(self, delay_s: float) -> None:
+        left_s = self._left_s()
+        await self.seam.clock.asleep(max(0.0, min(delay_s, left_s)))
+        if delay_s >= left_s:
+            raise Failure("timed_out")
+
+    def note(self, event: Event) -> None:
+        self._write(event)
+
+    async def send(self, call: Call) -> Reply:
+        """Sends the call over the lane that the manager names."""
+        self.sent = call
+        request = self.request
+        if call.value is not self.call.value:
+            request = _with_json(request, call.value)
+        if self.asked.direct:
+            self.via = "direct"
+            return await self._over(self.seam.clean, request, self._left_s())
+        row, answer = await self.seam.lanes.ask(call, deadline_s=self.target.deadline_s)
+        self.rolled += answer.rolled
+        if answer.state == "clear":
+            self.via = "proxy"
+            try:
+                return await self._over(self.seam.clean, _to(request, self.target.lane), self._left_s())
+            except Failure as failure:
+                if failure.kind == "refused":  # Toxiproxy accepts before it dials: nobody listens there any more
+                    self.seam.lanes.check()
+                raise
+        self.via = "lane"
+        return await self._over_lane(row, _to(request, (answer.host, answer.port)))
+
+    async def _over_lane(self, row: int, request: httpx.Request) -> Reply:
+        began_s, left_s = self.seam.clock.monotonic(), self._left_s()
+        error: str | None = "cancelled"
+        reply: Reply | None = None
+        fresh = httpx.AsyncHTTPTransport(verify=self.seam.tls, limits=httpx.Limits(max_keepalive_connections=0))
+        try:
+            reply = await self._over(fresh, request, left_s)
+            error = None
+            return reply
+        except Failure as failure:
+            error = failure.kind
+            raise
+        finally:
+            seen = Seen(
+                self.seam.clock.monotonic() - began_s,
+                left_s,
+                error,
+                reply.status if reply else None,
+                len(reply.body) if reply else 0,
+            )
+            self.seam.lanes.done(row, seen)
+            await fresh.aclose()
+
+    async def _over(self, transport: httpx.AsyncBaseTransport, request: httpx.Request, left_s: float) -> Reply:
+        try:
+            async with asyncio.timeout(left_s):
+                response = await transport.handle_async_request(request)
+                try:
+                    body = await response.aread()
+                finally:
+                    await response.aclose()
+        except TimeoutError as error:
+            raise Failure("timed_out") from error
+        except httpx.HTTPError as error:
+            raise Failure(_kind(error), native=error) from error
+        headers = {
+            k: v
+            for k, v in response.headers.items()
+            if k not in ("content-encoding", "content-length", "transfer-encoding")
+        }
+        return Reply(response.status_code, headers, body)
+
+    def _left_s(self) -> float:
+        return self.target.deadline_s - (self.seam.clock.monotonic() - self.began_s)
+
+    # What is said afterwards.
+
+    def _finished(self, reply: Reply | None, failure: Failure | None) -> None:
+        call, target = self.call, self.target
+        duration_s = self.seam.clock.monotonic() - self.began_s
+        seen = Seen(
+            duration_s, target.deadline_s, failure.kind if failure else None,
+            reply.status if reply else None, len(reply.body) if reply else 0, self.sent, reply,
+        )  # fmt: skip
+        for told in self.told:
+            evidence = told.injected and told.fault.witnessed(replace(seen, told_call=told.call, told_reply=told.reply))
+            if evidence:
+                self._write(events.FaultWitnessed(*self._fault(told), evidence=evidence))
+        said_no = reply is not None and target.says_no(reply)
+        error = seen.error or (_message(reply) if reply is not None and said_no else None)
+        if reply is None and failure is None:
+            error = "cancelled"
+        self._write(
+            events.CallFinished(
+                call.target, call.tool, call.request, call.attempt, call.request_id, reply is not None and not said_no,
+                round(duration_s, 6), seen.status, error, seen.bytes, self.via, self.rolled,
+                reply is not None and "idempotency-replayed" in {k.lower() for k in reply.headers},
+            )
+        )  # fmt: skip
+        if self._of_model and reply is not None and not said_no:
+            self.trial.requests.answered(MODEL_TOOL, self.asked.arguments)
+            self._count(reply)
+
+    def _count(self, reply: Reply) -> None:
+        usage = reply.value.get("usage") if isinstance(reply.value, dict) else None
+        if not isinstance(usage, dict):
+            return
+        tokens_in, tokens_out = int(usage.get("prompt_tokens", 0)), int(usage.get("completion_tokens", 0))
+        model = str(reply.value.get("model", ""))
+        cost = self.seam.price(model, tokens_in, tokens_out)
+        self.trial.spent["tokens"] += tokens_in + tokens_out
+        self.seam.cost_usd += cost or 0.0
+        self._write(events.Usage(model, self.call.request, tokens_in, tokens_out, cost))
+
+    def _write(self, event: Event) -> None:
+        self.seam.log.write(event, trial=self.key)
+
+    def _native(self, failure: Failure) -> Exception:
+        """What this client raises itself in such a case."""
+        if failure.native is not None:
+            return failure.native
+        kinds: dict[str, type[httpx.TransportError]] = {
+            "timed_out": httpx.ReadTimeout,
+            "refused": httpx.ConnectError,
+            "reset": httpx.ReadError,
+        }
+        said = f"{self.target.name}: {failure.kind.replace('_', ' ')} after {self.seam.clock.monotonic() - self.began_s:.1f} s"
+        return kinds.get(failure.kind, httpx.RemoteProtocolError)(said, request=self.request)
+
+
+def _to(request: httpx.Request, address: tuple[str, int]) -> httpx.Request:
+    """The same request to another address; Host, SNI and the certificate's name stay the target's own."""
+    host, port = address
+    extensions = {**request.extensions, "sni_hostname": request.url.host}
+    return httpx.Request(
+        request.method,
+        request.url.copy_with(host=host, port=port),
+        headers=request.headers,
+        content=request.content,
+        extensions=extensions,
+    )
+
+
+def _with_json(request: httpx.Request, value: Any) -> httpx.Request:
+    """The request with another JSON body."""
+    headers = {k: v for k, v in request.headers.items() if k != "content-length"}
+    return httpx.Request(
+        request.method, request.url, headers=headers, content=json.dumps(value).encode(), extensions=request.extensions
+    )
+
+
+def _kind(error: httpx.HTTPError) -> str:
+    if isinstance(error, httpx.TimeoutException):
+        return "timed_out"
+    if isinstance(error, httpx.ConnectError):
+        return "refused"
+    if isinstance(error, httpx.RemoteProtocolError):
+        return "closed"
+    return "reset" if isinstance(error, httpx.NetworkError) else "garbled"
+
+
+def _message(reply: Reply) -> str:
+    """The service's own word for what went wrong, at most 200 characters."""
+    value = reply.value
+    if isinstance(value, dict):
+        for key in ("message", "error", "status_message"):
+            said = value.get(key)
+            if isinstance(said, dict):
+                said = said.get("message")
+            if isinstance(said, str):
+                return said[:200]
+    return f"status {reply.status}"

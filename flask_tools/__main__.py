@@ -1,0 +1,82 @@
+"""`python -m flask_tools [SERVICE ...]`: serves the tools over HTTP, each on its own port, until told to stop."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+from chaoslab.settings import DEFAULT_NOW
+from chaoslab.topology import BASE_PORT, SERVICES, Ports
+from flask_tools.app import create_app
+from flask_tools.desk import moment
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Serves until a signal; 2 when what was asked for cannot be."""
+    parser = argparse.ArgumentParser(prog="python -m flask_tools", description="Serve the tools over HTTP.")
+    parser.add_argument("services", nargs="*", metavar="SERVICE", help=f"any of {', '.join(SERVICES)}; none: all")
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--base-port", type=int, default=BASE_PORT, help="the first port (default: %(default)s)")
+    parser.add_argument("--logs", type=Path, default=Path("logs"), help="where runs are (default: %(default)s)")
+    parser.add_argument("--now", default=DEFAULT_NOW, help="what to call now (default: %(default)s)")
+    parser.add_argument("--lifeline", action="store_true", help="end when stdin closes")
+    options = parser.parse_args(arguments)
+    names = list(dict.fromkeys(options.services or SERVICES))
+    try:
+        moment(options.now)
+        apps = {name: create_app(name, logs=options.logs, now=options.now) for name in names}
+    except (LookupError, ValueError) as error:
+        print(error.args[0], file=sys.stderr)
+        return 2
+    servers = _bind(apps, options.host, Ports(options.base_port))
+    if servers is None:
+        return 2
+    ended = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: ended.set())
+    if options.lifeline:
+        from chaoslab.lifeline import end_with_stdin
+
+        end_with_stdin()
+    threads = [threading.Thread(target=server.run, daemon=True) for server in servers]
+    for thread in threads:
+        thread.start()
+    ports = ", ".join(f"{name} on {Ports(options.base_port).service(name)}" for name in names)
+    print(f"ready: {ports}", flush=True)
+    ended.wait()
+    for server in servers:
+        server.close()
+    for app in apps.values():
+        app.extensions["ledger"].close()
+    return 0
+
+
+def _bind(apps: dict[str, Any], host: str, ports: Ports) -> list[Any] | None:
+    """A listening server for each application; None, and one line said, when a port cannot be had."""
+    import logging
+
+    from waitress.server import create_server
+
+    logging.getLogger("waitress").setLevel(logging.ERROR)
+    servers: list[Any] = []
+    for name, app in apps.items():
+        try:
+            servers.append(create_server(app, host=host, port=ports.service(name), threads=8, ident=None))
+        except (OSError, OverflowError) as error:
+            for server in servers:
+                server.close()
+            print(
+                f"{name} cannot listen on {host}:{ports.service(name)} ({error}): "
+                f"end what uses it, or choose other ports with BASE_PORT (--base-port)",
+                file=sys.stderr,
+            )
+            return None
+    return servers
+
+
+if __name__ == "__main__":
+    sys.exit(main())

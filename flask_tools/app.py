@@ -1,0 +1,177 @@
+"""Any service as a web application: who asks, whether it was asked before, and every failure in the service's own words."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from chaoslab.api import Service
+from chaoslab.identity import Trial, canonical, request_id
+from chaoslab.registry import did_you_mean
+from chaoslab.topology import SERVICES
+from flask_tools.desk import Answer, Ask, Done, Refusal, Route
+from flask_tools.ledger import Ledger, Mismatch, Worked
+
+if TYPE_CHECKING:
+    from flask import Flask, Response
+
+BODY_MAX = 256 * 1024
+KEY_MAX = 200
+
+
+def _plain(status: int, message: str) -> Any:  # noqa: ARG001 - the signature of all wordings
+    return {"error": message}
+
+
+@dataclass(frozen=True)
+class Desk:
+    """A service's module, as loaded by its name in the table of services."""
+
+    service: Service
+    routes: tuple[Route, ...]
+    wording: Callable[[int, str], Any]
+    warnings: tuple[str, ...]
+
+    @classmethod
+    def load(cls, name: str) -> Desk:
+        """Raises LookupError with a hint when no service is called so."""
+        if name not in SERVICES:
+            raise LookupError(f"no service is called '{name}': {did_you_mean(name, SERVICES)}")
+        module = importlib.import_module(f"flask_tools.{name}")
+        warnings = tuple(module.warnings()) if hasattr(module, "warnings") else ()
+        return cls(module.SERVICE, tuple(module.routes()), getattr(module, "wording", _plain), warnings)
+
+
+def create_app(name: str, *, logs: Path, now: str) -> Flask:
+    """The service of that name. `now` counts for calls that name no run; a run has its own.
+
+    Raises:
+        LookupError: no service is called so.
+    """
+    from flask import Flask, request
+    from werkzeug.exceptions import HTTPException
+
+    desk = Desk.load(name)
+    app = Flask(f"chaoslab.{name}", static_folder=None)
+    app.config["MAX_CONTENT_LENGTH"] = BODY_MAX
+    ledger = Ledger(desk.service, logs, now=now)
+    app.extensions["ledger"] = ledger
+    told: set[str] = set()
+
+    def tell(trial: Trial) -> None:
+        """What the service found wrong with its data, once a run."""
+        if desk.warnings and trial.run not in told:
+            told.add(trial.run)
+            for message in desk.warnings:
+                ledger.warn(message, trial)
+
+    def view(route: Route) -> Callable[..., Response]:
+        def answer(**path: str) -> Response:
+            try:
+                trial = Trial.parse(request.headers.get("X-Trial"))
+            except ValueError as error:
+                raise Refusal(400, desk.wording(400, str(error))) from None
+            key = request.headers.get("Idempotency-Key")
+            if key is not None and not (0 < len(key) <= KEY_MAX and key.isprintable()):
+                raise Refusal(400, desk.wording(400, f"Idempotency-Key must be 1 to {KEY_MAX} printable characters"))
+            body = _body(request.get_data(), desk.wording)
+            query = request.args.to_dict()
+            asked = canonical([request.method, request.path, sorted(request.args.items(multi=True)), body])
+            fingerprint = hashlib.blake2b(asked.encode("utf-8", "replace"), digest_size=16).hexdigest()
+
+            def do(run_now: datetime, past: tuple[Done, ...]) -> Worked:
+                identity = key or request_id(trial.header, route.tool, fingerprint, len(past) + 1)
+                try:
+                    reply = route.work(Ask(identity, run_now, query, body, path, past))
+                except Refusal as refusal:
+                    reply = refusal.answer
+                return _worked(reply, desk.service)
+
+            try:
+                tell(trial)
+                return _response(ledger.work(trial, key, fingerprint, route.tool, do))
+            except LookupError as error:
+                raise Refusal(400, desk.wording(400, f"X-Trial: {error.args[0]}")) from None
+            except Mismatch:
+                text = "this Idempotency-Key was used for another request"
+                raise Refusal(422, desk.wording(422, text)) from None
+
+        return answer
+
+    def no(refusal: Refusal) -> Response:
+        return _response(_worked(refusal.answer, desk.service))
+
+    def http_error(error: HTTPException) -> Response:
+        status = error.code or 500
+        return _response(_worked(Answer(desk.wording(status, str(error.description)), status), desk.service))
+
+    def crash(error: Exception) -> Response:
+        message = f"{name} failed at {request.method} {request.path}: {type(error).__name__}: {error}"
+        ledger.warn(message[:500], Trial.parse(None))
+        known = desk.service.errors.get(500)
+        body = known.body if known else desk.wording(500, "internal error")
+        return _response(_worked(Answer(body, 500), desk.service))
+
+    for route in desk.routes:
+        app.add_url_rule(
+            route.path,
+            endpoint=f"{route.method} {route.path}",
+            view_func=view(route),
+            methods=[route.method],
+            provide_automatic_options=False,
+        )
+    for path, body in (("/health", {"status": "ok", "service": name}), ("/tools", desk.service.to_json())):
+        reply = _worked(Answer(body), desk.service)
+        app.add_url_rule(
+            path,
+            endpoint=path,
+            view_func=lambda reply=reply: _response(reply),
+            methods=["GET"],
+            provide_automatic_options=False,
+        )
+    app.register_error_handler(Refusal, no)
+    app.register_error_handler(HTTPException, http_error)
+    app.register_error_handler(Exception, crash)
+    return app
+
+
+def _body(data: bytes, wording: Callable[[int, str], Any]) -> dict[str, Any]:
+    """The request's JSON object; an absent body is an empty one. Text that UTF-8 cannot carry is refused here, once."""
+    if not data.strip():
+        return {}
+    try:
+        body = json.loads(data, parse_constant=_not_json)
+        canonical(body).encode()
+    except (ValueError, RecursionError):
+        raise Refusal(400, wording(400, "the body is not valid JSON")) from None
+    if not isinstance(body, dict):
+        raise Refusal(400, wording(400, "the body must be a JSON object"))
+    return body
+
+
+def _not_json(word: str) -> None:
+    raise ValueError(f"{word} is not JSON")
+
+
+def _worked(answer: Answer, service: Service) -> Worked:
+    text = "" if answer.body is None else json.dumps(answer.body, ensure_ascii=False, separators=(",", ":"))
+    fields = answer.body if isinstance(answer.body, dict) else {}
+    said_no = any(name in fields and fields[name] == value for name, value in service.failed_if.items())
+    failed = not 200 <= answer.status < 300 or said_no
+    return Worked(answer.status, text, dict(answer.headers), answer.effect, failed=failed)
+
+
+def _response(worked: Worked) -> Response:
+    from flask import Response
+
+    response = Response(worked.text, status=worked.status, mimetype="application/json")
+    response.headers.extend(worked.headers)
+    if worked.replayed:
+        response.headers["Idempotency-Replayed"] = "true"
+    return response

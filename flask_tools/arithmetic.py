@@ -1,0 +1,266 @@
+"""Arithmetic from text, by a small grammar: exact integers, floats otherwise, and a bound on everything before it is computed.
+
+sum     = product (("+" | "-") product)*
+product = unary (("*" | "/" | "//" | "%") unary)*
+unary   = ("+" | "-") unary | power
+power   = atom (("^" | "**") unary)?
+atom    = number | constant | function "(" sum ("," sum)* ")" | "(" sum ")"
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+Number = int | float
+LENGTH_MAX = 1000
+NESTING_MAX = 100
+BITS_MAX = 4000
+FACTORIAL_MAX = 1000
+CONSTANTS = {"pi": math.pi, "π": math.pi, "e": math.e, "tau": math.tau}
+
+_TOKEN = re.compile(
+    r"\s*(?:(?P<grouped>[0-9]{1,3}(?:,[0-9]{3})+(?![0-9,])(?:\.[0-9]+)?)|(?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
+    r"|(?P<name>[^\W\d_][\w]*)|(?P<sign>\*\*|//|[-+*/%^(),×÷−·]))"
+)
+_SAME = {"×": "*", "·": "*", "÷": "/", "−": "-", "^": "**"}
+
+
+class Wrong(Exception):
+    """The expression has no value; `kind` says why in one word, `position` is where, counted from 0."""
+
+    def __init__(self, kind: str, message: str, position: int | None = None) -> None:
+        super().__init__(message)
+        self.kind, self.message, self.position = kind, message, position
+
+
+@dataclass(frozen=True)
+class _Token:
+    kind: str
+    text: str
+    position: int
+
+
+def calculate(text: str) -> Number:
+    """The value of an expression.
+
+    Raises:
+        Wrong: it is not an expression, has no value, or is too large.
+    """
+    if len(text) > LENGTH_MAX:
+        raise Wrong("too_long", f"the expression is longer than {LENGTH_MAX} characters")
+    return _Parser(_tokens(text)).whole()
+
+
+def _tokens(text: str) -> list[_Token]:
+    tokens: list[_Token] = []
+    calls: list[bool] = []  # for each open bracket: does a comma in it part arguments?
+    position = 0
+    while text[position:].strip():
+        match = _TOKEN.match(text, position)
+        if match is not None and match["grouped"] and calls and calls[-1]:
+            match = re.compile(r"\s*(?P<number>[0-9]+)").match(text, position)
+        if match is None:
+            at = position + len(text[position:]) - len(text[position:].lstrip())
+            raise Wrong("syntax", f"unexpected {text[at]!r}", at)
+        kind = match.lastgroup or ""
+        token = _Token(kind, _SAME.get(match[kind], match[kind]), match.start(kind))
+        if token.text == "(":
+            calls.append(bool(tokens) and tokens[-1].kind == "name")
+        elif token.text == ")" and calls:
+            calls.pop()
+        tokens.append(token)
+        position = match.end()
+    return [*tokens, _Token("end", "", len(text))]
+
+
+class _Parser:
+    def __init__(self, tokens: list[_Token]) -> None:
+        self._tokens, self._at, self._depth = tokens, 0, 0
+
+    def whole(self) -> Number:
+        if self._next.kind == "end":
+            raise Wrong("syntax", "the expression is empty", 0)
+        value = self._sum()
+        if self._next.kind != "end":
+            raise self._unexpected()
+        return value
+
+    @property
+    def _next(self) -> _Token:
+        return self._tokens[self._at]
+
+    def _take(self, *texts: str) -> _Token | None:
+        token = self._next
+        if token.kind != "sign" or token.text not in texts:
+            return None
+        self._at += 1
+        return token
+
+    def _unexpected(self) -> Wrong:
+        token = self._next
+        what = "the expression ends too early" if token.kind == "end" else f"unexpected {token.text!r}"
+        return Wrong("syntax", what, token.position)
+
+    def _sum(self) -> Number:
+        value = self._product()
+        while sign := self._take("+", "-"):
+            value = _apply(sign, value, self._product())
+        return value
+
+    def _product(self) -> Number:
+        value = self._unary()
+        while sign := self._take("*", "/", "//", "%"):
+            value = _apply(sign, value, self._unary())
+        return value
+
+    def _unary(self) -> Number:
+        self._depth += 1
+        if self._depth > NESTING_MAX:
+            raise Wrong("too_deep", f"nested deeper than {NESTING_MAX}", self._next.position)
+        sign = self._take("+", "-")
+        if sign is None:
+            value = self._power()
+        else:
+            value = self._unary()
+            value = -value if sign.text == "-" else value
+        self._depth -= 1
+        return value
+
+    def _power(self) -> Number:
+        base = self._atom()
+        sign = self._take("**")
+        return base if sign is None else _apply(sign, base, self._unary())
+
+    def _atom(self) -> Number:
+        token = self._next
+        self._at += 1
+        if token.kind == "grouped":
+            plain = token.text.replace(",", "")
+            return _checked(float(plain) if "." in plain else int(plain), token)
+        if token.kind == "number":
+            return _checked(int(token.text) if token.text.isdecimal() else float(token.text), token)
+        if token.kind == "name":
+            return self._named(token)
+        if token.text == "(":
+            value = self._sum()
+            self._close()
+            return value
+        self._at -= 1
+        raise self._unexpected()
+
+    def _named(self, token: _Token) -> Number:
+        name = token.text.lower()
+        if name in CONSTANTS:
+            return CONSTANTS[name]
+        if name not in FUNCTIONS:
+            raise Wrong("unknown_name", f"unknown name {token.text[:40]!r}", token.position)
+        if self._take("(") is None:
+            raise Wrong("syntax", f"{name} needs its arguments in brackets", self._next.position)
+        arguments = [self._sum()]
+        while self._take(","):
+            arguments.append(self._sum())
+        self._close()
+        low, high, function = FUNCTIONS[name]
+        if not low <= len(arguments) <= high:
+            raise Wrong("arguments", f"{name} does not take {len(arguments)} arguments", token.position)
+        return _guarded(token, lambda: function(*arguments))
+
+    def _close(self) -> None:
+        if self._take(")") is None:
+            raise self._unexpected()
+
+
+def _apply(sign: _Token, left: Number, right: Number) -> Number:
+    if sign.text == "**":
+        return _guarded(sign, lambda: _power(left, right))
+    if sign.text == "/":
+        return _guarded(sign, lambda: _quotient(left, right))
+    operations: dict[str, Callable[[], Number]] = {
+        "+": lambda: left + right,
+        "-": lambda: left - right,
+        "*": lambda: left * right,
+        "//": lambda: left // right,
+        "%": lambda: left % right,
+    }
+    return _guarded(sign, operations[sign.text])
+
+
+def _guarded(token: _Token, compute: Callable[[], Number]) -> Number:
+    try:
+        return _checked(compute(), token)
+    except ZeroDivisionError:
+        raise Wrong("division_by_zero", "division by zero", token.position) from None
+    except OverflowError:
+        raise Wrong("overflow", "the result is too large", token.position) from None
+    except (ValueError, TypeError) as error:
+        raise Wrong("domain", f"{token.text} is not defined there ({error})", token.position) from None
+
+
+def _checked(value: Number, token: _Token) -> Number:
+    if isinstance(value, int):
+        if value.bit_length() > BITS_MAX:
+            raise Wrong("overflow", "the result is too large", token.position)
+    elif not math.isfinite(value):
+        raise Wrong("overflow", "the result is too large", token.position)
+    return value
+
+
+def _quotient(left: Number, right: Number) -> Number:
+    if isinstance(left, int) and isinstance(right, int) and left % right == 0:
+        return left // right
+    return left / right
+
+
+def _power(base: Number, exponent: Number) -> Number:
+    if isinstance(base, int) and isinstance(exponent, int) and (abs(base).bit_length() - 1) * exponent > BITS_MAX:
+        raise OverflowError
+    value = base**exponent
+    if isinstance(value, complex):
+        raise ValueError("an even root of a negative number")
+    return value
+
+
+def _factorial(n: Number) -> int:
+    if n != int(n) or n < 0:
+        raise ValueError("needs a whole number, 0 or more")
+    if n > FACTORIAL_MAX:
+        raise OverflowError
+    return math.factorial(int(n))
+
+
+def _root(x: Number) -> Number:
+    if isinstance(x, int) and x >= 0 and math.isqrt(x) ** 2 == x:
+        return math.isqrt(x)
+    return math.sqrt(x)
+
+
+def _round(x: Number, digits: Number = 0) -> Number:
+    if digits != int(digits) or abs(digits) > LENGTH_MAX:
+        raise ValueError("needs a whole number of digits")
+    return round(x, int(digits)) if digits else round(x)
+
+
+FUNCTIONS: dict[str, tuple[int, int, Callable[..., Number]]] = {
+    "sqrt": (1, 1, _root),
+    "abs": (1, 1, abs),
+    "round": (1, 2, _round),
+    "floor": (1, 1, math.floor),
+    "ceil": (1, 1, math.ceil),
+    "min": (1, 100, lambda *numbers: min(numbers)),
+    "max": (1, 100, lambda *numbers: max(numbers)),
+    "sin": (1, 1, math.sin),
+    "cos": (1, 1, math.cos),
+    "tan": (1, 1, math.tan),
+    "asin": (1, 1, math.asin),
+    "acos": (1, 1, math.acos),
+    "atan": (1, 1, math.atan),
+    "ln": (1, 1, math.log),
+    "log": (1, 2, lambda x, base=10: math.log10(x) if base == 10 else math.log(x, base)),
+    "log10": (1, 1, math.log10),
+    "log2": (1, 1, math.log2),
+    "exp": (1, 1, math.exp),
+    "factorial": (1, 1, _factorial),
+}

@@ -1,0 +1,245 @@
+"""A calendar in Google's v3 format. Creating and deleting are effects; every trial starts from the same week."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from chaoslab.api import ErrorReply, Service, Tool
+from flask_tools.desk import Answer, Ask, Done, Refusal, Route, folded, moment, rfc3339
+
+EVENTS = "/calendar/v3/calendars/primary/events"
+OWNER = {"email": "you@example.org", "self": True}
+WEEK = (
+    # (day after Monday, hour, minute, minutes, title)
+    (0, 10, 0, 30, "Team sync"),
+    (1, 12, 30, 60, "Lunch with Ana"),
+    (1, 15, 0, 45, "Dentist appointment"),
+    (2, 9, 0, 90, "Project review"),
+    (2, 16, 20, 140, "Flight to Oslo"),
+    (3, 14, 0, 60, "Budget meeting"),
+    (4, 11, 0, 30, "Call with Bob"),
+    (4, 18, 0, 120, "Chaos game day"),
+)
+_REASONS = {
+    400: "badRequest",
+    401: "authError",
+    404: "notFound",
+    405: "httpMethodNotAllowed",
+    409: "duplicate",
+    413: "uploadTooLarge",
+    422: "invalidIdempotencyKey",
+    429: "rateLimitExceeded",
+    503: "backendError",
+}
+
+
+def wording(status: int, message: str, reason: str = "") -> Any:
+    reason = reason or _REASONS.get(status, "backendError")
+    error = {"domain": "global", "reason": reason, "message": message}
+    return {"error": {"errors": [error], "code": status, "message": message}}
+
+
+def _no(status: int, message: str, reason: str = "") -> Refusal:
+    return Refusal(status, wording(status, message, reason))
+
+
+def _text(description: str) -> dict[str, str]:
+    return {"type": "string", "description": description}
+
+
+SERVICE = Service(
+    name="calendar",
+    tools=(
+        Tool(
+            name="create_event",
+            description="Create a calendar event (meeting, appointment, reminder).",
+            parameters={
+                "type": "object",
+                "properties": {
+                    "title": _text("What the event is called"),
+                    "start": _text("ISO 8601 local date-time, e.g. 2026-06-02T15:00:00"),
+                    "end": _text("ISO 8601 local date-time, after the start"),
+                },
+                "required": ["title", "start", "end"],
+            },
+            method="POST",
+            path=EVENTS,
+            body={"summary": "$title", "start": {"dateTime": "$start"}, "end": {"dateTime": "$end"}},
+        ),
+        Tool(
+            name="list_events",
+            description="List the events in the calendar in order of time, with their ids.",
+            parameters={
+                "type": "object",
+                "properties": {
+                    "start": _text("ISO 8601 date-time: no events that end before it"),
+                    "end": _text("ISO 8601 date-time: no events that start after it"),
+                    "query": _text("Words in the title"),
+                },
+                "required": [],
+            },
+            method="GET",
+            path=EVENTS,
+            query={
+                "timeMin": "$start",
+                "timeMax": "$end",
+                "q": "$query",
+                "singleEvents": "true",
+                "orderBy": "startTime",
+            },
+        ),
+        Tool(
+            name="delete_event",
+            description="Delete (cancel) the calendar event that has this id.",
+            parameters={
+                "type": "object",
+                "properties": {"event_id": _text("The id of the event, as list_events gives it")},
+                "required": ["event_id"],
+            },
+            method="DELETE",
+            path=f"{EVENTS}/$event_id",
+        ),
+    ),
+    errors={
+        401: ErrorReply(401, wording(401, "Invalid Credentials")),
+        404: ErrorReply(404, wording(404, "Not Found")),
+        429: ErrorReply(429, wording(429, "Rate Limit Exceeded"), {"Retry-After": "1"}),
+        500: ErrorReply(500, wording(500, "Backend Error")),
+        503: ErrorReply(503, wording(503, "The service is currently unavailable.")),
+    },
+    auth={"in": "header", "name": "Authorization", "prefix": "Bearer "},
+)
+
+
+def routes() -> tuple[Route, ...]:
+    return (
+        Route("POST", EVENTS, "create_event", _create),
+        Route("GET", EVENTS, "list_events", _list),
+        Route("GET", f"{EVENTS}/<event_id>", "get_event", _get),
+        Route("DELETE", f"{EVENTS}/<event_id>", "delete_event", _delete),
+    )
+
+
+@dataclass(frozen=True)
+class _Event:
+    id: str
+    title: str
+    start: datetime
+    end: datetime
+
+    def resource(self, now: datetime) -> dict[str, Any]:
+        """The event as the wire shows it."""
+        return {
+            "kind": "calendar#event",
+            "etag": f'"{self.id}"',
+            "id": self.id,
+            "status": "confirmed",
+            "htmlLink": f"https://example.org/calendar/event?eid={self.id}",
+            "created": rfc3339(now),
+            "updated": rfc3339(now),
+            "summary": self.title,
+            "creator": OWNER,
+            "organizer": OWNER,
+            "start": {"dateTime": rfc3339(self.start), "timeZone": "UTC"},
+            "end": {"dateTime": rfc3339(self.end), "timeZone": "UTC"},
+            "iCalUID": f"{self.id}@example.org",
+        }
+
+
+def _events(ask: Ask) -> dict[str, _Event]:
+    """The seeded week, and what this trial made of it."""
+    monday = (ask.now - timedelta(days=ask.now.weekday())).replace(hour=0, minute=0, second=0, microsecond=0)
+    events = {}
+    for number, (day, hour, minute, minutes, title) in enumerate(WEEK, 1):
+        start = monday + timedelta(days=day, hours=hour, minutes=minute)
+        events[f"seed{number:04d}"] = _Event(f"seed{number:04d}", title, start, start + timedelta(minutes=minutes))
+    for done in ask.past:
+        content = done.content
+        if done.effect == "event_created":
+            start, end = moment(content["start"]), moment(content["end"])
+            events[content["id"]] = _Event(content["id"], content["title"], start, end)
+        else:
+            events.pop(content["id"], None)
+    return events
+
+
+def _create(ask: Ask) -> Answer:
+    title = ask.body.get("summary", "")
+    if not isinstance(title, str) or len(title) > 1024:
+        raise _no(400, "Invalid value for: summary", "invalid")
+    start, end = _when(ask, "start"), _when(ask, "end")
+    if end < start:
+        raise _no(400, "The specified time range is empty.", "timeRangeEmpty")
+    identity = ask.body.get("id", ask.fixed(digits=26))
+    if not isinstance(identity, str) or not re.fullmatch(r"[a-v0-9]{5,1024}", identity):
+        raise _no(400, "Invalid resource id value.", "invalid")
+    taken = {done.content["id"] for done in ask.past}  # Google keeps the id of a deleted event taken, too
+    if identity in taken or identity in _events(ask):
+        raise _no(409, "The requested identifier already exists.")
+    event = _Event(identity, title, start, end)
+    content = {"id": identity, "title": title, "start": rfc3339(start), "end": rfc3339(end)}
+    return Answer(event.resource(ask.now), effect=Done("event_created", content))
+
+
+def _when(ask: Ask, side: str) -> datetime:
+    given = ask.body.get(side)
+    if given is None:
+        raise _no(400, f"Missing {side} time.", "required")
+    if not isinstance(given, dict):
+        raise _no(400, f"Invalid value for: {side}", "invalid")
+    text = given.get("dateTime", given.get("date"))
+    if not isinstance(text, str):
+        raise _no(400, f"Missing {side} time.", "required")
+    try:
+        return moment(text)
+    except ValueError:
+        raise _no(400, f"Invalid value for: Invalid format: {text[:60]!r}", "invalid") from None
+
+
+def _list(ask: Ask) -> Answer:
+    bounds: dict[str, datetime | None] = {}
+    for name in ("timeMin", "timeMax"):
+        try:
+            bounds[name] = moment(ask.query[name]) if name in ask.query else None
+        except ValueError:
+            raise _no(400, f"Invalid value for: {name}", "invalid") from None
+    low, high = bounds["timeMin"], bounds["timeMax"]
+    if low and high and high <= low:
+        raise _no(400, "The specified time range is empty.", "timeRangeEmpty")
+    words = folded(ask.query.get("q", "")).split()
+    events = [
+        event
+        for event in sorted(_events(ask).values(), key=lambda e: (e.start, e.id))
+        if (low is None or event.end > low)
+        and (high is None or event.start < high)
+        and all(word in folded(event.title) for word in words)
+    ]
+    return Answer(
+        {
+            "kind": "calendar#events",
+            "etag": f'"p{len(ask.past)}"',
+            "summary": OWNER["email"],
+            "updated": rfc3339(ask.now),
+            "timeZone": "UTC",
+            "items": [event.resource(ask.now) for event in events],
+        }
+    )
+
+
+def _known(ask: Ask) -> _Event:
+    event = _events(ask).get(ask.path["event_id"])
+    if event is None:
+        raise _no(404, "Not Found")
+    return event
+
+
+def _get(ask: Ask) -> Answer:
+    return Answer(_known(ask).resource(ask.now))
+
+
+def _delete(ask: Ask) -> Answer:
+    event = _known(ask)
+    return Answer(None, 204, effect=Done("event_deleted", {"id": event.id, "title": event.title}))

@@ -1,0 +1,102 @@
+"""What a service sees of one request and what it may answer: no web framework, no clock, no disk.
+
+A service is a module with `SERVICE` (its tools as data), `routes()` (what it answers) and, if it words errors in its own
+way, `wording(status, message)`. A handler is a function from an `Ask` to an `Answer`; what it wants to outlive the call it
+hands back as the answer's effect. Its state is the seed of the day plus the trial's past effects, nothing else, so that a
+service that was killed knows again all that it knew by reading its ledger.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import unicodedata
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+DATA = Path(__file__).parent / "data"
+
+
+@dataclass(frozen=True)
+class Done:
+    """An effect: its kind (`event_created`, …) and the object as the service keeps it."""
+
+    effect: str
+    content: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One request. `now` is the run's, `past` are this trial's effects at this service, oldest first."""
+
+    request_id: str
+    now: datetime
+    query: Mapping[str, str] = field(default_factory=dict)
+    body: Mapping[str, Any] = field(default_factory=dict)
+    path: Mapping[str, str] = field(default_factory=dict)
+    past: tuple[Done, ...] = ()
+
+    def fixed(self, *, digits: int = 12) -> str:
+        """Hexadecimal digits that are the same whenever this request is worked."""
+        return hashlib.blake2b(self.request_id.encode(), digest_size=32).hexdigest()[:digits]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The reply: JSON `body` (None: no body at all) and the effect that it reports, if any."""
+
+    body: Any
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    effect: Done | None = None
+
+
+class Refusal(Exception):
+    """The service says no, in its own shape, and nothing was done."""
+
+    def __init__(self, status: int, body: Any) -> None:
+        super().__init__(f"{status}: {body}")
+        self.answer = Answer(body, status)
+
+
+@dataclass(frozen=True)
+class Route:
+    """A path (with `<name>` parts) that a handler answers; `tool` is what the ledger calls it."""
+
+    method: str
+    path: str
+    tool: str
+    work: Callable[[Ask], Answer]
+
+
+def moment(text: str) -> datetime:
+    """An ISO 8601 date or date-time in UTC; one without an offset is UTC already.
+
+    Raises:
+        ValueError: not a moment.
+    """
+    try:
+        read = datetime.fromisoformat(text)
+        return (read.replace(tzinfo=UTC) if read.tzinfo is None else read).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise ValueError(f"not a date-time: {text[:60]!r}") from None
+
+
+def rfc3339(when: datetime) -> str:
+    """UTC to the second, e.g. `2026-06-01T09:00:00Z`."""
+    return when.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def folded(text: str) -> str:
+    """Lower case without accents, as people type names."""
+    special = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ı": "i", "æ": "ae", "œ": "oe"})
+    plain = unicodedata.normalize("NFKD", text.casefold().translate(special))
+    return " ".join("".join(c for c in plain if not unicodedata.combining(c)).split())
+
+
+def bundled(name: str) -> Any:
+    """The JSON of a file that comes with the services."""
+    return json.loads((DATA / name).read_text(encoding="utf-8"))

@@ -1,0 +1,170 @@
+"""What a service did, kept so that nothing is done twice: one appended line an effect, and the first answer to each request id.
+
+Within a trial requests are worked one after the other, so that of two twins the second finds the first one's answer.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from chaoslab.api import Service
+from chaoslab.clock import Clock, system
+from chaoslab.events import Effect, Log, parse_line
+from chaoslab.events import Warning as Notice
+from chaoslab.identity import Trial
+from chaoslab.runs import Run
+from flask_tools.desk import Done, moment
+
+TRIALS_MAX = 256
+ANSWERS_MAX = 512
+RUNS_MAX = 16
+
+
+@dataclass(frozen=True)
+class Worked:
+    """An answer as bytes on the wire; `done` is the effect behind it."""
+
+    status: int
+    text: str
+    headers: dict[str, str]
+    done: Done | None = None
+    replayed: bool = False
+    failed: bool = False
+
+
+class Mismatch(Exception):
+    """A request id came back with another request."""
+
+
+@dataclass
+class _Book:
+    """One trial's past at this service. Answers behind an effect are never dropped, others are when there are too many."""
+
+    past: list[Done] = field(default_factory=list)
+    effects: dict[str, tuple[str, Worked]] = field(default_factory=dict)
+    answers: OrderedDict[str, tuple[str, Worked]] = field(default_factory=OrderedDict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    users: int = 0
+
+
+class Ledger:
+    """The effects of one service, by run and trial. `now` is for calls that name no run."""
+
+    def __init__(self, service: Service, logs: Path, *, now: str, clock: Clock = system) -> None:
+        self._service, self._logs, self._now, self._clock = service, logs, now, clock
+        self._runs: OrderedDict[str, tuple[Run, Log]] = OrderedDict()
+        self._books: OrderedDict[tuple[str, str], _Book] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def work(
+        self,
+        trial: Trial,
+        key: str | None,
+        fingerprint: str,
+        tool: str,
+        do: Callable[[datetime, tuple[Done, ...]], Worked],
+    ) -> Worked:
+        """The first answer to this request id, or what `do` answers now, its effect written down before anyone hears of it.
+
+        Raises:
+            LookupError: the trial's run does not exist.
+            Mismatch: the id belongs to another request.
+        """
+        with self._open(trial) as (run, log, book), book.lock:
+            known = (book.effects.get(key) or book.answers.get(key)) if key else None
+            if known is not None:
+                first, worked = known
+                if first != fingerprint:
+                    raise Mismatch
+                return Worked(worked.status, worked.text, worked.headers, replayed=True)
+            worked = do(moment(run.now), tuple(book.past))
+            if worked.done is not None:
+                reply = {"status": worked.status, "body": worked.text, "headers": worked.headers}
+                done = worked.done
+                log.write(
+                    Effect(self._service.name, tool, key or "", done.effect, done.content, reply, fingerprint),
+                    trial=trial.key,
+                )
+                book.past.append(done)
+                if key:
+                    book.effects[key] = (fingerprint, worked)
+            elif key and not worked.failed:
+                book.answers[key] = (fingerprint, worked)
+                if len(book.answers) > ANSWERS_MAX:
+                    book.answers.popitem(last=False)
+            return worked
+
+    def warn(self, message: str, trial: Trial) -> None:
+        """A line for a person, in the log of the trial's run."""
+        with self._open(trial) as (_, log, _book):
+            log.write(Notice(message), trial=trial.key)
+
+    def close(self) -> None:
+        with self._lock:
+            for _, log in self._runs.values():
+                log.close()
+            self._runs.clear()
+            self._books.clear()
+
+    @contextmanager
+    def _open(self, trial: Trial) -> Iterator[tuple[Run, Log, _Book]]:
+        with self._lock:
+            run, log = self._run(trial.run)
+            name = (trial.run, trial.key)
+            if name not in self._books:
+                self._books[name] = _read(log.path, trial.key)
+            self._books.move_to_end(name)
+            book = self._books[name]
+            book.users += 1
+            self._forget()
+        try:
+            yield run, log, book
+        finally:
+            with self._lock:
+                book.users -= 1
+
+    def _run(self, name: str) -> tuple[Run, Log]:
+        if name not in self._runs:
+            if (self._logs / name).is_symlink():  # `latest` is a second name: two writers would share one file
+                raise LookupError(f"no run is called '{name}' in {self._logs}")
+            run = Run.open(self._logs, name, now=self._now, clock=self._clock)
+            self._runs[name] = (run, run.log(self._service.name, clock=self._clock))
+        self._runs.move_to_end(name)
+        return self._runs[name]
+
+    def _forget(self) -> None:
+        """Drops the trials and runs that were not asked for longest; a trial at work is never dropped."""
+        idle = [name for name, book in self._books.items() if not book.users]
+        for name in idle[: max(0, len(self._books) - TRIALS_MAX)]:
+            del self._books[name]
+        busy = {run for (run, _), book in self._books.items() if book.users}
+        for run_name in [name for name in self._runs if name not in busy][: max(0, len(self._runs) - RUNS_MAX)]:
+            self._runs.pop(run_name)[1].close()
+            for name in [name for name in self._books if name[0] == run_name]:
+                del self._books[name]
+
+
+def _read(path: Path, trial: str) -> _Book:
+    """The trial's book as the log tells it; lines that cannot be read are passed over."""
+    book = _Book()
+    mark = f'"{trial}"'.encode()
+    with path.open("rb") as lines:
+        for line in lines:
+            record = parse_line(line) if mark in line else None
+            if record is None or record.trial != trial or not isinstance(record.event, Effect):
+                continue
+            event = record.event
+            done = Done(event.effect, event.content)
+            book.past.append(done)
+            reply: dict[str, Any] = event.reply
+            if event.request_id:
+                worked = Worked(int(reply["status"]), str(reply["body"]), dict(reply["headers"]), done)
+                book.effects[event.request_id] = (event.fingerprint, worked)
+    return book

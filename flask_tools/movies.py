@@ -1,0 +1,178 @@
+"""Film search in TMDB's format, over `data/movies.json`, which anyone may replace; without a usable one, over the bundled films."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from chaoslab.api import ErrorReply, Service, Tool
+from flask_tools.desk import DATA, Answer, Ask, Refusal, Route, folded
+
+PAGE_SIZE, PAGES_MAX = 20, 500
+_CODES = {401: 7, 404: 34, 429: 25, 500: 11, 503: 9, 504: 24}
+
+
+def wording(status: int, message: str, code: int = 5) -> Any:
+    return {"success": False, "status_code": _CODES.get(status, code), "status_message": message}
+
+
+SERVICE = Service(
+    name="movies",
+    tools=(
+        Tool(
+            name="search_movies",
+            description="Find films by words of their title; gives title, release date, rating and overview.",
+            parameters={
+                "type": "object",
+                "properties": {
+                    "query": {"type": "string", "description": "Words of the title"},
+                    "year": {"type": "integer", "description": "The year of release"},
+                },
+                "required": ["query"],
+            },
+            method="GET",
+            path="/3/search/movie",
+            query={"query": "$query", "year": "$year"},
+        ),
+    ),
+    errors={
+        401: ErrorReply(401, wording(401, "Invalid API key: You must be granted a valid key.")),
+        404: ErrorReply(404, wording(404, "The resource you requested could not be found.")),
+        429: ErrorReply(429, wording(429, "Your request count is over the allowed limit."), {"Retry-After": "1"}),
+        500: ErrorReply(500, wording(500, "Internal error: Something went wrong, contact TMDB.")),
+        503: ErrorReply(503, wording(503, "Service offline: This service is temporarily offline, try again later.")),
+    },
+    auth={"in": "header", "name": "Authorization", "prefix": "Bearer "},
+)
+
+
+def routes() -> tuple[Route, ...]:
+    return (Route("GET", "/3/search/movie", "search_movies", _search),)
+
+
+@dataclass(frozen=True)
+class Films:
+    """What there is to find, and what was wrong with the user's file, one line each."""
+
+    films: tuple[dict[str, Any], ...]
+    warnings: tuple[str, ...] = ()
+
+
+def read(path: Path, *, otherwise: Path) -> Films:
+    """The films of the user's file; the bundled ones when it cannot serve."""
+
+    def instead(why: str) -> Films:
+        bundled: list[dict[str, Any]] = json.loads(otherwise.read_text(encoding="utf-8"))
+        return Films(tuple(bundled), (f"{path.name}: {why}; the bundled films are used",))
+
+    try:
+        data = json.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        return instead(f"cannot be read ({error.strerror})")
+    except (ValueError, RecursionError) as error:
+        return instead(f"is not JSON ({error})")
+    if not isinstance(data, list):
+        return instead("is not a JSON array")
+    good = tuple(entry for entry in data if _usable(entry))
+    if not good:
+        return instead("has no entry with a `name` and an `original_name`")
+    bad = [number for number, entry in enumerate(data, 1) if not _usable(entry)]
+    if not bad:
+        return Films(good)
+    shown = ", ".join(map(str, bad[:5])) + (" …" if len(bad) > 5 else "")
+    return Films(good, (f"{path.name}: {len(bad)} entries left out, for want of a text `name` or so (no. {shown})",))
+
+
+def _usable(entry: Any) -> bool:
+    kinds: dict[str, type | tuple[type, ...]] = {"overview": str, "vote_average": (int, float), "year": int}
+    return (
+        isinstance(entry, dict)
+        and all(isinstance(entry.get(name), str) and entry[name].strip() for name in ("name", "original_name"))
+        and all(isinstance(entry.get(name), kind) for name, kind in kinds.items() if entry.get(name) is not None)
+    )
+
+
+@cache
+def _films() -> Films:
+    return read(DATA / "movies.json", otherwise=DATA / "bundled_movies.json")
+
+
+def warnings() -> tuple[str, ...]:
+    return _films().warnings
+
+
+def _whole(ask: Ask, name: str, default: str) -> int:
+    text = ask.query.get(name, default)
+    if not re.fullmatch(r"[0-9]{1,6}", text):
+        raise Refusal(400, wording(400, f"Invalid parameters: {name} must be a whole number."))
+    return int(text)
+
+
+def _score(film: dict[str, Any], query: str) -> int:
+    """0: not this film; the closer a title is to the query, the more."""
+    best = 0
+    for title in {_plain(film["name"]), _plain(film["original_name"])}:
+        words = title.split()
+        if title == query:
+            best = max(best, 4)
+        elif f" {title} ".startswith(f" {query} "):
+            best = max(best, 3)
+        elif f" {query} " in f" {title} ":
+            best = max(best, 2)
+        elif all(any(word.startswith(part) for word in words) for part in query.split()):
+            best = max(best, 1)
+    return best
+
+
+def _plain(text: str) -> str:
+    return " ".join(re.findall(r"\w+", folded(text)))
+
+
+def _search(ask: Ask) -> Answer:
+    query = ask.query.get("query", "")
+    if not query.strip():
+        raise Refusal(400, wording(400, "Invalid parameters: query must be provided."))
+    page = _whole(ask, "page", "1")
+    if not 1 <= page <= PAGES_MAX:
+        raise Refusal(400, wording(400, "Invalid page: Pages start at 1 and max at 500.", code=22))
+    year = _whole(ask, "year", "0")
+    plain = _plain(query)
+    found = []
+    for number, film in enumerate(_films().films, 1):
+        score = _score(film, plain) if plain and year in (0, film.get("year")) else 0
+        if score:
+            found.append((-score, -float(film.get("vote_average") or 0), number, film))
+    found.sort(key=lambda entry: entry[:3])
+    shown = found[(page - 1) * PAGE_SIZE : page * PAGE_SIZE]
+    body = {
+        "page": page,
+        "results": [_result(number, film) for *_, number, film in shown],
+        "total_pages": -(-len(found) // PAGE_SIZE),
+        "total_results": len(found),
+    }
+    return Answer(body)
+
+
+def _result(number: int, film: dict[str, Any]) -> dict[str, Any]:
+    year = film.get("year")
+    vote = film.get("vote_average") or 0.0
+    return {
+        "adult": False,
+        "backdrop_path": None,
+        "genre_ids": film.get("genres") or [],
+        "id": number,
+        "original_language": film.get("original_language") or "en",
+        "original_title": film["original_name"],
+        "overview": film.get("overview") or "",
+        "popularity": round(vote * 10, 1),
+        "poster_path": None,
+        "release_date": film.get("release_date") or (f"{year:04d}-01-01" if year else ""),
+        "title": film["name"],
+        "video": False,
+        "vote_average": vote,
+        "vote_count": 1000 if vote else 0,
+    }

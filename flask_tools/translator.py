@@ -1,0 +1,153 @@
+"""Translation in LibreTranslate's format, from a bundled phrasebook: whole phrases first, then word by word."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+
+from chaoslab.api import ErrorReply, Service, Tool
+from flask_tools.desk import Answer, Ask, Refusal, Route, bundled
+
+_WORD = re.compile(r"[^\W\d_]+(?:['’\-][^\W\d_]+)*")
+TEXTS_MAX = 100
+
+
+def wording(status: int, message: str) -> Any:  # noqa: ARG001 - LibreTranslate words all errors alike
+    return {"error": message}
+
+
+SERVICE = Service(
+    name="translator",
+    tools=(
+        Tool(
+            name="translate",
+            description="Translate a text into another language.",
+            parameters={
+                "type": "object",
+                "properties": {
+                    "text": {"type": "string", "description": "The text to translate"},
+                    "target": {"type": "string", "description": "ISO 639-1 code of the language wanted, e.g. fr"},
+                    "source": {
+                        "type": "string",
+                        "description": "ISO 639-1 code of the text's own language",
+                        "default": "auto",
+                    },
+                },
+                "required": ["text", "target"],
+            },
+            method="POST",
+            path="/translate",
+            body={"q": "$text", "source": "$source", "target": "$target", "format": "text"},
+        ),
+    ),
+    errors={
+        401: ErrorReply(401, {"error": "Invalid API key"}),
+        404: ErrorReply(404, {"error": "Not Found"}),
+        429: ErrorReply(429, {"error": "Slowdown: 60 per 1 minute"}, {"Retry-After": "1"}),
+        500: ErrorReply(500, {"error": "Cannot translate text: internal error"}),
+        503: ErrorReply(503, {"error": "Service unavailable"}),
+    },
+    auth={"in": "body", "name": "api_key", "prefix": ""},
+)
+
+
+def routes() -> tuple[Route, ...]:
+    return (Route("POST", "/translate", "translate", _translate),)
+
+
+@cache
+def _book() -> tuple[tuple[str, ...], dict[tuple[str, str], dict[str, str]], dict[str, set[str]]]:
+    """The codes, what each (source, target) turns into what, and the words of each language."""
+    data = bundled("phrasebook.json")
+    codes = tuple(data["languages"])
+    tables: dict[tuple[str, str], dict[str, str]] = {(a, b): {} for a in codes for b in codes}
+    words: dict[str, set[str]] = {code: set() for code in codes}
+    for row in data["entries"]:
+        entry = dict(zip(codes, row, strict=True))
+        for source, text in entry.items():
+            words[source].update(_WORD.findall(text.lower()))
+            for target in codes:
+                tables[source, target].setdefault(_key(text), entry[target])
+    return codes, tables, words
+
+
+def _key(text: str) -> str:
+    return " ".join(re.sub(r"[.,!?;:¡¿…\"“”«»]", " ", text.lower().replace("’", "'")).split())
+
+
+def detect(text: str) -> tuple[str, float]:
+    """The language whose words fit best, and the share of words that fit in percent; English when none does."""
+    codes, tables, words = _book()
+    found = _WORD.findall(text.lower().replace("’", "'"))
+    fits = {code: sum(word in words[code] for word in found) / max(1, len(found)) for code in codes}
+    best = max(codes, key=lambda code: (_key(text) in tables[code, code], fits[code]))
+    return best, round(100 * fits[best], 1)
+
+
+def _matched(case: str, text: str) -> str:
+    """The text in the letter case of what it stands for."""
+    if len(case) > 1 and case.isupper():
+        return text.upper()
+    return text[:1].upper() + text[1:] if case[:1].isupper() else text
+
+
+def render(text: str, source: str, target: str) -> str:
+    """The text in the other language; words that the phrasebook lacks stay as they are."""
+    table = _book()[1][source, target]
+    whole = table.get(_key(text))
+    core = text.strip()
+    if whole is not None and core:
+        ending = re.search(r"[.!?…]*$", core)
+        spoken = whole.rstrip(".!?…") + (ending[0] if ending else "")
+        return text.replace(core, _matched(core, spoken))
+    pieces = re.split(r"([.!?…;:,\n]+\s*)", text)
+    return "".join(piece if i % 2 else _sentence(piece, table, nouns=source == "de") for i, piece in enumerate(pieces))
+
+
+def _sentence(text: str, table: dict[str, str], *, nouns: bool) -> str:
+    """Longest known run of words first, from left to right; `nouns`: inside a sentence a capital only marks a noun."""
+    found = list(_WORD.finditer(text.replace("’", "'")))
+    out, at, i = [], 0, 0
+    while i < len(found):
+        for j in range(min(len(found), i + 8), i, -1):
+            start, end = found[i].start(), found[j - 1].end()
+            known = table.get(_key(text[start:end]))
+            if known is not None:
+                case = "" if text[start:end] == "I" or (nouns and i) else text[start:end]
+                out += [text[at:start], _matched(case, known.rstrip(".!?…"))]
+                at, i = end, j
+                break
+        else:
+            i += 1
+    return "".join([*out, text[at:]])
+
+
+def _code(ask: Ask, name: str) -> str:
+    code = ask.body.get(name)
+    if code is None and name == "source":
+        return "auto"
+    if code is None:
+        raise Refusal(400, {"error": f"Invalid request: missing {name} parameter"})
+    if not isinstance(code, str):
+        raise Refusal(400, {"error": f"Invalid request: {name} must be a string"})
+    if code not in _book()[0] and not (code == "auto" and name == "source"):
+        raise Refusal(400, {"error": f"{code[:40]} is not supported"})
+    return code
+
+
+def _translate(ask: Ask) -> Answer:
+    text = ask.body.get("q")
+    if text is None or text == "":
+        raise Refusal(400, {"error": "Invalid request: missing q parameter"})
+    texts = text if isinstance(text, list) else [text]
+    if not all(isinstance(one, str) for one in texts) or len(texts) > TEXTS_MAX:
+        raise Refusal(400, {"error": f"Invalid request: q must be a string, or up to {TEXTS_MAX} of them"})
+    source, target = _code(ask, "source"), _code(ask, "target")
+    found = [detect(one) if source == "auto" else (source, 100.0) for one in texts]
+    out = [render(one, language, target) for one, (language, _) in zip(texts, found, strict=True)]
+    body: dict[str, Any] = {"translatedText": out if isinstance(text, list) else out[0]}
+    if source == "auto":
+        detected = [{"confidence": confidence, "language": language} for language, confidence in found]
+        body["detectedLanguage"] = detected if isinstance(text, list) else detected[0]
+    return Answer(body)

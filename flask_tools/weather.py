@@ -1,0 +1,174 @@
+"""Weather in OpenWeather's 2.5 format: a plausible function of a city's place and the day, so that the same day repeats.
+
+The climate is a rule of thumb: the year's mean falls half a degree per degree of latitude beyond 15°, the seasons swing by a
+fifth of a degree per degree of latitude, and named dice of (city, day) add the day's own mood.
+"""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime, timedelta
+from functools import cache
+from typing import Any
+
+from chaoslab.api import ErrorReply, Service, Tool
+from chaoslab.dice import Dice
+from flask_tools.desk import Answer, Ask, Refusal, Route, bundled, folded
+
+SKIES = (
+    # (up to this share of clouds, id, main, description, icon)
+    (10, 800, "Clear", "clear sky", "01d"),
+    (25, 801, "Clouds", "few clouds", "02d"),
+    (50, 802, "Clouds", "scattered clouds", "03d"),
+    (84, 803, "Clouds", "broken clouds", "04d"),
+    (100, 804, "Clouds", "overcast clouds", "04d"),
+)
+
+
+def wording(status: int, message: str) -> Any:
+    return {"cod": str(status) if status in (400, 404) else status, "message": message}
+
+
+SERVICE = Service(
+    name="weather",
+    tools=(
+        Tool(
+            name="current_weather",
+            description="The current weather in a city: temperature in degrees Celsius, sky, wind, humidity.",
+            parameters={
+                "type": "object",
+                "properties": {"city": {"type": "string", "description": "The city, e.g. Oslo"}},
+                "required": ["city"],
+            },
+            method="GET",
+            path="/data/2.5/weather",
+            query={"q": "$city", "units": "metric"},
+        ),
+    ),
+    errors={
+        401: ErrorReply(401, {"cod": 401, "message": "Invalid API key."}),
+        404: ErrorReply(404, {"cod": "404", "message": "city not found"}),
+        429: ErrorReply(429, {"cod": 429, "message": "Your account is temporarily blocked."}, {"Retry-After": "1"}),
+        500: ErrorReply(500, {"cod": 500, "message": "Internal error"}),
+        503: ErrorReply(503, {"cod": 503, "message": "Service unavailable"}),
+    },
+    auth={"in": "query", "name": "appid", "prefix": ""},
+)
+
+
+def routes() -> tuple[Route, ...]:
+    return (Route("GET", "/data/2.5/weather", "current_weather", _weather),)
+
+
+@cache
+def _cities() -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]]]:
+    """All cities, and each by every name that it goes by."""
+    cities: list[dict[str, Any]] = bundled("cities.json")
+    for number, city in enumerate(cities, 1):
+        city["id"] = 1_000_000 + number
+    return cities, {folded(name): city for city in cities for name in (city["name"], *city["aliases"])}
+
+
+def _find(ask: Ask) -> dict[str, Any]:
+    cities, by_name = _cities()
+    asked = ask.query.get("q", "").strip()
+    if asked:
+        name, _, country = asked.partition(",")
+        city = by_name.get(folded(name))
+        code = country.split(",")[-1].strip().upper()
+        if city is None or (len(code) == 2 and code != city["country"]):
+            raise Refusal(404, wording(404, "city not found"))
+        return city
+    if "lat" not in ask.query or "lon" not in ask.query:
+        raise Refusal(400, wording(400, "Nothing to geocode"))
+    lat, lon = _degrees(ask, "lat", 90), _degrees(ask, "lon", 180)
+
+    def away(city: dict[str, Any]) -> float:
+        east = (city["lon"] - lon + 180) % 360 - 180
+        return math.hypot(city["lat"] - lat, east * math.cos(math.radians(lat)))
+
+    return min(cities, key=away)
+
+
+def _degrees(ask: Ask, name: str, bound: int) -> float:
+    words = {"lat": "latitude", "lon": "longitude"}
+    try:
+        value = float(ask.query[name])
+    except ValueError:
+        value = math.nan
+    if not -bound <= value <= bound:
+        raise Refusal(400, wording(400, f"wrong {words[name]}"))
+    return value
+
+
+def _weather(ask: Ask) -> Answer:
+    units = ask.query.get("units", "standard")
+    if units not in ("standard", "metric", "imperial"):
+        raise Refusal(400, wording(400, "wrong units"))
+    city = _find(ask)
+    local = ask.now + timedelta(seconds=city["timezone"])
+    dice = Dice("weather", city["name"], local.date().isoformat())
+    clouds, humidity, wind = (int(100 * dice("clouds").uniform()), dice("humid").uniform(), dice("wind").uniform())
+    celsius = _celsius(city, local) + 7 * (dice("mood").uniform() - 0.5)
+    sky: dict[str, Any] = next(
+        {"id": number, "main": main, "description": text, "icon": icon}
+        for most, number, main, text, icon in SKIES
+        if clouds <= most
+    )
+    if clouds > 70 and dice("rain").uniform() < 0.6:
+        sky = {"id": 500, "main": "Rain", "description": "light rain", "icon": "10d"}
+        if celsius < 0.5:
+            sky = {"id": 600, "main": "Snow", "description": "light snow", "icon": "13d"}
+    speed = 0.5 + 9 * wind * wind
+    sunrise, sunset = _sun(city, local)
+    pace = 2.237 if units == "imperial" else 1.0
+    body = {
+        "coord": {"lon": city["lon"], "lat": city["lat"]},
+        "weather": [sky],
+        "base": "stations",
+        "main": {
+            "temp": _in(units, celsius),
+            "feels_like": _in(units, celsius - 0.3 * speed),
+            "temp_min": _in(units, celsius - 1.5),
+            "temp_max": _in(units, celsius + 1.5),
+            "pressure": 1000 + int(28 * dice("pressure").uniform()),
+            "humidity": int(35 + 45 * humidity + 0.15 * clouds),
+        },
+        "visibility": 10000,
+        "wind": {
+            "speed": round(speed * pace, 2),
+            "deg": int(360 * dice("from").uniform()),
+            "gust": round(speed * 1.5 * pace, 2),
+        },
+        "clouds": {"all": clouds},
+        "dt": int(ask.now.timestamp()),
+        "sys": {"type": 2, "id": city["id"], "country": city["country"], "sunrise": sunrise, "sunset": sunset},
+        "timezone": city["timezone"],
+        "id": city["id"],
+        "name": city["name"],
+        "cod": 200,
+    }
+    return Answer(body)
+
+
+def _celsius(city: dict[str, Any], local: datetime) -> float:
+    """What the place and the season give, in °C at noon or so."""
+    lat = float(city["lat"])
+    mean = 28 - 0.5 * max(0.0, abs(lat) - 15) - 0.006 * float(city["height"])
+    day = local.timetuple().tm_yday - (200 if lat >= 0 else 17)
+    return mean + 0.2 * abs(lat) * math.cos(2 * math.pi * day / 365.25)
+
+
+def _in(units: str, celsius: float) -> float:
+    scales = {"metric": celsius, "imperial": celsius * 9 / 5 + 32, "standard": celsius + 273.15}
+    return round(scales[units], 2)
+
+
+def _sun(city: dict[str, Any], local: datetime) -> tuple[int, int]:
+    """Sunrise and sunset in seconds since 1970, by the sunrise equation without refraction; a polar day lasts 24 h."""
+    tilt = math.radians(-23.44) * math.cos(2 * math.pi * (local.timetuple().tm_yday + 10) / 365.25)
+    cosine = -math.tan(math.radians(city["lat"])) * math.tan(tilt)
+    half_s = math.acos(max(-1.0, min(1.0, cosine))) / math.pi * 43200
+    midnight = local.replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
+    noon = midnight + 43200 - city["lon"] * 240
+    return int(noon - half_s), int(noon + half_s)

@@ -1,0 +1,1 @@
+"""The nemesis: makes the proxies, rolls the dice for each call that asks, arms lanes of their own, and heals."""

@@ -1,0 +1,77 @@
+"""`python -m proxy_manager`: serves every run that an agent opens in the shared state, until told to stop."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sqlite3
+import sys
+import threading
+from pathlib import Path
+
+from chaoslab import settings
+from chaoslab.clock import system
+from chaoslab.settings import SettingError
+from chaoslab.topology import BASE_PORT, MODEL, SERVICES, Ports
+from chaoslab.wire.client import ToxiproxyClient
+from proxy_manager.manager import Manager, Places
+from proxy_manager.status import server
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """0 when told to stop, 2 when it cannot begin, 3 when its loop broke."""
+    parser = argparse.ArgumentParser(prog="python -m proxy_manager", description="Arm and heal the faults of the wire.")
+    parser.add_argument(
+        "--host", default="127.0.0.1", help="where /status and /health are served (default: %(default)s)"
+    )
+    parser.add_argument("--bind-host", default="127.0.0.1", help="where Toxiproxy listens (default: %(default)s)")
+    parser.add_argument(
+        "--dial-host", default="127.0.0.1", help="where the agent finds Toxiproxy (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--state", type=Path, default=Path("state/state.db"), help="shared state (default: %(default)s)"
+    )
+    parser.add_argument("--logs", type=Path, default=Path("logs"), help="where runs are (default: %(default)s)")
+    parser.add_argument("--lifeline", action="store_true", help="end when stdin closes")
+    options = parser.parse_args(arguments)
+    try:
+        chosen = settings.load()
+    except SettingError as error:
+        print(error, file=sys.stderr)
+        return 2
+    ports = Ports(chosen.base_port or BASE_PORT)
+    places = Places(
+        options.bind_host, options.dial_host, {t: ports.proxy(t) for t in (*SERVICES, MODEL)}, ports.refused
+    )
+    toxiproxy = ToxiproxyClient(chosen.toxiproxy_url or f"http://127.0.0.1:{ports.toxiproxy}")
+    manager = Manager(state=options.state, logs=options.logs, toxiproxy=toxiproxy, places=places, clock=system)
+    try:
+        http = server(manager, host=options.host, port=ports.manager)
+    except OSError as error:
+        print(
+            f"the proxy manager cannot listen on {options.host}:{ports.manager} ({error}): set BASE_PORT",
+            file=sys.stderr,
+        )
+        return 2
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: manager.stopping.set())
+    if options.lifeline:
+        from chaoslab.lifeline import end_with_stdin
+
+        end_with_stdin()
+    threading.Thread(target=http.serve_forever, daemon=True).start()
+    print(f"ready: proxy manager on {ports.manager}", flush=True)
+    try:
+        manager.serve()
+    except sqlite3.Error as error:
+        print(f"the proxy manager cannot use {options.state}: {error}", file=sys.stderr)
+        return 3
+    finally:
+        http.shutdown()
+        http.server_close()
+        toxiproxy.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

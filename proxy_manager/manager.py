@@ -1,0 +1,263 @@
+"""Rolls, arms, reads back, answers, heals: one loop over the rows that agents write into the shared state."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from chaoslab import events
+from chaoslab.clock import Clock
+from chaoslab.events import Log
+from chaoslab.exchange import Seen, Told, Toxic
+from chaoslab.plan import Plan
+from chaoslab.runs import Run
+from chaoslab.wire.client import ProxyInfo, ToxicInfo, ToxiproxyClient, ToxiproxyDown, ToxiproxyError
+from chaoslab.wire.control import Answer, Control, Row, RunRow
+
+BUSY_POLL_S, IDLE_POLL_S, IDLE_AFTER_S = 0.001, 0.01, 2.0
+LEASE_S = 60
+"""How long past its deadline a lane may stand; one that stands longer has lost its owner, and any manager may reap it."""
+
+UNITS: dict[str, dict[str, tuple[str, int]]] = {
+    "latency": {"delay_s": ("latency", 1000)},
+    "timeout": {"after_s": ("timeout", 1000)},
+    "reset_peer": {"after_s": ("timeout", 1000)},
+}
+"""Toxic type → the lab's parameter → Toxiproxy's attribute and how many of its units make one of ours."""
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where Toxiproxy binds, and where callers find what it bound: in containers these are two addresses."""
+
+    bind: str
+    dial: str
+    proxy_ports: dict[str, int]
+    refused_port: int
+
+
+@dataclass
+class Lane:
+    """An armed fault and the proxy that carries it."""
+
+    told: Told
+    proxy: str
+    row: Row
+
+
+@dataclass
+class Experiment:
+    """A run as the manager serves it."""
+
+    run: str
+    plan: Plan
+    log: Log
+    targets: dict[str, str]
+    lanes: dict[int, Lane] = field(default_factory=dict)
+    count: int = 0
+
+
+class Manager:
+    """Serves every run that an agent opens, until stopped. Only `serve` touches Toxiproxy and the state; `status` may be asked
+    from any thread."""
+
+    def __init__(self, *, state: Path, logs: Path, toxiproxy: ToxiproxyClient, places: Places, clock: Clock) -> None:
+        self._state, self._logs, self._toxiproxy, self._places, self._clock = state, logs, toxiproxy, places, clock
+        self._runs: dict[str, Experiment] = {}
+        self._counts: Counter[tuple[str, str]] = Counter()
+        self._asked = 0
+        self._lock = threading.Lock()
+        self.paused = threading.Event()
+        self.stopping = threading.Event()
+        self._ticked_s = clock.monotonic()
+        self.trouble = ""
+
+    # What may be asked from any thread.
+
+    def health(self) -> str:
+        """Empty when all is well, else what is wrong in a line."""
+        try:
+            self._toxiproxy.version()
+        except ToxiproxyError as error:
+            return str(error)
+        if self._clock.monotonic() - self._ticked_s > 5:
+            return "the proxy manager's loop stands still"
+        return self.trouble
+
+    def status(self) -> dict[str, Any]:
+        """The runs served, counts per fault and stage, and the lanes in force."""
+        with self._lock:
+            faults: dict[str, dict[str, int]] = {}
+            for (fault, stage), n in sorted(self._counts.items()):
+                faults.setdefault(fault, {})[stage] = n
+            return {
+                "paused": self.paused.is_set(),
+                "runs": [e.run for e in self._runs.values()],
+                "calls": self._asked,
+                "faults": faults,
+                "lanes": [
+                    {
+                        "lane": lane.proxy,
+                        "fault": lane.told.fault_name,
+                        "target": lane.row.call.target,
+                        "trial": lane.row.call.trial,
+                    }
+                    for e in self._runs.values()
+                    for lane in e.lanes.values()
+                ],
+            }
+
+    # The loop.
+
+    def serve(self) -> None:
+        """Until `stopping` is set; then every lane of this manager is taken down."""
+        control = Control(self._state)
+        control.forget()
+        busy_s = self._clock.monotonic()
+        try:
+            while not self.stopping.is_set():
+                self._ticked_s = self._clock.monotonic()
+                if self._tick(control):
+                    busy_s = self._ticked_s
+                idle = self._ticked_s - busy_s > IDLE_AFTER_S
+                self._clock.sleep(IDLE_POLL_S if idle else BUSY_POLL_S)
+        finally:
+            for experiment in self._runs.values():
+                for lane in experiment.lanes.values():
+                    self._quietly(lambda name=lane.proxy: self._toxiproxy.destroy(name))  # type: ignore[misc]
+                experiment.log.close()
+            control.close()
+
+    def _tick(self, control: Control) -> bool:
+        for opened in control.asked_runs():
+            self._open(control, opened)
+        if not self._runs:
+            return False
+        rows = control.pending(self._runs)
+        for row in rows:
+            experiment = self._runs[row.run]
+            if row.state == "asked":
+                self._answer(control, experiment, row)
+            else:
+                self._heal(control, experiment, row)
+        return bool(rows)
+
+    def _open(self, control: Control, opened: RunRow) -> None:
+        """Makes the clean lane of every target and the port that refuses; reaps what lost its owner."""
+        try:
+            log = Run.open(self._logs, opened.run).log("manager", clock=self._clock)
+            self._reap()
+            wanted = [
+                ProxyInfo(target, f"{self._places.bind}:{self._places.proxy_ports[target]}", upstream)
+                for target, upstream in opened.targets.items()
+            ]
+            wanted.append(
+                ProxyInfo("refused", f"{self._places.bind}:{self._places.refused_port}", "127.0.0.1:1", False)
+            )
+            for proxy in wanted:
+                self._quietly(lambda name=proxy.name: self._toxiproxy.destroy(name))  # type: ignore[misc]
+            self._toxiproxy.populate([p for p in wanted if p.enabled])
+            refused = wanted[-1]
+            self._toxiproxy.create(refused.name, upstream=refused.upstream, listen=refused.listen, enabled=False)
+        except (ToxiproxyError, LookupError, OSError, ValueError) as error:
+            control.set_run(opened.run, "failed", error=str(error))
+            return
+        with self._lock:
+            self._runs[opened.run] = Experiment(opened.run, Plan.from_json(opened.plan), log, dict(opened.targets))
+        control.set_run(opened.run, "ready")
+
+    def _answer(self, control: Control, experiment: Experiment, row: Row) -> None:
+        self._asked += 1
+        rolled: list[str] = []
+        told: Told | None = None
+        if not self.paused.is_set():
+            for injection in experiment.plan.on_the_wire(wire=True):
+                if told is None and injection.covers(row.call):
+                    rolled.append(injection.name)
+                    told = experiment.plan.roll(injection, row.call)
+        if told is None:
+            control.reply(row.id, Answer("clear", rolled=rolled))
+            return
+        self._write(experiment, row, events.FaultScheduled(*_fault(told, row), params=vars(told.fault)))
+        began_s = self._clock.monotonic()
+        try:
+            proxy, port = self._arm(experiment, row, told)
+        except ToxiproxyError as error:
+            self.trouble = "" if isinstance(error, ToxiproxyDown) else str(error)
+            control.reply(row.id, Answer("failed", rolled=rolled, error=f"a fault could not be armed: {error}"))
+            return
+        took_s = round(self._clock.monotonic() - began_s, 6)
+        with self._lock:
+            experiment.lanes[row.id] = Lane(told, proxy, row)
+        self._write(experiment, row, events.FaultArmed(*_fault(told, row), lane=proxy, took_s=took_s))
+        control.reply(row.id, Answer("armed", self._places.dial, port, rolled))
+
+    def _arm(self, experiment: Experiment, row: Row, told: Told) -> tuple[str, int]:
+        """A proxy for this call alone with its toxics, read back; its name and port."""
+        if any(toxic.type == "refused" for toxic in told.fault.toxics()):
+            held = self._toxiproxy.get("refused")
+            if held.enabled:
+                raise ToxiproxyError("the proxy 'refused' has been enabled by somebody else", status=None)
+            return "refused", self._places.refused_port
+        toxics = [_toxic_info(toxic) for toxic in told.fault.toxics()]
+        experiment.count += 1
+        expires = int(self._clock.utc().timestamp() + row.deadline_s) + LEASE_S
+        name = f"lane.{row.call.target}.{experiment.run}.{experiment.count}.{expires}"
+        armed = self._toxiproxy.arm(
+            name, upstream=experiment.targets[row.call.target], listen=f"{self._places.bind}:0", toxics=toxics
+        )
+        return name, int(armed.listen.rpartition(":")[2])
+
+    def _heal(self, control: Control, experiment: Experiment, row: Row) -> None:
+        """The call is over: says whether the fault was met, and takes the lane down."""
+        with self._lock:
+            lane = experiment.lanes.pop(row.id, None)
+        if lane is not None:
+            seen = Seen(**row.observation)
+            fault = _fault(lane.told, row)
+            evidence = lane.told.fault.witnessed(seen)
+            if evidence:
+                self._write(experiment, row, events.FaultInjected(*fault))
+                self._write(experiment, row, events.FaultWitnessed(*fault, evidence=evidence))
+            if lane.proxy != "refused":
+                self._quietly(lambda: self._toxiproxy.destroy(lane.proxy))
+            self._write(experiment, row, events.FaultHealed(*fault, witnessed=evidence is not None))
+        control.healed(row.id)
+
+    def _reap(self) -> None:
+        """Deletes the lanes whose lease has run out, whoever made them."""
+        now = self._clock.utc().timestamp()
+        for name in self._toxiproxy.proxies():
+            expires = name.rpartition(".")[2]
+            if name.startswith("lane.") and expires.isdigit() and int(expires) < now:
+                self._quietly(lambda gone=name: self._toxiproxy.destroy(gone))  # type: ignore[misc]
+
+    def _quietly(self, act: Callable[[], object]) -> None:
+        """Does what may find that there is nothing to do."""
+        try:
+            act()
+        except ToxiproxyDown as error:
+            self.trouble = str(error)
+        except ToxiproxyError as error:
+            if error.status != 404:
+                raise
+
+    def _write(self, experiment: Experiment, row: Row, event: Any) -> None:
+        experiment.log.write(event, trial=row.call.trial)
+        with self._lock:
+            self._counts[(event.fault, event.kind.removeprefix("fault_"))] += 1
+
+
+def _fault(told: Told, row: Row) -> tuple[str, str, str, int, int, str]:
+    call = row.call
+    return (told.fault_name, told.injection, call.target, call.request, call.attempt, call.request_id)
+
+
+def _toxic_info(toxic: Toxic) -> ToxicInfo:
+    names = UNITS.get(toxic.type, {})
+    attributes = {names[key][0]: round(value * names[key][1]) for key, value in toxic.params.items()}
+    return ToxicInfo(f"{toxic.type}_{toxic.stream}", toxic.type, toxic.stream or "downstream", 1.0, attributes)

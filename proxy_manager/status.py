@@ -1,0 +1,58 @@
+"""What a person may ask of the manager over HTTP: GET /health, GET /status, POST /pause, POST /resume."""
+
+from __future__ import annotations
+
+import json
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from proxy_manager.manager import Manager
+
+
+def server(manager: Manager, *, host: str, port: int) -> ThreadingHTTPServer:
+    """A server that is bound and listens; the caller serves and closes it.
+
+    Raises:
+        OSError: the port is taken.
+    """
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            if self.path == "/health":
+                trouble = manager.health()
+                self._say(503 if trouble else 200, {"status": "trouble" if trouble else "ok", "trouble": trouble})
+            elif self.path == "/status":
+                self._say(200, manager.status())
+            else:
+                self._lost()
+
+        def do_POST(self) -> None:
+            if self.path == "/pause":
+                manager.paused.set()
+            elif self.path == "/resume":
+                manager.paused.clear()
+            else:
+                return self._lost()
+            return self._say(200, {"paused": manager.paused.is_set()})
+
+        def _lost(self) -> None:
+            known = {"GET": ("/health", "/status"), "POST": ("/pause", "/resume")}
+            other = any(self.path in paths for paths in known.values())
+            offered = ", ".join(f"{method} {path}" for method, paths in known.items() for path in paths)
+            self._say(405 if other else 404, {"error": f"there is {offered}"})
+
+        def _say(self, status: int, body: dict[str, Any]) -> None:
+            data = json.dumps(body, indent=2).encode() + b"\n"
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's own name
+            """The manager's log is for faults, not for who asked."""
+
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+
+    return Server((host, port), Handler)
