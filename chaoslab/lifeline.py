@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
+
+STDIN = 0
 
 
 def end_with_stdin() -> None:
     """From now on this process gets SIGTERM when its standard input closes."""
 
     def watch() -> None:
-        while sys.stdin.buffer.read(1):
+        while os.read(STDIN, 1):  # not sys.stdin, whose lock the interpreter wants at its end
             pass
         os.kill(os.getpid(), signal.SIGTERM)
 

@@ -96,6 +96,7 @@ class HttpSeam(httpx.AsyncBaseTransport):
         self.plan, self.targets, self.lanes, self.log, self.clock = plan, targets, lanes, log, clock
         self.price, self.on_call = price, on_call
         self.cost_usd = 0.0
+        self.witnessed = 0
         self.tls = tls or httpx.create_ssl_context()
         self.clean = httpx.AsyncHTTPTransport(verify=self.tls)
 
@@ -297,6 +298,7 @@ class _Attempt:
         for told in self.told:
             evidence = told.injected and told.fault.witnessed(replace(seen, told_call=told.call, told_reply=told.reply))
             if evidence:
+                self.seam.witnessed += 1
                 self._write(events.FaultWitnessed(*self._fault(told), evidence=evidence))
         said_no = reply is not None and target.says_no(reply)
         error = seen.error or (_message(reply) if reply is not None and said_no else None)

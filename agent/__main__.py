@@ -1,0 +1,227 @@
+"""`python -m agent`: works through the prompts on a lab whose other parts are running."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+
+from agent import config as configuration
+from agent import display, prompts
+from agent.config import Config
+from agent.session import Progress, Session
+from agent.tools import Toolbox, discover
+from chaoslab import events, settings
+from chaoslab.clock import Clock, system
+from chaoslab.model.endpoint import ERRORS, INSUFFICIENT_QUOTA
+from chaoslab.model.prices import cost_usd
+from chaoslab.runs import Run
+from chaoslab.scenario import from_settings
+from chaoslab.seams.http import HttpSeam, Target
+from chaoslab.settings import GROQ_URL, SettingError, Settings
+from chaoslab.topology import BASE_PORT, MODEL, Ports
+from chaoslab.wire.control import Control
+from chaoslab.wire.lanes import LabDown, Lanes
+
+READY_S = 20.0
+LAB_DOWN = 3
+INTERRUPTED = 130
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """0 when every prompt was worked through, 2 on bad input, 3 when the lab broke, 130 when interrupted."""
+    parser = argparse.ArgumentParser(prog="python -m agent", description="Work through the prompts.")
+    parser.add_argument("settings", nargs="*", metavar="NAME=value", help="settings, as in .env.example")
+    parser.add_argument("--run", help="the run to write to (default: a new one)")
+    parser.add_argument("--logs", type=Path, default=Path("logs"), help="where runs are (default: %(default)s)")
+    parser.add_argument(
+        "--state", type=Path, default=Path("state/state.db"), help="shared state (default: %(default)s)"
+    )
+    parser.add_argument("--config", type=Path, default=configuration.FILE, help="(default: %(default)s)")
+    parser.add_argument("--prompts", type=Path, help="a JSON file of prompts (default: PROMPTS)")
+    parser.add_argument("--lifeline", action="store_true", help="end when stdin closes")
+    options = parser.parse_args(arguments)
+    try:
+        chosen = settings.load(options.settings)
+        file = options.prompts or (Path(chosen.prompts) if chosen.prompts else prompts.FILE)
+        asked = prompts.load(file)
+        config = configuration.load(options.config)
+        run = Run.open(options.logs, options.run) if options.run else Run.create(options.logs, now=chosen.now)
+    except (SettingError, LookupError) as error:
+        print(error.args[0], file=sys.stderr)
+        return 2
+    settings.keep_tracing_off()
+    if options.lifeline:
+        from chaoslab.lifeline import end_with_stdin
+
+        end_with_stdin()
+    try:
+        return asyncio.run(_main(chosen, config, asked, run, options.state, system))
+    except SettingError as error:
+        print(error.args[0], file=sys.stderr)
+        return 2
+    except LabDown as error:
+        print(f"the lab is down: {error}", file=sys.stderr)
+        return LAB_DOWN
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+async def _main(
+    chosen: Settings, config: Config, asked: list[prompts.Prompt], run: Run, state: Path, clock: Clock
+) -> int:
+    ports = Ports(chosen.base_port or BASE_PORT)
+    manager = f"http://{config.manager_host}:{ports.manager}"
+    async with contextlib.AsyncExitStack() as stack:
+        plain = await stack.enter_async_context(httpx.AsyncClient(timeout=5, trust_env=False))
+        services = await discover(plain, config, ports)
+        targets = {name: _target(name, config, ports, chosen) for name in (*services, MODEL)}
+        for name, service in services.items():
+            targets[name] = Target(
+                name, targets[name].url, targets[name].lane, targets[name].deadline_s, service.errors, service.failed_if
+            )
+        info = stack.enter_context(run.log("info", clock=clock))
+        agent_log = stack.enter_context(run.log("agent", clock=clock))
+        plan = from_settings(chosen)
+        await _open(run, state, plan.to_json(), targets, clock, lambda: _health(manager))
+        lanes = Lanes(state, run.name, clock=clock, healthy=lambda: _health(manager), poll_s=config.poll_s)
+        stack.callback(lanes.close)
+        progress = Progress(len(asked) * chosen.repeats)
+        seam = HttpSeam(
+            plan=plan, targets=targets, lanes=lanes, log=info, clock=clock, price=cost_usd,
+            on_call=lambda call: setattr(progress, "call", call),
+        )  # fmt: skip
+        client = await stack.enter_async_context(httpx.AsyncClient(transport=seam, timeout=None))
+        toolbox = Toolbox(client, targets, services, config, chosen, info, clock)
+        session = Session(
+            chosen, config, run, seam, toolbox, _graph(chosen, targets[MODEL].url, client, toolbox), info, agent_log,
+            clock, progress,
+        )  # fmt: skip
+        info.write(
+            events.RunStarted(chosen.seed, chosen.shown(), plan.to_json(), progress.prompts, run.now, chosen.model_name)
+        )
+        shown = display.choose(progress, lambda: _faults(plain, manager, seam))
+        return await _watched(session, asked, shown, config, Control(state), run)
+
+
+async def _watched(
+    session: Session,
+    asked: list[prompts.Prompt],
+    shown: display.Plain | display.Live,
+    config: Config,
+    control: Control,
+    run: Run,
+) -> int:
+    """The session with its display, ended cleanly by SIGINT or SIGTERM."""
+    work = asyncio.ensure_future(session.run(asked))
+    screen = asyncio.ensure_future(shown.watch(config.progress_s))
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, work.cancel)
+    reason, code = "done", 0
+    try:
+        await work
+    except asyncio.CancelledError:
+        reason, code = "interrupted", INTERRUPTED
+    except LabDown:
+        reason = "lab_down"
+        raise
+    except BaseException:
+        reason = "broken"
+        raise
+    finally:
+        session.finish(reason)
+        screen.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await screen
+        control.end_run(run.name)
+        control.close()
+    return code
+
+
+def _target(name: str, config: Config, ports: Ports, chosen: Settings) -> Target:
+    lane = (config.proxy_host, ports.proxy(name))
+    if name != MODEL:
+        real = config.services.get(name)
+        url = real.url.rstrip("/") if real else f"http://{config.tools_host}:{ports.service(name)}"
+        return Target(name, url, lane, chosen.tool_timeout_s)
+    stand_in = GROQ_URL if chosen.groq_api_key else f"http://{config.model_host}:{ports.service(MODEL)}"
+    errors = {**ERRORS, 402: INSUFFICIENT_QUOTA}
+    return Target(MODEL, chosen.model_url or stand_in, lane, chosen.model_timeout_s, errors)
+
+
+def _upstream(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.hostname}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
+
+
+async def _open(
+    run: Run, state: Path, plan: dict[str, Any], targets: dict[str, Target], clock: Clock, healthy: Callable[[], str]
+) -> None:
+    """Asks the manager for the run's lanes and waits for them.
+
+    Raises:
+        LabDown: there is no manager, or it cannot make them.
+    """
+    began_s = clock.monotonic()
+    while trouble := healthy():
+        if clock.monotonic() - began_s > READY_S:
+            raise LabDown(trouble)
+        await clock.asleep(0.1)
+    control = Control(state)
+    try:
+        control.open_run(run.name, plan=plan, targets={name: _upstream(t.url) for name, t in targets.items()})
+        while (found := control.run_state(run.name))[0] != "ready":
+            if found[0] in ("failed", "missing"):
+                raise LabDown(found[1] or "the manager has forgotten the run")
+            if clock.monotonic() - began_s > READY_S:
+                raise LabDown(healthy() or "the proxy manager does not make the run's lanes")
+            await clock.asleep(0.005)
+    finally:
+        control.close()
+
+
+def _health(manager: str) -> str:
+    """Empty when the manager says that all is well."""
+    try:
+        reply = httpx.get(f"{manager}/health", timeout=5, trust_env=False)
+        return str(reply.json()["trouble"])
+    except (httpx.HTTPError, ValueError, KeyError) as error:
+        return f"no proxy manager answers at {manager} ({error})"
+
+
+async def _faults(plain: httpx.AsyncClient, manager: str, seam: HttpSeam) -> str:
+    """How many faults were met so far: the wire's as the manager counts them, and the seam's own."""
+    try:
+        counts = (await plain.get(f"{manager}/status")).json()["faults"]
+    except (httpx.HTTPError, ValueError, KeyError):
+        return "the manager does not answer"
+    met = sum(stages.get("witnessed", 0) for stages in counts.values()) + seam.witnessed
+    return f"{met} fault{'' if met == 1 else 's'}"
+
+
+def _graph(chosen: Settings, url: str, client: httpx.AsyncClient, toolbox: Toolbox) -> Any:
+    from langchain.agents import create_agent
+    from langchain_groq import ChatGroq
+    from pydantic import SecretStr
+
+    model = ChatGroq(
+        model=chosen.model_name,
+        api_key=SecretStr(chosen.groq_api_key or "offline"),
+        base_url=url,
+        temperature=0,
+        http_async_client=client,
+    )
+    return create_agent(model, toolbox.tools())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,74 @@
+"""What a person sees while the agent works: a live line in a terminal, one line a prompt elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+
+from agent.session import Progress
+
+
+class Plain:
+    """One line when a prompt begins to be interesting, that is when it has ended."""
+
+    def __init__(self, progress: Progress, faults: Callable[[], Awaitable[str]]) -> None:
+        self._progress, self._faults = progress, faults
+        self._prompt = ""
+        progress.started = self._started
+        progress.ended = self._ended
+
+    def _started(self, _index: int, prompt: str) -> None:
+        self._prompt = prompt
+
+    def _ended(self, index: int, ok: bool, seconds: float) -> None:
+        mark = "ok    " if ok else "failed"
+        print(
+            f"prompt {index:>3}/{self._progress.prompts} {mark} {seconds:6.2f} s  {_short(self._prompt, 80)}",
+            flush=True,
+        )
+
+    async def watch(self, interval_s: float) -> None:  # noqa: ARG002 - nothing to refresh
+        await asyncio.Event().wait()
+
+
+class Live:
+    """A line that keeps itself up to date: prompt i of n, the call in flight, faults so far."""
+
+    def __init__(self, progress: Progress, faults: Callable[[], Awaitable[str]]) -> None:
+        self._progress, self._faults = progress, faults
+        self._prompt = ""
+        self._said = ""
+        progress.started = self._started
+
+    def _started(self, _index: int, prompt: str) -> None:
+        self._prompt = prompt
+
+    async def watch(self, interval_s: float) -> None:
+        """Until cancelled."""
+        from rich.live import Live as Screen
+        from rich.text import Text
+
+        with Screen(Text(""), auto_refresh=False, transient=True) as screen:
+            while True:
+                p = self._progress
+                self._said = await self._faults()
+                width = max(20, screen.console.width - 1)
+                bar = "━" * round(20 * p.processed / p.prompts) if p.prompts else ""
+                line = f"{bar:<20} prompt {p.prompt_index} of {p.prompts} · {p.call or 'thinking'} · {self._said} · {self._prompt}"
+                screen.update(Text(_short(line, width)), refresh=True)
+                await asyncio.sleep(interval_s)
+
+
+def choose(progress: Progress, faults: Callable[[], Awaitable[str]]) -> Plain | Live:
+    """Live in a terminal that rich can draw on, plain otherwise."""
+    try:
+        import rich  # noqa: F401
+    except ImportError:
+        return Plain(progress, faults)
+    return (Live if sys.stdout.isatty() else Plain)(progress, faults)
+
+
+def _short(text: str, width: int) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= width else text[: width - 1] + "…"

@@ -1,0 +1,149 @@
+"""One run of the agent: every prompt, its retries, and what is written down about them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol
+
+from agent.config import Config
+from agent.prompts import Lookup, Prompt, at, dated
+from agent.tools import Toolbox
+from chaoslab import events
+from chaoslab.clock import Clock, iso
+from chaoslab.events import Log
+from chaoslab.identity import Trial
+from chaoslab.runs import Run
+from chaoslab.seams.http import HttpSeam
+from chaoslab.settings import Settings
+
+SYSTEM = """You are a careful assistant with tools. Today is {day}, {time} UTC.
+Use a tool for whatever it can tell or do; do not guess what a tool can tell. Do what is asked, once, and nothing else.
+Give the values that the tools returned. If something could not be done, say plainly what and why."""
+
+
+class Graph(Protocol):
+    """What `create_agent` makes, as far as it is used here."""
+
+    async def ainvoke(self, state: Any, config: Any = None) -> Any: ...
+
+
+@dataclass
+class Progress:
+    """What a person may be shown while the run goes on."""
+
+    prompts: int
+    prompt_index: int = 0
+    call: str = ""
+    succeeded: int = 0
+    processed: int = 0
+    started: Callable[[int, str], None] = lambda _index, _prompt: None
+    ended: Callable[[int, bool, float], None] = lambda _index, _ok, _seconds: None
+
+
+@dataclass
+class Session:
+    """`run` works through all prompts; what `progress` holds is true at any moment."""
+
+    settings: Settings
+    config: Config
+    run_of: Run
+    seam: HttpSeam
+    toolbox: Toolbox
+    graph: Graph
+    info: Log
+    agent_log: Log
+    clock: Clock
+    progress: Progress
+    began_s: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.began_s = self.clock.monotonic()
+
+    async def run(self, prompts: list[Prompt]) -> None:
+        """Every prompt, REPEATS times over."""
+        for repeat in range(1, self.settings.repeats + 1):
+            for index, prompt in enumerate(prompts, 1):
+                await self._trial(Trial(self.run_of.name, index, repeat), prompt)
+
+    def finish(self, reason: str) -> None:
+        """Writes down how the run ended."""
+        done = self.progress
+        seconds = round(self.clock.monotonic() - self.began_s, 6)
+        self.info.write(events.RunFinished(done.prompts, done.processed, done.succeeded, seconds, reason))
+
+    async def _trial(self, trial: Trial, prompt: Prompt) -> None:
+        index, began_s = trial.prompt, self.clock.monotonic()
+        self.progress.prompt_index += 1
+        self.progress.started(self.progress.prompt_index, prompt.prompt)
+        now = datetime.fromisoformat(self.run_of.now)
+        facts = [await self._fact(fact, trial, now) for fact in prompt.facts]
+        effects = dated(prompt.effects, now)
+        stated = prompt.stated and [] not in facts
+        self.info.write(events.PromptStarted(index, prompt.prompt, facts, effects, stated), trial=trial.key)
+        outcome = _Outcome("", "none")
+        with self.seam.trial(trial) as episode:
+            for attempt in range(1, self.settings.prompt_limit + 2):
+                outcome = await self._attempt(prompt, trial, attempt, now)
+                if outcome.error_type == "none":
+                    break
+                episode.requests.replan()
+        ok, seconds = outcome.error_type == "none", round(self.clock.monotonic() - began_s, 6)
+        self.info.write(
+            events.PromptFinished(
+                index, prompt.prompt, "ok" if ok else "failed", outcome.answer, attempt, seconds, outcome.error_type
+            ),
+            trial=trial.key,
+        )
+        self.progress.processed += 1
+        self.progress.succeeded += ok
+        self.progress.ended(self.progress.prompt_index, ok, seconds)
+
+    async def _fact(self, fact: str | list[str] | Lookup, trial: Trial, now: datetime) -> list[str]:
+        """The fact's spellings; none when the service itself did not say, and then nothing can be judged."""
+        if isinstance(fact, Lookup):
+            value = at(await self.toolbox.truth(fact.tool, dated(fact.arguments, now), trial), fact.path)
+            return [] if value is None else [str(value)]
+        spellings: list[str] = dated([fact] if isinstance(fact, str) else fact, now)
+        return spellings
+
+    async def _attempt(self, prompt: Prompt, trial: Trial, number: int, now: datetime) -> _Outcome:
+        from langgraph.errors import GraphRecursionError
+
+        start, began_s = self.clock.utc(), self.clock.monotonic()
+        system = SYSTEM.format(day=now.strftime("%A %Y-%m-%d"), time=now.strftime("%H:%M"))
+        state = {"messages": [("system", system), ("user", prompt.prompt)]}
+        try:
+            # A model call and a tool step take one step of the graph each.
+            result = await self.graph.ainvoke(state, {"recursion_limit": 2 * self.config.steps_max + 1})
+            answer = str(result["messages"][-1].text).strip()
+            outcome = _Outcome(answer, "none") if answer else _Outcome("", "empty", "the model gave an empty answer")
+        except GraphRecursionError:
+            outcome = _Outcome("", "loop", f"stopped after {self.config.steps_max} model calls")
+        except Exception as error:  # noqa: BLE001 - whatever an agent raises fails its prompt, not the run
+            outcome = _Outcome("", _error_type(error), f"{type(error).__name__}: {error}"[:500])
+        self.agent_log.write(
+            events.PromptAttempt(
+                trial.prompt, prompt.prompt, outcome.answer, "ok" if outcome.error_type == "none" else "error", iso(start),
+                iso(self.clock.utc()), round(self.clock.monotonic() - began_s, 6), outcome.error_type, number, outcome.error,
+            ),
+            trial=trial.key,
+        )  # fmt: skip
+        return outcome
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    answer: str
+    error_type: str
+    error: str = ""
+
+
+def _error_type(error: Exception) -> str:
+    """`model` for what the model's SDK raises, or for a reply of which it can make nothing; `agent` for all else."""
+    frame, in_sdk = error.__traceback__, False
+    while frame is not None:
+        in_sdk = in_sdk or frame.tb_frame.f_globals.get("__name__", "").startswith(("groq", "langchain_groq"))
+        frame = frame.tb_next
+    return "model" if in_sdk or type(error).__module__.startswith("groq") else "agent"

@@ -1,0 +1,221 @@
+"""The command `chaoslab`: the composition root. Each command loads what it uses when it runs, and nothing before."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from chaoslab import __version__
+
+LOGS, STATE, CHARTS = Path("logs"), Path("state/state.db"), Path("charts")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The exit code: 0 done, 2 bad input, 3 the lab broke, 130 interrupted."""
+    options = _parser().parse_args(arguments)
+    command: Callable[[argparse.Namespace], int] = options.command
+    try:
+        return command(options)
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:  # `chaoslab show latest | head`
+        sys.stderr.close()
+        return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="chaoslab", description="A chaos lab for LLM agents.")
+    parser.add_argument("--version", action="version", version=f"chaoslab {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    lab = commands.add_parser("lab", help="run the whole lab on loopback: services, proxies, model, agent, charts")
+    lab.add_argument("settings", nargs="*", metavar="NAME=value", help="settings, as in .env.example")
+    lab.set_defaults(command=_lab)
+
+    show = commands.add_parser("show", help="one prompt's story: calls, faults, retries, effects, answer")
+    show.add_argument("run", nargs="?", default="latest", help="a run's name or folder (default: latest)")
+    show.add_argument("--prompt", type=int, help="only the prompt of this number, counted from 1")
+    show.set_defaults(command=_show)
+
+    summary = commands.add_parser("summary", help="a run's figures in a table")
+    summary.add_argument("run", nargs="?", default="latest", help="a run's name or folder (default: latest)")
+    summary.set_defaults(command=_summary)
+
+    charts = commands.add_parser("charts", help="draw a run's charts, or lay several runs over each other")
+    charts.add_argument("runs", nargs="*", metavar="RUN", help="names or folders (default: latest)")
+    charts.add_argument("--out", type=Path, default=CHARTS, help="where to (default: %(default)s)")
+    charts.set_defaults(command=_charts)
+
+    toxiproxy = commands.add_parser("toxiproxy", help="serve an embedded, API-compatible Toxiproxy")
+    toxiproxy.add_argument("--host", default="127.0.0.1", help="(default: %(default)s)")
+    toxiproxy.add_argument("--port", type=int, default=8474, help="(default: %(default)s)")
+    toxiproxy.add_argument("--config", type=Path, help="a JSON file of proxies, as for /populate")
+    toxiproxy.add_argument("--seed", type=int, help="equal seeds give equal draws (default: any)")
+    toxiproxy.add_argument("--lifeline", action="store_true", help="end when stdin closes")
+    toxiproxy.set_defaults(command=_toxiproxy)
+
+    model = commands.add_parser("model", help="serve the offline model, Groq- and OpenAI-compatible")
+    model.add_argument("--host", default="127.0.0.1", help="(default: %(default)s)")
+    model.add_argument("--port", type=int, default=5007, help="(default: %(default)s)")
+    model.add_argument("--lifeline", action="store_true", help="end when stdin closes")
+    model.set_defaults(command=_model)
+
+    env = commands.add_parser("settings", help="print .env.example: every setting, its meaning and default")
+    env.set_defaults(command=_settings)
+    return parser
+
+
+def _lab(options: argparse.Namespace) -> int:
+    from chaoslab import settings
+    from chaoslab.clock import system
+    from chaoslab.runs import Run
+    from chaoslab.scenario import from_settings
+    from chaoslab.topology import Ports
+    from chaoslab.worlds.local import Local, WorldError, free_ports, terminated_as_interrupt
+
+    try:
+        chosen = settings.load(options.settings)
+        from_settings(chosen)
+        ports = free_ports(chosen.base_port, system)
+    except (settings.SettingError, WorldError) as error:
+        return _refuse(error)
+    if chosen.base_port is None and ports != Ports():
+        print(f"some port from {Ports().base} on is taken: this lab starts at {ports.base}")
+    chosen = chosen.override({"BASE_PORT": str(ports.base)})
+    run = Run.create(LOGS, now=chosen.now)
+    environment = settings.child_environment(chosen)
+    code = 0
+    with terminated_as_interrupt(), Local(ports, LOGS, STATE, run.folder, environment, system) as world:
+        try:
+            world.start(
+                now=chosen.now,
+                toxiproxy=not chosen.toxiproxy_url,
+                model=not (chosen.groq_api_key or chosen.model_url),
+            )
+            print(f"run {run.name}: the lab is up, status at http://127.0.0.1:{ports.manager}/status", flush=True)
+            code = world.run_agent(("--run", run.name))
+        except WorldError as error:
+            return _refuse(error, code=3)
+        except KeyboardInterrupt:
+            code = 130
+    return _close(run.folder, code)
+
+
+def _close(folder: Path, code: int) -> int:
+    """What a run leaves for a person: its figures, its pictures, and where they are."""
+    from chaoslab.events import History, RunStarted
+
+    try:
+        history = History.read(folder)
+    except FileNotFoundError:
+        return code
+    if history.first(RunStarted) is None:
+        return code
+    from chaoslab.reports import summary
+
+    print("\n" + summary.render(history))
+    from chaoslab.reports import charts
+
+    drawn = charts.save(charts.draw(history), CHARTS)
+    print(f"\nlogs    {folder}/  (also {LOGS}/latest)")
+    print("charts  " + "\n        ".join(str(path) for path in drawn))
+    print("next    chaoslab show latest --prompt 1")
+    return code
+
+
+def _show(options: argparse.Namespace) -> int:
+    from chaoslab.events import History
+    from chaoslab.reports import charts, show
+
+    try:
+        print(show.render(History.read(charts.find(options.run)), prompt=options.prompt))
+    except (LookupError, FileNotFoundError) as error:
+        return _refuse(error)
+    return 0
+
+
+def _summary(options: argparse.Namespace) -> int:
+    from chaoslab.events import History
+    from chaoslab.reports import charts, summary
+
+    try:
+        print(summary.render(History.read(charts.find(options.run))))
+    except (LookupError, FileNotFoundError) as error:
+        return _refuse(error)
+    return 0
+
+
+def _charts(options: argparse.Namespace) -> int:
+    from chaoslab.reports import charts
+
+    return charts.main([*options.runs, "--out", str(options.out)])
+
+
+def _toxiproxy(options: argparse.Namespace) -> int:
+    import asyncio
+
+    from chaoslab.wire import server
+
+    async def serve() -> None:
+        task = asyncio.ensure_future(
+            server.serve(
+                host=options.host,
+                port=options.port,
+                config=options.config,
+                seed=options.seed,
+                ready=lambda host, port: print(f"ready: toxiproxy on {host}:{port}", flush=True),
+            )
+        )
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+        if options.lifeline:
+            from chaoslab.lifeline import end_with_stdin
+
+            end_with_stdin()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+    try:
+        asyncio.run(serve())
+    except (OSError, ValueError) as error:
+        return _refuse(error)
+    return 0
+
+
+def _model(options: argparse.Namespace) -> int:
+    from chaoslab.model import endpoint
+
+    def ready(port: int, stop: Callable[[], None]) -> None:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: stop())
+        if options.lifeline:
+            from chaoslab.lifeline import end_with_stdin
+
+            end_with_stdin()
+        print(f"ready: model on {options.host}:{port}", flush=True)
+
+    try:
+        endpoint.serve(host=options.host, port=options.port, ready=ready)
+    except OSError as error:
+        return _refuse(error)
+    return 0
+
+
+def _settings(_options: argparse.Namespace) -> int:
+    from chaoslab.settings import example
+
+    print(example(), end="")
+    return 0
+
+
+def _refuse(error: Exception, *, code: int = 2) -> int:
+    """One line, and the exit code."""
+    print(
+        error.args[-1] if isinstance(error, OSError) and error.args else error.args[0] if error.args else error,
+        file=sys.stderr,
+    )
+    return code

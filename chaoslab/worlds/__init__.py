@@ -1,0 +1,1 @@
+"""Where a trial takes place. One file per world."""

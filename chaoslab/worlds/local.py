@@ -1,0 +1,196 @@
+"""The local world: all parts of the lab as processes on loopback, kept by a supervisor, ended with it however it ends."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from chaoslab.clock import Clock
+from chaoslab.topology import BASE_PORT, MODEL, SERVICES, Ports
+
+HOST = "127.0.0.1"
+BASES = (BASE_PORT, 15000, 25000)
+START_S, END_S, FREE_S = 30.0, 5.0, 3.0
+
+
+class WorldError(Exception):
+    """The world cannot be made; one line says why and what to do."""
+
+
+@dataclass
+class Part:
+    """One process of the world. Its own words go to a file, to be quoted when it dies."""
+
+    name: str
+    process: subprocess.Popen[bytes]
+    words: Path
+
+    def last_words(self) -> str:
+        lines = self.words.read_text(errors="replace").strip().splitlines() if self.words.exists() else []
+        return lines[-1] if lines else f"exit code {self.process.returncode}"
+
+
+@dataclass
+class Local:
+    """The parts and their ports. `start` brings them up, `close` takes them down; use it as a context."""
+
+    ports: Ports
+    logs: Path
+    state: Path
+    folder: Path
+    environment: Mapping[str, str]
+    clock: Clock
+    parts: list[Part] = field(default_factory=list)
+
+    def start(self, *, now: str, toxiproxy: bool, model: bool) -> None:
+        """Everything but the agent. `toxiproxy`, `model`: whether the lab's own are wanted.
+
+        Raises:
+            WorldError: a part did not come up.
+        """
+        python = sys.executable
+        chaoslab = (python, "-m", "chaoslab")
+        if toxiproxy:
+            self._spawn("toxiproxy", (*chaoslab, "toxiproxy", "--port", str(self.ports.toxiproxy)))
+        if model:
+            self._spawn("model", (*chaoslab, "model", "--port", str(self.ports.service(MODEL))))
+        base = ("--base-port", str(self.ports.base), "--logs", str(self.logs), "--now", now)
+        self._spawn("tools", (python, "-m", "flask_tools", *base))
+        self._spawn("manager", (python, "-m", "proxy_manager", "--state", str(self.state), "--logs", str(self.logs)))
+        health = {"toxiproxy": (self.ports.toxiproxy, "/version"), "model": (self.ports.service(MODEL), "/health")}
+        for part in self.parts:
+            if part.name in health:
+                self._await(part, *health[part.name])
+        tools = next(part for part in self.parts if part.name == "tools")
+        for service in SERVICES:
+            self._await(tools, self.ports.service(service), "/health")
+        self._await(self.parts[-1], self.ports.manager, "/health")
+
+    def run_agent(self, arguments: Sequence[str]) -> int:
+        """The agent, on this terminal, to its end; its exit code. A second Ctrl-C does not wait for it."""
+        command = (sys.executable, "-m", "agent", "--lifeline", "--logs", str(self.logs), "--state", str(self.state))
+        agent = subprocess.Popen((*command, *arguments), stdin=subprocess.PIPE, env=dict(self.environment))
+        try:
+            return agent.wait()
+        except KeyboardInterrupt:
+            with contextlib.suppress(KeyboardInterrupt, subprocess.TimeoutExpired):
+                agent.wait(END_S)  # the terminal has told it too: let it write down what it has
+            return 130
+        finally:
+            _end(agent)
+
+    def close(self) -> None:
+        """Tells every part to end, the newest first, and waits until all have."""
+        for part in reversed(self.parts):
+            _end(part.process)
+        self.parts.clear()
+
+    def __enter__(self) -> Local:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _spawn(self, name: str, command: Sequence[str]) -> None:
+        words = self.folder / f"{name}.out"
+        with words.open("wb") as out:
+            process = subprocess.Popen(
+                (*command, "--lifeline"),
+                stdin=subprocess.PIPE,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                env=dict(self.environment),
+                start_new_session=True,  # Ctrl-C is for the agent; the parts end when the supervisor says so
+            )
+        self.parts.append(Part(name, process, words))
+
+    def _await(self, part: Part, port: int, path: str) -> None:
+        began_s = self.clock.monotonic()
+        while True:
+            if part.process.poll() is not None:
+                raise WorldError(f"{part.name} did not come up: {part.last_words()}")
+            if _answers(port, path):
+                return
+            if self.clock.monotonic() - began_s > START_S:
+                raise WorldError(f"{part.name} does not answer on {HOST}:{port}{path}; see {part.words}")
+            self.clock.sleep(0.02)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Closes the child's lifeline; kills it when that is not enough."""
+    if process.stdin is not None:
+        with contextlib.suppress(OSError):
+            process.stdin.close()
+    try:
+        process.wait(END_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _answers(port: int, path: str) -> bool:
+    connection = http.client.HTTPConnection(HOST, port, timeout=2)
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().status == 200
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
+def free_ports(wanted: int | None, clock: Clock) -> Ports:
+    """Ports that can be had: at the base that was asked for, or at the first of a few where all are free.
+
+    A run that was just killed may hold its ports for a moment, so a wanted base is waited for.
+
+    Raises:
+        WorldError: names what is taken.
+    """
+    if wanted is not None:
+        began_s = clock.monotonic()
+        while taken := _taken(Ports(wanted)):
+            if clock.monotonic() - began_s > FREE_S:
+                name, port = taken
+                raise WorldError(
+                    f"port {port} ({name}) is in use: end what holds it, or choose another BASE_PORT than {wanted}"
+                )
+            clock.sleep(0.05)
+        return Ports(wanted)
+    for base in BASES:
+        if not _taken(Ports(base)):
+            return Ports(base)
+    bases = ", ".join(str(base) for base in BASES)
+    raise WorldError(f"ports are in use at each of the bases {bases}: choose one with BASE_PORT")
+
+
+def _taken(ports: Ports) -> tuple[str, int] | None:
+    for name, port in ports.all().items():
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((HOST, port))
+            except OSError:
+                return name, port
+    return None
+
+
+@contextlib.contextmanager
+def terminated_as_interrupt() -> Iterator[None]:
+    """SIGTERM ends the supervisor as Ctrl-C does, so that its children are taken down."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
