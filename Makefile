@@ -1,0 +1,46 @@
+# make lab [NAME=value …]   the whole lab on loopback: no Docker, no key
+# make test                 everything that can run here
+PYTHON ?= python3
+BIN    := .venv/bin
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+# Settings given on the command line (make lab TOXIC_PROB=0.3) go to the lab as they are; PYTHON is make's own.
+SETTINGS = $(filter-out PYTHON=%,$(MAKEOVERRIDES))
+
+.PHONY: lab charts test check bench clean
+.DEFAULT_GOAL := lab
+
+.venv/lab: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Python 3.11 or newer is needed; $$($(PYTHON) --version) was found. Try: make PYTHON=python3.13" >&2; exit 2; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@echo "installing into .venv (once)"
+	@$(PIP) -e '.[lab]'
+	@touch $@
+
+.venv/dev: .venv/lab
+	@echo "installing what the tests need (once)"
+	@$(PIP) -e '.[dev]'
+	@touch $@
+
+lab: .venv/lab
+	@$(BIN)/chaoslab lab $(SETTINGS)
+
+charts: .venv/lab
+	@$(BIN)/python charts.py
+
+test: .venv/dev
+	@$(BIN)/python -m pytest
+
+check: .venv/dev
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+bench: .venv/dev
+	@for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+
+clean:
+	rm -rf .venv build dist *.egg-info logs state charts/*.png .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
