@@ -123,6 +123,8 @@ class Session:
             outcome = _Outcome("", "loop", f"stopped after {self.config.steps_max} model calls")
         except Exception as error:  # noqa: BLE001 - whatever an agent raises fails its prompt, not the run
             outcome = _Outcome("", _error_type(error), f"{type(error).__name__}: {error}"[:500])
+        if self.seam.lanes.down is not None:
+            raise self.seam.lanes.down
         self.agent_log.write(
             events.PromptAttempt(
                 trial.prompt, prompt.prompt, outcome.answer, "ok" if outcome.error_type == "none" else "error", iso(start),

@@ -34,6 +34,8 @@ class Lanes:
     ) -> None:
         self._control = Control(state)
         self._run, self._clock, self._healthy, self._poll_s = run, clock, healthy, poll_s
+        self.down: LabDown | None = None
+        """Why the lab is down, once it is: a framework between here and the session may swallow what was raised."""
 
     async def ask(self, call: Call, *, deadline_s: float) -> tuple[int, Answer]:
         """The row of this call and the manager's answer: clear, or armed with an address.
@@ -52,11 +54,11 @@ class Lanes:
                     self.check()
                     probe_at = now + LATE_S * 4
                 if now > asked + LOST_S:
-                    raise LabDown(f"the proxy manager did not answer for {LOST_S:g} s")
+                    raise self._down(f"the proxy manager did not answer for {LOST_S:g} s")
         except sqlite3.Error as error:
-            raise LabDown(f"the state that agent and manager share cannot be used: {error}") from error
+            raise self._down(f"the state that agent and manager share cannot be used: {error}") from error
         if answer.state == "failed":
-            raise LabDown(answer.error)
+            raise self._down(answer.error)
         return row, answer
 
     def done(self, row: int, seen: Seen) -> None:
@@ -71,13 +73,17 @@ class Lanes:
         try:
             self._control.done(row, observation)
         except sqlite3.Error as error:
-            raise LabDown(f"the state that agent and manager share cannot be used: {error}") from error
+            raise self._down(f"the state that agent and manager share cannot be used: {error}") from error
 
     def check(self) -> None:
         """Raises LabDown when the manager says that something is wrong, or says nothing."""
         trouble = self._healthy()
         if trouble:
-            raise LabDown(trouble)
+            raise self._down(trouble)
+
+    def _down(self, why: str) -> LabDown:
+        self.down = LabDown(why)
+        return self.down
 
     def close(self) -> None:
         self._control.close()

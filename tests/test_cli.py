@@ -1,0 +1,65 @@
+"""The command line: each command answers, and what was typed wrong gets one clear line."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from chaoslab.cli import main
+
+ROOT = Path(__file__).parent.parent
+
+WRONG = [
+    (("lab", "TOXIC_PROB=1.5"), "TOXIC_PROB=1.5 (command line) should be a chance from 0 to 1"),
+    (("lab", "TOXIC_PRB=0.1"), "TOXIC_PRB is not a setting (command line); did you mean TOXIC_PROB?"),
+    (("lab", "TOXIC_TARGETS=wether"), "TOXIC_TARGETS names 'wether', which is no service: did you mean 'weather'?"),
+    (("lab", "nonsense"), "'nonsense' is not understood: settings are given as NAME=value, e.g. TOXIC_PROB=0.3"),
+    (("show",), "no logs yet in logs/: run make lab first"),
+    (("show", "yesterday"), "no logs yet in logs/: run make lab first"),
+    (("summary",), "no logs yet in logs/: run make lab first"),
+    (("charts",), "no logs yet in logs/: run make lab first"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "line"), WRONG)
+def test_what_was_typed_wrong_gets_one_line(
+    arguments: tuple[str, ...],
+    line: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 2
+    said = capsys.readouterr()
+    assert said.err == line + "\n"
+    assert said.out == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_wrong_line_in_env_is_named_with_its_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".env").write_text("# mine\nERROR_PROB=lots\n")
+    assert main(["lab"]) == 2
+    assert capsys.readouterr().err == "ERROR_PROB=lots (.env, line 2) should be a chance from 0 to 1\n"
+
+
+def test_settings_prints_the_example_file(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["settings"]) == 0
+    assert capsys.readouterr().out == (ROOT / ".env.example").read_text()
+
+
+def test_every_command_has_help() -> None:
+    commands = ("lab", "show", "summary", "charts", "toxiproxy", "model", "settings")
+    whole = subprocess.run(
+        [sys.executable, "-m", "chaoslab", "--help"], capture_output=True, text=True, check=True
+    ).stdout
+    for command in commands:
+        assert command in whole
+        with pytest.raises(SystemExit, match="0"):
+            main([command, "--help"])

@@ -1,0 +1,154 @@
+"""The lab on loopback, started, broken off and started again as a person would."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from lab_parts import chaoslab, command, environment, free_base, prompts
+
+from chaoslab.clock import system
+from chaoslab.events import CallFinished, FaultArmed, FaultWitnessed, History, PromptFinished, RunFinished
+from chaoslab.judge import Outcome, judge
+from chaoslab.runs import Run
+from chaoslab.settings import Settings, child_environment
+from chaoslab.topology import Ports
+from chaoslab.worlds.local import Local
+
+EASY = ({"prompt": "What is 17 times 24?", "facts": ["408"]}, "What is the weather in Oslo?")
+CHARTS = {"throughput", "success_rate", "network_latency", "tool_latency", "errors", "response_time", "mttr"}
+
+
+@contextlib.contextmanager
+def started(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """The command in that folder, up to its first prompt's end; killed afterwards if it is still there."""
+    process = subprocess.Popen(
+        command(*arguments), cwd=folder, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    assert process.stdout is not None
+    try:
+        for line in process.stdout:
+            if line.startswith("prompt"):
+                break
+        yield process
+    finally:
+        process.kill()
+        process.stdout.close()
+        process.wait()
+
+
+def test_one_command_gets_from_nothing_to_pictures_and_a_second_one_works_at_once(tmp_path: Path) -> None:
+    base = f"BASE_PORT={free_base()}"
+    for _ in range(2):
+        ended = chaoslab(tmp_path, "lab", base, prompts(tmp_path, EASY), "TOXIC_PROB=0", "ERROR_PROB=0")
+        assert (ended.returncode, ended.stderr) == (0, "")
+        assert "1 of 1 judged prompts correct" in ended.stdout
+    assert {path.stem for path in (tmp_path / "charts").glob("*.png")} == CHARTS
+    history = History.read(tmp_path / "logs" / "latest")
+    assert judge(history, "p1.r1").outcome is Outcome.CORRECT
+    assert judge(history, "p2.r1").outcome is Outcome.UNKNOWN
+    assert len(list((tmp_path / "logs").glob("2*"))) == 2
+
+
+def test_the_same_seed_draws_the_same_faults_for_the_same_calls(tmp_path: Path) -> None:
+    def faults() -> set[tuple[object, ...]]:
+        settings = ("TOXIC_PROB=0.5", "ERROR_PROB=0.3", "LATENCY_MS=20", "JITTER_MS=5", "TIMEOUT_MS=20", "SEED=11")
+        ended = chaoslab(tmp_path, "lab", f"BASE_PORT={free_base()}", prompts(tmp_path, EASY * 5), *settings)
+        assert ended.returncode == 0, ended.stderr
+        met = History.read(tmp_path / "logs" / "latest").of(FaultWitnessed)
+        return {(r.trial, e.target, e.request, e.attempt, e.fault) for r, e in met}
+
+    first = faults()
+    assert len(first) > 3
+    assert faults() == first
+
+
+def test_after_kill_9_no_part_is_left_and_the_next_run_starts_clean(tmp_path: Path) -> None:
+    base = f"BASE_PORT={free_base()}"
+    slow = ("TOXIC_PROB=1", "TOXICS=latency", "LATENCY_MS=300", "JITTER_MS=0")
+    with started(tmp_path, "lab", base, prompts(tmp_path, EASY * 20), *slow) as process:
+        process.send_signal(signal.SIGKILL)
+        process.wait(10)
+    killed = (tmp_path / "logs" / "latest").resolve()
+    ended = chaoslab(tmp_path, "lab", base, prompts(tmp_path, EASY), "TOXIC_PROB=0", "ERROR_PROB=0")
+    assert ended.returncode == 0, ended.stderr
+    assert "2 of 2" not in ended.stdout
+    assert "1 of 1 judged prompts correct" in ended.stdout
+    kept = History.read(killed)
+    assert len(list(kept.of(PromptFinished))) >= 1
+
+
+def test_ctrl_c_keeps_and_sums_up_what_there_is(tmp_path: Path) -> None:
+    slow = ("TOXIC_PROB=1", "TOXICS=latency", "LATENCY_MS=300", "JITTER_MS=0")
+    base = free_base()
+    with started(tmp_path, "lab", f"BASE_PORT={base}", prompts(tmp_path, EASY * 20), *slow) as process:
+        assert process.stdout is not None
+        os.kill(process.pid, signal.SIGINT)
+        # a terminal tells the whole group; here only the supervisor is told, and it must tell the agent
+        said = process.stdout.read()
+        assert process.wait(20) == 130
+    assert "interrupted after" in said
+    ended = next(event for _, event in History.read(tmp_path / "logs" / "latest").of(RunFinished))
+    assert ended.reason == "interrupted"
+    assert 1 <= ended.processed < 40
+    for port in Ports(base).all().values():
+        with socket.socket() as probe:
+            assert probe.connect_ex(("127.0.0.1", port)) != 0
+
+
+@pytest.mark.parametrize("victim", ["manager", "toxiproxy"])
+def test_when_the_manager_or_toxiproxy_dies_the_agent_says_so_and_does_not_carry_on(
+    tmp_path: Path, victim: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    run = Run.create(tmp_path / "logs", now="2026-06-01T09:00:00Z")
+    slow = Settings().override({"TOXIC_PROB": "0.5", "TOXICS": "latency", "LATENCY_MS": "200", "JITTER_MS": "0"})
+    ports = Ports(free_base())
+    chosen = slow.override(
+        {"BASE_PORT": str(ports.base), "PROMPTS": prompts(tmp_path, EASY * 50).removeprefix("PROMPTS=")}
+    )
+    variables = {**environment(), **chosen.environment()}
+    with Local(ports, tmp_path / "logs", tmp_path / "state.db", run.folder, variables, system) as world:
+        world.start(now=run.now, toxiproxy=True, model=True)
+        codes: list[int] = []
+        agent = threading.Thread(target=lambda: codes.append(world.run_agent(("--run", run.name))))
+        agent.start()
+        _await_line(run.folder / "manager.log", b"fault_witnessed")
+        next(part for part in world.parts if part.name == victim).process.kill()
+        agent.join(30)
+        assert codes == [3]
+    said = capfd.readouterr().err.strip().splitlines()
+    assert len(said) == 1
+    assert said[0].startswith("the lab is down: ")
+    history = History.read(run.folder)
+    assert [event.reason for _, event in history.of(RunFinished)] == ["lab_down"]
+    last_armed = max((record.t for record, _ in history.of(FaultArmed)), default=0.0)
+    assert not [e for r, e in history.of(CallFinished) if r.t > last_armed + 15]
+
+
+def _await_line(path: Path, word: bytes) -> None:
+    deadline_s = system.monotonic() + 20
+    while not (path.exists() and word in path.read_bytes()):
+        assert system.monotonic() < deadline_s, f"{word!r} never came"
+
+
+def test_a_taken_base_is_waited_for_and_then_named(tmp_path: Path) -> None:
+    base = free_base()
+    with socket.create_server(("127.0.0.1", Ports(base).proxy("movies"))):
+        ended = chaoslab(tmp_path, "lab", f"BASE_PORT={base}", prompts(tmp_path, EASY))
+    assert ended.returncode == 2
+    assert ended.stderr == (
+        f"port {base + 1002} (movies's proxy) is in use: end what holds it, or choose another BASE_PORT than {base}\n"
+    )
+    assert not (tmp_path / "logs").exists()
+
+
+def test_a_child_gets_the_settings_in_force() -> None:
+    chosen = Settings().override({"TOXIC_PROB": "0.3", "SEED": "7", "TOKEN_LIMIT": "900"})
+    assert {"TOXIC_PROB": "0.3", "SEED": "7", "TOKEN_LIMIT": "900"}.items() <= child_environment(chosen).items()
