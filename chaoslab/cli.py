@@ -65,6 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     model.set_defaults(command=_model)
 
     env = commands.add_parser("settings", help="print .env.example: every setting, its meaning and default")
+    env.add_argument("--markdown", action="store_true", help="the table of the README instead")
     env.set_defaults(command=_settings)
     return parser
 
@@ -205,10 +206,10 @@ def _model(options: argparse.Namespace) -> int:
     return 0
 
 
-def _settings(_options: argparse.Namespace) -> int:
-    from chaoslab.settings import example
+def _settings(options: argparse.Namespace) -> int:
+    from chaoslab.settings import example, table
 
-    print(example(), end="")
+    print(table() if options.markdown else example(), end="")
     return 0
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lab_parts import chaoslab, command, environment, free_base, prompts
+from cli_parts import chaoslab, command, environment, free_base, prompts
 
 from chaoslab.clock import system
 from chaoslab.events import CallFinished, FaultArmed, FaultWitnessed, History, PromptFinished, RunFinished

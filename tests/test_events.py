@@ -1,0 +1,272 @@
+"""The log is the only output: whatever is killed, cut or written at once, what was logged is read back as it was."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import MISSING, Field, asdict, fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chaoslab.events import Event, History, Log, PromptStarted, Record, Retry, RunFinished, parse_line
+from chaoslab.events import Warning as Notice
+
+ENVELOPE = {"ts", "t", "run", "trial", "writer", "seq", "kind"}
+SAMPLES: dict[str, Any] = {
+    "str": "text",
+    "int": 3,
+    "float": 0.25,
+    "bool": True,
+    "Any": {"city": "Zürich"},
+    "dict[str, Any]": {"a": [1, None]},
+    "list[str]": ["wire", "errors"],
+    "list[list[str]]": [["20", "twenty"]],
+    "list[dict[str, Any]]": [{"effect": "message_sent"}],
+    "str | None": "said",
+    "int | None": 503,
+    "float | None": None,
+}
+
+
+class Ticking:
+    """A clock that moves by a second a look, from 100 s on."""
+
+    def __init__(self) -> None:
+        self.now_s = 100.0
+
+    def monotonic(self) -> float:
+        self.now_s += 1
+        return self.now_s
+
+    def utc(self) -> datetime:
+        return datetime(2026, 6, 1, 9, 0, tzinfo=UTC)
+
+    def sleep(self, delay_s: float) -> None:
+        self.now_s += delay_s
+
+    async def asleep(self, delay_s: float) -> None:
+        self.now_s += delay_s
+
+
+def log(folder: Path, writer: str = "info") -> Log:
+    return Log(folder, writer, run="run", origin=100.0, clock=Ticking())
+
+
+def messages(history: History) -> list[str]:
+    return [event.message for _, event in history.of(Notice)]
+
+
+def sample(kind: type[Event]) -> Event:
+    made: list[Field[Any]] = list(fields(kind))  # type: ignore[arg-type]
+    return kind(**{field.name: SAMPLES[str(field.type)] for field in made})
+
+
+@pytest.mark.parametrize("name", Event.kinds)
+def test_every_kind_is_read_back_as_it_was_written(name: str, tmp_path: Path) -> None:
+    event = sample(Event.kinds[name])
+    with log(tmp_path) as written:
+        written.write(event, trial="p3.r1")
+    (record,) = History.read(tmp_path).records
+    assert record == Record("2026-06-01T09:00:00.000000Z", 1.0, "run", "p3.r1", "info", 1, event)
+
+
+@pytest.mark.parametrize("name", Event.kinds)
+def test_no_kind_has_a_field_that_hides_the_envelope(name: str) -> None:
+    assert not {field.name for field in fields(Event.kinds[name])} & ENVELOPE  # type: ignore[arg-type]
+
+
+def test_the_kinds_are_those_of_the_design() -> None:
+    promised = (
+        "run_started prompt_started call_started fault_scheduled fault_armed fault_injected fault_witnessed fault_healed "
+        "call_finished retry fallback usage effect budget prompt_finished run_finished"
+    )
+    assert set(promised.split()) <= set(Event.kinds)
+
+
+def test_a_line_is_on_the_disk_before_write_returns(tmp_path: Path) -> None:
+    with log(tmp_path) as written:
+        written.write(Notice("one"))
+        assert messages(History.read(tmp_path)) == ["one"]
+        written.write(Notice("two"))
+        assert messages(History.read(tmp_path)) == ["one", "two"]
+
+
+@pytest.mark.parametrize("cut", [1, 20, 60, -1])
+def test_a_cut_last_line_is_counted_and_loses_nothing_else(cut: int, tmp_path: Path) -> None:
+    with log(tmp_path) as written:
+        written.write(Notice("whole"))
+        written.write(Notice("häl"))
+    data = written.path.read_bytes()
+    first = data.index(b"\n") + 1
+    written.path.write_bytes(data[: first + cut] if cut > 0 else data[:-2])
+    history = History.read(tmp_path)
+    assert messages(history) == ["whole"]
+    assert history.cut == {"info.log": 1}
+
+
+def test_a_line_cut_within_a_character_is_counted(tmp_path: Path) -> None:
+    with log(tmp_path) as written:
+        written.write(Notice("ä"))
+    data = written.path.read_bytes()
+    written.path.write_bytes(data[: data.index("ä".encode()) + 1])
+    assert History.read(tmp_path).cut == {"info.log": 1}
+
+
+@given(st.integers(0, 400))
+def test_a_writer_killed_anywhere_goes_on_and_the_half_line_never_becomes_an_event(kept: int) -> None:
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        with log(folder) as written:
+            for text in ("one", "two", "three"):
+                written.write(Notice(text))
+        data = written.path.read_bytes()[:kept]
+        written.path.write_bytes(data)
+        whole = [n for n in range(3) if sum(map(len, written_lines(data)[: n + 1])) + n <= len(data)]
+        survivors = [json.loads(line)["message"] for line in written_lines(data) if complete(line)]
+        with log(folder) as resumed:
+            resumed.write(Notice("four"))
+            resumed.write(Notice("five"))
+        history = History.read(folder)
+        assert messages(history) == [*survivors, "four", "five"] or len(whole) == 0
+        assert sorted(messages(history)) == sorted([*survivors, "four", "five"])
+        sequence = [record.seq for record in sorted(history.records, key=lambda r: r.seq)]
+        assert sequence == sorted(set(sequence))
+        assert sum(history.cut.values()) == sum(not complete(line) for line in written_lines(data))
+
+
+def written_lines(data: bytes) -> list[bytes]:
+    return [line for line in data.split(b"\n") if line]
+
+
+def complete(line: bytes) -> bool:
+    return line.endswith(b"}")
+
+
+def test_a_resumed_writer_goes_on_counting(tmp_path: Path) -> None:
+    with log(tmp_path) as written:
+        written.write(Notice("one"))
+        written.write(Notice("two"))
+    with log(tmp_path) as resumed:
+        resumed.write(Notice("three"))
+    assert [record.seq for record in History.read(tmp_path).records if record.writer == "info"] == [1, 3, 2]
+
+
+def test_events_merge_by_time_then_writer_then_sequence() -> None:
+    def at(t: float, writer: str, seq: int) -> Record:
+        return Record("", t, "run", None, writer, seq, Notice(f"{t} {writer} {seq}"))
+
+    told = [at(1.0, "a", 1), at(1.0, "a", 2), at(1.0, "b", 1), at(1.5, "a", 3), at(2.0, "0", 1)]
+    assert History(reversed(told)).records == told
+
+
+def test_the_files_of_all_writers_become_one_story(tmp_path: Path) -> None:
+    with log(tmp_path, "info") as one, log(tmp_path, "search") as two:
+        two.write(Notice("search 1"))
+        one.write(Notice("info 1"))
+        one.write(Notice("info 2"))
+        two.write(Notice("search 2"))
+    assert messages(History.read(tmp_path)) == ["info 1", "search 1", "info 2", "search 2"]
+
+
+def lines() -> Iterator[bytes]:
+    good = {
+        "ts": "",
+        "t": 1,
+        "run": "run",
+        "trial": None,
+        "writer": "info",
+        "seq": 1,
+        "kind": "warning",
+        "message": "x",
+    }
+    yield json.dumps(good | {"kind": "of_a_later_version"}).encode()
+    yield json.dumps({key: value for key, value in good.items() if key != "message"}).encode()
+    yield json.dumps({key: value for key, value in good.items() if key != "seq"}).encode()
+    yield json.dumps(good | {"t": "soon"}).encode()
+    yield json.dumps(good | {"kind": ["warning"]}).encode()
+    yield from (b"[]", b"7", b"null", b'"warning"', b"", b"Tool search not responding in time", b"\xff\xfe")
+
+
+@pytest.mark.parametrize("line", lines())
+def test_a_foreign_line_is_no_event(line: bytes) -> None:
+    assert parse_line(line) is None
+
+
+def test_an_unknown_kind_and_an_unknown_field_disturb_no_reader(tmp_path: Path) -> None:
+    with log(tmp_path) as written:
+        written.write(Notice("one"))
+    (line,) = written.path.read_bytes().splitlines()
+    later = json.dumps(json.loads(line) | {"kind": "of_a_later_version"}).encode()
+    richer = json.dumps(json.loads(line) | {"message": "two", "mood": "good"}).encode()
+    written.path.write_bytes(b"\n".join((line, later, b"", richer, b"")))
+    assert messages(History.read(tmp_path)) == ["one", "two"]
+
+
+def test_threads_may_share_a_log(tmp_path: Path) -> None:
+    together = threading.Barrier(2)
+    with log(tmp_path) as written:
+
+        def write(name: str) -> None:
+            together.wait(5)
+            for n in range(300):
+                written.write(Notice(f"{name} {n} " + "x" * 200))
+
+        threads = [threading.Thread(target=write, args=(name,)) for name in ("a", "b")]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
+    history = History.read(tmp_path)
+    assert history.cut == {}
+    assert [record.seq for record in history.records] == list(range(1, 601))
+    for name in ("a", "b"):
+        own = [message.split()[1] for message in messages(history) if message.startswith(name)]
+        assert own == [str(n) for n in range(300)]
+
+
+@given(st.text(st.characters(codec=None)))
+def test_any_text_stays_on_its_line_and_comes_back(text: str) -> None:
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory() as name:
+        with log(Path(name)) as written:
+            written.write(Notice(text))
+        assert messages(History.read(Path(name))) == [text]
+
+
+def test_a_folder_without_logs_says_so(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="no logs in"):
+        History.read(tmp_path)
+
+
+def test_a_history_is_asked_by_kind_and_trial() -> None:
+    retry = Retry("search", "search_web", 1, 1, "id", 0.5, "timed_out")
+    told: list[tuple[float, str | None, Event]] = [
+        (3.0, "p1.r1", retry),
+        (2.0, "p1.r1", PromptStarted(1, "one")),
+        (1.0, "p2.r1", PromptStarted(2, "two")),
+        (4.0, "p2.r1", retry),
+        (5.0, None, RunFinished(2, 2, 2, 5.0)),
+    ]
+    history = History(Record("", t, "run", trial, "info", n, event) for n, (t, trial, event) in enumerate(told))
+    assert history.trials == ["p2.r1", "p1.r1"]
+    assert [record.t for record, _ in history.of(Retry)] == [3.0, 4.0]
+    assert [record.t for record, _ in history.of(Retry, trial="p2.r1")] == [4.0]
+    assert history.first(RunFinished) == RunFinished(2, 2, 2, 5.0)
+    assert history.first(Notice) is None
+
+
+def test_what_a_kind_leaves_out_has_a_default_that_its_log_shows(tmp_path: Path) -> None:
+    with log(tmp_path) as written:
+        written.write(PromptStarted(1, "one"))
+    data = json.loads(written.path.read_bytes())
+    assert {key: value for key, value in data.items() if key not in ENVELOPE} == asdict(PromptStarted(1, "one"))
+    assert all(f.default is not MISSING or f.default_factory is not MISSING for f in fields(PromptStarted)[2:])

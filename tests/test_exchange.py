@@ -1,0 +1,334 @@
+"""Stories about one exchange nest, wait, fail and are seen through; no socket and no second is spent on it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import pytest
+
+from chaoslab.api import ErrorReply
+from chaoslab.events import Event
+from chaoslab.events import Warning as Notice
+from chaoslab.exchange import Call, Failure, Flow, Note, Reply, Seen, Told, Toxic, Wait, chain, forever, play
+
+CALL = Call("weather", "current_weather", "p1.r1", 1, 1, value={"city": "Oslo"})
+TRUTH = Reply(200, {"Content-Type": "application/json"}, b'{"temp": 20}')
+LIE = TRUTH.with_value({"temp": 40})
+
+
+@dataclass
+class World:
+    """A target that answers at once, and what happened in order; time passes only in waits, up to the deadline."""
+
+    deadline_s: float = 2.0
+    fails: list[str] = field(default_factory=list)
+    now_s: float = 0.0
+    diary: list[str] = field(default_factory=list)
+    sent: list[Call] = field(default_factory=list)
+
+    def tell(self, flow: Flow) -> Reply:
+        resume: Callable[[], Any] = lambda: next(flow)  # noqa: E731
+        while True:
+            try:
+                step = resume()
+            except StopIteration as end:
+                reply: Reply = end.value
+                return reply
+            try:
+                answer = self.do(step)
+            except Failure as failure:
+                resume = self.throwing(flow, failure)
+            else:
+                resume = self.sending(flow, answer)
+
+    @staticmethod
+    def throwing(flow: Flow, failure: Failure) -> Callable[[], Any]:
+        return lambda: flow.throw(failure)
+
+    @staticmethod
+    def sending(flow: Flow, answer: Any) -> Callable[[], Any]:
+        return lambda: flow.send(answer)
+
+    def do(self, step: Call | Wait | Note) -> Any:
+        if isinstance(step, Call):
+            self.diary.append("sent")
+            self.sent.append(step)
+            if self.fails:
+                raise Failure(self.fails.pop(0))
+            return TRUTH
+        if isinstance(step, Wait):
+            left_s = self.deadline_s - self.now_s
+            self.now_s += min(left_s, step.delay_s)
+            if step.delay_s >= left_s:
+                raise Failure("timed_out")
+        return None
+
+
+class Story:
+    """A fault made of a function, for the test's own stories."""
+
+    layer: ClassVar[str] = "tool"
+
+    def __init__(self, tell: Callable[[Call], Flow]) -> None:
+        self.tell = tell
+
+    def draw(self, dice: Any) -> Story:  # noqa: ARG002 - nothing is left to chance
+        return self
+
+    def flow(self, call: Call) -> Flow:
+        return self.tell(call)
+
+    def toxics(self) -> Sequence[Toxic]:
+        return ()
+
+    def witnessed(self, seen: Seen) -> str | None:  # noqa: ARG002 - nobody asks
+        return None
+
+
+def told(tell: Callable[[Call], Flow], name: str = "story") -> Told:
+    return Told(name, name, Story(tell))
+
+
+def as_it_is(call: Call) -> Flow:
+    return (yield call)
+
+
+def late(call: Call) -> Flow:
+    reply = yield call
+    yield Wait(0.5)
+    return reply
+
+
+def lying(call: Call) -> Flow:
+    yield call
+    return LIE
+
+
+def refusing(call: Call) -> Flow:
+    return LIE
+    yield call
+
+
+def elsewhere(call: Call) -> Flow:
+    return (yield call.with_value({"city": "Rome"}))
+
+
+def lost(call: Call) -> Flow:
+    yield call
+    yield Wait(forever)
+    raise AssertionError("the deadline is thrown into the story")
+
+
+def noting(call: Call) -> Flow:
+    yield Note(Notice("seen"))
+    return (yield call)
+
+
+def breaking(call: Call) -> Flow:
+    yield call
+    raise Failure("reset")
+
+
+def in_turn(*stories: Told) -> list[Callable[[Call], Told | None]]:
+    return [lambda _, story=story: story for story in stories]  # type: ignore[misc]
+
+
+def diarist(world: World, name: str) -> Told:
+    def tell(call: Call) -> Flow:
+        world.diary.append(f"{name} begins")
+        reply = yield call
+        world.diary.append(f"{name} ends")
+        return reply
+
+    return told(tell, name)
+
+
+def test_an_outer_story_wraps_the_inner_and_the_wire_is_innermost() -> None:
+    world = World()
+    reach = in_turn(diarist(world, "outer"), diarist(world, "inner"))
+    assert world.tell(chain(reach, CALL)) is TRUTH
+    assert world.diary == ["outer begins", "inner begins", "sent", "inner ends", "outer ends"]
+
+
+def test_without_stories_the_call_goes_out_as_it_is() -> None:
+    world = World()
+    assert world.tell(chain([], CALL)) is TRUTH
+    assert world.sent == [CALL]
+
+
+def test_dice_are_rolled_when_a_story_is_reached() -> None:
+    rolled: list[str] = []
+
+    def roller(name: str, story: Told | None) -> Callable[[Call], Told | None]:
+        def roll(_: Call) -> Told | None:
+            rolled.append(name)
+            return story
+
+        return roll
+
+    world = World()
+    reach = [roller("missed", None), roller("refusing", told(refusing)), roller("masked", told(late))]
+    assert world.tell(chain(reach, CALL)) is LIE
+    assert rolled == ["missed", "refusing"]
+    assert world.sent == []
+    rolled.clear()
+    World().tell(chain([roller("first", None), roller("second", None)], CALL))
+    assert rolled == ["first", "second"]
+
+
+def test_an_inner_story_is_rolled_for_the_call_that_reaches_it() -> None:
+    reached: list[Call] = []
+
+    def roll(call: Call) -> Told | None:
+        reached.append(call)
+        return None
+
+    World().tell(chain([*in_turn(told(elsewhere)), roll], CALL))
+    assert [call.value for call in reached] == [{"city": "Rome"}]
+
+
+@pytest.mark.parametrize(
+    ("tell", "changes"),
+    [(as_it_is, False), (noting, False), (late, True), (lying, True), (refusing, True), (elsewhere, True)],
+)
+def test_a_story_counts_as_injected_only_when_it_changed_the_exchange(
+    tell: Callable[[Call], Flow], changes: bool
+) -> None:
+    story = told(tell)
+    injected: list[Told] = []
+    World().tell(chain(in_turn(story), CALL, injected.append))
+    assert story.injected is changes
+    assert injected == ([story] if changes else [])
+
+
+def test_a_story_that_changes_twice_is_injected_once() -> None:
+    def twice(call: Call) -> Flow:
+        yield Wait(0.1)
+        yield call.with_value({})
+        return LIE
+
+    injected: list[Told] = []
+    World().tell(chain(in_turn(told(twice)), CALL, injected.append))
+    assert len(injected) == 1
+
+
+def test_what_a_story_did_is_kept_to_be_compared_with_what_the_caller_saw() -> None:
+    outer, inner = told(lying), told(elsewhere)
+    World().tell(chain(in_turn(outer, inner), CALL))
+    assert (outer.call, outer.reply) == (None, LIE)
+    assert (inner.call, inner.reply) == (CALL.with_value({"city": "Rome"}), None)
+
+
+def test_an_outer_story_that_hands_on_an_inner_lie_did_not_inject_it() -> None:
+    outer, inner = told(as_it_is), told(lying)
+    assert World().tell(chain(in_turn(outer, inner), CALL)) is LIE
+    assert (outer.injected, inner.injected) == (False, True)
+
+
+def test_waiting_forever_ends_at_the_deadline_with_a_failure() -> None:
+    world, story = World(deadline_s=2.0), told(lost)
+    with pytest.raises(Failure, match="timed_out"):
+        world.tell(chain(in_turn(story), CALL))
+    assert (world.now_s, world.sent, story.injected) == (2.0, [CALL], True)
+
+
+def test_two_waits_add_up_and_share_one_deadline() -> None:
+    world = World(deadline_s=0.9)
+    with pytest.raises(Failure, match="timed_out"):
+        world.tell(chain(in_turn(told(late), told(late)), CALL))
+    assert world.now_s == 0.9
+    patient = World(deadline_s=1.1)
+    assert patient.tell(chain(in_turn(told(late), told(late)), CALL)) is TRUTH
+    assert patient.now_s == 1.0
+
+
+def test_a_failure_of_the_wire_passes_through_every_story_uninjected() -> None:
+    outer, inner = told(lying), told(late)
+    with pytest.raises(Failure, match="refused"):
+        World(fails=["refused"]).tell(chain(in_turn(outer, inner), CALL))
+    assert (outer.injected, inner.injected) == (False, False)
+
+
+def test_a_failure_of_a_storys_own_is_injected_there_and_only_there() -> None:
+    outer, inner = told(late), told(breaking)
+    with pytest.raises(Failure, match="reset"):
+        World().tell(chain(in_turn(outer, inner), CALL))
+    assert (outer.injected, inner.injected) == (False, True)
+
+
+def test_a_story_may_turn_a_failure_into_a_reply() -> None:
+    def forgiving(call: Call) -> Flow:
+        try:
+            return (yield call)
+        except Failure:
+            return LIE
+
+    story = told(forgiving)
+    assert World(fails=["reset"]).tell(chain(in_turn(story), CALL)) is LIE
+    assert story.injected
+
+
+def test_a_story_may_try_again_after_a_failure() -> None:
+    def stubborn(call: Call) -> Flow:
+        try:
+            return (yield call)
+        except Failure:
+            return (yield call)
+
+    world = World(fails=["reset"])
+    assert world.tell(chain(in_turn(told(stubborn)), CALL)) is TRUTH
+    assert world.diary == ["sent", "sent"]
+
+
+def test_a_reply_means_its_json_and_can_be_given_another_meaning() -> None:
+    assert TRUTH.value == {"temp": 20}
+    assert Reply(200, {}, b"<html>").value is None
+    assert Reply(200, {}, b"\xff").value is None
+    packed = Reply(200, {"Content-Encoding": "gzip", "content-length": "9", "X": "y"}, b"{}")
+    assert packed.with_value(["é"]) == Reply(200, {"X": "y"}, '["é"]'.encode())
+
+
+def test_replies_are_the_same_by_status_and_body() -> None:
+    assert TRUTH.same_as(Reply(200, {"Date": "later"}, TRUTH.body))
+    assert not TRUTH.same_as(Reply(201, TRUTH.headers, TRUTH.body))
+    assert not TRUTH.same_as(LIE)
+    assert not TRUTH.same_as(None)
+
+
+def test_a_target_refuses_in_its_own_words() -> None:
+    words = {429: ErrorReply(200, {"ok": False, "error": "ratelimited"}, {"Retry-After": "1"})}
+    reply = Call("messaging", "send_message", "p1.r1", 1, 1, errors=words).refused_with(429)
+    assert (reply.status, reply.value) == (200, {"ok": False, "error": "ratelimited"})
+    assert reply.headers == {"Content-Type": "application/json", "Retry-After": "1"}
+
+
+def test_the_async_driver_sends_waits_notes_and_throws_what_fails() -> None:
+    class Driver:
+        def __init__(self) -> None:
+            self.did: list[object] = []
+
+        async def send(self, call: Call) -> Reply:
+            self.did.append(call)
+            return TRUTH
+
+        async def wait(self, delay_s: float) -> None:
+            self.did.append(delay_s)
+            if delay_s == forever:
+                raise Failure("timed_out")
+
+        def note(self, event: Event) -> None:
+            self.did.append(event)
+
+    async def both() -> None:
+        driver = Driver()
+        assert await play(chain(in_turn(told(noting), told(late)), CALL), driver) is TRUTH
+        assert driver.did == [Notice("seen"), CALL, 0.5]
+        silent = Driver()
+        with pytest.raises(Failure, match="timed_out"):
+            await play(chain(in_turn(told(lost)), CALL), silent)
+        assert silent.did == [CALL, forever]
+
+    asyncio.run(both())

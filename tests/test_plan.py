@@ -1,0 +1,172 @@
+"""Whether an injection hits depends on names alone: what else is in the plan, or was asked before, moves nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chaoslab.exchange import Call, Told
+from chaoslab.faults.latency import Latency
+from chaoslab.faults.tool_error import ToolError
+from chaoslab.measures.intervals import clopper_pearson
+from chaoslab.plan import LAYERS, Choice, Injection, Plan
+from chaoslab.registry import names
+
+TARGETS = ("search", "weather", "model")
+FAULTS = names("faults")
+
+choices = st.lists(
+    st.builds(Choice, st.sampled_from(FAULTS), st.floats(0.1, 10)), min_size=1, max_size=3, unique_by=lambda c: c.fault
+)
+injections = st.lists(
+    st.builds(
+        Injection,
+        name=st.sampled_from([f"injection {n}" for n in range(8)]),
+        choices=choices.map(tuple),
+        targets=st.lists(st.sampled_from(TARGETS), min_size=1, unique=True).map(tuple),
+        chance=st.floats(0, 1),
+        calls=st.lists(st.integers(1, 6), max_size=2, unique=True).map(tuple),
+    ),
+    max_size=6,
+    unique_by=lambda injection: injection.name,
+)
+plans = st.builds(Plan, st.integers(0, 2**63 - 1), injections.map(tuple))
+
+
+def call(request: int = 1, attempt: int = 1, *, target: str = "search", trial: str = "p1.r1") -> Call:
+    return Call(target, "search_web", trial, request, attempt)
+
+
+ASKED = [
+    call(request, attempt, target=target, trial=trial)
+    for target in TARGETS
+    for trial in ("p1.r1", "p2.r1")
+    for request in range(1, 5)
+    for attempt in (1, 2)
+]
+
+
+def key_of(injection: Injection, one: Call) -> tuple[str, str, str, int, int]:
+    return (injection.name, one.trial, one.target, one.request, one.attempt)
+
+
+def drawn(plan: Plan, asked: Sequence[Call] = ASKED) -> dict[tuple[str, str, str, int, int], Told | None]:
+    """What every injection of the plan has for each call that it covers, asked in this order."""
+    return {key_of(i, one): plan.roll(i, one) for i in plan.injections for one in asked if i.covers(one)}
+
+
+@given(plans, st.data())
+def test_taking_an_injection_out_or_adding_one_moves_no_other(plan: Plan, data: st.DataObject) -> None:
+    before = drawn(plan)
+    for gone in plan.injections:
+        rest = replace(plan, injections=tuple(i for i in plan.injections if i is not gone))
+        assert drawn(rest) == {key: told for key, told in before.items() if key[0] != gone.name}
+    newcomer = Injection("newcomer", (Choice("latency"),), TARGETS, 0.5)
+    place = data.draw(st.integers(0, len(plan.injections)))
+    more = replace(plan, injections=(*plan.injections[:place], newcomer, *plan.injections[place:]))
+    assert {key: told for key, told in drawn(more).items() if key[0] != "newcomer"} == before
+
+
+@given(plans, st.permutations(ASKED), st.integers(0, 5))
+def test_one_attempt_more_moves_no_later_request_whatever_the_order(plan: Plan, order: list[Call], more: int) -> None:
+    retried = [call(1, 3 + n) for n in range(more)]
+    found = drawn(plan, [*retried, *order])
+    assert {key: told for key, told in found.items() if key[-1] <= 2} == drawn(plan)
+
+
+@given(plans)
+def test_a_plan_survives_its_own_json_and_draws_the_same_there(plan: Plan) -> None:
+    again = Plan.from_json(json.loads(json.dumps(plan.to_json())))
+    assert again == plan
+    assert drawn(again) == drawn(plan)
+
+
+@pytest.mark.parametrize("chance", [0.001, 0.1, 0.3, 0.9])
+def test_over_20000_draws_the_rate_of_hits_is_what_was_asked_for(chance: float) -> None:
+    injection = Injection("wire", (Choice("latency"),), ("search",), chance)
+    plan, draws = Plan(7, (injection,)), 20_000
+    hit = sum(plan.roll(injection, call(n)) is not None for n in range(draws))
+    interval = clopper_pearson(hit, draws, confidence=0.999)
+    assert interval is not None
+    assert chance in interval
+
+
+def test_alternatives_come_up_by_their_weight() -> None:
+    weights = {"timeout": 1.0, "latency": 3.0, "reset_peer": 6.0, "refused": 0.0}
+    injection = Injection("wire", tuple(Choice(name, weight) for name, weight in weights.items()), ("search",))
+    plan, draws = Plan(7, (injection,)), 20_000
+    fell = [told.fault_name for n in range(draws) if (told := plan.roll(injection, call(n)))]
+    assert len(fell) == draws
+    for name, weight in weights.items():
+        interval = clopper_pearson(fell.count(name), draws, confidence=0.999)
+        assert interval is not None
+        assert weight / 10 in interval
+
+
+def test_which_fault_it_is_does_not_depend_on_the_chance() -> None:
+    rare = Injection("wire", (Choice("timeout"), Choice("latency", params={"jitter_s": 0.1})), ("search",), 0.2)
+    sure = replace(rare, chance=1.0)
+    pairs = [(Plan(1).roll(rare, call(n)), Plan(1).roll(sure, call(n))) for n in range(200)]
+    assert all(told == always for told, always in pairs if told is not None)
+    assert sum(told is not None for told, _ in pairs) in range(15, 80)
+
+
+def test_never_and_always() -> None:
+    never, always = (Injection("wire", (Choice("latency"),), ("search",), chance) for chance in (0.0, 1.0))
+    assert [Plan(1).roll(never, call(n)) for n in range(500)] == [None] * 500
+    assert all(Plan(1).roll(always, call(n)) for n in range(500))
+
+
+def test_explicit_calls_hit_exactly_those_requests_first_attempts() -> None:
+    injection = Injection("errors", (Choice("tool_error", params={"status": 503}),), ("search",), 0.0, calls=(2, 5))
+    hit = [(n, attempt) for n in range(1, 7) for attempt in (1, 2) if Plan(1).roll(injection, call(n, attempt))]
+    assert hit == [(2, 1), (5, 1)]
+    assert Plan(1).roll(injection, call(2)) == Told("errors", "tool_error", ToolError(503))
+
+
+def test_seed_trial_target_request_attempt_and_name_each_make_other_dice() -> None:
+    base = Injection("wire", (Choice("latency"),), ("search", "weather"), 0.5)
+
+    def pattern(seed: int = 1, injection: Injection = base, **names: str) -> list[bool]:
+        return [Plan(seed).roll(injection, call(n, **names)) is not None for n in range(64)]  # type: ignore[arg-type]
+
+    retried = [Plan(1).roll(base, call(n, 2)) is not None for n in range(64)]
+    others = [pattern(2), pattern(injection=replace(base, name="other")), pattern(target="weather"), retried]
+    others.append(pattern(trial="p1.r2"))
+    assert pattern() == pattern()
+    assert len({tuple(one) for one in [pattern(), *others]}) == 6
+
+
+def test_parameters_reach_the_fault_and_its_own_chances_are_drawn() -> None:
+    injection = Injection("wire", (Choice("latency", params={"delay_s": 1.0, "jitter_s": 0.5}),), ("search",))
+    told = Plan(1, (injection,)).roll(injection, call())
+    assert told is not None
+    assert isinstance(told.fault, Latency)
+    assert told.fault.jitter_s == 0
+    assert 0.5 <= told.fault.delay_s <= 1.5
+    assert told.fault.stream in ("upstream", "downstream")
+
+
+def test_the_wire_is_told_apart_and_the_rest_is_outermost_first() -> None:
+    order = ["wire", "lost_reply", "wrong_value", "truncate_context", "budget"]
+    faults = {"wire": "latency"} | {name: name for name in order[1:]}
+    plan = Plan(1, tuple(Injection(name, (Choice(faults[name]),), TARGETS) for name in order))
+    assert [i.name for i in plan.on_the_wire(wire=True)] == ["wire"]
+    assert [i.name for i in plan.on_the_wire(wire=False)] == order[:0:-1]
+    assert {i.layer for i in plan.injections} == set(LAYERS)
+
+
+def test_an_injection_covers_its_targets_only() -> None:
+    injection = Injection("wire", (Choice("latency"),), ("search", "model"))
+    assert [target for target in TARGETS if injection.covers(call(target=target))] == ["search", "model"]
+
+
+def test_a_fault_that_nobody_knows_says_what_was_meant() -> None:
+    injection = Injection("wire", (Choice("latencyy"),), ("search",))
+    with pytest.raises(LookupError, match="did you mean 'latency'"):
+        Plan(1).roll(injection, call())

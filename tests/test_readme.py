@@ -1,0 +1,81 @@
+"""The README says what is so: its commands run, its table is the code's, its links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cli_parts import chaoslab, environment, free_base, prompts
+
+from chaoslab.settings import table
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+
+
+def commands() -> list[str]:
+    """Every line of every shell block, without its comment."""
+    blocks = re.findall(r"```sh\n(.*?)```", README, flags=re.DOTALL)
+    return [line.partition("  #")[0].strip() for block in blocks for line in block.splitlines() if line.strip()]
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which the lab has run twice."""
+    folder = tmp_path_factory.mktemp("lab")
+    for chance in ("0", "0.5"):
+        settings = (f"TOXIC_PROB={chance}", "LATENCY_MS=20", "TIMEOUT_MS=20", prompts(folder, ["What is 6 times 7?"]))
+        assert chaoslab(folder, "lab", f"BASE_PORT={free_base()}", *settings).returncode == 0
+    return folder
+
+
+@pytest.mark.parametrize(
+    "line", [line for line in commands() if line.startswith("make lab") and "mine.json" not in line]
+)
+def test_each_lab_command_runs(line: str, tmp_path: Path) -> None:
+    """With one prompt instead of all, and in a folder of its own."""
+    words = shlex.split(line)[2:]
+    ended = chaoslab(tmp_path, "lab", *words, f"BASE_PORT={free_base()}", prompts(tmp_path, ["What is 6 times 7?"]))
+    assert ended.returncode == 0, ended.stderr
+    assert len(list((tmp_path / "charts").glob("*.png"))) == 7
+
+
+@pytest.mark.parametrize("line", [line for line in commands() if line.startswith(".venv/bin/")])
+def test_each_other_command_runs(line: str, lab: Path) -> None:
+    words = shlex.split(line.replace(" charts.py", f" {ROOT / 'charts.py'}"))
+    program = {"python": [sys.executable], "chaoslab": [sys.executable, "-m", "chaoslab"]}[Path(words[0]).name]
+    ended = subprocess.run(
+        [*program, *words[1:]], cwd=lab, env=environment(), capture_output=True, text=True, timeout=60, check=False
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.strip()
+
+
+def test_two_runs_are_laid_over_each_other(lab: Path) -> None:
+    runs = sorted(path.name for path in (lab / "logs").glob("2*"))
+    ended = chaoslab(lab, "charts", *runs)
+    assert ended.returncode == 0, ended.stderr
+    assert {Path(name).stem for name in ended.stdout.split()} == {"success_vs_toxic_prob", "mttr_vs_toxic_prob"}
+
+
+def test_every_command_is_tried_by_a_test_or_is_one_of_makes_own() -> None:
+    tried = [line for line in commands() if line.startswith((".venv/bin/", "make lab"))]
+    targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
+    assert {line.split()[1] for line in commands() if line not in tried} <= set(targets)
+    assert len(tried) >= 10
+
+
+def test_the_table_of_settings_is_the_codes() -> None:
+    shown = re.search(r"<!-- settings: begin -->\n(.*?)<!-- settings: end -->", README, flags=re.DOTALL)
+    assert shown is not None
+    assert shown[1] == table(), "run: chaoslab settings --markdown"
+
+
+@pytest.mark.parametrize("page", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_links_lead_somewhere(page: str) -> None:
+    links = re.findall(r"\]\(([^)#]+)\)", (ROOT / page).read_text())
+    assert [link for link in links if "://" not in link and not (ROOT / link).exists()] == []
