@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import contextlib
 import signal
+import sqlite3
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -71,6 +72,9 @@ def main(arguments: list[str] | None = None) -> int:
     except LabDown as error:
         print(f"the lab is down: {error}", file=sys.stderr)
         return LAB_DOWN
+    except sqlite3.Error as error:
+        print(f"the lab is down: the shared state {options.state} cannot be used: {error}", file=sys.stderr)
+        return LAB_DOWN
     except KeyboardInterrupt:
         return INTERRUPTED
 
@@ -91,7 +95,8 @@ async def _main(
         info = stack.enter_context(run.log("info", clock=clock))
         agent_log = stack.enter_context(run.log("agent", clock=clock))
         plan = from_settings(chosen)
-        await _open(run, state, plan.to_json(), targets, clock, lambda: _health(manager))
+        control = stack.enter_context(contextlib.closing(Control(state, manager=str(ports.manager))))
+        await _open(run, control, plan.to_json(), targets, clock, lambda: _health(manager))
         lanes = Lanes(state, run.name, clock=clock, healthy=lambda: _health(manager), poll_s=config.poll_s)
         stack.callback(lanes.close)
         progress = Progress(len(asked) * chosen.repeats)
@@ -109,7 +114,7 @@ async def _main(
             events.RunStarted(chosen.seed, chosen.shown(), plan.to_json(), progress.prompts, run.now, chosen.model_name)
         )
         shown = display.choose(progress, lambda: _faults(plain, manager, seam))
-        return await _watched(session, asked, shown, config, Control(state), run)
+        return await _watched(session, asked, shown, config, control, run)
 
 
 async def _watched(
@@ -142,8 +147,8 @@ async def _watched(
         screen.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await screen
-        control.end_run(run.name)
-        control.close()
+        with contextlib.suppress(sqlite3.Error):  # what there is to say of it was said
+            control.end_run(run.name)
     return code
 
 
@@ -164,7 +169,12 @@ def _upstream(url: str) -> str:
 
 
 async def _open(
-    run: Run, state: Path, plan: dict[str, Any], targets: dict[str, Target], clock: Clock, healthy: Callable[[], str]
+    run: Run,
+    control: Control,
+    plan: dict[str, Any],
+    targets: dict[str, Target],
+    clock: Clock,
+    healthy: Callable[[], str],
 ) -> None:
     """Asks the manager for the run's lanes and waits for them.
 
@@ -176,17 +186,13 @@ async def _open(
         if clock.monotonic() - began_s > READY_S:
             raise LabDown(trouble)
         await clock.asleep(0.1)
-    control = Control(state)
-    try:
-        control.open_run(run.name, plan=plan, targets={name: _upstream(t.url) for name, t in targets.items()})
-        while (found := control.run_state(run.name))[0] != "ready":
-            if found[0] in ("failed", "missing"):
-                raise LabDown(found[1] or "the manager has forgotten the run")
-            if clock.monotonic() - began_s > READY_S:
-                raise LabDown(healthy() or "the proxy manager does not make the run's lanes")
-            await clock.asleep(0.005)
-    finally:
-        control.close()
+    control.open_run(run.name, plan=plan, targets={name: _upstream(t.url) for name, t in targets.items()})
+    while (found := control.run_state(run.name))[0] != "ready":
+        if found[0] in ("failed", "missing"):
+            raise LabDown(found[1] or "the manager has forgotten the run")
+        if clock.monotonic() - began_s > READY_S:
+            raise LabDown(healthy() or "the proxy manager does not make the run's lanes")
+        await clock.asleep(0.005)
 
 
 def _health(manager: str) -> str:

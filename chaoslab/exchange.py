@@ -126,7 +126,11 @@ class Seen:
 
 
 class Fault(Protocol):
-    """What a plug-in in faults/ is: a frozen dataclass of its parameters."""
+    """What a plug-in in faults/ is: a frozen dataclass of its parameters.
+
+    A fault may have `conditional = True`: its story decides by itself whether there is anything to do, so it is scheduled when it
+    acts, and its rate says nothing about dice.
+    """
 
     layer: ClassVar[str]
 

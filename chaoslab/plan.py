@@ -43,6 +43,11 @@ class Injection:
         layer: str = load("faults", self.choices[0].fault).layer
         return layer
 
+    @property
+    def conditional(self) -> bool:
+        """Whether a fault of it decides by itself if there is anything to do."""
+        return any(getattr(load("faults", choice.fault), "conditional", False) for choice in self.choices)
+
     def covers(self, call: Call) -> bool:
         return call.target in self.targets
 

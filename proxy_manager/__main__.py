@@ -44,7 +44,10 @@ def main(arguments: list[str] | None = None) -> int:
         options.bind_host, options.dial_host, {t: ports.proxy(t) for t in (*SERVICES, MODEL)}, ports.refused
     )
     toxiproxy = ToxiproxyClient(chosen.toxiproxy_url or f"http://127.0.0.1:{ports.toxiproxy}")
-    manager = Manager(state=options.state, logs=options.logs, toxiproxy=toxiproxy, places=places, clock=system)
+    name = str(ports.manager)
+    manager = Manager(
+        state=options.state, logs=options.logs, toxiproxy=toxiproxy, places=places, clock=system, name=name
+    )
     try:
         http = server(manager, host=options.host, port=ports.manager)
     except OSError as error:

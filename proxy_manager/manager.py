@@ -19,6 +19,7 @@ from chaoslab.wire.client import ProxyInfo, ToxicInfo, ToxiproxyClient, Toxiprox
 from chaoslab.wire.control import Answer, Control, Row, RunRow
 
 BUSY_POLL_S, IDLE_POLL_S, IDLE_AFTER_S = 0.001, 0.01, 2.0
+EXPIRE_POLL_S = 0.5
 LEASE_S = 60
 """How long past its deadline a lane may stand; one that stands longer has lost its owner, and any manager may reap it."""
 
@@ -47,6 +48,7 @@ class Lane:
     told: Told
     proxy: str
     row: Row
+    expires: int
 
 
 @dataclass
@@ -65,14 +67,18 @@ class Manager:
     """Serves every run that an agent opens, until stopped. Only `serve` touches Toxiproxy and the state; `status` may be asked
     from any thread."""
 
-    def __init__(self, *, state: Path, logs: Path, toxiproxy: ToxiproxyClient, places: Places, clock: Clock) -> None:
-        self._state, self._logs, self._toxiproxy, self._places, self._clock = state, logs, toxiproxy, places, clock
+    def __init__(
+        self, *, state: Path, logs: Path, toxiproxy: ToxiproxyClient, places: Places, clock: Clock, name: str = ""
+    ) -> None:
+        self._name = name
+        self._state, self._logs, self._toxiproxy, self.places, self._clock = state, logs, toxiproxy, places, clock
         self._runs: dict[str, Experiment] = {}
         self._counts: Counter[tuple[str, str]] = Counter()
         self._asked = 0
         self._lock = threading.Lock()
         self.paused = threading.Event()
         self.stopping = threading.Event()
+        self._began = threading.Event()
         self._ticked_s = clock.monotonic()
         self.trouble = ""
 
@@ -80,6 +86,8 @@ class Manager:
 
     def health(self) -> str:
         """Empty when all is well, else what is wrong in a line."""
+        if not self._began.is_set():  # a run that is opened before the state is cleared would be cleared with it
+            return "the proxy manager has not begun yet"
         try:
             self._toxiproxy.version()
         except ToxiproxyError as error:
@@ -115,19 +123,22 @@ class Manager:
 
     def serve(self) -> None:
         """Until `stopping` is set; then every lane of this manager is taken down."""
-        control = Control(self._state)
-        control.forget()
-        busy_s = self._clock.monotonic()
+        control = Control.fresh(self._state, manager=self._name)
+        self._began.set()
+        busy_s = expired_s = self._clock.monotonic()
         try:
             while not self.stopping.is_set():
                 self._ticked_s = self._clock.monotonic()
                 if self._tick(control):
                     busy_s = self._ticked_s
+                if self._ticked_s - expired_s > EXPIRE_POLL_S:
+                    expired_s = self._ticked_s
+                    self._expire()
                 idle = self._ticked_s - busy_s > IDLE_AFTER_S
                 self._clock.sleep(IDLE_POLL_S if idle else BUSY_POLL_S)
         finally:
             for experiment in self._runs.values():
-                for lane in experiment.lanes.values():
+                for lane in (lane for lane in experiment.lanes.values() if lane.proxy != "refused"):
                     self._quietly(lambda name=lane.proxy: self._toxiproxy.destroy(name))  # type: ignore[misc]
                 experiment.log.close()
             control.close()
@@ -152,12 +163,10 @@ class Manager:
             log = Run.open(self._logs, opened.run).log("manager", clock=self._clock)
             self._reap()
             wanted = [
-                ProxyInfo(target, f"{self._places.bind}:{self._places.proxy_ports[target]}", upstream)
+                ProxyInfo(target, f"{self.places.bind}:{self.places.proxy_ports[target]}", upstream)
                 for target, upstream in opened.targets.items()
             ]
-            wanted.append(
-                ProxyInfo("refused", f"{self._places.bind}:{self._places.refused_port}", "127.0.0.1:1", False)
-            )
+            wanted.append(ProxyInfo("refused", f"{self.places.bind}:{self.places.refused_port}", "127.0.0.1:1", False))
             for proxy in wanted:
                 self._quietly(lambda name=proxy.name: self._toxiproxy.destroy(name))  # type: ignore[misc]
             self._toxiproxy.populate([p for p in wanted if p.enabled])
@@ -185,30 +194,30 @@ class Manager:
         self._write(experiment, row, events.FaultScheduled(*_fault(told, row), params=vars(told.fault)))
         began_s = self._clock.monotonic()
         try:
-            proxy, port = self._arm(experiment, row, told)
+            expires = int(self._clock.utc().timestamp() + row.deadline_s) + LEASE_S
+            proxy, port = self._arm(experiment, row, told, expires)
         except ToxiproxyError as error:
             self.trouble = "" if isinstance(error, ToxiproxyDown) else str(error)
             control.reply(row.id, Answer("failed", rolled=rolled, error=f"a fault could not be armed: {error}"))
             return
         took_s = round(self._clock.monotonic() - began_s, 6)
         with self._lock:
-            experiment.lanes[row.id] = Lane(told, proxy, row)
+            experiment.lanes[row.id] = Lane(told, proxy, row, expires)
         self._write(experiment, row, events.FaultArmed(*_fault(told, row), lane=proxy, took_s=took_s))
-        control.reply(row.id, Answer("armed", self._places.dial, port, rolled))
+        control.reply(row.id, Answer("armed", self.places.dial, port, rolled))
 
-    def _arm(self, experiment: Experiment, row: Row, told: Told) -> tuple[str, int]:
+    def _arm(self, experiment: Experiment, row: Row, told: Told, expires: int) -> tuple[str, int]:
         """A proxy for this call alone with its toxics, read back; its name and port."""
         if any(toxic.type == "refused" for toxic in told.fault.toxics()):
             held = self._toxiproxy.get("refused")
             if held.enabled:
                 raise ToxiproxyError("the proxy 'refused' has been enabled by somebody else", status=None)
-            return "refused", self._places.refused_port
+            return "refused", self.places.refused_port
         toxics = [_toxic_info(toxic) for toxic in told.fault.toxics()]
         experiment.count += 1
-        expires = int(self._clock.utc().timestamp() + row.deadline_s) + LEASE_S
         name = f"lane.{row.call.target}.{experiment.run}.{experiment.count}.{expires}"
         armed = self._toxiproxy.arm(
-            name, upstream=experiment.targets[row.call.target], listen=f"{self._places.bind}:0", toxics=toxics
+            name, upstream=experiment.targets[row.call.target], listen=f"{self.places.bind}:0", toxics=toxics
         )
         return name, int(armed.listen.rpartition(":")[2])
 
@@ -228,6 +237,17 @@ class Manager:
             self._write(experiment, row, events.FaultHealed(*fault, witnessed=evidence is not None))
         control.healed(row.id)
 
+    def _expire(self) -> None:
+        """Takes down the lanes whose agent never said how its call ended: it was killed."""
+        now = self._clock.utc().timestamp()
+        for experiment in self._runs.values():
+            for lane in [lane for lane in experiment.lanes.values() if lane.expires < now]:
+                with self._lock:
+                    del experiment.lanes[lane.row.id]
+                if lane.proxy != "refused":
+                    self._quietly(lambda gone=lane.proxy: self._toxiproxy.destroy(gone))  # type: ignore[misc]
+                self._write(experiment, lane.row, events.FaultHealed(*_fault(lane.told, lane.row), witnessed=False))
+
     def _reap(self) -> None:
         """Deletes the lanes whose lease has run out, whoever made them."""
         now = self._clock.utc().timestamp()
@@ -237,14 +257,12 @@ class Manager:
                 self._quietly(lambda gone=name: self._toxiproxy.destroy(gone))  # type: ignore[misc]
 
     def _quietly(self, act: Callable[[], object]) -> None:
-        """Does what may find that there is nothing to do."""
+        """Does what may find that there is nothing to do; what else goes wrong makes /health say so, and the loop goes on."""
         try:
             act()
-        except ToxiproxyDown as error:
-            self.trouble = str(error)
         except ToxiproxyError as error:
             if error.status != 404:
-                raise
+                self.trouble = str(error)
 
     def _write(self, experiment: Experiment, row: Row, event: Any) -> None:
         experiment.log.write(event, trial=row.call.trial)

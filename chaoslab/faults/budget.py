@@ -27,6 +27,7 @@ class Budget:
     seconds: float = 0.0
     mode: str = "hard"
     layer: ClassVar[str] = "budget"
+    conditional: ClassVar[bool] = True
 
     def draw(self, dice: Dice) -> Budget:  # noqa: ARG002 - nothing is left to chance
         return self

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from chaoslab import registry
 from chaoslab.events import (
     CallFinished,
     FaultArmed,
@@ -117,10 +118,16 @@ def _eligible(history: History) -> Counter[tuple[str, str]]:
 
 
 def _chances(history: History) -> Mapping[str, float | None]:
-    """The chance of each injection in the plan; None for one that hits stated calls."""
+    """The chance of each injection in the plan; None for one that hits stated calls, or when its story so decides."""
     run = history.first(RunStarted)
     injections: list[Any] = run.plan.get("injections", []) if run else []
-    return {i["name"]: None if i.get("calls") else float(i.get("chance", 1.0)) for i in injections}
+    return {i["name"]: None if i.get("calls") or _conditional(i) else float(i.get("chance", 1.0)) for i in injections}
+
+
+def _conditional(injection: Mapping[str, Any]) -> bool:
+    """Whether its story decides by itself; a fault that is not installed here is taken for one of chance."""
+    known = [c["fault"] for c in injection.get("choices", ()) if c["fault"] in registry.names("faults")]
+    return any(getattr(registry.load("faults", name), "conditional", False) for name in known)
 
 
 def _plausible(hits: int, rolled: int, chance: float | None) -> bool | None:

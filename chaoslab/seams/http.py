@@ -15,6 +15,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import anyio
 import httpx
 
 from chaoslab import events
@@ -195,13 +196,18 @@ class _Attempt:
             told = self.seam.plan.roll(injection, call)
             if told is not None:
                 self.told.append(told)
-                if injection.chance < 1 or injection.calls:
-                    self._write(events.FaultScheduled(*self._fault(told), params=vars(told.fault)))
+                if not injection.conditional:
+                    self._scheduled(told)
             return told
 
         return roll
 
+    def _scheduled(self, told: Told) -> None:
+        self._write(events.FaultScheduled(*self._fault(told), params=vars(told.fault)))
+
     def _injected(self, told: Told) -> None:
+        if getattr(told.fault, "conditional", False):
+            self._scheduled(told)
         self._write(events.FaultInjected(*self._fault(told)))
 
     def _fault(self, told: Told) -> tuple[str, str, str, int, int, str]:
@@ -265,13 +271,25 @@ class _Attempt:
             await fresh.aclose()
 
     async def _over(self, transport: httpx.AsyncBaseTransport, request: httpx.Request, left_s: float) -> Reply:
+        opened: list[Any] = []
+
+        async def watch(step: str, about: Mapping[str, Any]) -> None:
+            if step == "connection.connect_tcp.complete":
+                opened.append(about["return_value"])
+
+        request.extensions = {**request.extensions, "trace": watch}
         try:
             async with asyncio.timeout(left_s):
-                response = await transport.handle_async_request(request)
                 try:
-                    body = await response.aread()
-                finally:
-                    await response.aclose()
+                    response = await transport.handle_async_request(request)
+                    try:
+                        body = await response.aread()
+                    finally:
+                        await response.aclose()
+                except BaseException:
+                    for stream in opened:  # httpcore forgets a connection that is cancelled in its TLS handshake
+                        await stream.aclose()
+                    raise
         except TimeoutError as error:
             raise Failure("timed_out") from error
         except httpx.HTTPError as error:
@@ -367,10 +385,24 @@ def _kind(error: httpx.HTTPError) -> str:
     if isinstance(error, httpx.TimeoutException):
         return "timed_out"
     if isinstance(error, httpx.ConnectError):
-        return "refused"
+        return _in_handshake(error)
     if isinstance(error, httpx.RemoteProtocolError):
         return "closed"
     return "reset" if isinstance(error, httpx.NetworkError) else "garbled"
+
+
+def _in_handshake(error: httpx.ConnectError) -> str:
+    """What httpx calls one name: nobody listens, or (under TLS) an end, a reset or a wrong certificate once connected."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ssl.SSLEOFError | anyio.EndOfStream):
+            return "closed"
+        if isinstance(cause, ssl.SSLError):
+            return "garbled"
+        if isinstance(cause, ConnectionResetError | BrokenPipeError | anyio.BrokenResourceError):
+            return "reset"
+        cause = cause.__cause__ or cause.__context__
+    return "refused"
 
 
 def _message(reply: Reply) -> str:

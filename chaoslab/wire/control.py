@@ -10,24 +10,32 @@ WAL needs), no fsync, short transactions, never one held across HTTP. A connecti
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from chaoslab.exchange import Call
 
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS runs (
-    run TEXT PRIMARY KEY, plan TEXT NOT NULL, targets TEXT NOT NULL, state TEXT NOT NULL, error TEXT NOT NULL DEFAULT '');
-CREATE TABLE IF NOT EXISTS calls (
-    id INTEGER PRIMARY KEY, run TEXT NOT NULL, state TEXT NOT NULL, trial TEXT NOT NULL, target TEXT NOT NULL, tool TEXT NOT NULL,
-    request INTEGER NOT NULL, attempt INTEGER NOT NULL, request_id TEXT NOT NULL, deadline_s REAL NOT NULL,
-    answer TEXT NOT NULL DEFAULT '{}', observation TEXT NOT NULL DEFAULT '{}');
-CREATE INDEX IF NOT EXISTS pending ON calls (state) WHERE state IN ('asked', 'done');
-"""
+VERSION = 1
+"""Of the tables below. State of another version is thrown away: it holds nothing that the log does not."""
+
+_SCHEMA = (
+    "DROP TABLE IF EXISTS runs",
+    "DROP TABLE IF EXISTS calls",
+    """CREATE TABLE runs (
+        run TEXT PRIMARY KEY, manager TEXT NOT NULL, plan TEXT NOT NULL, targets TEXT NOT NULL, state TEXT NOT NULL,
+        error TEXT NOT NULL DEFAULT '')""",
+    """CREATE TABLE calls (
+        id INTEGER PRIMARY KEY, run TEXT NOT NULL, state TEXT NOT NULL, trial TEXT NOT NULL, target TEXT NOT NULL,
+        tool TEXT NOT NULL, request INTEGER NOT NULL, attempt INTEGER NOT NULL, request_id TEXT NOT NULL,
+        deadline_s REAL NOT NULL, answer TEXT NOT NULL DEFAULT '{}', observation TEXT NOT NULL DEFAULT '{}')""",
+    "CREATE INDEX pending ON calls (state) WHERE state IN ('asked', 'done')",
+    f"PRAGMA user_version = {VERSION}",
+)
 BUSY_S = 2.0
 
 
@@ -66,16 +74,37 @@ class RunRow:
 class Control:
     """One thread's door to the state that agent and manager share.
 
+    `manager` names the manager of the runs that are opened here, so that labs side by side may share the file.
+
     Raises:
         sqlite3.Error: the file is locked for longer than 2 s, not a database, or cannot be written.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, manager: str = "") -> None:
+        self._manager = manager
         path.parent.mkdir(parents=True, exist_ok=True)
         self._db = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)
         self._db.execute("PRAGMA journal_mode = PERSIST")
         self._db.execute("PRAGMA synchronous = OFF")
-        self._db.executescript(_SCHEMA)
+        if not self._is_current():
+            with self._transaction():
+                if not self._is_current():  # another process may have been first
+                    for statement in _SCHEMA:
+                        self._db.execute(statement)
+
+    @classmethod
+    def fresh(cls, path: Path, *, manager: str = "") -> Control:
+        """The door for a manager that begins: without what its earlier runs left, and whatever became of the file."""
+        try:
+            control = cls(path, manager=manager)
+            control.forget()
+        except sqlite3.OperationalError:
+            raise
+        except sqlite3.DatabaseError:  # not a database, or a broken one
+            for name in (path, path.with_name(f"{path.name}-journal")):
+                name.unlink(missing_ok=True)
+            control = cls(path, manager=manager)
+        return control
 
     def close(self) -> None:
         self._db.close()
@@ -85,8 +114,8 @@ class Control:
     def open_run(self, run: str, *, plan: Mapping[str, Any], targets: Mapping[str, str]) -> None:
         """Asks the manager to make the clean lanes of a new run."""
         self._write(
-            "INSERT OR REPLACE INTO runs (run, plan, targets, state) VALUES (?, ?, ?, 'asked')",
-            (run, json.dumps(plan), json.dumps(targets)),
+            "INSERT OR REPLACE INTO runs (run, manager, plan, targets, state) VALUES (?, ?, ?, ?, 'asked')",
+            (run, self._manager, json.dumps(plan), json.dumps(targets)),
         )
 
     def run_state(self, run: str) -> tuple[str, str]:
@@ -130,7 +159,9 @@ class Control:
     # What the manager does.
 
     def asked_runs(self) -> list[RunRow]:
-        rows = self._db.execute("SELECT run, plan, targets FROM runs WHERE state = 'asked'").fetchall()
+        rows = self._db.execute(
+            "SELECT run, plan, targets FROM runs WHERE state = 'asked' AND manager = ?", (self._manager,)
+        ).fetchall()
         return [RunRow(run, json.loads(plan), json.loads(targets)) for run, plan, targets in rows]
 
     def set_run(self, run: str, state: str, *, error: str = "") -> None:
@@ -155,16 +186,23 @@ class Control:
         self._write("UPDATE calls SET state = 'healed' WHERE id = ?", (row,))
 
     def forget(self) -> None:
-        """Drops what earlier runs left; a run that was never ended cannot go on without its agent."""
-        self._write("DELETE FROM calls", ())
-        self._write("DELETE FROM runs", ())
+        """Drops what earlier runs of this manager left; a run that was never ended cannot go on without it."""
+        self._write("DELETE FROM calls WHERE run IN (SELECT run FROM runs WHERE manager = ?)", (self._manager,))
+        self._write("DELETE FROM runs WHERE manager = ?", (self._manager,))
 
-    def _write(self, statement: str, values: Sequence[Any]) -> int:
+    def _is_current(self) -> bool:
+        return bool(self._db.execute("PRAGMA user_version").fetchone()[0] == VERSION)
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
         self._db.execute("BEGIN IMMEDIATE")
         try:
-            row = self._db.execute(statement, values).lastrowid or 0
+            yield
         except BaseException:
             self._db.execute("ROLLBACK")
             raise
         self._db.execute("COMMIT")
-        return row
+
+    def _write(self, statement: str, values: Sequence[Any]) -> int:
+        with self._transaction():
+            return self._db.execute(statement, values).lastrowid or 0
