@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import Awaitable, Callable
 
@@ -23,10 +24,15 @@ class Plain:
 
     def _ended(self, index: int, ok: bool, seconds: float) -> None:
         mark = "ok    " if ok else "failed"
-        print(
+        self._say(
             f"prompt {index:>3}/{self._progress.prompts} {mark} {seconds:6.2f} s  {_short(self._prompt, 80)}",
-            flush=True,
         )
+
+    def _say(self, line: str) -> None:
+        try:
+            print(line, flush=True)
+        except BrokenPipeError:  # `make lab | head`: the reader has seen enough, the run goes on
+            sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - for the rest of the process
 
     async def watch(self, interval_s: float) -> None:  # noqa: ARG002 - nothing to refresh
         await asyncio.Event().wait()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,8 @@ OUTCOMES = {
     "unknown": (GREY, "D"),
     "invalid": (PURPLE, "P"),
 }
+NOTE_WIDTH = 80
+"""Signs in a line under the title: what fits beside long labels on the left."""
 WIDE = 30
 """Positive values that span more than this factor are drawn on a logarithmic axis."""
 
@@ -35,7 +38,7 @@ def canvas(title: str, note: str = "", *, height_in: float = 4.2) -> tuple[Figur
     figure = Figure(figsize=(8.4, height_in), layout="constrained")
     figure.suptitle(title, x=0.012, ha="left", fontsize=13, fontweight="bold")
     axes = figure.add_subplot()
-    axes.set_title(note, loc="left", fontsize=9, color="#444444")
+    axes.set_title(textwrap.fill(note, NOTE_WIDTH), loc="left", fontsize=9, color="#444444")
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(color="#E3E3E3", linewidth=0.7)
     axes.set_axisbelow(True)
