@@ -42,7 +42,8 @@ def words(figure: Figure) -> list[Text]:
 
 
 def said(figure: Figure) -> str:
-    return "\n".join(text.get_text() for text in words(figure))
+    """All words of a picture, a text a line, however it was wrapped."""
+    return "\n".join(" ".join(text.get_text().split()) for text in words(figure))
 
 
 def check_legible(figure: Figure) -> None:
