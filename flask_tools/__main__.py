@@ -48,8 +48,8 @@ def main(arguments: list[str] | None = None) -> int:
     ports = ", ".join(f"{name} on {Ports(options.base_port).service(name)}" for name in names)
     print(f"ready: {ports}", flush=True)
     ended.wait()
-    for server in servers:
-        server.close()
+    for server in servers:  # what is being worked on is finished; the sockets, also idle ones, end with the process
+        server.task_dispatcher.shutdown(timeout=1)
     for app in apps.values():
         app.extensions["ledger"].close()
     return 0
@@ -57,15 +57,12 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _bind(apps: dict[str, Any], host: str, ports: Ports) -> list[Any] | None:
     """A listening server for each application; None, and one line said, when a port cannot be had."""
-    import logging
+    from flask_tools.serving import listen
 
-    from waitress.server import create_server
-
-    logging.getLogger("waitress").setLevel(logging.ERROR)
     servers: list[Any] = []
     for name, app in apps.items():
         try:
-            servers.append(create_server(app, host=host, port=ports.service(name), threads=8, ident=None))
+            servers.append(listen(app, host=host, port=ports.service(name)))
         except (OSError, OverflowError) as error:
             for server in servers:
                 server.close()

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from flask import Flask, Response
 
 BODY_MAX = 256 * 1024
+TOO_LARGE = f"the body may have up to {BODY_MAX} bytes"
 KEY_MAX = 200
+PLAIN = ("GET /health", "GET /tools")
 
 
 def _plain(status: int, message: str) -> Any:  # noqa: ARG001 - the signature of all wordings
@@ -54,14 +56,20 @@ def create_app(name: str, *, logs: Path, now: str) -> Flask:
     Raises:
         LookupError: no service is called so.
     """
-    from flask import Flask, request
-    from werkzeug.exceptions import HTTPException
+    return app_of(Desk.load(name), logs=logs, now=now)
 
-    desk = Desk.load(name)
+
+def app_of(desk: Desk, *, logs: Path, now: str) -> Flask:
+    """Any desk as a web application."""
+    from flask import Flask, request
+    from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound, RequestEntityTooLarge
+
+    name = desk.service.name
     app = Flask(f"chaoslab.{name}", static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = BODY_MAX
     ledger = Ledger(desk.service, logs, now=now)
     app.extensions["ledger"] = ledger
+    app.extensions["refuse"] = lambda status, message: _text(desk.wording(status, message))
     told: set[str] = set()
 
     def tell(trial: Trial) -> None:
@@ -107,13 +115,26 @@ def create_app(name: str, *, logs: Path, now: str) -> Flask:
     def no(refusal: Refusal) -> Response:
         return _response(_worked(refusal.answer, desk.service))
 
+    offered = ", ".join([*dict.fromkeys(f"{route.method} {route.path}" for route in desk.routes), *PLAIN])
+
     def http_error(error: HTTPException) -> Response:
-        status = error.code or 500
-        return _response(_worked(Answer(desk.wording(status, str(error.description)), status), desk.service))
+        status, headers = error.code or 500, {}
+        text = str(error.description)
+        if isinstance(error, NotFound):
+            text = f"nothing is at {request.path[:100]}; there are {offered}"
+        elif isinstance(error, MethodNotAllowed):
+            headers = {"Allow": ", ".join(sorted(error.valid_methods or ()))}
+            text = f"{request.method[:20]} is not answered at {request.path[:100]}, only {headers['Allow']}"
+        elif isinstance(error, RequestEntityTooLarge):
+            text = TOO_LARGE
+        return _response(_worked(Answer(desk.wording(status, text), status, headers), desk.service))
 
     def crash(error: Exception) -> Response:
         message = f"{name} failed at {request.method} {request.path}: {type(error).__name__}: {error}"
-        ledger.warn(message[:500], Trial.parse(None))
+        try:
+            ledger.warn(message[:500], Trial.parse(request.headers.get("X-Trial")))
+        except (ValueError, LookupError):
+            ledger.warn(message[:500], Trial.parse(None))
         known = desk.service.errors.get(500)
         body = known.body if known else desk.wording(500, "internal error")
         return _response(_worked(Answer(body, 500), desk.service))
@@ -148,6 +169,8 @@ def _body(data: bytes, wording: Callable[[int, str], Any]) -> dict[str, Any]:
     try:
         body = json.loads(data, parse_constant=_not_json)
         canonical(body).encode()
+    except json.JSONDecodeError as error:
+        raise Refusal(400, wording(400, f"the body is not valid JSON: {error}")) from None
     except (ValueError, RecursionError):
         raise Refusal(400, wording(400, "the body is not valid JSON")) from None
     if not isinstance(body, dict):
@@ -159,8 +182,12 @@ def _not_json(word: str) -> None:
     raise ValueError(f"{word} is not JSON")
 
 
+def _text(body: Any) -> str:
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+
+
 def _worked(answer: Answer, service: Service) -> Worked:
-    text = "" if answer.body is None else json.dumps(answer.body, ensure_ascii=False, separators=(",", ":"))
+    text = "" if answer.body is None else _text(answer.body)
     fields = answer.body if isinstance(answer.body, dict) else {}
     said_no = any(name in fields and fields[name] == value for name, value in service.failed_if.items())
     failed = not 200 <= answer.status < 300 or said_no
@@ -171,6 +198,8 @@ def _response(worked: Worked) -> Response:
     from flask import Response
 
     response = Response(worked.text, status=worked.status, mimetype="application/json")
+    if not worked.text:
+        del response.headers["Content-Type"]
     response.headers.extend(worked.headers)
     if worked.replayed:
         response.headers["Idempotency-Replayed"] = "true"

@@ -17,8 +17,12 @@ from dataclasses import dataclass
 Number = int | float
 LENGTH_MAX = 1000
 NESTING_MAX = 100
-BITS_MAX = 4000
 FACTORIAL_MAX = 1000
+BITS_MAX = 10_000
+"""Of a whole number: room for factorial(1000), and fewer digits than Python turns into text (4300)."""
+TOO_LARGE = (
+    f"the result is too large: whole numbers may have {int(BITS_MAX * math.log10(2))} digits, others go to 1.8e308"
+)
 CONSTANTS = {"pi": math.pi, "π": math.pi, "e": math.e, "tau": math.tau}
 
 _TOKEN = re.compile(
@@ -193,18 +197,20 @@ def _guarded(token: _Token, compute: Callable[[], Number]) -> Number:
         return _checked(compute(), token)
     except ZeroDivisionError:
         raise Wrong("division_by_zero", "division by zero", token.position) from None
-    except OverflowError:
-        raise Wrong("overflow", "the result is too large", token.position) from None
+    except OverflowError as error:
+        own = str(error) if str(error).startswith(token.text) else TOO_LARGE
+        raise Wrong("overflow", own, token.position) from None
     except (ValueError, TypeError) as error:
-        raise Wrong("domain", f"{token.text} is not defined there ({error})", token.position) from None
+        why = "" if str(error) == "math domain error" else f" ({error})"
+        raise Wrong("domain", f"{token.text} is not defined there{why}", token.position) from None
 
 
 def _checked(value: Number, token: _Token) -> Number:
     if isinstance(value, int):
         if value.bit_length() > BITS_MAX:
-            raise Wrong("overflow", "the result is too large", token.position)
+            raise Wrong("overflow", TOO_LARGE, token.position)
     elif not math.isfinite(value):
-        raise Wrong("overflow", "the result is too large", token.position)
+        raise Wrong("overflow", TOO_LARGE, token.position)
     return value
 
 
@@ -227,7 +233,7 @@ def _factorial(n: Number) -> int:
     if n != int(n) or n < 0:
         raise ValueError("needs a whole number, 0 or more")
     if n > FACTORIAL_MAX:
-        raise OverflowError
+        raise OverflowError(f"factorial goes up to {FACTORIAL_MAX}")
     return math.factorial(int(n))
 
 

@@ -132,7 +132,7 @@ def _code(ask: Ask, name: str) -> str:
     if not isinstance(code, str):
         raise Refusal(400, {"error": f"Invalid request: {name} must be a string"})
     if code not in _book()[0] and not (code == "auto" and name == "source"):
-        raise Refusal(400, {"error": f"{code[:40]} is not supported"})
+        raise Refusal(400, {"error": f"{code[:40]} is not supported, only {', '.join(_book()[0])}"})
     return code
 
 

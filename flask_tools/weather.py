@@ -104,7 +104,7 @@ def _degrees(ask: Ask, name: str, bound: int) -> float:
 def _weather(ask: Ask) -> Answer:
     units = ask.query.get("units", "standard")
     if units not in ("standard", "metric", "imperial"):
-        raise Refusal(400, wording(400, "wrong units"))
+        raise Refusal(400, wording(400, "wrong units: they are standard, metric or imperial"))
     city = _find(ask)
     local = ask.now + timedelta(seconds=city["timezone"])
     dice = Dice("weather", city["name"], local.date().isoformat())

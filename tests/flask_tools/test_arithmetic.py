@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 
 import pytest
@@ -66,3 +67,13 @@ def test_nonsense_is_refused_where_it_stands(text: str, kind: str, position: int
         calculate(text)
     assert caught.value.kind == kind
     assert position is None or caught.value.position == position
+
+
+def test_a_factorial_is_exact_up_to_1000_and_the_bound_is_said() -> None:
+    assert calculate("factorial(1000)") == math.factorial(1000)
+    assert calculate("factorial(1000) / factorial(999)") == 1000
+    with pytest.raises(Wrong, match=r"^factorial goes up to 1000$"):
+        calculate("factorial(1001)")
+    with pytest.raises(Wrong, match=r"too large: whole numbers may have 3010 digits"):
+        calculate("factorial(1000)^2")
+    assert len(str(calculate("10^3009"))) == 3010

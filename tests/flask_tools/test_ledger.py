@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
-from service_parts import EVENTS, service, trial
+import pytest
+from flask import Flask
+from service_parts import EVENTS, NOW, service, trial
 
+from chaoslab.api import ErrorReply, Service
 from chaoslab.events import Effect, History
+from chaoslab.events import Warning as Notice
+from chaoslab.runs import Run
+from flask_tools import ledger, movies
+from flask_tools.app import Desk, app_of
+from flask_tools.desk import DATA, Answer, Ask, Done, Route
 
 HELLO = {"channel": "Ana", "text": "Hello"}
 SEND = "/api/chat.postMessage"
@@ -79,6 +88,96 @@ def test_a_restarted_service_knows_its_past_despite_a_cut_line(tmp_path: Path) -
         assert (again.data, again.headers["Idempotency-Replayed"]) == (made.data, "true")
         assert client.delete(f"{EVENTS}/seed0001", headers=headers | {"Idempotency-Key": "b"}).status_code == 204
     assert [e.effect for e in effects(tmp_path)] == ["event_created", "event_deleted"]
+
+
+def test_trials_that_were_dropped_are_known_again_from_the_log(tmp_path: Path) -> None:
+    key = {"Idempotency-Key": "k1"}
+    with service("messaging", tmp_path) as client:
+        first = client.post(SEND, json=HELLO, headers=trial(tmp_path, 1) | key)
+        for number in range(2, ledger.TRIALS_MAX + 10):
+            client.post(SEND, json=HELLO, headers=trial(tmp_path, number) | key)
+        books = client.application.extensions["ledger"]._books
+        assert len(books) == ledger.TRIALS_MAX
+        assert "p1.r1" not in {name for _, name in books}
+        again = client.post(SEND, json=HELLO, headers=trial(tmp_path, 1) | key)
+        assert (again.data, again.headers["Idempotency-Replayed"]) == (first.data, "true")
+    assert len(effects(tmp_path)) == ledger.TRIALS_MAX + 9
+
+
+def test_runs_that_were_dropped_are_opened_again_and_none_stays_open(tmp_path: Path) -> None:
+    key = {"Idempotency-Key": "k1"}
+    names = [Run.create(tmp_path, now=NOW).name for _ in range(ledger.RUNS_MAX + 4)]
+    with service("messaging", tmp_path) as client:
+        for name in names:
+            client.post(SEND, json=HELLO, headers=key | {"X-Trial": f"{name}.p1.r1"})
+        assert list(client.application.extensions["ledger"]._runs) == names[-ledger.RUNS_MAX :]
+        again = client.post(SEND, json=HELLO, headers=key | {"X-Trial": f"{names[0]}.p1.r1"})
+        assert again.headers["Idempotency-Replayed"] == "true"
+    lines = [(tmp_path / name / "messaging.log").read_text().count("\n") for name in names]
+    assert lines == [1] * len(names)
+
+
+def bank(work: Callable[[Ask], Answer], logs: Path) -> Flask:
+    """A service of one route, which answers as told."""
+    said = {"error": "the bank is closed"}
+    offered = Service("bank", (), {500: ErrorReply(500, said)})
+    desk = Desk(offered, (Route("POST", "/pay", "pay", work),), lambda _, message: {"error": message}, ())
+    return app_of(desk, logs=logs, now=NOW)
+
+
+def test_a_failure_after_the_effect_is_answered_again_and_done_once(tmp_path: Path) -> None:
+    def pay(ask: Ask) -> Answer:
+        return Answer({"error": f"no receipt {len(ask.past)}"}, 500, effect=Done("paid", {"euros": 5}))
+
+    headers = trial(tmp_path) | {"Idempotency-Key": "k1"}
+    for _ in range(2):  # the second time by a service that was restarted
+        app = bank(pay, tmp_path)
+        replies = [app.test_client().post("/pay", json={}, headers=headers) for _ in range(2)]
+        app.extensions["ledger"].close()
+        assert [(reply.status_code, reply.json) for reply in replies] == [(500, {"error": "no receipt 0"})] * 2
+        assert replies[1].headers["Idempotency-Replayed"] == "true"
+    assert [e.effect for e in effects(tmp_path)] == ["paid"]
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_crash_is_told_in_the_trials_own_run(tmp_path: Path, known: bool) -> None:
+    def pay(_: Ask) -> Answer:
+        raise RuntimeError("no ink")
+
+    app = bank(pay, tmp_path)
+    headers = trial(tmp_path) if known else {}
+    reply = app.test_client().post("/pay", json={}, headers=headers)
+    app.extensions["ledger"].close()
+    assert (reply.status_code, reply.json) == (500, {"error": "the bank is closed"})
+    (folder,) = tmp_path.glob("2*" if known else "alone")
+    ((line, notice),) = History.read(folder).of(Notice)
+    assert notice.message == "bank failed at POST /pay: RuntimeError: no ink"
+    assert line.trial == ("p1.r1" if known else "p0.r0")
+
+
+@pytest.mark.parametrize(("text", "why"), [("[{", "is not JSON"), (None, "cannot be read")])
+def test_a_broken_film_file_is_told_once_in_the_runs_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str | None, why: str
+) -> None:
+    data, logs = tmp_path / "data", tmp_path / "logs"
+    data.mkdir()
+    (data / "bundled_movies.json").write_bytes((DATA / "bundled_movies.json").read_bytes())
+    if text is not None:
+        (data / "movies.json").write_text(text)
+    monkeypatch.setattr(movies, "DATA", data)
+    movies._films.cache_clear()
+    try:
+        with service("movies", logs) as client:
+            for _ in range(2):
+                found = client.get("/3/search/movie?query=lola rennt", headers=trial(logs)).json
+                assert found is not None
+                assert found["results"][0]["title"] == "Run Lola Run"
+    finally:
+        movies._films.cache_clear()
+    (folder,) = logs.glob("2*")
+    ((_, notice),) = History.read(folder).of(Notice)
+    assert notice.message.startswith(f"movies.json: {why}")
+    assert notice.message.endswith("the bundled films are used")
 
 
 def test_trials_do_not_see_each_other(tmp_path: Path) -> None:

@@ -169,6 +169,20 @@ def test_a_bad_request_is_refused_in_the_services_own_shape(
         assert in_its_own_shape(name, reply.json)
 
 
+def test_a_stranger_is_told_what_there_is(tmp_path: Path) -> None:
+    with service("calendar", tmp_path) as client:
+        lost = client.get("/calendar")
+        assert lost.status_code == 404
+        assert f"there are POST {EVENTS}, GET {EVENTS}," in lost.text
+        assert "GET /tools" in lost.text
+        wrong = client.put(f"{EVENTS}/seed0001")
+        assert (wrong.status_code, wrong.headers["Allow"]) == (405, "DELETE, GET, HEAD")
+        cut = client.post(EVENTS, data=b'{"summary": ')
+        assert "not valid JSON: Expecting value: line 1 column 13" in cut.text
+        large = client.post(EVENTS, data=b"x" * 300_000)
+        assert "the body may have up to 262144 bytes" in large.text
+
+
 @pytest.mark.parametrize("header", ["nonsense", "../../etc.p1.r1", "norun.p1.r1", "latest.p1.r1"])
 def test_a_strange_trial_is_refused_and_makes_no_folder(tmp_path: Path, header: str) -> None:
     trial(tmp_path)

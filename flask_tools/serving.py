@@ -1,0 +1,101 @@
+"""A service on a port, by waitress. What never reaches the application is refused in the service's own words all the same.
+
+A body that is too large is read and thrown away, so that its sender is listening when the refusal comes; none of it is kept.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from waitress.channel import HTTPChannel
+from waitress.parser import HTTPRequestParser
+from waitress.server import create_server
+from waitress.task import ErrorTask
+from waitress.utilities import RequestEntityTooLarge
+
+from flask_tools.app import BODY_MAX, TOO_LARGE
+
+if TYPE_CHECKING:
+    from flask import Flask
+
+THREADS = 8
+
+
+def listen(app: Flask, *, host: str, port: int) -> Any:
+    """A waitress server that holds the port and answers once its `run` is called.
+
+    Raises:
+        OSError, OverflowError: the port cannot be had.
+    """
+    logging.getLogger("waitress").setLevel(logging.ERROR)
+    server: Any = create_server(
+        app, host=host, port=port, threads=THREADS, ident=None, max_request_body_size=BODY_MAX + 1
+    )
+    server.channel_class = _Channel
+    server.refuse = app.extensions["refuse"]
+    return server
+
+
+class _Nowhere:
+    """Where the rest of a chunked body goes."""
+
+    def append(self, data: bytes) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+class _Parser(HTTPRequestParser):
+    """Refuses as waitress does, but not before the body has been sent, unless its sender asked first (Expect: 100-continue)."""
+
+    unwanted_bytes = 0
+    unwanted_chunks: Any = None
+
+    def received(self, data: bytes) -> int:
+        if self.unwanted_bytes:
+            thrown = min(len(data), self.unwanted_bytes)
+            self.unwanted_bytes -= thrown
+            self.completed = not self.unwanted_bytes
+            return thrown
+        if self.unwanted_chunks is not None:
+            thrown = self.unwanted_chunks.received(data)
+            endless = len(self.unwanted_chunks.control_line) > BODY_MAX or len(self.unwanted_chunks.trailer) > BODY_MAX
+            self.completed = bool(self.unwanted_chunks.completed or self.unwanted_chunks.error or endless)
+            return int(thrown)
+        taken = int(super().received(data))
+        if self.error is not None and self.expect_continue:
+            self.expect_continue = False
+        elif isinstance(self.error, RequestEntityTooLarge):
+            self._throw_away()
+        return taken
+
+    def _throw_away(self) -> None:
+        receiver: Any = self.body_rcv
+        if not self.chunked:
+            self.unwanted_bytes = self.content_length
+        elif not receiver.completed:
+            receiver.getbuf().close()
+            receiver.buf = _Nowhere()
+            self.unwanted_chunks = receiver
+        self.completed = not self.unwanted_bytes and self.unwanted_chunks is None
+
+
+class _Refusal(ErrorTask):
+    def execute(self) -> None:
+        request: Any = self.request
+        server: Any = self.channel.server
+        self.status = f"{request.error.code} {request.error.reason}"
+        large = isinstance(request.error, RequestEntityTooLarge)
+        said = TOO_LARGE if large else f"{request.error.reason}: {request.error.body}"
+        body = server.refuse(request.error.code, said).encode()
+        self.response_headers = [("Content-Type", "application/json")]
+        self.set_close_on_finish()
+        self.content_length = len(body)
+        self.write(body)
+
+
+class _Channel(HTTPChannel):
+    parser_class = _Parser
+    error_task_class = _Refusal

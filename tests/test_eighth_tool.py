@@ -1,0 +1,123 @@
+"""A new tool is one new file in flask_tools and one line in the table of services; the lab then uses it like the others."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chaoslab.events import CallFinished, History, PromptAttempt
+from chaoslab.topology import Ports
+
+ROOT = Path(__file__).parents[1]
+PARTS = ("agent", "flask_tools", "proxy_manager", "chaoslab")
+LAST_LINE = '    "translator": 6,\n'
+NEW_LINE = '    "dice": 8,\n'
+NEW_FILE = '''"""A die that is fair, and falls the same way whenever the same request comes again."""
+
+from __future__ import annotations
+
+from chaoslab.api import ErrorReply, Service, Tool
+from flask_tools.desk import Answer, Ask, Refusal, Route
+
+SERVICE = Service(
+    name="dice",
+    tools=(
+        Tool(
+            name="roll_dice",
+            description="Roll a die with this many sides.",
+            parameters={"type": "object", "properties": {"sides": {"type": "integer"}}, "required": ["sides"]},
+            method="GET",
+            path="/roll",
+            query={"sides": "$sides"},
+        ),
+    ),
+    errors={status: ErrorReply(status, {"error": "not now"}) for status in (401, 404, 429, 500, 503)},
+)
+
+
+def routes() -> tuple[Route, ...]:
+    return (Route("GET", "/roll", "roll_dice", _roll),)
+
+
+def _roll(ask: Ask) -> Answer:
+    sides = ask.query.get("sides", "")
+    if not sides.isdecimal() or not 0 < int(sides) < 10**9:
+        raise Refusal(400, {"error": "sides must be a whole number"})
+    return Answer({"sides": int(sides), "rolled": int(ask.request_id, 16) % int(sides) + 1})
+'''
+SIDES = 1_000_000
+END_S = 60.0
+
+
+def base_of_free_ports() -> int:
+    for base in range(21000, 29000, 100):
+        with contextlib.ExitStack() as probes:
+            try:
+                for port in (*Ports(base).all().values(), base + 8, base + 1008):
+                    probes.enter_context(socket.socket()).bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return base
+    raise AssertionError("no free ports")
+
+
+def proxies(port: int) -> dict[str, Any]:
+    """What Toxiproxy holds at this moment; nothing when it is not there."""
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=5)) as connection:
+        try:
+            connection.request("GET", "/proxies")
+            told: dict[str, Any] = json.loads(connection.getresponse().read())
+        except (OSError, http.client.HTTPException):
+            return {}
+        return told
+
+
+def test_a_file_and_a_line_are_a_new_tool_behind_its_own_proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    for name in ("GROQ_API_KEY", "MODEL_URL", "TOXIPROXY_URL", "REPEATS"):
+        monkeypatch.delenv(name, raising=False)
+    for part in PARTS:
+        shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "flask_tools" / "dice.py").write_text(NEW_FILE)
+    table = tmp_path / "chaoslab" / "topology.py"
+    before = table.read_text()
+    table.write_text(before.replace(LAST_LINE, LAST_LINE + NEW_LINE))
+    assert len(table.read_text().splitlines()) == len(before.splitlines()) + 1
+    asked = [{"prompt": f"Roll a die with {SIDES} sides."}]
+    (tmp_path / "mine.json").write_text(json.dumps(asked))
+
+    base = base_of_free_ports()
+    settings = ("TOXIC_PROB=0", "ERROR_PROB=0", f"BASE_PORT={base}", "PROMPTS=mine.json")
+    command = [sys.executable, "-m", "chaoslab", "lab", *settings]
+    seen: dict[str, Any] = {}
+    with (tmp_path / "said").open("w+") as said:
+        lab = subprocess.Popen(command, cwd=tmp_path, stdout=said, stderr=subprocess.STDOUT)
+        try:
+            for _ in range(int(END_S / 0.05)):
+                seen |= proxies(Ports(base).toxiproxy)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    lab.wait(0.05)
+                    break
+        finally:
+            lab.kill()
+            lab.wait()
+        said.seek(0)
+        assert lab.returncode == 0, said.read()
+
+    (proxy,) = [proxy for name, proxy in seen.items() if proxy["listen"] == f"127.0.0.1:{base + 1008}"]
+    assert proxy["upstream"] == f"127.0.0.1:{base + 8}"
+    history = History.read(tmp_path / "logs" / "latest")
+    (call,) = [call for _, call in history.of(CallFinished) if call.target == "dice"]
+    assert (call.tool, call.via, call.ok) == ("roll_dice", "proxy", True)
+    (attempt,) = [attempt for _, attempt in history.of(PromptAttempt)]
+    rolled = int(call.request_id, 16) % SIDES + 1
+    assert f"rolled: {rolled}" in attempt.response
