@@ -84,20 +84,32 @@ class Control:
         self._manager = manager
         path.parent.mkdir(parents=True, exist_ok=True)
         self._db = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)
-        self._db.execute("PRAGMA journal_mode = PERSIST")
-        self._db.execute("PRAGMA synchronous = OFF")
-        if not self._is_current():
-            with self._transaction():
-                if not self._is_current():  # another process may have been first
-                    for statement in _SCHEMA:
-                        self._db.execute(statement)
+        try:
+            self._db.execute("PRAGMA journal_mode = PERSIST")
+            self._db.execute("PRAGMA synchronous = OFF")
+            self._migrate()
+        except sqlite3.Error:
+            self._db.close()
+            raise
+
+    def _migrate(self) -> None:
+        if self._is_current():
+            return
+        with self._transaction():
+            if not self._is_current():  # another process may have been first
+                for statement in _SCHEMA:
+                    self._db.execute(statement)
 
     @classmethod
     def fresh(cls, path: Path, *, manager: str = "") -> Control:
         """The door for a manager that begins: without what its earlier runs left, and whatever became of the file."""
         try:
             control = cls(path, manager=manager)
-            control.forget()
+            try:
+                control.forget()
+            except sqlite3.Error:
+                control.close()
+                raise
         except sqlite3.OperationalError:
             raise
         except sqlite3.DatabaseError:  # not a database, or a broken one
