@@ -180,6 +180,7 @@ def chain(
 
     story = told.fault.flow(call)
     resume: Callable[[], Step] = lambda: next(story)  # noqa: E731
+    sent = False
     inner: Reply | None = None
     failed: Failure | None = None
     while True:
@@ -199,7 +200,9 @@ def chain(
             if isinstance(step, Call):
                 if step is not call:
                     told.call = step
+                if step is not call or sent:
                     touched()
+                sent = True
                 inner = answer = yield from chain(reach[1:], step, on_injected)
             else:
                 if isinstance(step, Wait):

@@ -11,7 +11,9 @@ from typing import Any
 ALONE = "alone"
 """The run of a call that names none, e.g. one made by hand with curl."""
 
-_TRIAL = re.compile(r"(?P<run>[A-Za-z0-9_-]{1,64})\.p(?P<prompt>\d{1,6})\.r(?P<repeat>\d{1,6})(?P<truth>\.truth)?")
+_TRIAL = re.compile(
+    r"(?P<run>[A-Za-z0-9_-]{1,64})\.p(?P<prompt>\d{1,6})\.r(?P<repeat>\d{1,6})(?P<truth>\.truth)?", re.ASCII
+)
 
 
 @dataclass(frozen=True)

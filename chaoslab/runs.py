@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import threading
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -67,6 +69,7 @@ class Run:
 
     def _save(self, *, started: str) -> None:
         data = asdict(self) | {"folder": self.folder.name, "started": started}
-        partial = self.folder / "run.json.part"
+        # `alone` is made on demand by whoever comes first, maybe by two at once: each writes a file of its own.
+        partial = self.folder / f"run.json.{os.getpid()}.{threading.get_ident()}.part"
         partial.write_text(json.dumps(data, indent=2) + "\n")
         partial.replace(self.folder / "run.json")

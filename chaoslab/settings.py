@@ -8,11 +8,14 @@ from __future__ import annotations
 import difflib
 import math
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+
+from chaoslab.clock import system
 
 Weights = tuple[tuple[str, float], ...]
 DEFAULT_NOW = "2026-06-01T09:00:00Z"
@@ -92,13 +95,21 @@ def _weights(*known: str) -> Callable[[str], Weights]:
 
 def _names(text: str) -> tuple[str, ...]:
     """Services by name, or `all`; checked against the table by the plan."""
-    return tuple(part.strip() for part in text.split(",") if part.strip())
+    names = tuple(part.strip() for part in text.split(",") if part.strip())
+    if not names:
+        raise ValueError("all, or names with commas")
+    return names
 
 
 def _url(text: str) -> str:
-    parts = urlsplit(text)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError("an address like http://127.0.0.1:8474")
+    what = "an address like http://127.0.0.1:8474"
+    try:
+        parts = urlsplit(text)
+        port_fits = parts.port != 0  # asking for a port that is no port raises
+    except ValueError:
+        raise ValueError(what) from None
+    if parts.scheme not in ("http", "https") or not parts.hostname or not port_fits:
+        raise ValueError(what)
     return text.rstrip("/")
 
 
@@ -106,12 +117,13 @@ def _moment(text: str) -> str:
     from datetime import UTC, datetime
 
     if text == "now":
-        return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return system.utc().strftime("%Y-%m-%dT%H:%M:%SZ")
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
+        moment = moment.replace(tzinfo=moment.tzinfo or UTC).astimezone(UTC)
+    except (ValueError, OverflowError):
         raise ValueError("a moment like 2026-06-01T09:00:00Z, or now") from None
-    return moment.replace(tzinfo=moment.tzinfo or UTC).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return moment.replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
 
 
 def _near(wrong: str, known: Iterable[str]) -> str:
@@ -233,7 +245,7 @@ class Settings:
         for name, text in given.items():
             at = f" ({where})" if where else ""
             if name not in table:
-                raise SettingError(f"{name} is not a setting{at}{_near(name, table)}")
+                raise SettingError(f"{name} is not a setting{at}{_near(name.upper(), table)}")
             if not text.strip():
                 continue
             try:
@@ -267,7 +279,7 @@ def _text(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, tuple):
-        return ",".join(f"{v[0]}:{v[1]:g}" if isinstance(v, tuple) else str(v) for v in value)
+        return ",".join(f"{v[0]}:{_text(v[1])}" if isinstance(v, tuple) else str(v) for v in value)
     return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)
 
 
@@ -289,23 +301,38 @@ def load(
     for argument in arguments:
         name, equals, value = argument.partition("=")
         if not equals:
-            raise SettingError(f"'{argument}' is not understood: settings are given as NAME=value, e.g. TOXIC_PROB=0.3")
+            raise SettingError(
+                f"{_begun(argument)} (command line) is not understood: settings are given as NAME=value, e.g. TOXIC_PROB=0.3"
+            )
         settings = settings.override({name: value}, where="command line")
     return settings
 
 
+_QUOTED = re.compile(r"""(?P<mark>['"])(?P<text>.*?)(?P=mark)(\s+#.*)?""")
+_COMMENT = re.compile(r"(^|\s)#.*")
+
+
+def _begun(text: str) -> str:
+    """The word that something not understood begins with: what follows may be a key that lost its name."""
+    word = text[: len(text) - len(text.lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"))]
+    return f"'{word}'" if word == text else f"'{word}…'"
+
+
 def _parse(path: Path) -> Iterable[tuple[int, str, str]]:
-    for number, line in enumerate(path.read_text(encoding="utf-8-sig").splitlines(), 1):
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise SettingError(f"{path} is not UTF-8 text (byte {error.start}); lines read NAME=value") from None
+    for number, line in enumerate(text.splitlines(), 1):
         line = line.strip().removeprefix("export ").strip()
         if not line or line.startswith("#"):
             continue
         name, equals, value = line.partition("=")
         if not equals:
-            raise SettingError(f"'{line[:60]}' ({path}, line {number}) is not understood: lines read NAME=value")
+            raise SettingError(f"{_begun(line)} ({path}, line {number}) is not understood: lines read NAME=value")
         value = value.strip()
-        quoted = value[:1] in ("'", '"') and value[-1:] == value[:1] and len(value) > 1
-        value = value[1:-1] if quoted else value.partition(" #")[0].strip()
-        yield number, name.strip(), value
+        quoted = _QUOTED.fullmatch(value)
+        yield number, name.strip(), quoted["text"] if quoted else _COMMENT.sub("", value).strip()
 
 
 def example() -> str:
@@ -315,6 +342,14 @@ def example() -> str:
         if f.metadata["group"]:
             lines += ["", f"# --- {f.metadata['group']} ---"]
         lines += [f"# {f.metadata['doc']}", f"{f.name.upper()}={_text(f.default)}"]
+    return "\n".join(lines) + "\n"
+
+
+def table() -> str:
+    """All settings as a Markdown table, for the README."""
+    lines = ["| setting | default | meaning |", "|---|---|---|"]
+    for f in fields(Settings):
+        lines.append(f"| {f.name.upper()} | {_text(f.default).replace('|', '/')} | {f.metadata['doc']} |")
     return "\n".join(lines) + "\n"
 
 

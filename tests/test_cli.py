@@ -16,7 +16,10 @@ WRONG = [
     (("lab", "TOXIC_PROB=1.5"), "TOXIC_PROB=1.5 (command line) should be a chance from 0 to 1"),
     (("lab", "TOXIC_PRB=0.1"), "TOXIC_PRB is not a setting (command line); did you mean TOXIC_PROB?"),
     (("lab", "TOXIC_TARGETS=wether"), "TOXIC_TARGETS names 'wether', which is no service: did you mean 'weather'?"),
-    (("lab", "nonsense"), "'nonsense' (command line) is not understood: settings are given as NAME=value, e.g. TOXIC_PROB=0.3"),
+    (
+        ("lab", "nonsense"),
+        "'nonsense' (command line) is not understood: settings are given as NAME=value, e.g. TOXIC_PROB=0.3",
+    ),
     (("show",), "no logs yet in logs/: run make lab first"),
     (("show", "yesterday"), "no logs yet in logs/: run make lab first"),
     (("summary",), "no logs yet in logs/: run make lab first"),

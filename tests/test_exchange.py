@@ -116,6 +116,11 @@ def elsewhere(call: Call) -> Flow:
     return (yield call.with_value({"city": "Rome"}))
 
 
+def twice_sent(call: Call) -> Flow:
+    yield call
+    return (yield call)
+
+
 def lost(call: Call) -> Flow:
     yield call
     yield Wait(forever)
@@ -130,6 +135,13 @@ def noting(call: Call) -> Flow:
 def breaking(call: Call) -> Flow:
     yield call
     raise Failure("reset")
+
+
+def forgiving(call: Call) -> Flow:
+    try:
+        return (yield call)
+    except Failure:
+        return LIE
 
 
 def in_turn(*stories: Told) -> list[Callable[[Call], Told | None]]:
@@ -192,7 +204,15 @@ def test_an_inner_story_is_rolled_for_the_call_that_reaches_it() -> None:
 
 @pytest.mark.parametrize(
     ("tell", "changes"),
-    [(as_it_is, False), (noting, False), (late, True), (lying, True), (refusing, True), (elsewhere, True)],
+    [
+        (as_it_is, False),
+        (noting, False),
+        (late, True),
+        (lying, True),
+        (refusing, True),
+        (elsewhere, True),
+        (twice_sent, True),
+    ],
 )
 def test_a_story_counts_as_injected_only_when_it_changed_the_exchange(
     tell: Callable[[Call], Flow], changes: bool
@@ -260,12 +280,6 @@ def test_a_failure_of_a_storys_own_is_injected_there_and_only_there() -> None:
 
 
 def test_a_story_may_turn_a_failure_into_a_reply() -> None:
-    def forgiving(call: Call) -> Flow:
-        try:
-            return (yield call)
-        except Failure:
-            return LIE
-
     story = told(forgiving)
     assert World(fails=["reset"]).tell(chain(in_turn(story), CALL)) is LIE
     assert story.injected
@@ -326,6 +340,7 @@ def test_the_async_driver_sends_waits_notes_and_throws_what_fails() -> None:
         driver = Driver()
         assert await play(chain(in_turn(told(noting), told(late)), CALL), driver) is TRUTH
         assert driver.did == [Notice("seen"), CALL, 0.5]
+        assert await play(chain(in_turn(told(forgiving), told(lost)), CALL), Driver()) is LIE
         silent = Driver()
         with pytest.raises(Failure, match="timed_out"):
             await play(chain(in_turn(told(lost)), CALL), silent)

@@ -108,6 +108,14 @@ def test_alternatives_come_up_by_their_weight() -> None:
         assert weight / 10 in interval
 
 
+def test_a_rare_hit_is_any_of_the_alternatives() -> None:
+    injection = Injection("wire", (Choice("timeout"), Choice("refused")), ("search",), 0.1)
+    fell = [told.fault_name for n in range(5000) if (told := Plan(7).roll(injection, call(n)))]
+    interval = clopper_pearson(fell.count("timeout"), len(fell), confidence=0.999)
+    assert interval is not None
+    assert 0.5 in interval
+
+
 def test_which_fault_it_is_does_not_depend_on_the_chance() -> None:
     rare = Injection("wire", (Choice("timeout"), Choice("latency", params={"jitter_s": 0.1})), ("search",), 0.2)
     sure = replace(rare, chance=1.0)

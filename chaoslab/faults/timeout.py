@@ -36,7 +36,7 @@ class Timeout:
 
     def witnessed(self, seen: Seen) -> str | None:
         if seen.error == "timed_out" and seen.duration_s >= seen.deadline_s - TIMER_SLACK_S:
-            return f"no answer within the deadline of {seen.deadline_s:g} s"
+            return f"no answer within the deadline of {seen.deadline_s:.2f} s"
         if seen.error in ("closed", "reset") and self.after_s and seen.duration_s >= self.after_s - TIMER_SLACK_S:
             return f"closed without an answer after {seen.duration_s:.3f} s"
         return None

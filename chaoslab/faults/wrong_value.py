@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from datetime import date, timedelta
 from typing import Any, ClassVar
 
 from chaoslab.dice import Dice
 from chaoslab.exchange import Call, Flow, Reply, Seen, Toxic
 
 BOOKKEEPING = {
-    "adult", "backdrop_path", "base", "cod", "code", "created", "dt", "etag", "genre_ids", "google_url", "has_more", "htmlLink",
-    "icon", "iCalUID", "id", "json_endpoint", "kind", "lat", "link", "lon", "ok", "page", "position", "poster_path", "status",
-    "success", "timezone", "timeZone", "total_pages", "total_results", "ts", "type", "updated", "video", "sunrise", "sunset",
+    "adult", "backdrop_path", "base", "cod", "code", "confidence", "created", "creator", "displayed_link", "dt",
+    "etag", "genre_ids", "google_url", "has_more", "htmlLink", "iCalUID", "icon", "id", "json_endpoint", "kind",
+    "lat", "link", "lon", "ok", "organizer", "page", "position", "poster_path", "snippet_highlighted_words", "status",
+    "success", "sunrise", "sunset", "timeZone", "timezone", "total_pages", "total_results", "ts", "type", "updated",
+    "video",
 }  # fmt: skip
 """Keys whose value means nothing to the question that was asked; changing one would be a fault that nobody can meet."""
 
@@ -42,9 +46,10 @@ class WrongValue:
             return reply
         value = deepcopy(reply.value)
         places = list(_places(value))
-        if not places or (isinstance(value, dict) and value.get("ok") is False):
+        says_no = isinstance(value, dict) and (value.get("ok") is False or bool(value.get("error")))
+        if not places or says_no:
             return reply
-        holder, key = places[int(self.point * len(places))]
+        holder, key = places[min(int(self.point * len(places)), len(places) - 1)]
         holder[key] = self._wrong(holder[key])
         return reply.with_value(value)
 
@@ -52,10 +57,31 @@ class WrongValue:
         if isinstance(value, bool):
             return not value
         if isinstance(value, int | float):
-            wrong = value * self.factor + (7 if value == 0 else 0)
-            return round(wrong) + (1 if round(wrong) == value else 0) if isinstance(value, int) else round(wrong, 2)
+            return self._wrong_number(value)
+        if value.isdecimal() and len(value) < 1000:
+            return str(self._wrong_number(int(value)))
+        if shifted := self._wrong_day(value):
+            return shifted
         words = value.split()
         return " ".join(reversed(words)) if len(words) > 1 and words != words[::-1] else value[::-1] + "o"
+
+    def _wrong_number(self, value: float) -> float:
+        if isinstance(value, int):
+            above, below = self.factor.as_integer_ratio()
+            wrong: float = value * above // below  # an integer of any size, where a float would overflow
+        else:
+            wrong = round(value * self.factor, 2)
+        if wrong == value or (isinstance(wrong, float) and not math.isfinite(wrong)):
+            wrong = 7 if value == 0 else 0
+        return type(value)(wrong)
+
+    def _wrong_day(self, text: str) -> str | None:
+        """A date, or a moment, some days off; None for any other text."""
+        try:
+            day = date.fromisoformat(text[:10])
+            return (day + timedelta(days=max(1, math.ceil(self.factor)))).isoformat() + text[10:]
+        except (ValueError, OverflowError):
+            return None
 
     def toxics(self) -> Sequence[Toxic]:
         return ()

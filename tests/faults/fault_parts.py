@@ -1,0 +1,107 @@
+"""What the faults' tests share: an ideal target in virtual seconds, and a caller that meets one fault and says what it saw."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from chaoslab.api import ErrorReply
+from chaoslab.events import Event
+from chaoslab.exchange import Call, Failure, Fault, Flow, Note, Reply, Seen, Told, Wait, chain
+
+CALL = Call("weather", "current_weather", "p1.r1", 1, 1, "id", {"city": "Oslo"})
+
+
+def answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Reply:
+    return Reply(status, headers or {"content-type": "application/json"}, json.dumps(value).encode())
+
+
+@dataclass
+class Target:
+    """Answers at once, or fails as it is told to; time passes only in waits, up to the attempt's deadline."""
+
+    reply: Reply = field(default_factory=lambda: answer({"temp": 20}))
+    fails: str = ""
+    deadline_s: float = 2.0
+    now_s: float = 0.0
+    sent: list[Call] = field(default_factory=list)
+    notes: list[Event] = field(default_factory=list)
+
+    def tell(self, flow: Flow) -> Reply:
+        """Does what the story asks for."""
+        answer: Any = None
+        failure: Failure | None = None
+        while True:
+            try:
+                step = flow.throw(failure) if failure else flow.send(answer)
+            except StopIteration as end:
+                reply: Reply = end.value
+                return reply
+            answer, failure = None, None
+            try:
+                if isinstance(step, Call):
+                    answer = self.send(step)
+                elif isinstance(step, Wait):
+                    self.wait(step.delay_s)
+                else:
+                    assert isinstance(step, Note)
+                    self.notes.append(step.event)
+            except Failure as met:
+                failure = met
+
+    def send(self, call: Call) -> Reply:
+        self.sent.append(call)
+        if self.fails:
+            raise Failure(self.fails)
+        return self.reply
+
+    def wait(self, delay_s: float) -> None:
+        left_s = self.deadline_s - self.now_s
+        self.now_s += min(delay_s, left_s)
+        if delay_s >= left_s:
+            raise Failure("timed_out")
+
+
+@dataclass
+class Meeting:
+    """What became of a call: its reply or error, the story as it was told, and the caller's observation."""
+
+    reply: Reply | None
+    error: str | None
+    told: Told
+    seen: Seen
+
+    @property
+    def injected(self) -> bool:
+        return self.told.injected
+
+    @property
+    def evidence(self) -> str | None:
+        return self.told.fault.witnessed(self.seen)
+
+
+def meet(fault: Fault, target: Target | None = None, *, call: Call = CALL) -> Meeting:
+    """One call to the target with this fault in its way."""
+    target = target or Target()
+    told = Told("injection", type(fault).__name__, fault)
+    reply: Reply | None = None
+    error: str | None = None
+    try:
+        reply = target.tell(chain([lambda _: told], call))
+    except Failure as failure:
+        error = failure.kind
+    seen = Seen(
+        target.now_s, target.deadline_s, error, reply.status if reply else None, len(reply.body) if reply else 0,
+        target.sent[-1] if target.sent else None, reply, told.call, told.reply,
+    )  # fmt: skip
+    return Meeting(reply, error, told, seen)
+
+
+def saw(*, error: str | None = None, after_s: float = 0.1, deadline_s: float = 2.0) -> Seen:
+    """An observation as a lane of the wire gives it: no stories, only time, status and error."""
+    return Seen(after_s, deadline_s, error, None if error else 200)
+
+
+WORDS = {429: ErrorReply(429, {"busy": True}, {"Retry-After": "3"}), 402: ErrorReply(402, {"broke": True})}

@@ -1,0 +1,67 @@
+"""The budget is used up: hard refuses each further call, soft writes it down and lets it pass."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from fault_parts import CALL, WORDS, Target, answer, meet
+
+from chaoslab import events
+from chaoslab.dice import Dice
+from chaoslab.faults.budget import Budget
+
+LIMITS = ("tokens", "cost_usd", "calls", "seconds")
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+def test_hard_refuses_the_call_that_finds_the_limit_reached(limit: str) -> None:
+    target = Target()
+    met = meet(Budget(**{limit: 3.0}, mode="hard"), target, call=replace(CALL, errors=WORDS, spent={limit: 3.0}))
+    assert met.reply is not None
+    assert (met.reply.status, met.reply.value, target.sent) == (402, {"broke": True}, [])
+    assert target.notes == [events.Budget(limit, 3.0, 3.0, "hard", "weather")]
+    assert met.injected
+    assert met.evidence == "the call was refused for want of budget"
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+def test_soft_only_writes_it_down(limit: str) -> None:
+    target = Target()
+    met = meet(Budget(**{limit: 3.0}, mode="soft"), target, call=replace(CALL, spent={limit: 3.5}))
+    assert met.reply == target.reply
+    assert target.notes == [events.Budget(limit, 3.5, 3.0, "soft", "weather")]
+    assert (met.injected, met.evidence) == (False, None)
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.parametrize("mode", ["hard", "soft"])
+def test_below_its_limit_a_call_passes_unnoticed(limit: str, mode: str) -> None:
+    target = Target()
+    met = meet(Budget(**{limit: 3.0}, mode=mode), target, call=replace(CALL, spent=dict.fromkeys(LIMITS, 2.999)))
+    assert (met.reply, target.notes, met.injected, met.evidence) == (target.reply, [], False, None)
+
+
+def test_no_limit_never_refuses() -> None:
+    target = Target()
+    assert meet(Budget(), target, call=replace(CALL, spent=dict.fromkeys(LIMITS, 1e9))).reply == target.reply
+
+
+def test_a_target_without_words_for_it_says_429_and_asks_nobody_to_come_back() -> None:
+    met = meet(Budget(calls=1), call=replace(CALL, errors={429: WORDS[429]}, spent={"calls": 1.0}))
+    assert met.reply is not None
+    assert (met.reply.status, met.reply.value) == (429, {"busy": True})
+    assert met.reply.headers["x-should-retry"] == "false"
+    assert "retry-after" not in {name.lower() for name in met.reply.headers}
+
+
+def test_a_refusal_of_the_services_own_is_no_witness() -> None:
+    met = meet(Budget(calls=1), call=replace(CALL, spent={"calls": 1.0}))
+    assert met.evidence
+    assert met.told.fault.witnessed(replace(met.seen, reply=answer({"error": "quota"}, 429))) is None
+    assert met.told.fault.witnessed(replace(met.seen, reply=None)) is None
+
+
+def test_nothing_is_drawn_and_nothing_is_on_the_wire() -> None:
+    assert Budget(calls=1).draw(Dice(1)) == Budget(calls=1)
+    assert Budget(calls=1).toxics() == ()

@@ -1,0 +1,26 @@
+"""Nobody listens: the call never leaves."""
+
+from __future__ import annotations
+
+from fault_parts import Target, meet, saw
+
+from chaoslab.dice import Dice
+from chaoslab.exchange import Toxic
+from chaoslab.faults.refused import Refused
+
+
+def test_the_call_never_leaves() -> None:
+    target = Target()
+    met = meet(Refused(), target)
+    assert (met.error, target.sent, target.now_s, met.injected) == ("refused", [], 0.0, True)
+    assert met.evidence == "connection refused"
+
+
+def test_nothing_is_drawn_and_the_wire_knows_it_by_name() -> None:
+    assert Refused().draw(Dice(1)) == Refused()
+    assert Refused().toxics() == (Toxic("refused", "", {}),)
+
+
+def test_only_a_refusal_is_its_witness() -> None:
+    for other in (None, "timed_out", "reset", "closed"):
+        assert Refused().witnessed(saw(error=other)) is None

@@ -1,0 +1,52 @@
+"""The service answers with an error of its own instead of doing the work."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from dataclasses import replace
+
+import pytest
+from fault_parts import CALL, WORDS, Target, answer, meet
+
+from chaoslab.api import Service
+from chaoslab.dice import Dice
+from chaoslab.faults.tool_error import STATUSES, ToolError
+from chaoslab.topology import SERVICES
+
+
+@pytest.mark.parametrize("name", SERVICES)
+@pytest.mark.parametrize("status", STATUSES)
+def test_each_service_says_each_status_in_its_own_words(name: str, status: int) -> None:
+    service: Service = importlib.import_module(f"flask_tools.{name}").SERVICE
+    words, target = service.errors[status], Target()
+    met = meet(ToolError(status), target, call=replace(CALL, target=name, errors=service.errors))
+    assert met.reply is not None
+    assert (met.reply.status, json.loads(met.reply.body)) == (words.status, words.body)
+    assert met.reply.headers["Content-Type"] == "application/json"
+    assert ("Retry-After" in met.reply.headers) is (status == 429)
+    assert target.sent == []
+    assert met.evidence == f"the service's own error {status} reached the caller"
+
+
+def test_a_target_without_words_of_its_own_still_says_the_status() -> None:
+    met = meet(ToolError(503))
+    assert met.reply is not None
+    assert (met.reply.status, met.reply.value) == (503, {"error": "status 503"})
+
+
+def test_the_status_is_drawn_unless_it_is_named() -> None:
+    drawn = [ToolError().draw(Dice(1, n)).status for n in range(200)]
+    assert drawn == [ToolError().draw(Dice(1, n)).status for n in range(200)]
+    assert set(drawn) == set(STATUSES)
+    assert ToolError(404).draw(Dice(1)).status == 404
+    assert ToolError(404).toxics() == ()
+
+
+def test_an_answer_that_the_fault_did_not_give_is_no_witness() -> None:
+    met = meet(ToolError(429), call=replace(CALL, errors=WORDS))
+    assert met.evidence
+    fault = met.told.fault
+    assert fault.witnessed(replace(met.seen, reply=answer({"error": "real"}, 429))) is None
+    assert fault.witnessed(replace(met.seen, reply=None, error="timed_out")) is None
+    assert fault.witnessed(replace(met.seen, told_reply=None)) is None

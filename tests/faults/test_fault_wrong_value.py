@@ -1,0 +1,187 @@
+"""The answer looks right and is not: exactly one value that the question was about is another one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from fault_parts import Target, answer, meet
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chaoslab.dice import Dice
+from chaoslab.exchange import Reply
+from chaoslab.faults.wrong_value import BOOKKEEPING, WrongValue
+
+EVENT = {
+    "kind": "calendar#event", "etag": '"7"', "id": "seed0001", "status": "confirmed", "htmlLink": "https://example.org/e",
+    "created": "2026-06-01T09:00:00Z", "updated": "2026-06-01T09:00:00Z", "summary": "Team sync",
+    "creator": {"email": "you@example.org", "self": True}, "organizer": {"email": "you@example.org", "self": True},
+    "start": {"dateTime": "2026-06-01T10:00:00Z", "timeZone": "UTC"},
+    "end": {"dateTime": "2026-06-01T10:30:00Z", "timeZone": "UTC"}, "iCalUID": "seed0001@example.org",
+}  # fmt: skip
+SHAPES: dict[str, Any] = {
+    "search": {
+        "search_metadata": {"id": "48462cab", "status": "Success", "total_time_taken": 0.01},
+        "search_parameters": {"engine": "google", "q": "toxiproxy"},
+        "search_information": {"query_displayed": "toxiproxy", "total_results": 1},
+        "organic_results": [
+            {"position": 1, "title": "Toxiproxy", "link": "https://example.org", "displayed_link": "example.org",
+             "snippet": "A TCP proxy that simulates bad networks.", "source": "Example Library"}
+        ],
+    },
+    "weather": {
+        "coord": {"lon": 10.8, "lat": 59.9}, "weather": [{"id": 800, "main": "Clear", "description": "clear sky", "icon": "01d"}],
+        "base": "stations", "main": {"temp": 10.27, "feels_like": 9.56, "pressure": 1025, "humidity": 48}, "visibility": 10000,
+        "wind": {"speed": 2.38, "deg": 4}, "clouds": {"all": 0}, "dt": 1780304400,
+        "sys": {"type": 2, "id": 1000001, "country": "NO", "sunrise": 1780280416, "sunset": 1780344799},
+        "timezone": 7200, "id": 1000001, "name": "Oslo", "cod": 200,
+    },
+    "movies": {
+        "page": 1, "total_pages": 1, "total_results": 1,
+        "results": [{"adult": False, "backdrop_path": None, "genre_ids": [28, 878], "id": 9, "title": "The Matrix",
+                     "overview": "A hacker.", "release_date": "1999-03-31", "video": False, "vote_average": 8.2, "vote_count": 1000}],
+    },
+    "an event": EVENT,
+    "events": {"kind": "calendar#events", "etag": '"p0"', "summary": "you", "timeZone": "UTC", "items": [EVENT, EVENT]},
+    "calculator": {"expression": "12*3", "result": 36, "text": "36"},
+    "a sent message": {"ok": True, "channel": "ana", "ts": "1780304400.649504",
+                       "message": {"type": "message", "user": "U0", "text": "hello there", "ts": "1780304400.649504"}},
+    "messages": {"ok": True, "messages": [{"type": "message", "user": "Bob", "text": "It lands at 18:40.", "ts": "1.2"}],
+                 "has_more": False},
+    "translator": {"translatedText": "buenos días", "detectedLanguage": {"confidence": 100.0, "language": "en"}},
+    "many translations": {"translatedText": ["uno", "dos"]},
+}  # fmt: skip
+"""What the real services answer, by their own documents; shortened."""
+
+
+def wrong(value: Any, **params: float) -> Any:
+    """The value as the caller gets it."""
+    met = meet(WrongValue(**params).draw(Dice(1)), Target(answer(value)))
+    assert met.reply is not None
+    return met.reply.value
+
+
+def leaves(value: Any, path: tuple[Any, ...] = ()) -> dict[tuple[Any, ...], Any]:
+    """Every value that is no container, by its place."""
+    if isinstance(value, dict | list):
+        entries: Any = value.items() if isinstance(value, dict) else enumerate(value)
+        return {place: leaf for key, entry in entries for place, leaf in leaves(entry, (*path, key)).items()}
+    return {path: value}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("factor", [0.5, 1.5, 2.0, 3.0])
+def test_exactly_one_value_changes_and_never_an_id_or_bookkeeping(shape: str, factor: float) -> None:
+    before = leaves(SHAPES[shape])
+    touched = set()
+    for point in range(100):
+        after = leaves(wrong(SHAPES[shape], point=point / 100, factor=factor))
+        assert after.keys() == before.keys()
+        changed = [place for place in before if before[place] != after[place]]
+        assert len(changed) == 1
+        assert type(before[changed[0]]) is type(after[changed[0]])
+        touched.add(changed[0])
+    for place in touched:
+        assert not any(key in BOOKKEEPING or str(key).startswith("search_") for key in place), place
+
+
+@pytest.mark.parametrize(
+    ("shape", "meant"),
+    [
+        ("weather", {"temp", "humidity", "description", "name", "speed"}),
+        ("an event", {"summary", "dateTime"}),
+        ("movies", {"title", "vote_average", "release_date"}),
+        ("messages", {"user", "text"}),
+        ("search", {"title", "snippet"}),
+    ],
+)
+def test_what_was_asked_for_can_be_met(shape: str, meant: set[str]) -> None:
+    before = leaves(SHAPES[shape])
+    met = set()
+    for point in range(200):
+        after = leaves(wrong(SHAPES[shape], point=point / 200, factor=2.0))
+        met |= {place[-1] for place in before if before[place] != after[place]}
+    assert meant <= met
+
+
+@given(
+    st.one_of(
+        st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(min_size=1), st.dates().map(str),
+        st.datetimes().map(lambda moment: moment.isoformat() + "Z"), st.integers(0, 10**30).map(str),
+    ),
+    st.sampled_from([0.5, 1.5, 2.0, 3.0, 1.0, -1.0]),
+)  # fmt: skip
+def test_a_wrong_value_is_always_another_one_of_the_same_kind(value: object, factor: float) -> None:
+    after = wrong({"value": value}, point=0.5, factor=factor)["value"]
+    assert after != value
+    assert type(after) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("right", "factor", "told"),
+    [
+        (10, 1.5, 15),
+        (0, 2.0, 7),
+        (0.01, 1.5, 0.0),  # 0.015 would be rounded to what it was
+        (10.27, 2.0, 20.54),
+        (2**1023, 3.0, 3 * 2**1023),  # beyond what a float holds
+        (1.5e308, 2.0, 0.0),
+        ("36", 2.0, "72"),
+        ("2026-06-01T10:00:00Z", 1.5, "2026-06-03T10:00:00Z"),
+        ("1999-12-31", 0.5, "2000-01-01"),
+        ("clear sky", 2.0, "sky clear"),
+        (True, 2.0, False),
+    ],
+)
+def test_it_still_looks_right(right: object, factor: float, told: object) -> None:
+    assert wrong({"value": right}, point=0.0, factor=factor) == {"value": told}
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        answer({"cod": "404", "message": "city not found"}, 404),
+        answer({"ok": False, "error": "channel_not_found", "channel": "ana"}),
+        answer({"search_metadata": {"id": "1"}, "error": "Google hasn't returned any results for this query."}),
+        answer({"error": {"code": 500, "message": "Backend Error"}}, 500),
+        answer({"id": 7, "status": "confirmed"}),
+        answer([]),
+        answer("text"),
+        Reply(204, {}, b""),
+        Reply(200, {"content-type": "text/html"}, b"<html>temp 20</html>"),
+    ],
+)
+def test_an_error_or_a_reply_without_a_meant_value_passes_untouched(reply: Reply) -> None:
+    for point in (0.0, 0.5, 0.999, 1.0):
+        met = meet(WrongValue(point, 2.0), Target(reply))
+        assert met.reply is reply
+        assert (met.injected, met.evidence) == (False, None)
+
+
+def test_the_lie_has_no_length_of_the_truth_in_its_headers() -> None:
+    truth = answer({"temp": 20}, headers={"Content-Type": "application/json", "Content-Length": "12", "ETag": "7"})
+    met = meet(WrongValue(0.0, 2.0), Target(truth))
+    assert met.reply is not None
+    assert (met.reply.headers, met.reply.value) == ({"Content-Type": "application/json", "ETag": "7"}, {"temp": 40})
+    assert truth.value == {"temp": 20}
+
+
+def test_where_and_how_much_are_drawn_and_the_same_dice_draw_the_same() -> None:
+    drawn = [WrongValue().draw(Dice(1, n)) for n in range(200)]
+    assert drawn == [WrongValue().draw(Dice(1, n)) for n in range(200)]
+    assert {fault.factor for fault in drawn} == {0.5, 1.5, 2.0, 3.0}
+    assert min(fault.point for fault in drawn) < 0.1 < 0.9 < max(fault.point for fault in drawn) < 1
+    assert WrongValue(0.3, 4.0).draw(Dice(1)) == WrongValue(0.3, 4.0)
+    assert WrongValue().toxics() == ()
+
+
+def test_the_witness_is_the_callers_copy_of_the_lie() -> None:
+    met = meet(WrongValue(0.0, 2.0))
+    assert met.injected
+    assert met.evidence == "a value that the service did not give reached the caller"
+    fault = met.told.fault
+    assert fault.witnessed(replace(met.seen, reply=answer({"temp": 20}))) is None
+    assert fault.witnessed(replace(met.seen, reply=None, error="timed_out")) is None
+    assert fault.witnessed(replace(met.seen, told_reply=None)) is None

@@ -1,0 +1,97 @@
+"""What the import contracts of pyproject.toml cannot say: who reads the environment, and what loads only where it is used."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("chaoslab", "agent", "flask_tools", "proxy_manager")
+FILES = sorted(path.relative_to(ROOT) for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+SERVING = Path("flask_tools/serving.py")
+"""Its classes are waitress's, with a change; it is itself imported where it is used."""
+LIGHT = [path for path in FILES if path.parts[0] in ("chaoslab", "flask_tools") and path != SERVING]
+HEAVY = {
+    "docker", "flask", "langchain", "langchain_core", "langchain_groq", "matplotlib", "numpy", "pandas", "pydantic", "requests",
+    "rich", "toxiproxy", "waitress", "werkzeug",
+}  # fmt: skip
+ENVIRONMENT = {"environ", "environb", "getenv", "getenvb", "putenv", "unsetenv"}
+
+
+def tree(path: Path) -> ast.Module:
+    return ast.parse((ROOT / path).read_text(encoding="utf-8"))
+
+
+def reads_environment(module: ast.Module) -> Iterator[int]:
+    for node in ast.walk(module):
+        if isinstance(node, ast.Attribute) and node.attr in ENVIRONMENT:
+            if isinstance(node.value, ast.Name) and node.value.id == "os":
+                yield node.lineno
+        elif isinstance(node, ast.ImportFrom) and node.module == "os" and ENVIRONMENT & {n.name for n in node.names}:
+            yield node.lineno
+
+
+def loads_at_once(module: ast.Module) -> Iterator[str]:
+    """The top-level names of what the module imports when it is imported; not what only a type checker imports."""
+    todo: list[ast.AST] = list(module.body)
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.Import):
+            yield from (name.name.partition(".")[0] for name in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module.partition(".")[0]
+        elif isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            todo += node.orelse
+        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            todo += ast.iter_child_nodes(node)
+
+
+@pytest.mark.parametrize("path", FILES, ids=str)
+def test_only_settings_reads_the_environment(path: Path) -> None:
+    lines = list(reads_environment(tree(path)))
+    assert bool(lines) is (path == Path("chaoslab/settings.py")), lines
+
+
+@pytest.mark.parametrize("path", LIGHT, ids=str)
+def test_no_module_loads_a_heavy_library_before_it_is_used(path: Path) -> None:
+    assert HEAVY & set(loads_at_once(tree(path))) == set()
+
+
+def test_serving_is_loaded_where_a_service_is_served_and_nowhere_at_once() -> None:
+    for path in FILES:
+        at_once = {node.module for node in tree(path).body if isinstance(node, ast.ImportFrom)}
+        assert "flask_tools.serving" not in at_once, path
+
+
+@pytest.mark.parametrize("path", FILES, ids=str)
+def test_nothing_is_ever_evaluated(path: Path) -> None:
+    called = {
+        node.func.id for node in ast.walk(tree(path)) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    }
+    assert called & {"eval", "exec", "compile", "__import__"} == set()
+
+
+@pytest.mark.parametrize(
+    ("source", "seen"),
+    [
+        ("import pandas", True),
+        ("from flask.views import View", True),
+        ("try:\n    import docker\nexcept ImportError:\n    pass", True),
+        ("class A:\n    import rich", True),
+        ("def f():\n    import pandas", False),
+        ("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import flask", False),
+        ("from chaoslab import pandas", False),
+    ],
+)
+def test_a_heavy_import_would_be_seen(source: str, seen: bool) -> None:
+    assert bool(HEAVY & set(loads_at_once(ast.parse(source)))) is seen
+
+
+@pytest.mark.parametrize(
+    "source", ["import os\nos.environ['A']", "import os\nos.getenv('A')", "from os import environ"]
+)
+def test_a_look_at_the_environment_would_be_seen(source: str) -> None:
+    assert list(reads_environment(ast.parse(source)))

@@ -1,0 +1,123 @@
+"""Who asks what: a request keeps its id for as long as it was not answered, and no header can be a path."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chaoslab.identity import ALONE, Requests, Trial, canonical, request_id
+
+CHARGE = {"amount": 5, "to": "Ana"}
+RUNS = st.text(st.sampled_from("abcXYZ019_-"), min_size=1, max_size=64)
+NUMBERS = st.integers(0, 999_999)
+
+
+def book() -> Requests:
+    return Requests(Trial("run", 1))
+
+
+@given(RUNS, NUMBERS, NUMBERS, st.booleans())
+def test_a_trial_is_its_header(run: str, prompt: int, repeat: int, truth: bool) -> None:
+    trial = Trial(run, prompt, repeat, truth=truth)
+    assert Trial.parse(trial.header) == trial
+    assert trial.header == f"{run}.{trial.key}"
+
+
+def test_a_header_reads_as_documented() -> None:
+    assert Trial("20261121-091500", 3).header == "20261121-091500.p3.r1"
+    assert Trial("run", 3, 2, truth=True).key == "p3.r2.truth"
+
+
+@pytest.mark.parametrize("header", [None, ""])
+def test_a_call_that_names_no_trial_is_alone(header: str | None) -> None:
+    assert Trial.parse(header) == Trial(ALONE, 0, 0)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "run", "run.p1", "run.p1.r1.truth.truth", "run.p1.r1.lie", "../run.p1.r1", "/etc/passwd", "..", "a/b.p1.r1", "a\\b.p1.r1",
+        ".p1.r1", "run.p1.r1\n", "\nrun.p1.r1", "run.p-1.r1", "run.p1.r", "run.p1234567.r1", "run.p1.r1 ", "run..p1.r1",
+        "rün.p1.r1", "run.p١.r1", "%2e%2e.p1.r1", "a" * 65 + ".p1.r1", "run.p1.r1/../..", "x" * 100_000, "run\0.p1.r1", "~.p1.r1",
+    ],
+)  # fmt: skip
+def test_a_header_of_another_form_is_refused_and_shown_in_short(header: str) -> None:
+    with pytest.raises(ValueError, match="it should read like") as error:
+        Trial.parse(header)
+    assert len(str(error.value)) < 400
+
+
+@given(st.dictionaries(st.text(), st.integers() | st.text(), max_size=5))
+def test_one_value_has_one_spelling(value: dict[str, object]) -> None:
+    turned = dict(reversed(value.items()))
+    assert canonical(value) == canonical(turned)
+    assert " " not in canonical({"a": [1, 2]})
+
+
+def test_an_id_names_all_that_makes_a_request_and_is_the_same_everywhere() -> None:
+    ids = {
+        request_id(*wish)
+        for wish in [
+            ("t1", "charge", CHARGE, 1), ("t2", "charge", CHARGE, 1), ("t1", "refund", CHARGE, 1),
+            ("t1", "charge", {"amount": 6, "to": "Ana"}, 1), ("t1", "charge", CHARGE, 2),
+        ]
+    }  # fmt: skip
+    assert len(ids) == 5
+    assert all(len(one) == 32 and int(one, 16) >= 0 for one in ids)
+    assert request_id("t1", "charge", CHARGE, 1) == "d93d454f90a8a7e8e0fdda05d01fc53a"
+
+
+def test_after_a_failure_the_same_wish_is_the_same_request() -> None:
+    requests = book()
+    first = requests.ask("bank", "charge", CHARGE)
+    assert [first.next_attempt(), first.next_attempt()] == [1, 2]
+    again = requests.ask("bank", "charge", {"to": "Ana", "amount": 5})
+    assert again is first
+    assert again.next_attempt() == 3
+
+
+def test_after_an_answer_the_same_wish_is_a_new_request() -> None:
+    requests = book()
+    first = requests.ask("bank", "charge", CHARGE)
+    requests.answered("charge", CHARGE)
+    second = requests.ask("bank", "charge", CHARGE)
+    assert second.id != first.id
+    assert (first.number, second.number, second.attempts) == (1, 2, 0)
+
+
+def test_a_replanned_effect_carries_the_id_it_had_and_a_safe_request_a_new_one() -> None:
+    requests = book()
+    charge = requests.ask("bank", "charge", CHARGE)
+    requests.answered("charge", CHARGE)
+    look = requests.ask("bank", "balance", {}, safe=True)
+    requests.answered("balance", {})
+    requests.replan()
+    assert requests.ask("bank", "charge", CHARGE) is charge
+    looked = requests.ask("bank", "balance", {}, safe=True)
+    assert looked.id != look.id
+    assert looked.number == 3
+
+
+def test_an_effect_wanted_twice_is_wanted_twice_after_replanning_too() -> None:
+    requests = book()
+    ids = []
+    for _ in range(2):
+        for _ in range(2):
+            ids.append(requests.ask("bank", "charge", CHARGE).id)
+            requests.answered("charge", CHARGE)
+        requests.replan()
+    assert ids[:2] == ids[2:]
+    assert len(set(ids)) == 2
+
+
+def test_requests_are_numbered_per_target_in_the_order_first_asked() -> None:
+    requests = book()
+    asked = [("bank", 1), ("search", 1), ("bank", 2), ("bank", 1), ("search", 2)]
+    assert [requests.ask(target, f"{target}_tool", {"n": n}).number for target, n in asked] == [1, 1, 2, 1, 2]
+
+
+def test_each_trial_has_ids_of_its_own() -> None:
+    one, two = (Requests(Trial("run", 1, repeat)).ask("bank", "charge", CHARGE).id for repeat in (1, 2))
+    assert one != two
+    assert Requests(Trial("run", 1, 1)).ask("bank", "charge", CHARGE).id == one

@@ -1,0 +1,44 @@
+"""A child ends when its standard input closes, however its parent went."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+
+CHILD = """
+import signal
+from chaoslab.lifeline import end_with_stdin
+end_with_stdin()
+signal.alarm(60)
+print("up", flush=True)
+signal.pause()
+"""
+PARENT = f"""
+import signal, subprocess, sys
+child = subprocess.Popen([sys.executable, "-c", {CHILD!r}], stdin=subprocess.PIPE)
+signal.pause()
+"""
+SOON_S = 20
+
+
+def test_a_closed_stdin_is_a_sigterm() -> None:
+    with subprocess.Popen([sys.executable, "-c", CHILD], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"up\n"
+        assert child.poll() is None
+        child.stdin.write(b"what is said does not matter\n")
+        child.stdin.flush()
+        assert child.poll() is None
+        child.stdin.close()
+        assert child.wait(SOON_S) == -signal.SIGTERM
+
+
+def test_a_child_outlives_no_parent_that_was_killed() -> None:
+    with subprocess.Popen([sys.executable, "-c", PARENT], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        assert parent.stdout.readline() == b"up\n"
+        parent.kill()
+        said, _ = parent.communicate(timeout=SOON_S)  # returns once the child, too, has let go of its end
+        assert said == b""

@@ -1,0 +1,73 @@
+"""A plug-in is found by its file's name or by its entry point; a typo is told what it may have meant."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from chaoslab import registry
+from chaoslab.faults.latency import Latency
+from chaoslab.faults.lost_reply import LostReply
+
+
+def test_the_file_is_the_fault() -> None:
+    assert registry.load("faults", "latency") is Latency
+    assert registry.load("faults", "lost_reply") is LostReply
+    files = {path.stem for path in Path(registry.__file__).with_name("faults").glob("[!_]*.py")}
+    assert files <= set(registry.names("faults"))
+
+
+@pytest.mark.parametrize("name", registry.names("faults"))
+def test_every_fault_offers_what_a_fault_must(name: str) -> None:
+    from chaoslab.plan import LAYERS
+
+    fault = registry.load("faults", name)()
+    assert fault.layer in LAYERS
+    assert all(callable(getattr(fault, part)) for part in ("draw", "flow", "toxics", "witnessed"))
+    assert bool(fault.toxics()) is (fault.layer == "wire")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "hint"),
+    [
+        ("latancy", "no fault is called 'latancy': did you mean 'latency'?"),
+        ("lost-reply", "did you mean 'lost_reply'?"),
+        ("xyz", "known are budget, "),
+        ("../clock", "no fault is called"),
+        ("", "no fault is called ''"),
+    ],
+)
+def test_a_typo_is_told_what_it_may_have_meant(wrong: str, hint: str) -> None:
+    with pytest.raises(LookupError) as error:
+        registry.load("faults", wrong)
+    assert hint in error.value.args[0]
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A distribution from outside of the tree that brings the fault `gremlin`."""
+    (tmp_path / "gremlins.py").write_text("class Sock:\n    layer = 'tool'\n")
+    about = tmp_path / "gremlins-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: gremlins\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[chaoslab.faults]\ngremlin = gremlins:Sock\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for cached in (registry.names, registry.load):
+        cached.cache_clear()
+    yield
+    monkeypatch.undo()
+    sys.modules.pop("gremlins", None)
+    for cached in (registry.names, registry.load):
+        cached.cache_clear()
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_plug_in_from_outside_is_found_by_its_entry_point() -> None:
+    assert "gremlin" in registry.names("faults")
+    assert "latency" in registry.names("faults")
+    assert registry.load("faults", "gremlin").__name__ == "Sock"
+    with pytest.raises(LookupError, match="did you mean 'gremlin'"):
+        registry.load("faults", "gremlins")

@@ -1,0 +1,95 @@
+"""A run's folder is what its processes agree on; strangers make none."""
+
+from __future__ import annotations
+
+import json
+import threading
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from chaoslab.clock import iso
+from chaoslab.events import History
+from chaoslab.events import Warning as Notice
+from chaoslab.identity import ALONE
+from chaoslab.runs import Run
+
+NOW = "2026-06-01T09:00:00Z"
+
+
+class Still:
+    """A clock that stands, so that two runs begin in one second."""
+
+    def monotonic(self) -> float:
+        return 50.0
+
+    def utc(self) -> datetime:
+        return datetime(2026, 11, 21, 9, 15, tzinfo=UTC)
+
+    def sleep(self, delay_s: float) -> None:
+        raise AssertionError(f"nobody waits {delay_s} s here")
+
+    async def asleep(self, delay_s: float) -> None:
+        self.sleep(delay_s)
+
+
+def test_a_run_is_named_by_the_wall_clock_and_every_process_opens_the_same(tmp_path: Path) -> None:
+    made = Run.create(tmp_path / "logs", now=NOW, clock=Still())
+    assert made == Run("20261121-091500", tmp_path / "logs" / "20261121-091500", 50.0, NOW)
+    assert Run.open(tmp_path / "logs", made.name, now="ignored") == made
+    data = json.loads((made.folder / "run.json").read_text())
+    assert data["started"] == iso(Still().utc()) == "2026-11-21T09:15:00.000000Z"
+
+
+def test_runs_of_one_second_have_folders_of_their_own_and_latest_names_the_newest(tmp_path: Path) -> None:
+    names = [Run.create(tmp_path, now=NOW, clock=Still()).name for _ in range(3)]
+    assert names == ["20261121-091500", "20261121-091500-2", "20261121-091500-3"]
+    assert (tmp_path / "latest").resolve() == (tmp_path / names[-1]).resolve()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [*names, "latest"]
+
+
+def test_latest_is_renamed_over_a_dangling_one(tmp_path: Path) -> None:
+    (tmp_path / "latest").symlink_to("gone")
+    made = Run.create(tmp_path, now=NOW)
+    assert (tmp_path / "latest").readlink() == Path(made.name)
+
+
+@pytest.mark.parametrize("name", ["20261121-091500", "", "../logs2", "latest"])
+def test_a_run_that_nobody_made_is_refused_and_makes_no_folder(name: str, tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    with pytest.raises(LookupError, match="no run is called"):
+        Run.open(logs, name)
+    assert list(tmp_path.iterdir()) == [logs]
+    assert list(logs.iterdir()) == []
+
+
+def test_a_call_made_by_hand_has_the_run_alone_made_on_demand_and_then_kept(tmp_path: Path) -> None:
+    first = Run.open(tmp_path / "logs", ALONE, now=NOW, clock=Still())
+    assert (first.name, first.now, first.origin) == (ALONE, NOW, 50.0)
+    assert Run.open(tmp_path / "logs", ALONE, now="2030-01-01T00:00:00Z") == first
+
+
+def test_many_may_open_alone_at_once(tmp_path: Path) -> None:
+    together, opened = threading.Barrier(16), list[Run]()
+
+    def call() -> None:
+        together.wait(10)
+        opened.append(Run.open(tmp_path, ALONE, now=NOW))
+
+    threads = [threading.Thread(target=call) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert len(opened) == 16
+    assert [path.name for path in (tmp_path / ALONE).iterdir()] == ["run.json"]
+
+
+def test_a_runs_log_counts_from_the_runs_origin(tmp_path: Path) -> None:
+    run = Run("made", tmp_path / "made", 20.0, NOW)
+    with run.log("search", clock=Still()) as log:
+        log.write(Notice("hello"))
+    (record,) = History.read(run.folder).records
+    assert (record.t, record.run, record.writer) == (30.0, "made", "search")

@@ -1,0 +1,92 @@
+"""The settings say what shall go wrong; the plan is that and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from chaoslab.plan import Choice, Injection, Plan
+from chaoslab.scenario import from_settings
+from chaoslab.settings import SettingError, Settings
+from chaoslab.topology import MODEL, SERVICES
+
+ALL = tuple(SERVICES)
+QUIET = {"TOXIC_PROB": "0", "ERROR_PROB": "0"}
+
+
+def plan(**given: str) -> Plan:
+    return from_settings(Settings().override({**QUIET, **given}))
+
+
+def only(**given: str) -> Injection:
+    (injection,) = plan(**given).injections
+    return injection
+
+
+def test_by_default_the_wire_and_the_tools_fail_now_and_then() -> None:
+    wire, errors = from_settings(Settings()).injections
+    assert (wire.name, wire.targets, wire.chance, wire.layer) == ("wire", ALL, 0.1, "wire")
+    assert wire.choices == (
+        Choice("timeout", 1.0, {"after_s": 0.0}),
+        Choice("latency", 1.0, {"delay_s": 0.5, "jitter_s": 0.2}),
+    )
+    assert (errors.name, errors.targets, errors.chance, errors.layer) == ("errors", ALL, 0.1, "tool")
+    assert errors.choices == (Choice("tool_error", 4.0), Choice("lost_reply", 1.0))
+
+
+def test_what_can_never_hit_is_left_out() -> None:
+    assert plan(SEED="7") == Plan(7)
+
+
+def test_milliseconds_become_seconds() -> None:
+    toxics = "timeout:1,latency:2,reset_peer:0"
+    wire = only(TOXIC_PROB="0.5", TOXICS=toxics, LATENCY_MS="1500", JITTER_MS="250", TIMEOUT_MS="800")
+    assert wire.choices == (
+        Choice("timeout", 1.0, {"after_s": 0.8}),
+        Choice("latency", 2.0, {"delay_s": 1.5, "jitter_s": 0.25}),
+    )
+
+
+def test_the_models_connection_has_a_chance_of_its_own() -> None:
+    assert (only(MODEL_TOXIC_PROB="0.3").targets, only(MODEL_TOXIC_PROB="0.3").name) == ((MODEL,), "model_wire")
+    assert only(MODEL_TOXIC_PROB="0.3", TOXIC_TARGETS="search").targets == (MODEL,)
+
+
+def test_targets_narrow_what_may_fail() -> None:
+    assert only(TOXIC_PROB="1", TOXIC_TARGETS="search, weather").targets == ("search", "weather")
+    assert only(ERROR_PROB="1", ERROR_TARGETS="calendar").targets == ("calendar",)
+    assert only(HALLUCINATION_PROB="1", ERROR_TARGETS="calendar").targets == ("calendar",)
+
+
+@pytest.mark.parametrize("setting", ["TOXIC_TARGETS", "ERROR_TARGETS"])
+@pytest.mark.parametrize("names", ["serach", "all,serach", "search,serach"])
+def test_a_target_that_is_no_service_is_refused_even_when_nothing_is_to_fail(setting: str, names: str) -> None:
+    with pytest.raises(SettingError, match=f"{setting} names '(serach|all)', which is no service: "):
+        plan(**{setting: names})
+
+
+def test_a_mistyped_target_is_told_what_it_may_have_meant() -> None:
+    with pytest.raises(SettingError, match="did you mean 'search'"):
+        plan(TOXIC_TARGETS="serach")
+
+
+def test_lies_and_lost_context_are_faults_of_meaning() -> None:
+    lie, context = plan(HALLUCINATION_PROB="0.2", CONTEXT_PROB="0.3").injections
+    assert (lie.name, lie.layer, lie.chance, lie.targets) == ("hallucination", "meaning", 0.2, ALL)
+    assert (context.name, context.layer, context.chance, context.targets) == ("context", "context", 0.3, (MODEL,))
+
+
+def test_a_budget_guards_every_call_and_names_only_the_limits_that_were_set() -> None:
+    budget = only(TOKEN_LIMIT="5000", TIME_LIMIT_S="20", BUDGET="soft")
+    assert (budget.name, budget.targets, budget.chance) == ("budget", (*ALL, MODEL), 1.0)
+    assert budget.choices == (Choice("budget", 1.0, {"tokens": 5000.0, "seconds": 20.0, "mode": "soft"}),)
+
+
+def test_with_a_key_a_cautious_limit_on_dollars_holds_unless_another_is_set() -> None:
+    (choice,) = only(GROQ_API_KEY="gsk_secret").choices
+    assert choice.params == {"cost_usd": 0.5, "mode": "hard"}
+    (choice,) = only(GROQ_API_KEY="gsk_secret", COST_LIMIT_USD="3").choices
+    assert choice.params == {"cost_usd": 3.0, "mode": "hard"}
+
+
+def test_no_secret_gets_into_the_plan() -> None:
+    assert "gsk_secret" not in str(plan(GROQ_API_KEY="gsk_secret").to_json())

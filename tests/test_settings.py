@@ -1,0 +1,324 @@
+"""A setting means the same wherever it was said; one that cannot be says what is wrong, where, and what would be right."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chaoslab import settings
+from chaoslab.settings import SettingError, Settings, load
+
+ROOT = Path(__file__).parent.parent
+NOWHERE = Path("no-such-file.env")
+SECRET = "gsk_Sup3rSecret"
+NAMES = [field.name.upper() for field in fields(Settings)]
+
+
+def env_file(folder: Path, text: str) -> Path:
+    path = folder / ".env"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def read(folder: Path, text: str) -> Settings:
+    return load(environment={}, env_file=env_file(folder, text))
+
+
+def test_the_example_is_the_code() -> None:
+    assert (ROOT / ".env.example").read_text(encoding="utf-8") == settings.example()
+
+
+def test_the_example_loads_as_the_defaults() -> None:
+    assert load(environment={}, env_file=ROOT / ".env.example") == Settings()
+
+
+def test_the_example_says_what_every_setting_means() -> None:
+    lines = settings.example().splitlines()
+    for name in NAMES:
+        (at,) = [n for n, line in enumerate(lines) if line.startswith(f"{name}=")]
+        assert lines[at - 1].startswith("# ")
+
+
+@pytest.mark.parametrize("present", range(8))
+def test_command_line_over_environment_over_file_over_default(present: int, tmp_path: Path) -> None:
+    said = {"argument": "4", "environment": "3", "file": "2"}
+    here = {where: value for n, (where, value) in enumerate(said.items()) if present >> n & 1}
+    file = env_file(tmp_path, f"SEED={here['file']}\n" if "file" in here else "")
+    environment = {"SEED": here["environment"]} if "environment" in here else {}
+    arguments = [f"SEED={here['argument']}"] if "argument" in here else []
+    expected = next((int(here[where]) for where in said if where in here), Settings().seed)
+    assert load(arguments, environment=environment, env_file=file).seed == expected
+
+
+def test_empty_means_unset_wherever_it_is_said(tmp_path: Path) -> None:
+    file = env_file(tmp_path, "SEED=2\nTOXIC_PROB=\nTOKEN_LIMIT= \n")
+    chosen = load(["SEED="], environment={"SEED": " ", "REPEATS": ""}, env_file=file)
+    assert chosen == Settings(seed=2)
+
+
+def test_no_file_is_needed() -> None:
+    assert load(environment={}, env_file=NOWHERE) == Settings()
+
+
+def test_the_environment_may_hold_other_things_and_the_file_may_not(tmp_path: Path) -> None:
+    assert load(environment={"PATH": "/bin", "SEEDS": "x"}, env_file=NOWHERE) == Settings()
+    with pytest.raises(SettingError, match=r"SEEDS is not a setting .*line 2.*did you mean SEED"):
+        read(tmp_path, "# comment\nSEEDS=3\n")
+
+
+def test_without_an_environment_given_the_process_has_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SEED", "77")
+    assert load(env_file=NOWHERE).seed == 77
+    assert settings.read_variable("SEED") == "77"
+    assert settings.read_variable("NO_SUCH_VARIABLE_HERE") == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "model"),
+    [
+        ("MODEL=plain", "plain"),
+        ("  MODEL = spaced  ", "spaced"),
+        ("export MODEL=exported", "exported"),
+        ('MODEL="double quoted"', "double quoted"),
+        ("MODEL='single # quoted'", "single # quoted"),
+        ("MODEL=value # comment", "value"),
+        ('MODEL="value" # comment', "value"),
+        ("MODEL=a#b", "a#b"),
+        ("MODEL=a=b", "a=b"),
+        ("MODEL= # only a comment", ""),
+        ("MODEL=''", ""),
+        ('MODEL="', '"'),
+        ("\ufeffMODEL=marked", "marked"),
+        ("MODEL=first\r\nMODEL=last\r", "last"),
+    ],
+)
+def test_the_file_is_read_as_people_write_such_files(line: str, model: str, tmp_path: Path) -> None:
+    assert read(tmp_path, line + "\n").model == model
+
+
+BAD = [
+    ("SEED=seven", "SEED=seven", "a whole number from 0"),
+    ("SEED=-1", "SEED=-1", "a whole number from 0"),
+    ("SEED=1.5", "SEED=1.5", "a whole number"),
+    ("SEED=9223372036854775808", "SEED=9223372036854775808", "to 9223372036854775807"),
+    ("REPEATS=0", "REPEATS=0", "from 1 to 1000"),
+    ("NOW=yesterday", "NOW=yesterday", "a moment like 2026-06-01T09:00:00Z, or now"),
+    ("NOW=2026-13-01", "NOW=2026-13-01", "a moment like"),
+    ("NOW=0001-01-01T00:00:00+23:00", "NOW=0001", "a moment like"),
+    ("TOXIC_PROB=1.1", "TOXIC_PROB=1.1", "a chance from 0 to 1"),
+    ("TOXIC_PROB=-0.1", "TOXIC_PROB=-0.1", "a chance from 0 to 1"),
+    ("TOXIC_PROB=30%", "TOXIC_PROB=30%", "a chance from 0 to 1"),
+    ("TOXIC_PROB=nan", "TOXIC_PROB=nan", "a chance from 0 to 1"),
+    ("TOXIC_PROB=0,3", "TOXIC_PROB=0,3", "a chance from 0 to 1"),
+    ("TOXICS=latancy", "TOXICS=latancy", "did you mean latency?"),
+    ("TOXICS=latency:-1", "TOXICS=latency:-1", "names with weights like timeout:1,latency:2"),
+    ("TOXICS=latency:many", "TOXICS=latency:many", "names with weights"),
+    ("TOXICS=latency:0", "TOXICS=latency:0", "at least one weight above 0"),
+    ("TOXICS=latency,,timeout", "TOXICS=latency,,timeout", "names with weights"),
+    ("TOXICS=tool_error:1", "TOXICS=tool_error:1", "out of timeout, latency, reset_peer, refused"),
+    ("TOXIC_TARGETS=,", "TOXIC_TARGETS=,", "all, or names with commas"),
+    ("LATENCY_MS=-5", "LATENCY_MS=-5", "a number, 0 or more"),
+    ("JITTER_MS=inf", "JITTER_MS=inf", "a number, 0 or more"),
+    ("TIMEOUT_MS=2s", "TIMEOUT_MS=2s", "a number, 0 or more"),
+    ("ERRORS=lost_replies", "ERRORS=lost_replies", "did you mean lost_reply?"),
+    ("TOKEN_LIMIT=0", "TOKEN_LIMIT=0", "a number above 0"),
+    ("COST_LIMIT_USD=-1", "COST_LIMIT_USD=-1", "a number above 0"),
+    ("CALL_LIMIT=lots", "CALL_LIMIT=lots", "a number above 0"),
+    ("TIME_LIMIT_S=infinity", "TIME_LIMIT_S=infinity", "a number above 0"),
+    ("BUDGET=firm", "BUDGET=firm", "hard or soft"),
+    ("TOOL_LIMIT=21", "TOOL_LIMIT=21", "a whole number from 0 to 20"),
+    ("PROMPT_LIMIT=-1", "PROMPT_LIMIT=-1", "a whole number from 0 to 20"),
+    ("FALLBACK=proxy", "FALLBACK=proxy", "direct or none"),
+    ("TOOL_TIMEOUT_S=0", "TOOL_TIMEOUT_S=0", "a number above 0"),
+    ("MODEL_TIMEOUT_S=abc", "MODEL_TIMEOUT_S=abc", "a number above 0"),
+    ("TOXIPROXY_URL=localhost:8474", "TOXIPROXY_URL=localhost:8474", "an address like http://127.0.0.1:8474"),
+    ("TOXIPROXY_URL=ftp://127.0.0.1", "TOXIPROXY_URL=ftp://127.0.0.1", "an address like"),
+    ("TOXIPROXY_URL=http://127.0.0.1:port", "TOXIPROXY_URL=http://127.0.0.1:port", "an address like"),
+    ("TOXIPROXY_URL=http://127.0.0.1:99999", "TOXIPROXY_URL=http://127.0.0.1:99999", "an address like"),
+    ("TOXIPROXY_URL=http://[::1", "TOXIPROXY_URL=http://[::1", "an address like"),
+    ("MODEL_URL=https://", "MODEL_URL=https:", "an address like"),
+    ("BASE_PORT=80", "BASE_PORT=80", "from 1024 to 60000"),
+    ("BASE_PORT=65000", "BASE_PORT=65000", "from 1024 to 60000"),
+    ("TOXIC_PORB=0.3", "TOXIC_PORB is not a setting", "did you mean TOXIC_PROB?"),
+    ("toxic_prob=0.3", "toxic_prob is not a setting", "did you mean TOXIC_PROB?"),
+    ("TOXIC-PROB=0.3", "TOXIC-PROB is not a setting", "did you mean TOXIC_PROB?"),
+    ("SEED", "'SEED' (", "is not understood"),
+    ("SEED: 3", "'SEED…' (", "is not understood"),
+    ("=3", " is not a setting", " is not a setting"),
+]
+
+
+@pytest.mark.parametrize(("said", "what", "right"), BAD)
+def test_a_bad_setting_says_what_where_and_what_would_be_right(
+    said: str, what: str, right: str, tmp_path: Path
+) -> None:
+    file = env_file(tmp_path, f"# mine\n\n{said}\n")
+    with pytest.raises(SettingError) as error:
+        load(environment={}, env_file=file)
+    assert what in str(error.value)
+    assert f"{file}, line 3" in str(error.value)
+    assert right in str(error.value)
+    assert "\n" not in str(error.value)
+    with pytest.raises(SettingError) as error:
+        load([said], environment={}, env_file=NOWHERE)
+    assert what in str(error.value)
+    assert "(command line)" in str(error.value)
+    assert right in str(error.value)
+
+
+@pytest.mark.parametrize(("said", "what", "right"), [one for one in BAD if "=" in one[1]])
+def test_a_bad_setting_in_the_environment_says_so(said: str, what: str, right: str) -> None:
+    name, _, value = said.partition("=")
+    with pytest.raises(SettingError) as error:
+        load(environment={name: value}, env_file=NOWHERE)
+    assert what in str(error.value)
+    assert "(environment)" in str(error.value)
+    assert right in str(error.value)
+
+
+def test_a_file_in_another_encoding_says_so(tmp_path: Path) -> None:
+    path = tmp_path / ".env"
+    path.write_bytes("MODEL=müller\n".encode("utf-16"))
+    with pytest.raises(SettingError, match="is not UTF-8 text"):
+        load(environment={}, env_file=path)
+
+
+def test_a_very_long_value_is_not_repeated_in_full() -> None:
+    with pytest.raises(SettingError) as error:
+        load([f"SEED={'x' * 100_000}"], environment={}, env_file=NOWHERE)
+    assert len(str(error.value)) < 300
+
+
+def test_words_are_taken_in_any_case_and_numbers_as_people_write_them() -> None:
+    chosen = load(
+        ["BUDGET=SOFT", "FALLBACK=None", "TOXIC_PROB=.5", "TOXICS=latency", "TOXIPROXY_URL=http://127.0.0.1:8474/"],
+        environment={},
+        env_file=NOWHERE,
+    )
+    assert (chosen.budget, chosen.fallback, chosen.toxic_prob) == ("soft", "none", 0.5)
+    assert (chosen.toxics, chosen.toxiproxy_url) == ((("latency", 1.0),), "http://127.0.0.1:8474")
+
+
+@pytest.mark.parametrize(
+    ("said", "moment"),
+    [
+        ("2026-06-01", "2026-06-01T00:00:00Z"),
+        ("2026-06-01T11:00:00+02:00", "2026-06-01T09:00:00Z"),
+        ("2026-06-01T09:00:00", "2026-06-01T09:00:00Z"),
+        ("0999-01-01T00:00:00Z", "0999-01-01T00:00:00Z"),
+    ],
+)
+def test_now_is_one_moment_in_utc(said: str, moment: str) -> None:
+    assert Settings().override({"NOW": said}).now == moment
+    assert Settings().override({"NOW": moment}).now == moment
+
+
+def test_now_may_be_the_clocks_and_then_stands() -> None:
+    chosen = Settings().override({"NOW": "now"})
+    assert chosen.now != "now"
+    assert load(environment=chosen.environment(), env_file=NOWHERE).now == chosen.now
+
+
+words = st.text(st.characters(codec="ascii", categories=["L", "N"]), min_size=1, max_size=12)
+chances = st.floats(0, 1)
+amounts = st.floats(0, 1e12)
+above_0 = st.floats(0, 1e12, exclude_min=True)
+
+
+def weights(*known: str) -> st.SearchStrategy[Any]:
+    pair = st.tuples(st.sampled_from(known), st.floats(0, 1e6, exclude_min=True))
+    return st.lists(pair, min_size=1, max_size=len(known), unique_by=lambda p: p[0]).map(tuple)
+
+
+any_settings = st.builds(
+    Settings,
+    groq_api_key=st.just("") | words,
+    model=st.just("") | words,
+    model_url=st.sampled_from(["", "https://api.groq.com", "http://127.0.0.1:5007/openai"]),
+    seed=st.integers(0, 2**63 - 1),
+    repeats=st.integers(1, 1000),
+    prompts=st.just("") | words,
+    now=st.datetimes().map(lambda moment: moment.isoformat(timespec="seconds") + "Z"),
+    toxic_prob=chances,
+    toxics=weights("timeout", "latency", "reset_peer", "refused"),
+    toxic_targets=st.lists(words, min_size=1, max_size=4).map(tuple),
+    latency_ms=amounts,
+    jitter_ms=amounts,
+    timeout_ms=amounts,
+    model_toxic_prob=chances,
+    error_prob=chances,
+    errors=weights("tool_error", "lost_reply"),
+    error_targets=st.lists(words, min_size=1, max_size=4).map(tuple),
+    hallucination_prob=chances,
+    context_prob=chances,
+    token_limit=st.none() | above_0,
+    cost_limit_usd=st.none() | above_0,
+    call_limit=st.none() | above_0,
+    time_limit_s=st.none() | above_0,
+    budget=st.sampled_from(["hard", "soft"]),
+    tool_limit=st.integers(0, 20),
+    prompt_limit=st.integers(0, 20),
+    fallback=st.sampled_from(["direct", "none"]),
+    tool_timeout_s=above_0,
+    model_timeout_s=above_0,
+    toxiproxy_url=st.sampled_from(["", "http://127.0.0.1:8474"]),
+    base_port=st.none() | st.integers(1024, 60000),
+)
+
+
+@given(any_settings)
+def test_a_child_loads_from_its_environment_the_very_settings_of_its_parent(chosen: Settings) -> None:
+    assert load(environment=chosen.environment(), env_file=NOWHERE) == chosen
+    assert (
+        load([f"{name}={text}" for name, text in chosen.environment().items()], environment={}, env_file=NOWHERE)
+        == chosen
+    )
+
+
+@given(any_settings)
+def test_what_is_shown_is_json_and_never_a_secret(chosen: Settings) -> None:
+    shown = json.loads(json.dumps(chosen.shown()))
+    assert list(shown) == NAMES
+    assert shown["GROQ_API_KEY"] == ("***" if chosen.groq_api_key else "")
+    assert shown["SEED"] == chosen.seed
+
+
+def test_a_childs_environment_is_this_ones_with_the_settings_in_force(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SEED", "1")
+    child = settings.child_environment(Settings(seed=9, groq_api_key=SECRET))
+    assert (child["SEED"], child["GROQ_API_KEY"], child["PATH"]) == ("9", SECRET, os.environ["PATH"])
+    assert load(environment=child, env_file=NOWHERE) == Settings(seed=9, groq_api_key=SECRET)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [f"GROQ_API_KEYS={SECRET}", f"GROQ_API_KEY:{SECRET}", f"GROQ_API_KEY {SECRET}", f"groq_api_key={SECRET}", SECRET],
+)
+def test_no_error_shows_a_key_that_was_mistyped(said: str, tmp_path: Path) -> None:
+    with pytest.raises(SettingError) as in_file:
+        read(tmp_path, said)
+    with pytest.raises(SettingError) as on_line:
+        load([said], environment={}, env_file=NOWHERE)
+    assert SECRET not in f"{in_file.value} {on_line.value}"
+
+
+def test_the_model_and_the_limit_on_dollars_depend_on_the_key() -> None:
+    offline, online = Settings(), Settings(groq_api_key=SECRET)
+    assert (offline.model_name, offline.cost_limit_in_force_usd) == ("chaoslab-offline", None)
+    assert (online.model_name, online.cost_limit_in_force_usd) == ("llama-3.3-70b-versatile", 0.5)
+    assert Settings(groq_api_key=SECRET, cost_limit_usd=3.0, model="mine").cost_limit_in_force_usd == 3.0
+    assert Settings(groq_api_key=SECRET, model="mine").model_name == "mine"
+
+
+def test_tracing_stays_off_whatever_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("LANGSMITH_TRACING", "LANGCHAIN_TRACING_V2", "LANGCHAIN_CALLBACKS_BACKGROUND"):
+        monkeypatch.setenv(name, "true")
+    settings.keep_tracing_off()
+    assert (os.environ["LANGSMITH_TRACING"], os.environ["LANGCHAIN_TRACING_V2"]) == ("false", "false")
