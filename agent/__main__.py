@@ -187,12 +187,17 @@ async def _open(
             raise LabDown(trouble)
         await clock.asleep(0.1)
     control.open_run(run.name, plan=plan, targets={name: _upstream(t.url) for name, t in targets.items()})
-    while (found := control.run_state(run.name))[0] != "ready":
-        if found[0] in ("failed", "missing"):
-            raise LabDown(found[1] or "the manager has forgotten the run")
-        if clock.monotonic() - began_s > READY_S:
-            raise LabDown(healthy() or "the proxy manager does not make the run's lanes")
-        await clock.asleep(0.005)
+    try:
+        while (found := control.run_state(run.name))[0] != "ready":
+            if found[0] in ("failed", "missing"):
+                raise LabDown(found[1] or "the manager has forgotten the run")
+            if clock.monotonic() - began_s > READY_S:
+                raise LabDown(healthy() or "the proxy manager does not make the run's lanes")
+            await clock.asleep(0.005)
+    except BaseException:
+        with contextlib.suppress(sqlite3.Error):  # a run that is left asked would get its lanes without its agent
+            control.end_run(run.name)
+        raise
 
 
 def _health(manager: str) -> str:

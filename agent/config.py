@@ -19,7 +19,7 @@ class RealService(BaseModel):
     """A service that is not the lab's own: its address, and its key (or `$NAME` of an environment variable that holds it)."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-    url: Annotated[str, Field(pattern=r"^https?://[^/\s]+")]
+    url: Annotated[str, Field(pattern=r"^https?://[^/\s@]+(/|$)")]
     key: str = ""
 
     @property

@@ -116,7 +116,7 @@ class Session:
         state = {"messages": [("system", system), ("user", prompt.prompt)]}
         try:
             # A model call and a tool step take one step of the graph each.
-            result = await self.graph.ainvoke(state, {"recursion_limit": 2 * self.config.steps_max + 1})
+            result = await self.graph.ainvoke(state, {"recursion_limit": 2 * self.config.steps_max})
             answer = str(result["messages"][-1].text).strip()
             outcome = _Outcome(answer, "none") if answer else _Outcome("", "empty", "the model gave an empty answer")
         except GraphRecursionError:

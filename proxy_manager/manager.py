@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -122,7 +121,7 @@ class Manager:
     # The loop.
 
     def serve(self) -> None:
-        """Until `stopping` is set; then every lane of this manager is taken down."""
+        """Until `stopping` is set; then every proxy that this manager made is taken down."""
         control = Control.fresh(self._state, manager=self._name)
         self._began.set()
         busy_s = expired_s = self._clock.monotonic()
@@ -134,13 +133,12 @@ class Manager:
                 if self._ticked_s - expired_s > EXPIRE_POLL_S:
                     expired_s = self._ticked_s
                     self._expire()
+                    self._close_ended(control)
                 idle = self._ticked_s - busy_s > IDLE_AFTER_S
                 self._clock.sleep(IDLE_POLL_S if idle else BUSY_POLL_S)
         finally:
-            for experiment in self._runs.values():
-                for lane in (lane for lane in experiment.lanes.values() if lane.proxy != "refused"):
-                    self._quietly(lambda name=lane.proxy: self._toxiproxy.destroy(name))  # type: ignore[misc]
-                experiment.log.close()
+            for run in tuple(self._runs):
+                self._close(run)
             control.close()
 
     def _tick(self, control: Control) -> bool:
@@ -159,8 +157,9 @@ class Manager:
 
     def _open(self, control: Control, opened: RunRow) -> None:
         """Makes the clean lane of every target and the port that refuses; reaps what lost its owner."""
+        self._close_ended(control)
         try:
-            log = Run.open(self._logs, opened.run).log("manager", clock=self._clock)
+            run = Run.open(self._logs, opened.run)
             self._reap()
             wanted = [
                 ProxyInfo(target, f"{self.places.bind}:{self.places.proxy_ports[target]}", upstream)
@@ -168,10 +167,11 @@ class Manager:
             ]
             wanted.append(ProxyInfo("refused", f"{self.places.bind}:{self.places.refused_port}", "127.0.0.1:1", False))
             for proxy in wanted:
-                self._quietly(lambda name=proxy.name: self._toxiproxy.destroy(name))  # type: ignore[misc]
+                self._destroy(proxy.name)
             self._toxiproxy.populate([p for p in wanted if p.enabled])
             refused = wanted[-1]
             self._toxiproxy.create(refused.name, upstream=refused.upstream, listen=refused.listen, enabled=False)
+            log = run.log("manager", clock=self._clock)
         except (ToxiproxyError, LookupError, OSError, ValueError) as error:
             control.set_run(opened.run, "failed", error=str(error))
             return
@@ -233,7 +233,7 @@ class Manager:
                 self._write(experiment, row, events.FaultInjected(*fault))
                 self._write(experiment, row, events.FaultWitnessed(*fault, evidence=evidence))
             if lane.proxy != "refused":
-                self._quietly(lambda: self._toxiproxy.destroy(lane.proxy))
+                self._destroy(lane.proxy)
             self._write(experiment, row, events.FaultHealed(*fault, witnessed=evidence is not None))
         control.healed(row.id)
 
@@ -245,7 +245,7 @@ class Manager:
                 with self._lock:
                     del experiment.lanes[lane.row.id]
                 if lane.proxy != "refused":
-                    self._quietly(lambda gone=lane.proxy: self._toxiproxy.destroy(gone))  # type: ignore[misc]
+                    self._destroy(lane.proxy)
                 self._write(experiment, lane.row, events.FaultHealed(*_fault(lane.told, lane.row), witnessed=False))
 
     def _reap(self) -> None:
@@ -254,12 +254,28 @@ class Manager:
         for name in self._toxiproxy.proxies():
             expires = name.rpartition(".")[2]
             if name.startswith("lane.") and expires.isdigit() and int(expires) < now:
-                self._quietly(lambda gone=name: self._toxiproxy.destroy(gone))  # type: ignore[misc]
+                self._destroy(name)
 
-    def _quietly(self, act: Callable[[], object]) -> None:
-        """Does what may find that there is nothing to do; what else goes wrong makes /health say so, and the loop goes on."""
+    def _close_ended(self, control: Control) -> None:
+        for run in control.ended_runs() & self._runs.keys():
+            self._close(run)
+
+    def _close(self, run: str) -> None:
+        """Takes down what a run had: its lanes, and the clean ones unless another run shares them."""
+        with self._lock:
+            experiment = self._runs.pop(run)
+        shared = ("refused", *experiment.targets)
+        for lane in experiment.lanes.values():
+            if lane.proxy not in shared:
+                self._destroy(lane.proxy)
+        for name in () if self._runs else shared:
+            self._destroy(name)
+        experiment.log.close()
+
+    def _destroy(self, proxy: str) -> None:
+        """Takes down what may be gone already; what else goes wrong makes /health say so, and the loop goes on."""
         try:
-            act()
+            self._toxiproxy.destroy(proxy)
         except ToxiproxyError as error:
             if error.status != 404:
                 self.trouble = str(error)

@@ -45,7 +45,6 @@ class _Turn:
     offers: tuple[Offer, ...]
     wanted: dict[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
     outcomes: dict[int, Found | CouldNot] = field(default_factory=dict)
-    skipped: set[int] = field(default_factory=set)
 
 
 class _Waiting(Exception):
@@ -56,7 +55,7 @@ def answer(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, A
     """The reply to a conversation in OpenAI's format; the same for the same, always."""
     asked = max((n for n, message in enumerate(messages) if message.get("role") == "user"), default=None)
     if asked is None:
-        return Reply("I no longer see the request.")
+        return Reply(_bewildered(messages))
     request = text_of(messages[asked])
     if not request.strip():
         return Reply("The request is empty.")
@@ -77,6 +76,17 @@ def answer(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, A
             "", tuple(_call(name, arguments, turn, len(messages)) for (name, _), arguments in turn.wanted.items())
         )
     return Reply(_sentences(draft, turn) or "I do not know what to do with that.")
+
+
+def _bewildered(messages: Sequence[Mapping[str, Any]]) -> str:
+    """What to say when the request itself has vanished: that, and what the calls still in sight came to."""
+    done = [
+        f"{name} with {arguments}"
+        for (name, arguments), replies in _answers(messages).items()
+        if any(failure is None for _, failure in replies)
+    ]
+    seen = f" I still see that I called {'; '.join(done)}." if done else ""
+    return f"I could not finish what was asked: the request is no longer in what I was sent.{seen}"
 
 
 def text_of(message: Mapping[str, Any]) -> str:
@@ -111,13 +121,14 @@ def _key(arguments: Any) -> str:
 def _play(step: Step, turn: _Turn, steps: Sequence[Step]) -> Found:
     """Tells the step's story as far as the answers go."""
     if step.only_if is not None:
-        number, condition, words = step.only_if
-        settled = _outcome(number, turn)
-        if isinstance(settled, CouldNot):
-            raise CouldNot(f"I do not know whether {words}")
-        if not condition(settled):
-            turn.skipped.add(number)
-            return Found(f"As it is not the case that {words}, I did not {step.label}." if step.label else "")
+        under = step.only_if
+        outcomes = [_outcome(number, turn) for number in under.steps]
+        settled = [outcome for outcome in outcomes if isinstance(outcome, Found)]
+        if len(settled) < len(outcomes):
+            raise CouldNot(f"I do not know whether {under.words}")
+        if not under.holds(settled):
+            unsaid = under.otherwise or not step.label
+            return Found("" if unsaid else f"As it is not the case that {under.words}, I did not {step.label}.")
     needed = []
     for number in step.needs:
         outcome = _outcome(number, turn)
@@ -183,6 +194,6 @@ def _sentences(draft: Draft, turn: _Turn) -> str:
         outcome = turn.outcomes[number]
         if isinstance(outcome, CouldNot):
             parts.append(f"I could not {step.label}: {outcome}.")
-        elif outcome.sentence and not step.silent:
+        elif outcome.sentence:
             parts.append(outcome.sentence)
     return " ".join(dict.fromkeys(parts))

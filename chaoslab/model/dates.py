@@ -104,7 +104,10 @@ def when(text: str, now: datetime | None) -> When:
         )
         rest = _cut(rest, match) if start else rest
     if match := re.search(r"\b(?:in the|this|tomorrow|every)?\s*\b(morning|afternoon|evening)\b", rest, re.I):
-        start = start or _PARTS[match[1].lower()][0]
+        part = match[1].lower()
+        if start and part != "morning" and start.hour < 12:  # tonight at 8
+            start = start.replace(hour=start.hour + 12)
+        start = start or _PARTS[part][0]
         rest = _cut(rest, match)
     return When(re.sub(r"\s{2,}", " ", rest).strip(" ,.?!"), day, last_day, start, end, lasting)
 

@@ -66,7 +66,17 @@ _RULES: tuple[tuple[str, str], ...] = (
     (rf"\bsquare ({_N})", r"\1 ^ 2"),
     (rf"\bcube ({_N})", r"\1 ^ 3"),
     (rf"({_N}) (?:raised )?to the (?:power(?: of)? ({_N})|({_N})(?:st|nd|rd|th)(?: power)?)", r"\1 ^ \2\3"),
-    (rf"({_N})\s*(?:%|per ?cent) (?:tip )?(?:of|off|on) ({_N})", r"\1 / 100 * \2"),
+    (rf"({_N})\s*(?:%|per ?cent) off ({_N})", r"\2 * (1 - \1 / 100)"),
+    (rf"({_N})\s*(?:%|per ?cent) (?:tip )?(?:of|on) ({_N})", r"\1 / 100 * \2"),
+    (rf"\bwhat (?:percentage|per ?cent) is ({_N}) of ({_N})", r"\1 / \2 * 100"),
+    (rf"\bremainder (?:when|of) ({_N}) (?:is )?divided by ({_N})", r"\1 % \2"),
+    (rf"(\d+) ?/ ?(\d+) of ({_N})", r"\1 / \2 * \3"),
+    (
+        r"(\d+(?:\.\d+)?) (?:[a-z]+ ){1,2}(?:at|for|costing|that costs?)\s*[$€£]?(\d+(?:\.\d+)?)(?: \w+)? (?:each|apiece)\b",
+        r"\1 * \2",
+    ),
+    (rf"\bsplit (?:(?:a|the) \w+ of )?[$€£]?({_N})(?: \w+)? (?:between|among|by|across) ({_N})", r"\1 / \2"),
+    (r",\s*(?=(?:times|plus|minus|divided|multiplied)\b)", " "),
     (rf"\bhalf (?:of )?({_N})", r"\1 / 2"),
     (rf"\b(?:a )?third of ({_N})", r"\1 / 3"),
     (rf"\b(?:a )?quarter of ({_N})", r"\1 / 4"),
@@ -82,6 +92,13 @@ _RULES: tuple[tuple[str, str], ...] = (
     (r"\b(?:plus|added to|increased by)\b", " + "),
     (r"\b(?:minus|less|decreased by)\b", " - "),
     (r"\b(?:mod|modulo)\b", " % "),
+)
+_UPON_IT = (
+    (rf"^(?:subtract|take away|minus)\s+({_N})$", rf"{IT} - \1"),
+    (rf"^(?:add|plus)\s+({_N})$", rf"{IT} + \1"),
+    (rf"^(?:multiply by|times)\s+({_N})$", rf"{IT} * \1"),
+    (rf"^divide by\s+({_N})$", rf"{IT} / \1"),
+    (r"^(?:what(?:'s| is) )?the (square|cube) root(?: of it)?$", rf"the \1 root of {IT}"),
 )
 _LIST = rf"({_N}(?:\s*(?:,\s*and|,|and|&)\s*{_N})+)"
 _GATHERED = (
@@ -120,9 +137,13 @@ def numerals(text: str) -> str:
 
 def expression(text: str, *, it: bool = False) -> str | None:
     """The arithmetic that the text asks for, or None; with `it`, words such as "the result" stand in it as `IT`."""
-    text = numerals(text)
+    text, digits = _rounding(numerals(text))
     if it:
-        text = re.sub(_REF, IT, text, flags=re.I)
+        text = re.sub(_REF, IT, re.sub(r"\bits (?=(?:square|cube) )", "the ", text, flags=re.I), flags=re.I)
+        for pattern, written in _UPON_IT:
+            text = re.sub(pattern, written, text, flags=re.I)
+    if digits is not None and re.fullmatch(_N, text.strip(" .?")):
+        return f"round({text.strip(' .?')}, {digits})"
     for pattern, written in _RULES:
         text = re.sub(pattern, written, text, flags=re.I)
     for gathering, sign in _GATHERED:
@@ -136,7 +157,23 @@ def expression(text: str, *, it: bool = False) -> str | None:
     run = re.sub(r"[-+*/^%,\s]+$|^[+*/^,\s]+", "", re.sub(r"\s{2,}", " ", max(runs, key=len)))
     while run.count("(") < run.count(")") and run.endswith(")"):
         run = run[:-1]
-    return run if re.search(rf"[\d{IT}]", run) and re.search(r"[-+*/^%!(]", run.lstrip("-+")) else None
+    if not (re.search(rf"[\d{IT}]", run) and re.search(r"[-+*/^%!(]", run.lstrip("-+"))):
+        return None
+    return run if digits is None else f"round({run}, {digits})"
+
+
+def _rounding(text: str) -> tuple[str, int | None]:
+    """The text without "rounded to 2 decimals", and to how many."""
+    match = re.search(
+        r"(?:,?\s*\b(?:and )?(?:rounded|correct)(?: off)?)?\s+to "
+        r"(?:(\d) (?:decimal(?:s| places?| digits?)?|digits|places)\b|the nearest (?:whole number|integer)\b)",
+        text,
+        re.I,
+    )
+    if match is None:
+        return text, None
+    rest = text[: match.start()] + text[match.end() :]
+    return re.sub(r"^round(?: off)?\s+", "", rest, flags=re.I), int(match[1] or 0)
 
 
 def _joined(listed: str, sign: str) -> str:

@@ -3,32 +3,40 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from dataclasses import replace
 
-from chaoslab.model import reading
+from chaoslab.model import conditions, reading
 from chaoslab.model.choosing import unclaimed
-from chaoslab.model.skills import calculate, calendar, messages, movies, other, search, translate, weather
-from chaoslab.model.story import Condition, Draft, Found, Step, said
+from chaoslab.model.skills import calculate, calendar, messages, movies, other, search, translate, units, weather
+from chaoslab.model.story import Draft, Step, Under, said
+
+Skill = Callable[[str, Draft], bool]
 
 # The order settles whose a clause is when two could claim it: what names its effect before what names its subject.
-_SKILLS = (
+_SKILLS: tuple[Skill, ...] = (
     other.read_first,
     translate.read,
     messages.read,
     messages.read_inbox,
+    units.read,
     calculate.read,
     movies.read,
     calendar.read,
     search.read,
     weather.read,
     other.read,
+    other.read_clock,
     search.read_question,
 )
 _IF = re.compile(
-    r"^(?:only )?(?:if|in case)\s+(?P<condition>[^,]+?)(?:\s*,\s*(?:then\s+)?|\s+then\s+)(?P<rest>.+)$",
+    r"^(?:only )?(?:if|in case|(?P<unless>unless))\s+(?P<condition>[^,]+?)(?:\s*,\s*(?:then\s+)?|\s+then\s+"
+    r"|\s+(?=(?:let|tell|message|text|send|ping|notify|remind)\s+(?:(?-i:[A-Z#@])|my|him|her|them)|(?:delete|cancel|schedule|book|add|create)\s+(?:my|the|an?)\b))(?P<rest>.+)$",
     re.I,
 )
 _IF_AFTER = re.compile(
-    r"^(?P<rest>.+?),?\s+(?:only )?(?:if|in case)\s+(?P<condition>(?:it|the|there|i|i'm|that)\b.+)$", re.I
+    r"^(?P<rest>.+?),?\s+(?:only )?(?:if|in case|(?P<unless>unless))\s+(?P<condition>(?:it|the|there|i|i'm|that)\b.+)$",
+    re.I,
 )
 _ELSE = re.compile(r"\s*[,;.]?\s*\b(?:otherwise|or else|else|if not)\b,?\s*", re.I)
 _SMALL_TALK = (
@@ -41,18 +49,13 @@ _SMALL_TALK = (
     (r"^how are you\b", "I am well, thank you. What can I do for you?"),
     (r"^(?:bye|goodbye|see you)\b", "Goodbye."),
 )
-_SKY = {
-    "rain": r"rain|drizzle|shower|thunder",
-    "wet": r"rain|drizzle|shower",
-    "snow": r"snow|sleet",
-    "sun": r"clear|sun",
-    "clear": r"clear|sun",
-    "cloud": r"cloud|overcast",
-}
-_MORE, _LESS = (
-    r"above|over|more than|warmer than|higher than|greater than|hotter than|exceeds|at least|larger than|bigger than|>",
-    r"below|under|less than|colder than|lower than|cooler than|smaller than|fewer than|<",
+_IF_SO = re.compile(
+    r"^if\s+(?:(?P<yes>so|yes|that is so|it (?:is|does)|there (?:is|are)(?: one| any| some)?|(?:he|she|they) (?:has|have|did)|i (?:am|do))"
+    r"|(?P<no>not|no|none|it (?:is not|isn't|doesn't|does not)|there (?:are|is) none|i(?:'m| am) not|i don't))"
+    r"(?:\s*,\s*(?:then\s+)?|(?<=so)\s+|(?<=yes)\s+|(?<=not)\s+|(?<=no)\s+)(?P<rest>.+)$",
+    re.I,
 )
+_DICTATED = re.compile(r"^\W*(?:please\s+)?(?:send|write|text|message|tell|e-?mail|reply)\b[^:.!?]{1,60}:\s+\S", re.I)
 
 
 def draw_up(request: str, draft: Draft) -> None:
@@ -63,8 +66,20 @@ def draw_up(request: str, draft: Draft) -> None:
         for offer in unclaimed(draft.offers)
         if (found := re.findall(r"[a-z]{3,}", offer.name.lower())) and found[0] != "get"
     )
-    for sentence in reading.sentences(masked):
+    for sentence in _dictated(reading.sentences(masked), verbs):
         _sentence(sentence.strip(), draft, verbs)
+
+
+def _dictated(sentences: list[str], verbs: frozenset[str]) -> list[str]:
+    """The sentences, where what follows "Write to Ana: …" belongs to the message until something new is asked."""
+    joined: list[str] = []
+    for sentence in sentences:
+        dictating = joined and _DICTATED.match(joined[-1]) and not re.search(reading.QUOTE, joined[-1])
+        if dictating and not reading.asks(sentence, verbs):
+            joined[-1] += " " + sentence
+        else:
+            joined.append(sentence)
+    return joined
 
 
 def _sentence(sentence: str, draft: Draft, verbs: frozenset[str]) -> None:
@@ -76,23 +91,22 @@ def _sentence(sentence: str, draft: Draft, verbs: frozenset[str]) -> None:
         sentence = after[0]
     stripped = reading.bare(sentence)
     if (match := _ELSE.match(stripped)) and draft.only_if is not None:
-        step, condition, words = draft.only_if
-        draft.only_if = (step, _not(condition), f"not ({words})")
-        _clauses(stripped[match.end() :], draft, verbs)
-        draft.only_if = None
+        _otherwise(stripped[match.end() :], draft, verbs)
         return
     draft.only_if = None
-    match = _IF.match(stripped)
-    if match and not _condition(match["condition"], draft):
-        draft.add(_unknown(match["condition"], draft))
+    if (match := _IF_SO.match(stripped)) and draft.last:
+        holds, words = draft.asked or (lambda found: not found.nothing, "there is something")
+        draft.only_if = Under(draft.last[-1:], holds, words, otherwise=bool(match["no"]))
+        _branches(match["rest"], draft, verbs)
         return
-    if match:
-        then, *otherwise = _ELSE.split(match["rest"], maxsplit=1)
-        _clauses(then, draft, verbs)
-        if otherwise and draft.only_if is not None:
-            step, condition, words = draft.only_if
-            draft.only_if = (step, _not(condition), f"not ({words})")
-            _clauses(otherwise[0], draft, verbs)
+    if match := _IF.match(stripped):
+        if re.search(r"\b(?:each|apiece)\b", match["condition"]) and calculate.read(stripped, draft):
+            return
+        if not _condition(match["condition"], draft):
+            draft.add(_unknown(match["condition"], draft))
+            return
+        _unless(match, draft)
+        _branches(match["rest"], draft, verbs)
         return
     if (match := _IF_AFTER.match(stripped)) and not re.match(
         r"(?:ask|check|see|tell me|find out|let me know|do you know)\b", stripped, re.I
@@ -103,17 +117,37 @@ def _sentence(sentence: str, draft: Draft, verbs: frozenset[str]) -> None:
             _clauses(" ; ".join([earlier, *last[:-1]]), draft, verbs)
         condition_words, *otherwise = _ELSE.split(match["condition"], maxsplit=1)
         if _condition(condition_words, draft):
+            _unless(match, draft)
             _clauses(last[-1] if last else earlier, draft, verbs)
-            if otherwise and draft.only_if is not None:
-                step, condition, words = draft.only_if
-                draft.only_if = (step, _not(condition), f"not ({words})")
-                _clauses(otherwise[0], draft, verbs)
+            if otherwise:
+                _otherwise(otherwise[0], draft, verbs)
             return
         del draft.steps[before:]
         if re.match(r"(?:delete|cancel|remove|move|reschedule|schedule|book|create|add)\b", stripped, re.I):
             draft.add(_unknown(match["condition"], draft))
             return
     _clauses(sentence, draft, verbs)
+
+
+def _branches(rest: str, draft: Draft, verbs: frozenset[str]) -> None:
+    """What is to be done under the condition in force, and after "otherwise" under its opposite."""
+    then, *otherwise = _ELSE.split(rest, maxsplit=1)
+    _clauses(then, draft, verbs)
+    if otherwise:
+        _otherwise(otherwise[0], draft, verbs)
+
+
+def _otherwise(text: str, draft: Draft, verbs: frozenset[str]) -> None:
+    if draft.only_if is None:
+        return
+    draft.only_if = replace(draft.only_if, otherwise=not draft.only_if.otherwise)
+    _clauses(text, draft, verbs)
+    draft.only_if = None
+
+
+def _unless(match: re.Match[str], draft: Draft) -> None:
+    if match["unless"] and draft.only_if is not None:
+        draft.only_if = replace(draft.only_if, otherwise=True)
 
 
 def _unknown(condition: str, draft: Draft) -> Step:
@@ -127,27 +161,27 @@ def _clauses(text: str, draft: Draft, verbs: frozenset[str]) -> None:
         return
     missed: list[str] = []
     for clause in map(reading.bare, reading.clauses(text, verbs)):
-        if re.fullmatch(r"if (?:so|yes|it is|it does|that is so)", clause, re.I) and draft.last and draft.asked:
-            draft.only_if = (draft.last[-1], *draft.asked)
+        if re.fullmatch(r"if (?:so|yes|it is|it does|that is so)", clause, re.I) and draft.last:
+            draft.only_if = Under(
+                draft.last[-1:], *(draft.asked or (lambda found: not found.nothing, "there is something"))
+            )
             continue
+        if asked := re.match(r"(?:whether|if)\s+(?=.{6})", clause, re.I):
+            clause = conditions.question(clause[asked.end() :])
         if not clause or re.fullmatch(r"if\b.{0,6}", clause, re.I):
             continue
-        _note_question(clause, draft)
         if not any(skill(clause, draft) for skill in _SKILLS):
             missed.append(clause)
+        _note_question(clause, draft)
     for clause in missed:
         _unread(clause, draft)
 
 
 def _note_question(clause: str, draft: Draft) -> None:
-    """What "if so" will mean: that the sky is as this clause asks."""
-    if sign := re.search(r"\b(rain|snow|sun|clear|cloud)", clause, re.I):
-        pattern = _SKY[sign[1].lower()]
-        words = re.sub(r"^(?:is|whether|check (?:if|whether)|does)\s+", "", draft.plain(clause), flags=re.I)
-        draft.asked = (
-            lambda found: re.search(pattern, found.items[0] if found.items else found.text, re.I) is not None,
-            words,
-        )
+    """What a later "if so" will mean: that it is as this clause asks."""
+    if re.match(r"(?:is|are|am|do|does|did|has|have|will|any|check)\b", clause, re.I):
+        asked = re.sub(r"^check (?:if|whether)\s+", "", draft.plain(clause), flags=re.I).rstrip("?")
+        draft.asked = conditions.condition(conditions.plain(clause)), f"the answer to “{asked}” is yes"
 
 
 def _small_talk(text: str) -> str | None:
@@ -170,49 +204,38 @@ def _unread(clause: str, draft: Draft) -> None:
         draft.add(said(f"I have no tool for “{draft.plain(clause)}”."))
 
 
-def _not(condition: Condition) -> Condition:
-    return lambda found: not condition(found)
-
-
 def _condition(words: str, draft: Draft) -> bool:
     """Adds the step that settles the condition and puts what follows under it; False if the words are not understood."""
     before = len(draft.steps)
-    number = re.search(r"-?\d+(?:\.\d+)?(?=\D*$)", words)
-    limit = re.search(rf"(?:{_MORE})|(?P<less>{_LESS})", words, re.I)
+    said, words = words, conditions.plain(words)
+    limit = conditions.LIMIT.search(words)
     referring = re.match(r"(?:the (?:result|answer|temperature|sum|total|number|difference)|it|that)\b", words, re.I)
-    subject = words[: limit.start()] if limit else words
     known = draft.last and referring and not weather.cities(words)
     if not known:
-        skills = (calculate.read, weather.read, messages.read_inbox, calendar.read, movies.read, search.read) if limit else (
-            weather.read, messages.read_inbox, calendar.read, movies.read, search.read)  # fmt: skip
+        equal = re.search(r"\s(?:is|equals|makes)(?: not)?(?: equal to| exactly)? -?\d+(?:\.\d+)?\W*$", words, re.I)
+        subject = words[: limit.start()] if limit else words[: equal.start()] if equal else conditions.question(words)
+        skills: tuple[Skill, ...] = (weather.read, messages.read_inbox, calendar.read, movies.read, search.read)
+        skills = (calculate.read, *skills) if limit or equal else skills
         # "It is colder than 5 degrees in Oslo" names its city after the number.
         if not any(skill(text, draft) for text in (subject, words) for skill in skills):
             return False
     if not draft.last:
         return False
-    if limit and number:
-        bound, less = float(number[0]), bool(limit["less"])
-
-        def compares(found: Found) -> bool:
-            return bool(found.numbers) and (found.numbers[0] < bound if less else found.numbers[0] > bound)
-
-        condition: Condition = compares
-    elif sign := re.search(r"\b(rain|wet|snow|sun|clear|cloud)", words, re.I):
-        pattern, negated = (
-            _SKY[sign[1].lower()],
-            re.search(r"\b(?:not|n't|doesn't|isn't|no)\b|n't\b", words, re.I) is not None,
-        )
-
-        def looks(found: Found) -> bool:
-            return (re.search(pattern, found.items[0] if found.items else found.text, re.I) is not None) is not negated
-
-        condition = looks
-    else:
-        empty = re.search(r"\b(?:no|not|nothing|free|don't|none|isn't|aren't)\b", words, re.I) is not None
-
-        def has(found: Found) -> bool:
-            return found.nothing is empty
-
-        condition = has
-    draft.only_if = (draft.last[-1], condition, draft.plain(words))
+    topic = draft.topic()
+    compared = re.search(r"\b(?:warm|hott|cold|cool)er\b.*\bthan\b", words, re.I) and not re.search(r"\d", words)
+    if topic == "weather" and compared and len(draft.last) == 2 and not known:
+        # The comparison is the step after the two cities.
+        draft.only_if = Under((len(draft.steps) - 1,), lambda found: found.items[1:] == ("first",), draft.plain(said))
+        return True
+    if topic in ("weather", "calculate") and not conditions.measurable(words):
+        del draft.steps[before:]
+        draft.last = tuple(number for number in draft.last if number < before)
+        return False
+    every = re.search(r"\b(?:and|both)\b", words, re.I) is not None
+    draft.only_if = Under(
+        draft.last if draft.topic() == "weather" and not known else draft.last[-1:],
+        conditions.condition(words),
+        draft.plain(said),
+        every=every,
+    )
     return len(draft.steps) > before or bool(known)

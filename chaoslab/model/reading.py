@@ -16,6 +16,7 @@ _POLITE = re.compile(
     r"|i(?:'m| am) (?:also )?(?:wondering|curious)|do you know|do me a favou?r and|would you mind|let me know"
     r"|(?:tell|show|give) me(?= (?:what|how|when|who|which|where|if|whether|the (?:weather|temperature|"
     r"forecast|result|sum|answer|rating|release)))"
+    r"|(?:check|see|find out|figure out)(?= (?:what|how|when|which|who|where)\b)|know(?= (?:what|how|when|which|who|where|whether|if)\b)"
     r"|go ahead and|don't forget to|make sure (?:to|you)|remember to)\s+)",
     re.I,
 )
@@ -24,7 +25,7 @@ _VERBS = (
     "calculate compute work evaluate add multiply divide subtract double triple schedule book create put set arrange delete "
     "remove cancel clear move reschedule postpone list show check read give get fetch look remind warn please could can would "
     "what what's whats how how's when when's who who's which where is are do does did have will convert drop pass reply respond answer if "
-    "summarize report compare round i'd"
+    "summarize summarise report compare round explain i'd"
 )
 _HARD = (
     r"\s*;\s*|,?\s+and\s+then\s+|,?\s+(?:and\s+)?after(?:\s+that|wards),?\s+|,?\s+and\s+(?:also|"
@@ -48,9 +49,9 @@ def bare(clause: str) -> str:
     clause = clause.strip(" ,.!?\n\t")
     while (shorter := _POLITE.sub("", clause, count=1).strip(" ,")) != clause and shorter:
         clause = shorter
-    return re.sub(r"[\s,]*\b(?:please|thanks|thank you|for me|will you|would you)\s*$", "", clause, flags=re.I).strip(
-        " ,.!?"
-    )
+    # "Tell Ana thank you" ends with its message, not with a courtesy.
+    ending = r"(?:[\s,]*\b(?:please|for me|will you|would you)|[,.!;]\s*(?:thanks|thank you))\s*$"
+    return re.sub(ending, "", clause, flags=re.I).strip(" ,.!?")
 
 
 def sentences(masked: str) -> list[str]:
@@ -61,6 +62,12 @@ def sentences(masked: str) -> list[str]:
     return [part for part in re.split(rf"(?<=[.!?])\s+|(?<=[.!?]{QUOTE})\s+(?=[A-Z])|\n+", text) if part.strip(" .!?,")]
 
 
+def asks(sentence: str, verbs: frozenset[str]) -> bool:
+    """Whether the sentence opens with a word that asks for something."""
+    opening = "|".join(map(re.escape, {*_VERBS.split(), *verbs}))
+    return re.match(rf"\W*(?:(?:and|then|also|finally)\b[\s,]*)*(?:{opening})\b", sentence, re.I) is not None
+
+
 def clauses(sentence: str, verbs: frozenset[str]) -> list[str]:
     """The sentence cut where a new thing is asked: at "; ", "and then", and at "and" or a comma before a word that asks.
 
@@ -68,7 +75,8 @@ def clauses(sentence: str, verbs: frozenset[str]) -> list[str]:
     """
     opening = "|".join(sorted({*_VERBS.split(), *verbs}, key=len, reverse=True))
     soft = (
-        rf"(?:\s*,\s*and\s+|\s+and\s+|\s*,\s*(?:but\s+)?|\s+but\s+)(?=(?:please\s+)?(?:{opening})\b(?!\s+(?:and|of)\b))"
+        rf"(?:\s*,\s*and\s+|\s+and\s+|\s*,\s*(?:but\s+)?|\s+but\s+)"
+        rf"(?=(?:please\s+)?(?:{opening})\b(?!\s+(?:and|of)\b)|(?<=\s)\d[\d.]*\s*[*+^×]\s*\d)"
     )
     parts = (part.strip() for part in re.split(f"{_HARD}|{soft}", sentence, flags=re.I) if part)
     return [part for part in parts if not re.fullmatch(r"(?:also|and|then|please|[\s.!?,])*", part, re.I)]

@@ -25,13 +25,18 @@ class Ask:
 
 @dataclass(frozen=True)
 class Found:
-    """What a step learnt or did: a sentence for the answer, and what "it" means to later steps."""
+    """What a step learnt or did: a sentence for the answer, and what "it" means to later steps.
+
+    `text` is what a message would pass on; it is empty where there is nothing worth passing on. `parts` holds single details of
+    it, each by a pattern of the words that ask for it ("rating|score").
+    """
 
     sentence: str
     text: str = ""
     numbers: tuple[float, ...] = ()
     items: tuple[str, ...] = ()
     nothing: bool = False
+    parts: Mapping[str, str] = field(default_factory=dict)
 
 
 class CouldNot(Exception):
@@ -43,6 +48,20 @@ Condition = Callable[[Found], bool]
 
 
 @dataclass(frozen=True)
+class Under:
+    """A condition on what some steps found: on one of them, or with `every` on each. `otherwise`: the branch for when it fails."""
+
+    steps: tuple[int, ...]
+    condition: Condition
+    words: str
+    every: bool = False
+    otherwise: bool = False
+
+    def holds(self, found: Sequence[Found]) -> bool:
+        return (all if self.every else any)(self.condition(one) for one in found) is not self.otherwise
+
+
+@dataclass(frozen=True)
 class Step:
     """One thing to do. `label` completes "I could not …"; `needs` are the steps whose findings `act` is given."""
 
@@ -50,8 +69,7 @@ class Step:
     act: Callable[[Sequence[Found]], Story]
     needs: tuple[int, ...] = ()
     topic: str = ""
-    only_if: tuple[int, Condition, str] | None = None
-    silent: bool = False
+    only_if: Under | None = None
 
 
 @dataclass
@@ -65,7 +83,8 @@ class Draft:
     steps: list[Step] = field(default_factory=list)
     last: tuple[int, ...] = ()
     person: str = ""
-    only_if: tuple[int, Condition, str] | None = None
+    thing: str = ""
+    only_if: Under | None = None
     asked: tuple[Condition, str] | None = None
 
     def add(self, step: Step) -> int:

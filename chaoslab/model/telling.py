@@ -36,5 +36,13 @@ def _words(value: Any) -> str:
     if isinstance(value, Mapping):
         inner = value.get("error") or value.get("message") or value.get("status_message") or value
         value = inner.get("message", inner) if isinstance(inner, Mapping) else inner
+    elif bracket := re.search(r"\{.*\}\s*$", str(value), re.S):
+        # The client's own words, such as "weather answered 404", before what the service said.
+        try:
+            inside = json.loads(bracket[0])
+        except ValueError:
+            inside = None
+        if isinstance(inside, Mapping):
+            value = f"{str(value)[: bracket.start()]}{_words(inside)}"
     text = re.sub(r"^\s*(?:Error|Exception)\b[\s:]*", "", str(value)).strip()
     return re.sub(r"[\s.]+$", "", text.splitlines()[0] if text else "no reason was given")

@@ -176,6 +176,13 @@ class Control:
         ).fetchall()
         return [RunRow(run, json.loads(plan), json.loads(targets)) for run, plan, targets in rows]
 
+    def ended_runs(self) -> set[str]:
+        """The runs whose agent has said that it is done."""
+        rows = self._db.execute(
+            "SELECT run FROM runs WHERE state = 'over' AND manager = ?", (self._manager,)
+        ).fetchall()
+        return {row[0] for row in rows}
+
     def set_run(self, run: str, state: str, *, error: str = "") -> None:
         self._write("UPDATE runs SET state = ?, error = ? WHERE run = ? AND state != 'over'", (state, error, run))
 

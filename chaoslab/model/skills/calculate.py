@@ -23,6 +23,7 @@ _OVER = {
 _OF_TEMPERATURES = re.compile(
     r"\b(difference|sum|add|total|average|mean|subtract)\b.*\b(?:temperatures?|degrees|warm|weather)\b", re.I
 )
+_A_TEMPERATURE = re.compile(rf"\b(?i:the )?(?i:current )?(?i:temperature) (?i:in|of) {weather.CITY}")
 _OF_THEM = re.compile(
     (
         r"\b(difference|sum|add|total|average|mean|product|subtract)\b.*\b(?:them|those|these|both|"
@@ -35,6 +36,16 @@ _OF_THEM = re.compile(
 def read(clause: str, draft: Draft) -> bool:
     if re.search(r"\d{4}-\d\d-\d\d|^(?:schedule|book)\b", clause, re.I):
         return False
+    if colder := re.match(r"how (?:much|many degrees) (colder|cooler|warmer|hotter)\b", clause, re.I):
+        named = weather.cities(clause)
+        if len(named) == 2:
+            weather.read(f"temperature in {' and '.join(named)}", draft)
+            draft.last = draft.last[::-1] if colder[1].lower() in ("colder", "cooler") else draft.last
+            return _over("difference", draft)
+    if (match := _A_TEMPERATURE.search(clause)) and re.search(r"\d", clause):
+        through = expression(draft.plain(clause.replace(match[0], "it")), it=True)
+        if through and IT in through and weather.read(match[0], draft):
+            return _with_it(through, draft)
     if match := _OF_TEMPERATURES.search(clause):
         cities = weather.cities(clause)
         if len(cities) > 1 or (cities and match[1].lower() not in ("add",)):
@@ -103,6 +114,9 @@ def _over(word: str, draft: Draft) -> bool:
 
 
 def plain(number: float) -> str:
+    """The number without the noise of binary fractions: 29.990000000000002 is 29.99."""
+    if isinstance(number, float) and len(str(short := round(number, 10)).partition(".")[2]) < 8:
+        number = short
     return str(int(number)) if isinstance(number, float) and number.is_integer() and abs(number) < 1e15 else str(number)
 
 
@@ -111,7 +125,8 @@ def told(reply: Any, written: str) -> Found:
     text = str(reply.get("text") or result) if isinstance(reply, Mapping) else str(reply)
     # The number is what was computed; the text is only how it is shown.
     if isinstance(result, int | float):
-        shown = text if isinstance(reply, Mapping) and _same(text, result) else plain(result)
+        noisy = isinstance(result, float) and len(plain(result)) < len(str(result)) - 4
+        shown = text if isinstance(reply, Mapping) and _same(text, result) and not noisy else plain(result)
         return Found(f"{written} = {shown}.", f"{written} = {shown}", (result,))
     try:
         return Found(f"{written} = {text}.", f"{written} = {text}", (float(text),))

@@ -16,7 +16,7 @@ _THING = (
     r"party|interview|session|reservation|reminder|visit|class|review|stand-?up|coffee)"
 )
 _MAKE = re.compile(
-    r"^(?:(?:schedule|book|arrange|organi[sz]e|plan)\b|(?:create|add|make|set(?: up)?|put|insert|"
+    r"^(?:(?:schedule|book|block(?: out| off)?|arrange|organi[sz]e|plan)\b|(?:create|add|make|set(?: up)?|put|insert|"
     r"enter|block(?: out)?|new|have|i have)\b(?=.*"
     rf"(?:\b{_THING}\b|{QUOTE}.*\b(?:at|on|from|tomorrow|today)\b))|remind me (?:to|about|of)\b)\s*",
     re.I,
@@ -26,11 +26,17 @@ _MOVE = re.compile(
     r"^(?:move|reschedule|postpone|shift|push(?: back)?|change|bring forward)\b\s*(?P<what>.+?)\s+(?:to|until|till|for)\s+(?P<to>.+)$",
     re.I,
 )
+_PUT_OFF = re.compile(
+    r"^(?:postpone|delay|push|move|shift|bring)\s+(?:back\s+|forward\s+)?(?P<what>.+?)(?:\s+(?:back|forward|up|earlier|later))?\s+by\s+(?P<by>.+)$",
+    re.I,
+)
 _LIST = re.compile(
     (
         r"\b(?:calendar|agenda|schedule|appointments?|events?|meetings?)\b|^(?:am i (?:free|busy|"
-        r"available)|do i have|have i (?:got )?|what do i have|what am i doing|(?:when|what time)(?:'s| is) (?:my|"
-        r"the)|what(?:'s| is) (?:on|planned|happening|up))\b"
+        r"available|booked)|do i have|have i (?:got )?|when (?:am i|do i|are we|do we)\b|"
+        r"what do i have|what am i doing|(?:when|what time)(?:'s| is) (?:my|"
+        r"the)|(?:when|what time) (?:does|do|will) (?:my|the|our)\b(?=.*\b(?:start|begin|end|finish|over)\b)|"
+        r"what(?:'s| is) (?:on|planned|happening|up))\b"
     ),
     re.I,
 )
@@ -38,18 +44,31 @@ _FILLER = r"(?:in|to|on|into|from|at) (?:my|the|our)(?: \w+)? (?:calendar|agenda
 
 
 def read(clause: str, draft: Draft) -> bool:
+    clause = re.sub(r"^is my (\w+(?: \w+)?) (free|busy|booked)$", r"am I \2 on \1", clause, flags=re.I)
+    if (match := _PUT_OFF.match(clause)) and (by := when(match["by"], draft.now).lasting):
+        back = re.match(r"bring|move .* (?:up|forward|earlier)", clause, re.I) is not None
+        return _move(match["what"], "", draft, by=-by if back else by)
     if (match := _MOVE.match(clause)) and (re.search(rf"\b{_THING}\b|{QUOTE}|^(?:my|the)\b", match["what"], re.I)):
         return _move(match["what"], match["to"], draft)
     if (match := _DROP.match(clause)) and not re.search(r"\bmessages?\b", clause, re.I):
         return _delete(clause[match.end() :], draft)
     if (match := _MAKE.match(clause)) and not re.search(r"\b(?:message|note|email) to\b", clause, re.I):
         return _create(clause[match.end() :], draft)
-    if _LIST.search(clause):
+    if _LIST.search(clause) and not re.search(r"\bweather\b", clause, re.I):
         return _list(clause, draft)
     return False
 
 
 def _create(rest: str, draft: Draft) -> bool:
+    rest = re.sub(
+        r"^(?:two |both |the )?(?:events?|meetings|appointments) (?:for|called) (?=.+\band\b)", "", rest, flags=re.I
+    )
+    pieces = re.split(r"\s*,?\s+and\s+(?:an? )?(?=\D)", rest, maxsplit=1)
+    if len(pieces) == 2 and all((at := when(piece, draft.now)).start and len(at.rest) > 2 for piece in pieces):
+        before = draft.last
+        _create(pieces[0], draft)
+        made, draft.last = draft.last, before
+        return _create(pieces[1], draft) and bool(made)
     said = when(rest, draft.now)
     if draft.topic() == "calendar" and re.fullmatch(
         r"(?:it|that|this)(?: (?:to|in|on|into) (?:my|the) \w+)?", rest.strip(), re.I
@@ -65,24 +84,30 @@ def _create(rest: str, draft: Draft) -> bool:
     else:
         title = re.sub(_FILLER, " ", said.rest, flags=re.I)
         title = re.sub(
-            r"^(?:an? |the |my |me |up |in |new |calendar |event |for |block |entry |: ?)+(?=\S)",
+            r"^(?:an? |the |my |me |up |in |new |calendar |event\W+|for |block |entry |: ?)+(?=\S)",
             "",
             title.strip(),
             flags=re.I,
         )
     title = _trim(draft.plain(re.sub(_FILLER, " ", title, flags=re.I)), also="on|at|for|from|to|in|the|calendar")
     title = title[:1].upper() + title[1:] if title else "Event"
+    again = re.fullmatch(r"(?:it|that|this|one|the same)(?: again)?", title, re.I) is not None
+    needs = draft.last if again and draft.topic() == "calendar" and not draft.thing else ()
+    title = draft.thing if again and draft.thing else title
 
-    def act(_: Sequence[Found]) -> Story:
+    def act(found: Sequence[Found]) -> Story:
+        name = found[0].text.split(" (")[0].split(", ")[0].strip("“”") if found and found[0].text else title
+        if re.search(r"\b(?:every|each)\b|\b(?:daily|weekly|monthly)\b", said.rest, re.I):
+            raise CouldNot("I can add single events only, not ones that repeat")
         start = _start(said, draft.now)
         end = datetime.combine(start.date(), said.end) if said.end else start + (said.lasting or timedelta(hours=1))
         if end <= start:
             end += timedelta(days=1)
-        reply = yield Ask("create", {"title": title, "start": start.isoformat(), "end": end.isoformat()})
+        reply = yield Ask("create", {"title": name, "start": start.isoformat(), "end": end.isoformat()})
         return _made(reply, "I added")
 
     _remember(title, draft)
-    draft.last = (draft.add(Step(f"add “{title}” to the calendar", act, topic="calendar")),)
+    draft.last = (draft.add(Step(f"add “{title}” to the calendar", act, needs, "calendar")),)
     return True
 
 
@@ -103,6 +128,8 @@ def _made(reply: Any, verb: str) -> Found:
 def _list(clause: str, draft: Draft) -> bool:
     said = when(re.sub(r"\bi have (?:an?y?(?:thing)?|got)\b", " ", clause, flags=re.I), draft.now)
     query = _query(said.rest, draft)
+    named = re.search(rf"\b{_THING}\b(?: with [A-ZÀ-Þ]\w*)?", said.rest)
+    draft.thing = named[0][:1].upper() + named[0][1:] if named and " with " in named[0] else ""
     slots: dict[str, Any] = {}
     if said.day:
         slots["start"], slots["end"] = said.span()
@@ -125,18 +152,24 @@ def _list(clause: str, draft: Draft) -> bool:
             else ""
         )
         about = f" matching “{query}”" if query else ""
+        free = re.match(r"am i (free|available)\b", clause, re.I)
+        if free and not events:
+            return Found(
+                f"You are {free[1]}: there is nothing{about} in the calendar{span}.", f"I am {free[1]}", nothing=True
+            )
         if not events:
             return Found(
                 f"There is nothing{about} in the calendar{span}.",
                 f"There is nothing{about} in the calendar{span}.",
                 nothing=True,
             )
-        if re.search(r"\bnext (?:event|meeting|appointment)\b", clause, re.I):
+        if re.search(r"\bnext (?:event|meeting|appointment)\b|^what(?:'s| is)(?: up)? next\b", clause, re.I):
             events = events[:1]
         listed = tuple(f"{_title(event)} ({_span(event)})" for event in events)
         verb = "is one event" if len(events) == 1 else f"are {len(events)} events"
         sentence = f"There {verb}{about}{span}: {'; '.join(listed)}."
-        return Found(sentence, sentence, (len(events),), listed)
+        told = f"You are not {free[1]}. {sentence}" if free else sentence
+        return Found(told, sentence, (len(events),), listed)
 
     draft.last = (draft.add(Step("read the calendar", act, topic="calendar")),)
     return True
@@ -154,6 +187,8 @@ def _delete(rest: str, draft: Draft) -> bool:
             slots, wanted = {"query": found[0].text.split(",")[0].split(" (")[0]}, True
         else:
             slots, wanted = _which(said, query), bool(query or said.day)
+        if not wanted and draft.now and re.search(r"\bnext (?:event|meeting|appointment)\b", rest, re.I):
+            slots, wanted = {"start": draft.now.isoformat()}, True
         if not wanted:
             raise CouldNot("you did not say which event")
         events = [
@@ -175,9 +210,10 @@ def _delete(rest: str, draft: Draft) -> bool:
     return True
 
 
-def _move(what: str, to: str, draft: Draft) -> bool:
+def _move(what: str, to: str, draft: Draft, *, by: timedelta | None = None) -> bool:
     old, new = when(what, draft.now), when(to, draft.now)
     query = _query(old.rest, draft)
+    _remember(old.rest, draft)
 
     def act(_: Sequence[Found]) -> Story:
         events = _events((yield Ask("list", _which(old, query))))
@@ -185,9 +221,9 @@ def _move(what: str, to: str, draft: Draft) -> bool:
             raise CouldNot(f"I found no event matching “{query}”")
         event = events[0]
         start, end = _moment(event, "start"), _moment(event, "end")
-        if start is None or (new.day is None and new.start is None):
+        if start is None or (by is None and new.day is None and new.start is None):
             raise CouldNot("I do not know to when")
-        begins = datetime.combine(new.day or start.date(), new.start or start.time())
+        begins = datetime.combine(new.day or start.date(), new.start or start.time()) + (by or timedelta(0))
         ends = (
             datetime.combine(begins.date(), new.end)
             if new.end
@@ -231,11 +267,13 @@ def _query(rest: str, draft: Draft) -> str:
         flags=re.I,
     )
     rest = re.sub(
-        r"\b(?:what(?:'s|s)?|when(?:'s)?|which|who|show|list|give|get|read|check|tell|me|do|does|"
+        r"\b(?:(?:my|the|that|this|whole) day|how long|how many|having|"
+        r"what(?:'s|s)?|when(?:'s)?|which|who|show|list|give|get|read|check|tell|me|do|does|"
         r"did|i|have|has|is|are|am|there|anything|something|nothing|my|the|an?|any|"
         r"all|every|everything|both|of|on|in|for|at|from|free|busy|available|planned|happening|up|"
         r"upcoming|coming|next|scheduled|please|got|doing|our|look|see|find|see if|it|that|this|them|"
-        r"going|be|will|to|day|today|events?|whole|entries|if|whether|out|into|take|start|time|with|and|look at)\b",
+        r"going|be|will|to|today|events?|whole|entries|if|whether|out|into|take|"
+        r"starts?|begins?|ends?|finish(?:es)?|last|time|with|and|look at)\b",
         lambda match: match[0] if match[0].lower() in ("with", "and", "of") else " ",
         rest,
         flags=re.I,
@@ -250,6 +288,7 @@ def _query(rest: str, draft: Draft) -> str:
 
 def _remember(title: str, draft: Draft) -> None:
     """Whom "her" and "him" mean after "lunch with Ana"."""
+    draft.thing = ""
     if match := re.search(r"\bwith ([A-ZÀ-Þ][\w-]*)", title):
         draft.person = match[1]
 

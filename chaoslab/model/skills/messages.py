@@ -13,17 +13,17 @@ from chaoslab.model.skills import calendar as events
 from chaoslab.model.story import Ask, CouldNot, Draft, Found, Step, Story
 
 _ONE = (
-    r"(?:[#@][\w-]+|[A-ZÀ-Þ][\w'’-]*(?: [A-ZÀ-Þ][\w'’-]*)?|(?i:her|him|them|everyone|everybody)\b|"
+    r"(?:[#@][\w-]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+|(?!I\b)[A-ZÀ-Þ][\w'’-]*(?: (?!I\b)[A-ZÀ-Þ][\w'’-]*)?|(?i:her|him|them|everyone|everybody)\b|"
     r"(?i:my|the|our) (?i:\w+ )?(?i:team|channel|boss|manager|wife|husband|mother|father|mom|"
     r"mum|dad|sister|brother|friend|group|colleagues?|landlord|doctor|assistant)\b)"
 )
 _WHO = rf"(?P<to>{_ONE}(?:(?:\s*,\s*and\s+|\s*,\s*|\s+and\s+|\s*&\s*)(?:to\s+)?{_ONE})*)"
 _LOWER = r"(?P<to>(?!(?:me|us|you|it|that|this|a|an|the|him|her|if|whether|what|all|my|to|about|when|i|saying|them)\b)[a-zà-ÿ][\w-]*)"
 _DIRECT = (
-    r"(?i:reply|respond|answer|write back|send|write|drop|shoot|text|message|tell|notify|inform|"
+    r"(?i:wish|reply|respond|answer|write back|send|write|drop|shoot|text|message|tell|notify|inform|"
     r"ping|dm|e-?mail|remind|warn|ask|let|give|update)"
 )
-_MOVED = r"(?i:send|write|drop|shoot|text|message|e-?mail|post|share|forward|pass|put|report|announce|say|give|dm|relay|deliver|leave)"
+_MOVED = r"(?i:wish|send|write|drop|shoot|text|message|e-?mail|post|share|forward|pass|put|report|announce|say|give|dm|relay|deliver|leave)"
 _PATTERNS = (
     re.compile(
         rf"^(?P<verb>{_DIRECT})\s+(?:to\s+)?(?!(?i:them)\s+to\s+[A-ZÀ-Þ#@]){_WHO}(?P<rest>(?:[\s,:].*|{QUOTE}.*)?)$"
@@ -32,15 +32,17 @@ _PATTERNS = (
         rf"^(?P<verb>{_MOVED})\s+(?P<what>.*?)\s*\b(?i:to|with|(?:in|on|into|for)(?=\s+(?:the\s+)?(?:#|"
         rf"(?:my|our|the)\b)))\s+(?:(?i:the\s+)(?=#))?{_WHO}(?P<rest>.*)$"
     ),
-    re.compile(rf"^(?P<verb>(?i:tell|message|text|ping|notify|dm|inform|email))\s+{_LOWER}\b(?P<rest>.*)$"),
+    re.compile(
+        rf"^(?P<verb>(?i:tell|message|text|ping|notify|dm|inform|email|let(?=\s+\w+\s+know\b)))\s+{_LOWER}\b(?P<rest>.*)$"
+    ),
     re.compile(
         rf"^(?P<verb>{_MOVED})\s+(?P<what>(?i:it|that|this|the result|the answer|an? (?:message|note|"
         rf"text)|{QUOTE}|.*{QUOTE}))\s*\b(?i:to)\s+{_LOWER}\b(?P<rest>.*)$"
     ),
 )
 _LEAD = re.compile(
-    r"^(?:[\s,:]+|(?:an?|the|this|my|following|short|quick|another)\s+(?=(?:\w+ )?(?:message|text|note|dm|sms|reminder|line|words?)\b)|"
-    r"(?:quick |short |following )?(?:message|text|note|dm|sms|reminder|line)s?\b(?!\s+from)|"
+    r"^(?:[\s,:]+|(?:an?|the|this|my|following|short|quick|another)\s+(?=(?:\w+ )?(?:message|text|note|dm|sms|reminder|line|words?|e-?mail)\b)|"
+    r"(?:quick |short |following )?(?:message|text|note|dm|sms|reminder|line|e-?mail)s?\b(?!\s+from)|"
     r"(?:saying|that says|which says|to say|that reads|reading|with the (?:text|message|words)|"
     r"with|containing|know|to (?:let (?:her|him|them) know|tell (?:her|him|them))|telling (?:her|"
     r"him|them))(?: that)?\b|that\b(?=\s+\S))",
@@ -50,7 +52,9 @@ _REFERS = re.compile(
     r"^(?:(?:about|of|with|all|both) )*(?:(?:when|where|what|how \w+) (?:it|that|they|he|she) "
     r"(?:is|are|was|were|starts?|begins?|costs?)|it|that|this|them|both|all(?: of (?:it|them|that))?|"
     r"everything|those|these|what (?:you|it|she|he|they|i)\b.*|whatever you find|how many\b.*|how it (?:went|is|looks)|"
-    r"(?:the |its |your )?(?:\w+ )?(?:results?|answers?|outcome|translations?|sum|total|difference|"
+    r"either way|(?:whether|if) (?:s?he|they|i|we) (?:needs?|should)\b.*|"
+    r"(?:what|which) year (?:it|that|they) .*|(?:when|how) (?:it|that) (?:was|is|came|comes)\b.*|"
+    r"(?:the |its |your )?(?:\w+ )?(?:results?|answers?|outcome|translations?|sum|total|difference|explanation|definition|"
     r"average|product|number|weather|forecast|temperatures?|titles?|list|summary|details|"
     r"findings?|snippet|conditions|events?|times?|news|rating|release year|year|movies?|films?|"
     r"schedule|info|information|translated (?:text|message|version)|first (?:result|hit|one)|"
@@ -59,16 +63,17 @@ _REFERS = re.compile(
 )
 _ASKS = re.compile(
     r"^(?:(?:about )?(?:what|how|when|which|who)\b|(?:about )?the (?:current |latest )?(?:weather|"
-    r"temperatures?|forecast|result|sum|product|answer|difference|square root|rating|events|"
+    r"temperatures?|forecast|result|sum|product|answer|difference|square root|plot|rating|release (?:year|date)|events|"
     r"schedule|average)\b|"
+    r"about the (?:movie|film)\b|"
     r"(?:the list of )?(?:all )?my (?:schedule|agenda|calendar|events|meetings|appointments)|whether it (?:is|will)|if it (?:is|will))",
     re.I,
 )
 _READ = re.compile(
     r"\b(?:who|how many|read|check|show|list|get|fetch|see|look at|find|open|any|new|unread|latest|last|recent|"
-    r"newest|have|are there|what)\b.*\b(?:messages?|inbox|texts|dms|mail)\b"
+    r"newest|have|are there|is there|what|summari[sz]e|go through)\b.*\b(?:messages?|inbox|texts|dms|mail)\b"
     r"|^(?:my )?(?:messages?|inbox)\b|\bwhat (?:did|does|has|have) (?P<who>\w+) (?:\w+ )?(?:written|"
-    r"write|said|say|sent|send|text|message|want|tell)\b|\b(?:did|has) (?P<who2>[A-Z]\w+) (?:write|"
+    r"write|said|say|sent|send|text|message|want|tell|ask)\b|\b(?:did|has) (?P<who2>[A-Z]\w+) (?:write|"
     r"written|messaged?|text|sent|reply|replied|answer)\b"
     r"|^(?P<who3>[A-ZÀ-Þ][\w-]*)['’]s (?:latest |last |newest )?messages?",
     re.I,
@@ -78,7 +83,34 @@ _READ = re.compile(
 _ITS_MESSAGE = re.compile(r"(?:(?:the|my|all) )?(?:\w+ ){0,2}messages?\b.* from\b|[A-ZÀ-Þ]\w*['’]s (?:\w+ )?messages?$")
 
 
+_TO_LATEST = re.compile(
+    rf"^(?:reply|respond|answer)(?: to)? (?:the|my) (?:latest|last|newest|most recent) (?:message|text|one)\s*,?\s*"
+    rf"(?P<rest>(?:(?:with|saying|by saying)\b\s*.+|{QUOTE}))$",
+    re.I,
+)
+_SAYS = rf"(?:\s*,?\s*{QUOTE}|\s+(?:that|to)\b)"
+_AND_ANOTHER = re.compile(
+    rf"^(?P<verb>{_DIRECT}|{_MOVED})(?P<first>\s+(?:to\s+)?{_ONE}{_SAYS}.*?|\s+{QUOTE}\s+to\s+{_ONE})"
+    rf"(?:\s*,\s*and\s+|\s+and\s+|\s*,\s*)(?P<second>(?:to\s+)?{_ONE}{_SAYS}.*|{QUOTE}\s+to\s+{_ONE}.*)$"
+)
+
+
 def read(clause: str, draft: Draft) -> bool:
+    if pair := _AND_ANOTHER.match(clause):
+        first = read(f"{pair['verb']}{pair['first']}", draft)
+        return read(f"{pair['verb']} {pair['second']}", draft) and first
+    if draft.person and re.match(rf"(?:reply|respond|answer)\s+(?:with\s+)?(?:{QUOTE}|saying\b)", clause, re.I):
+        clause = re.sub(r"^\w+(?:\s+with)?", f"reply to {draft.person}", clause)
+    if latest := _TO_LATEST.match(clause):
+        draft.add(Step("reply to the latest message", _reply_to_latest(draft.plain(_stripped(latest["rest"])))))
+        return True
+    clause = re.sub(r"\bboth (?=[A-ZÀ-Þ#@])", "", clause)
+    clause = re.sub(r"\b(?:everyone|everybody|people|folks|all) (?:in|on) (?:the )?(?=#)", "", clause, flags=re.I)
+    if kind := re.match(
+        rf"(?P<verb>(?i:thank|congratulate|apologi[sz]e to))\s+{_WHO}(?P<rest>\s+(?:for|on)\b.*)$", clause
+    ):
+        opening = {"t": "Thank you", "c": "Congratulations", "a": "I am sorry"}[kind["verb"][0].lower()]
+        clause = f"tell {kind['to']} that {opening}{kind['rest']}"
     if re.match(r"(?:tell|give|show|let|send) (?:me|us)\b|tell .* apart", clause, re.I):
         return False
     match = next((found for pattern in _PATTERNS if (found := pattern.match(clause))), None)
@@ -91,6 +123,10 @@ def read(clause: str, draft: Draft) -> bool:
         r"hello|hi|hey|goodbye|good (?:morning|night)|thanks?(?: you)?|congratulations", what, re.I
     ):
         what = f"saying {what}"
+    elif verb in ("say", "wish") and (language := _language(rest)) and what:
+        what, rest = f"saying {what}", f"in {language}"
+    elif verb == "write" and re.match(r"write\s+to\b", clause, re.I):
+        pass
     elif verb in ("say", "put", "give", "write", "leave") and not re.search(
         rf"{QUOTE}|\b(?:it|that|this|result|message|note|answer|them)\b", f"{what} {rest}", re.I
     ):
@@ -98,18 +134,50 @@ def read(clause: str, draft: Draft) -> bool:
     if re.match(r"(?:translate|translation)\b", what, re.I):
         return False
     people = _people(groups["to"], draft)
+    what = re.sub(r"^(it|them|that|this|those)\s+(?:on|over|along)$", r"\1", what, flags=re.I)
     what = re.sub(r"\s+(?:in|into|as)\s+an? (?:\w+ )?(?:message|note|text|dm)$", "", what, flags=re.I)
     body = _stripped(what) or _stripped(rest)
+    literally = re.match(r"\W*that\s+(?!(?:is|was|to|too)\b)\w", rest, re.I) is not None
+    foreign = re.match(rf"in ({'|'.join(translate.LANGUAGES)})\b[\s,:]*(?:that\s+)?(?=\S)", rest, re.I)
+    rest = f"{rest[foreign.end() :]} in {foreign[1]}" if foreign else rest
+    body = _stripped(rest) if foreign else body
+    spoken = _language(rest) if foreign or what or re.search(QUOTE, rest) or re.match(r"an? ", body, re.I) else ""
+    spoken = "" if re.match(r"(?:the )?translation\b", body, re.I) else spoken
+    if spoken:
+        body = re.sub(rf"\s*\bin {spoken}$", "", body, flags=re.I)
     if verb == "let":
         body = re.sub(r"^know\b\s*", "", rest, flags=re.I)
         body = _stripped(body)
-    needs, literal = _body(body, verb, draft, quoted=re.search(QUOTE, what + rest))
+    needs, literal = _body(body, verb, draft, quoted=re.search(QUOTE, what + rest), literally=literally)
     if not needs and not literal and (draft.last or draft.earlier):
         needs, literal = draft.last, "" if draft.last else draft.earlier
+    if spoken:
+        step = Step(f"translate that to {spoken}", translate.story(literal, "", spoken), needs, "translate")
+        draft.last = needs = (draft.add(step),)
     for person in people:
         draft.add(Step(f"send a message to {person}", _story(person, literal, body), needs))
     draft.person = people[-1]
     return True
+
+
+def _reply_to_latest(text: str) -> Any:
+    """Whoever wrote last gets the answer."""
+
+    def act(_: Sequence[Found]) -> Story:
+        found = yield Ask("read", {"limit": 1})
+        messages = found.get("messages") if isinstance(found, Mapping) else None
+        sender = messages[0].get("user") if isinstance(messages, list) and messages else None
+        if not sender:
+            raise CouldNot("there is no message")
+        return (yield from _story(str(sender), text, "")(()))  # type: ignore[no-any-return]
+
+    return act
+
+
+def _language(text: str) -> str:
+    """The language of a closing "in French"."""
+    match = re.search(rf"\bin ({'|'.join(translate.LANGUAGES)})$", text, re.I)
+    return match[1] if match else ""
 
 
 def _people(named: str, draft: Draft) -> list[str]:
@@ -127,7 +195,9 @@ def _stripped(text: str) -> str:
     return text
 
 
-def _body(body: str, verb: str, draft: Draft, *, quoted: re.Match[str] | None) -> tuple[tuple[int, ...], str]:
+def _body(
+    body: str, verb: str, draft: Draft, *, quoted: re.Match[str] | None, literally: bool
+) -> tuple[tuple[int, ...], str]:
     """What the message says: the steps whose findings it passes on, or its own words."""
     if quoted and re.match(r"(?:the )?translation of\b", body, re.I):
         translate.read(body, draft)
@@ -142,12 +212,20 @@ def _body(body: str, verb: str, draft: Draft, *, quoted: re.Match[str] | None) -
         )
         telling = tuple(n for n, step in enumerate(draft.steps) if step.topic)
         return (telling if everything else draft.last), "" if draft.last else draft.earlier
-    if _ASKS.match(body) and (nested := _nested(body, draft)):
+    # No one is sent the mere words "the explanation".
+    handed_on = verb in ("send", "forward", "share", "pass", "post", "email", "relay") and draft.last
+    if handed_on and re.fullmatch(r"(?:the|its|their) (?:\w+ )?\w+(?<!ed)", body, re.I):
+        return draft.last, ""
+    if not literally and verb != "ask" and _ASKS.match(body) and (nested := _nested(body, draft)):
         return nested, ""
     if _ITS_MESSAGE.match(body) and read_inbox(body, draft):
         return draft.last, ""
     if wish := re.fullmatch(r"an? (.+) (?:message|note|text|wish)", body, re.I):
         return (), draft.plain(wish[1][:1].upper() + wish[1][1:])
+    if verb == "remind" and (match := re.match(r"(?:about|of) ", body, re.I)):
+        return (), draft.plain(f"Please remember {body[match.end() :]}")
+    if not literally and weather.compare_last(body, draft):
+        return draft.last, ""
     if verb == "ask":
         if match := re.match(
             r"(?:if|whether) (?:s?he|they) (is|are|can|could|will|would|has|have|wants?|needs?|likes?)\b(.*)",
@@ -189,7 +267,9 @@ def _story(person: str, literal: str, body: str) -> Any:
         text = literal
         if found:
             first = re.match(r"(?:the )?(?:first|top|best|latest|last|newest)\b", body, re.I) and found[0].items
-            text = found[0].items[0] if first else " ".join(one.text for one in found if one.text)
+            text = found[0].items[0] if first else _part(found, body) or " ".join(one.text for one in found if one.text)
+        if found and not text:
+            raise CouldNot("nothing was found that could be sent")
         if not text:
             raise CouldNot(f"you did not say what to tell {person}")
         reply = yield Ask("send", {"to": person, "text": text})
@@ -197,6 +277,12 @@ def _story(person: str, literal: str, body: str) -> Any:
         return Found(f"I sent {person} the message “{text}”.", text, items=(str(channel or person),))
 
     return act
+
+
+def _part(found: Sequence[Found], body: str) -> str:
+    """The one detail that the body asks for, such as "its rating"."""
+    fitting = [text for one in found for words, text in one.parts.items() if re.search(rf"\b(?:{words})\b", body, re.I)]
+    return fitting[0] if len(fitting) == 1 else ""
 
 
 def read_inbox(clause: str, draft: Draft) -> bool:
@@ -215,7 +301,8 @@ def read_inbox(clause: str, draft: Draft) -> bool:
         sender = draft.person
     numbers = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "ten": 10}
     few = re.search(
-        r"\b(?:latest|last|newest|recent|first)\s+(\d+|two|three|four|five|ten)\b|\b(\d+)\s+(?:latest|last|newest|most recent|messages)",
+        r"\b(?:latest|last|newest|recent|first)\s+(\d+|two|three|four|five|ten)\b"
+        r"|\b(\d+|two|three|four|five|ten)\s+(?:latest|last|newest|most recent|messages)",
         clause,
         re.I,
     )
@@ -246,8 +333,7 @@ def _told(reply: Any, sender: str | None) -> Found:
     found = reply.get("messages", []) if isinstance(reply, Mapping) else reply
     messages = [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
     if not messages:
-        sentence = f"There are no messages{f' from {sender}' if sender else ''}."
-        return Found(sentence, sentence, nothing=True)
+        return Found(f"There are no messages{f' from {sender}' if sender else ''}.", nothing=True)
     texts = tuple(str(one.get("text", "")) for one in messages)
     lines = [
         f"{one.get('user') or one.get('sender') or one.get('from') or sender or 'someone'} wrote “{text}”"

@@ -7,29 +7,49 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from chaoslab.model.reading import QUOTE
+from chaoslab.model.skills import search
 from chaoslab.model.skills.search import looked_up
 from chaoslab.model.story import Ask, CouldNot, Draft, Found, Step, Story
 
 _ABOUT = re.compile(r"\b(?:movies?|films?|cinema)\b", re.I)
+_RELEASED = re.compile(
+    r"\brelease (?:date|year)\b|\b(?:year|when|which|first|earlier|later)\b.*\b(?:released|c[oa]me out)\b|\b(?:rated|ratings?|plot of)\b",
+    re.I,
+)
+"""Said of films, though not of films only: what no film is called is then asked of the web."""
+_COMPARED = re.compile(
+    r"\b(?P<better>better|higher|best|highest)\b|\b(?P<worse>worse|lower|worst|lowest)\b"
+    r"|\b(?P<newer>newer|later|newest|latest|more recent(?:ly)?)\b|\b(?P<older>older|oldest|first|earlier|earliest)\b|\bcompare\b",
+    re.I,
+)
 _RATED = re.compile(r"\b(?:when (?:was|did)|release (?:date|year)|rating|rated|plot|overview|directed)\b", re.I)
+_TITLE = re.compile(
+    r"[A-Z0-9À-Þ][\w'’.:&-]*(?:\s+(?:(?:of|the|and|in|to|a|on|for|from|with)\s+)*[A-Z0-9À-Þ][\w'’.:&-]*)*"
+)
 _NOISE = (
     r"^(?:search(?: (?:for|in|up))?|find(?: me| out)?|do i have(?: any)?|have i|any|look(?: up| for)?|show(?: me)?|give(?: "
     r"me)?|list|get|tell me|check|are there|is there|do you know|what do you know|"
     r"what|which|who|when|how|was|is|did|does|i)\b\s*"
 )
 _WORDS = (
-    r"\b(?:the )?(?:rating|release (?:date|year)|plot|overview|year|details?|information|info)(?: (?:of|for|about|on))?\b|"
+    r"\b(?:the )?(?:ratings?|release (?:date|year)|plot|overview|year|details?|information|info)(?: (?:of|for|about|on))?\b|"
     r"\b(?:movies?|films?|cinema)(?: database)?\b|\b(?:called|named|titled|entitled|about|with|"
     r"whose title|containing|in (?:the|its|their) title|"
     r"(?:the )?(?:words?|title)(?: (?:has|contains?|is))?|released|come out|came out|rated|get|"
-    r"have|made|directed|good|exist|from|there|database)\b"
+    r"have|made|directed|good|exist|from|there|database|first|earlier|later|better|higher|lower|worse)\b"
 )
 
 
 def read(clause: str, draft: Draft) -> bool:
-    quoted = re.search(QUOTE, clause)
-    if not _ABOUT.search(clause) and not (_RATED.search(clause) and quoted):
+    if re.match(r"(?:schedule|book|plan|arrange|organi[sz]e|add|put|create|cancel|delete|move|remind)\b", clause, re.I):
         return False
+    quoted = re.search(QUOTE, clause)
+    titled = [match[0] for match in _TITLE.finditer(re.sub(r"^\W*\w+", "", clause))]
+    about = _ABOUT.search(clause) or (_RATED.search(clause) and quoted)
+    if not about and not (_RELEASED.search(clause) and titled and not quoted):
+        return False
+    if _COMPARED.search(clause) and len(several := _several(clause, draft)) > 1:
+        return _compare(clause, several, draft)
     year_match = re.search(r"\b(?:from|in|of|released in|made in)?\s*\(?\b((?:19|20)\d\d)\b\)?", clause)
     year = int(year_match[1]) if year_match else None
     if quoted:
@@ -49,9 +69,7 @@ def read(clause: str, draft: Draft) -> bool:
             )
         ) != rest:
             rest = shorter
-        capitals = re.search(
-            r"[A-Z0-9À-Þ][\w'’.:&-]*(?:\s+(?:(?:of|the|and|in|to|a|on|for|from|with)\s+)*[A-Z0-9À-Þ][\w'’.:&-]*)*", rest
-        )
+        capitals = _TITLE.search(rest)
         title = re.sub(r"^the(?=\s+[a-z])\s*", "", capitals[0] if capitals else rest)
     if not title:
         return False
@@ -61,17 +79,78 @@ def read(clause: str, draft: Draft) -> bool:
             reply = yield Ask("movies", {"title": title, **({"year": year} if year else {})})
         except CouldNot as why:
             return (yield from looked_up(f"movie {title}{f' {year}' if year else ''}", instead_of=why))
-        return told(reply, title)
+        found = told(reply, title)
+        if found.nothing and not about:
+            reply = yield Ask("search", {"query": draft.plain(clause)})
+            return search.told(reply, draft.plain(clause), 1)
+        return found
 
     draft.last = (draft.add(Step(f"look up the movie “{title}”", act, topic="movies")),)
     return True
 
 
+def _several(clause: str, draft: Draft) -> list[str]:
+    """The titles that the clause compares."""
+    if quotes := re.findall(QUOTE, clause):
+        return [draft.plain(quote) for quote in quotes]
+    listed = re.sub(r"^\W*(?:which|what|is|are|was|compare|does|did|do|the)\b", "", clause, flags=re.I)
+    pieces = re.split(r"\s+(?:or|than|vs\.?|versus)\s+|\s*,\s*(?:or\s+|and\s+)?", listed)
+    if len([piece for piece in pieces if _TITLE.search(piece)]) < 2:
+        pieces = re.split(r"\s+and\s+", listed)
+    return [match[0] for piece in pieces if (match := _TITLE.search(piece))]
+
+
+def _compare(clause: str, titles: list[str], draft: Draft) -> bool:
+    """Looks each title up, and then says which film leads in what was asked: the rating, or the year."""
+    draft.last = tuple(
+        draft.add(Step(f"look up the movie “{title}”", _closest(title), topic="movies")) for title in titles
+    )
+    compared = _COMPARED.search(clause)
+    word = (compared.lastgroup if compared else None) or ""
+    by_year = word in ("newer", "older")
+
+    def act(found: Sequence[Found]) -> Story:
+        known = [one for one in found if one.items and len(one.numbers) > by_year]
+        if len(known) < len(found):
+            raise CouldNot("one of them was not found")
+        if not word:
+            return Found("")
+        value = {one.items[0].split(" (")[0]: one.numbers[by_year] for one in known}
+        best = (min if word in ("worse", "older") else max)(value.values())
+        leading = [name for name, number in value.items() if number == best]
+        if len(leading) == len(value):
+            return Found("In that they are equal.", "They are equal")
+        how = (
+            f"came out {'first' if word == 'older' else 'last'}"
+            if by_year
+            else f"is rated {'lower' if word == 'worse' else 'higher'}"
+        )
+        return Found(f"{leading[0]} {how}.", f"{leading[0]} {how}", (best,))
+        yield Ask("", {})  # makes this function a generator
+
+    if word:
+        draft.last = (draft.add(Step("compare the films", act, draft.last, "movies")),)
+    return True
+
+
+def _closest(title: str) -> Any:
+    """The story of one film: the first result, which is the closest title."""
+
+    def act(_: Sequence[Found]) -> Story:
+        reply = yield Ask("movies", {"title": title})
+        results = reply.get("results") if isinstance(reply, Mapping) else reply
+        return told(results[:1] if isinstance(results, list) else [], title)
+
+    return act
+
+
 def told(reply: Any, title: str) -> Found:
     results = reply.get("results") if isinstance(reply, Mapping) else reply
     if not isinstance(results, list) or not results:
-        return Found(f"I found no movie matching “{title}”.", f"I found no movie matching “{title}”.", nothing=True)
-    lines, ratings = [], []
+        return Found(f"I found no movie matching “{title}”.", nothing=True)
+    lines: list[str] = []
+    numbers: tuple[float, ...] = ()
+    parts: dict[str, str] = {}
     for film in results[:5]:
         if not isinstance(film, Mapping):
             lines.append(str(film))
@@ -79,8 +158,12 @@ def told(reply: Any, title: str) -> Found:
         name = str(film.get("title") or film.get("original_title") or film.get("name") or "?")
         year = str(film.get("release_date") or film.get("year") or "")[:4]
         rating = film.get("vote_average", film.get("rating"))
-        if isinstance(rating, int | float):
-            ratings.append(rating)
+        if not lines:
+            rated = (rating,) if isinstance(rating, int | float) else ()
+            numbers = (*rated, int(year)) if rated and year.isdigit() else rated
+            parts = {r"rat(?:ing|ed)|scores?": f"{name} is rated {rating}"} if rating is not None else {}
+            parts |= {r"year|release|released|came out|come out": f"{name} came out in {year}"} if year else {}
+            parts |= {r"plot|overview|story": str(film["overview"])} if film.get("overview") else {}
         lines.append(name + (f" ({year})" if year else "") + (f", rated {rating}" if rating is not None else ""))
     plot = results[0].get("overview") if len(results) == 1 and isinstance(results[0], Mapping) else ""
     sentence = (
@@ -89,4 +172,4 @@ def told(reply: Any, title: str) -> Found:
         + "."
         + (f" {plot}" if plot else "")
     )
-    return Found(sentence, "; ".join(lines), tuple(ratings[:1]), tuple(lines))
+    return Found(sentence, "; ".join(lines), numbers, tuple(lines), parts=parts)

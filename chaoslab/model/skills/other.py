@@ -8,7 +8,8 @@ from typing import Any
 
 from chaoslab.model.arguments import filled
 from chaoslab.model.choosing import Offer, unclaimed, words
-from chaoslab.model.story import Ask, Draft, Found, Step, Story
+from chaoslab.model.dates import when
+from chaoslab.model.story import Ask, Draft, Found, Step, Story, said
 
 _COMMON = frozenset(
     [
@@ -66,6 +67,25 @@ def read(clause: str, draft: Draft) -> bool:
         return Found(f"{chosen.name.replace('_', ' ').capitalize()}: {text}.", text, _numbers(reply))
 
     draft.last = (draft.add(Step(f"{chosen.name.replace('_', ' ')}", act, topic="other")),)
+    return True
+
+
+def read_clock(clause: str, draft: Draft) -> bool:
+    """The day and the time stand in the system prompt; no tool knows them better."""
+    asked = re.fullmatch(
+        r"what(?:'s| is)? (?:(?:the )?(?:current |today's )?(?:time|date|day)(?: and (?:the )?(?:time|date))?"
+        r"(?: is it| is today)?|is today|today)(?: (?:is it|now|today|right now|please))*",
+        clause,
+        re.I,
+    )
+    until = re.fullmatch(r"how many days (?:are there |is it |are left )?(?:until|till|to|before) (.+)", clause, re.I)
+    if until and draft.now and (day := when(until[1], draft.now).day):
+        days = (day - draft.now.date()).days
+        draft.add(said(f"It is {days} day{'' if days == 1 else 's'} until {day:%A %Y-%m-%d}."))
+        return True
+    if not asked or draft.now is None:
+        return False
+    draft.add(said(f"It is {draft.now:%A %Y-%m-%d, %H:%M} UTC."))
     return True
 
 

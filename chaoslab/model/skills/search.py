@@ -18,7 +18,8 @@ _ASKED = re.compile(
     re.I,
 )
 _QUESTION = re.compile(
-    r"^(?:what|who|where|when|why|how|which|whose|is|are|was|were|does|did|do|tell me about|explain|define)\b", re.I
+    r"^(?:what|who|where|when|why|how|which|whose|is|are|was|were|does|did|do|tell me about|explain|define|describe|compare)\b",
+    re.I,
 )
 _TOP = re.compile(
     (
@@ -27,6 +28,7 @@ _TOP = re.compile(
     ),
     re.I,
 )
+_UNIT = r"°|%|(?:square |kilo|centi|milli)?(?:met(?:re|er)s?|grams?|km|kg)\b|miles?\b|feet\b|years?\b|degrees?\b|percent\b|(?:m|b)illion\b"
 _NUMBERS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "ten": 10}
 
 
@@ -40,6 +42,10 @@ def read(clause: str, draft: Draft) -> bool:
         re.I,
     ):
         return False
+    if re.fullmatch(
+        r"(?:give|show|tell)(?: me)? (?:the )?(?:top|first|best|main|\w+)? ?(?:results?|hits?|ones?)", clause, re.I
+    ):
+        return draft.topic() == "search"
     if not match and not top:
         return False
     count = min(20, max(1, int(_NUMBERS.get(top[1].lower()) or top[1]))) if top else None
@@ -53,11 +59,12 @@ def read(clause: str, draft: Draft) -> bool:
 
 def read_question(clause: str, draft: Draft) -> bool:
     """A question that no other skill took is put to the web as it stands."""
-    if not _QUESTION.match(clause) or len(clause.split()) < 3:
+    told = re.match(r"(?:explain|define|describe)\b", clause, re.I)
+    if not _QUESTION.match(clause) or len(clause.split()) < (2 if told else 3):
         return False
     if re.search(r"\b(?:your|you|my)\b", clause, re.I):
         return False
-    return _add(draft, re.sub(r"^(?:tell me about|explain|define)\s+", "", clause, flags=re.I), None)
+    return _add(draft, re.sub(r"^(?:tell me about|explain|define|describe|compare)\s+", "", clause, flags=re.I), None)
 
 
 def _add(draft: Draft, query: str, count: int | None) -> bool:
@@ -80,7 +87,9 @@ def looked_up(query: str, *, instead_of: CouldNot) -> Story:
     except CouldNot:
         raise instead_of from None
     found = told(reply, query, 1)
-    if found.nothing:
+    wanted = [word for word in re.findall(r"\w+", query.casefold()) if len(word) > 3]
+    # The Olympic Games of Athens are not the weather in Athens.
+    if found.nothing or not all(word in found.text.casefold() for word in wanted):
         raise instead_of
     return Found(
         f"I could not look that up directly ({instead_of}), but a web search says: {found.sentence}", found.text
@@ -91,7 +100,7 @@ def told(reply: Any, query: str, count: int) -> Found:
     """The first results, title and snippet."""
     results = reply.get("organic_results", reply.get("results")) if isinstance(reply, Mapping) else reply
     if not isinstance(results, list) or not results:
-        return Found(f"A search for “{query}” found nothing.", f"A search for “{query}” found nothing.", nothing=True)
+        return Found(f"A search for “{query}” found nothing.", nothing=True)
     lines = []
     for result in results[:count]:
         if isinstance(result, Mapping):
@@ -100,4 +109,15 @@ def told(reply: Any, query: str, count: int) -> Found:
         else:
             lines.append(str(result))
     listed = " ".join(f"({n}) {line}" for n, line in enumerate(lines, 1)) if len(lines) > 1 else lines[0]
-    return Found(f"For “{query}” I found: {listed}", lines[0], items=tuple(lines))
+    return Found(f"For “{query}” I found: {listed}", lines[0], _amounts(lines[0]), tuple(lines))
+
+
+def _amounts(text: str) -> tuple[float, ...]:
+    """The numbers in a text, those first that have a unit."""
+    found = [
+        (match[2] is None, float(match[1].replace(",", "")))
+        for match in re.finditer(rf"(?<![\w.,])(\d{{1,3}}(?:,\d{{3}})+|\d+(?:\.\d+)?)\b(?:\s*({_UNIT}))?", text)
+    ]
+    measured = tuple(number for bare, number in found if not bare)
+    # Which of several bare numbers was meant, no one can tell.
+    return measured or tuple(number for _, number in found if len(found) == 1)

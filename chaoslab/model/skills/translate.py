@@ -36,6 +36,7 @@ _PATTERNS = tuple(
             rf"what does|put|write|express|give me)\s+(?P<what>.+?)\s+(?:mean )?{_IN}\s*$"
         ),
         rf"^what does\s+(?P<what>.+?)\s+mean(?: in (?P<to>{_LANGUAGE}))$",
+        rf"^what does\s+(?P<what>{QUOTE})\s+mean$",
         (
             rf"^(?:what(?:'s| is)|give me|tell me|find)\s+(?:the\s+)?(?P<to>{_LANGUAGE})\s+(?:word|translation|"
             rf"phrase|term|expression)?\s*(?:for|of)\s+(?P<what>.+)$"
@@ -64,6 +65,9 @@ def read(clause: str, draft: Draft) -> bool:
     if match is None:
         return False
     groups = match.groupdict()
+    # "Say hello to Ana in French" is a message, in French.
+    if re.match(r"(?i:say|write|put|wish)\b.*\bto [A-ZÀ-Þ#@]", clause):
+        return False
     if groups.get("what2") and REFERS.match((groups.get("what") or "").strip(" :,")):
         groups["what"] = groups["what2"]
     what = (groups.get("what") or "").strip(" :,") or (groups.get("what2") or "").strip(" :,")
@@ -88,7 +92,7 @@ def read(clause: str, draft: Draft) -> bool:
         needs = _nested(what, draft)
         literal = "" if needs else draft.plain(what)
     made = []
-    for language in re.findall(_LANGUAGE, groups["to"], re.I):
+    for language in re.findall(_LANGUAGE, groups.get("to") or "english", re.I):
         code = LANGUAGES[language.lower()]
         made.append(
             draft.add(
@@ -131,6 +135,11 @@ def _story(literal: str, what: str, code: str, source: str | None) -> Any:
         return told(reply, text, code)
 
     return act
+
+
+def story(literal: str, what: str, language: str) -> Any:
+    """The story of putting a text, or what earlier steps found, into a language."""
+    return _story(literal, what, LANGUAGES[language.lower()], None)
 
 
 def told(reply: Any, text: str, code: str) -> Found:

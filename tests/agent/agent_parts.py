@@ -1,0 +1,7 @@
+"""What the agent's tests need of the whole path's."""
+
+from __future__ import annotations
+
+from lab_parts import DEADLINE_S, NOW, Bench, Heard, Site, bench, embedded, eventually, managed, said, site
+
+__all__ = ["DEADLINE_S", "NOW", "Bench", "Heard", "Site", "bench", "embedded", "eventually", "managed", "said", "site"]

@@ -1,0 +1,81 @@
+"""`agent/config.json`: a service pointed at the real one, its key kept out of the file, and every slip said in one line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.__main__ import _target, _upstream
+from agent.config import Config, load
+from chaoslab.settings import SettingError, Settings
+from chaoslab.topology import MODEL, Ports
+
+REAL = {"url": "https://api.openweathermap.org", "key": "$WEATHER_KEY"}
+
+
+def written(folder: Path, data: Any) -> Path:
+    path = folder / "config.json"
+    path.write_text(data if isinstance(data, str) else json.dumps(data))
+    return path
+
+
+def test_the_shipped_file_holds_the_defaults() -> None:
+    assert load() == Config()
+
+
+def test_a_service_is_pointed_elsewhere_and_nothing_else_changes(tmp_path: Path) -> None:
+    config = load(written(tmp_path, {"services": {"weather": REAL}}))
+    ports, chosen = Ports(24000), Settings()
+    weather, movies = (_target(name, config, ports, chosen) for name in ("weather", "movies"))
+    assert weather.url == "https://api.openweathermap.org"
+    assert weather.lane == ("127.0.0.1", ports.proxy("weather"))
+    assert _upstream(weather.url) == "api.openweathermap.org:443"
+    assert movies.url == f"http://127.0.0.1:{ports.service('movies')}"
+    assert _upstream(movies.url) == f"127.0.0.1:{ports.service('movies')}"
+
+
+@pytest.mark.parametrize(
+    ("chosen", "url"),
+    [
+        (Settings(), "http://127.0.0.1:24007"),
+        (Settings(groq_api_key="gsk_1"), "https://api.groq.com"),
+        (Settings(groq_api_key="gsk_1", model_url="http://127.0.0.1:9"), "http://127.0.0.1:9"),
+    ],
+)
+def test_the_model_is_where_the_settings_say(chosen: Settings, url: str) -> None:
+    target = _target(MODEL, Config(), Ports(24000), chosen)
+    assert target.url == url
+    assert target.deadline_s == chosen.model_timeout_s
+
+
+def test_a_key_is_read_from_the_environment_when_it_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = load(written(tmp_path, {"services": {"weather": REAL}}))
+    assert config.services["weather"].secret == ""
+    monkeypatch.setenv("WEATHER_KEY", "abc")
+    assert config.services["weather"].secret == "abc"
+    assert "abc" not in repr(config)
+
+
+@pytest.mark.parametrize(
+    ("data", "complaint"),
+    [
+        ("{", "the file: Invalid JSON"),
+        ({"steps_max": 0}, "steps_max: Input should be greater than or equal to 1"),
+        ({"step_max": 3}, "step_max: Extra inputs are not permitted"),
+        ({"services": {"wether": REAL}}, "services: no service is called 'wether': did you mean 'weather'"),
+        (
+            {"services": {"weather": {"url": "https://me:secret@weather.example"}}},
+            "services.weather.url: String should",
+        ),
+        ({"services": {"weather": {"url": "weather.example"}}}, "services.weather.url: String should match pattern"),
+    ],
+)
+def test_a_slip_is_said_in_one_line(tmp_path: Path, data: Any, complaint: str) -> None:
+    path = written(tmp_path, data)
+    with pytest.raises(SettingError) as error:
+        load(path)
+    assert str(error.value).startswith(f"{path}: {complaint}")
+    assert "\n" not in str(error.value)

@@ -1,0 +1,231 @@
+"""`python -m agent` as a process: a lab that breaks is said in one line and by an exit code of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from agent_parts import DEADLINE_S, NOW, embedded, eventually, managed, said, site
+
+from chaoslab import events, settings
+from chaoslab.clock import SystemClock, system
+from chaoslab.events import History
+from chaoslab.plan import Plan
+from chaoslab.runs import Run
+from chaoslab.seams.http import Target
+from chaoslab.settings import Settings
+from chaoslab.topology import Ports
+from chaoslab.wire.control import Control
+from chaoslab.wire.lanes import LabDown
+from chaoslab.worlds.local import Local
+
+LONG_S = 40.0
+
+
+def free_base() -> int:
+    """A base whose ports are all free, below those that the system hands out."""
+    first = 22000 + os.getpid() % 10 * 10  # tests that run side by side look in different places
+    for base in range(first, 23000, 100):
+        with contextlib.ExitStack() as stack:
+            try:
+                for port in Ports(base).all().values():
+                    stack.enter_context(socket.create_server(("127.0.0.1", port)))
+            except OSError:
+                continue
+            return base
+    raise OSError("no free ports")
+
+
+@pytest.fixture(scope="module")
+def base() -> int:
+    return free_base()
+
+
+@contextlib.contextmanager
+def lab(folder: Path, base: int) -> Iterator[Local]:
+    """Everything but the agent, as processes."""
+    (folder / "out").mkdir()
+    chosen = Settings(base_port=base, toxic_prob=0.2, latency_ms=5, error_prob=0.0)
+    world = Local(
+        Ports(base), folder / "logs", folder / "state.db", folder / "out", settings.child_environment(chosen), system
+    )
+    with world:
+        world.start(now=NOW, toxiproxy=True, model=True)
+        yield world
+
+
+def agent(world: Local, *more: str) -> subprocess.Popen[str]:
+    command = (sys.executable, "-m", "agent", "--logs", str(world.logs), "--state", str(world.state), *more)
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(world.environment)
+    )
+
+
+def many_prompts(folder: Path, count: int) -> Path:
+    path = folder / "prompts.json"
+    path.write_text(json.dumps([f"What is {n} times 24?" for n in range(17, 17 + count)]))
+    return path
+
+
+def rows(world: Local) -> list[tuple[str, str]]:
+    with contextlib.closing(sqlite3.connect(world.state)) as db:
+        runs: list[tuple[str, str]] = db.execute("SELECT run, state FROM runs").fetchall()
+        return runs
+
+
+@pytest.mark.parametrize("part", ["manager", "toxiproxy"])
+def test_a_lab_that_breaks_ends_the_run_with_a_code_of_its_own(tmp_path: Path, base: int, part: str) -> None:
+    with lab(tmp_path, base) as world:
+        process = agent(world, "--prompts", str(many_prompts(tmp_path, 2000)))
+        try:
+            log = world.logs / "latest" / "info.log"
+            eventually(
+                lambda: process.poll() is not None or (log.exists() and log.read_text().count("prompt_finished") > 3)
+            )
+            assert process.poll() is None, process.communicate()[1]
+            os.kill(next(p.process.pid for p in world.parts if p.name == part), signal.SIGKILL)
+            words = process.communicate(timeout=DEADLINE_S)[1]
+        finally:
+            process.kill()
+            process.wait()
+        assert process.returncode == 3
+        assert words.startswith("the lab is down: ")
+        assert words.count("\n") == 1, words
+        history = History.read(world.logs / "latest")
+        finished = history.first(events.RunFinished)
+        assert finished is not None
+        assert finished.reason == "lab_down"
+        assert finished.processed < finished.received
+        assert [state for _, state in rows(world)] == ["over"]
+
+
+class Leaping(SystemClock):
+    """A clock whose naps are over at once and take as long as asked."""
+
+    now_s = 0.0
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+    async def asleep(self, delay_s: float) -> None:
+        self.now_s += delay_s
+
+
+def open_run(folder: Path, healthy: str, clock: SystemClock) -> tuple[str, str]:
+    """Tries to open a run; the words with which that failed, and the state in which the run was left."""
+    from agent.__main__ import _open
+
+    run = Run.create(folder / "logs", now=NOW)
+    targets = {"weather": Target("weather", "http://127.0.0.1:9", ("127.0.0.1", 1), 1.0)}
+    with contextlib.closing(Control(folder / "state.db")) as control:
+        with pytest.raises(LabDown) as down:
+            asyncio.run(_open(run, control, Plan(1).to_json(), targets, clock, lambda: healthy))
+        return str(down.value), control.run_state(run.name)[0]
+
+
+def test_a_manager_that_is_not_there_is_not_waited_for_for_ever(tmp_path: Path) -> None:
+    assert open_run(tmp_path, "no proxy manager answers", Leaping()) == ("no proxy manager answers", "missing")
+
+
+def test_a_run_that_gets_no_lanes_is_not_left_asked(tmp_path: Path) -> None:
+    assert open_run(tmp_path, "", Leaping()) == ("the proxy manager does not make the run's lanes", "over")
+
+
+def test_lanes_that_cannot_be_made_end_the_run_before_it_begins(tmp_path: Path) -> None:
+    with embedded() as url, managed(tmp_path, url, ["weather"]) as manager:
+        with socket.create_server(("127.0.0.1", manager.places.proxy_ports["weather"])):
+            words, state = open_run(tmp_path, "", system)
+        assert "in use" in words
+        assert state == "over"
+
+
+def test_a_service_is_called_where_the_configuration_says(tmp_path: Path, base: int) -> None:
+    answer = said({"expression": "17 * 24", "result": 9, "text": "9"})
+    with site(lambda _: answer) as other, lab(tmp_path, base) as world:
+        config = tmp_path / "config.json"
+        config.write_text(json.dumps({"services": {"calculator": {"url": other.url}}}))
+        process = agent(world, "--prompts", str(many_prompts(tmp_path, 1)), "--config", str(config), "TOXIC_PROB=0")
+        words = process.communicate(timeout=LONG_S)
+        assert process.returncode == 0, words
+        (heard,) = other.heard
+        assert (heard.method, heard.path, heard.headers["host"]) == ("POST", "/calculate", other.address)
+        (finished,) = [event for _, event in History.read(world.logs / "latest").of(events.PromptFinished)]
+        assert "9" in finished.answer
+        assert "408" not in finished.answer
+
+
+def test_a_run_from_start_to_end(tmp_path: Path, base: int) -> None:
+    with lab(tmp_path, base) as world:
+        process = agent(world, "--prompts", str(many_prompts(tmp_path, 3)), "TOXIC_PROB=0.5", "SEED=3")
+        words = process.communicate(timeout=LONG_S)
+        assert process.returncode == 0, words
+        history = History.read(world.logs / "latest")
+        answers = [event.answer for _, event in history.of(events.PromptFinished)]
+        assert [n in answer for n, answer in zip(("408", "432", "456"), answers, strict=True)] == [True] * 3
+        armed = [event for _, event in history.of(events.FaultArmed)]
+        assert armed
+        assert len(list(history.of(events.FaultHealed))) == len(armed)
+        started = history.first(events.RunStarted)
+        assert started is not None
+        assert (started.seed, started.now, started.settings["TOXIC_PROB"]) == (3, NOW, 0.5)
+        assert [state for _, state in rows(world)] == ["over"]
+
+
+def test_an_interrupted_run_writes_down_what_it_has(tmp_path: Path, base: int) -> None:
+    with lab(tmp_path, base) as world:
+        process = agent(world, "--prompts", str(many_prompts(tmp_path, 2000)))
+        log = world.logs / "latest" / "info.log"
+        eventually(
+            lambda: process.poll() is not None or (log.exists() and log.read_text().count("prompt_finished") > 3)
+        )
+        process.send_signal(signal.SIGINT)
+        words = process.communicate(timeout=DEADLINE_S)[1]
+        assert (process.returncode, words) == (130, "")
+        finished = History.read(world.logs / "latest").first(events.RunFinished)
+        assert finished is not None
+        assert finished.reason == "interrupted"
+        assert 0 < finished.processed < finished.received
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["TOXIC_PROB=2"], "TOXIC_PROB=2 (command line) should be a chance from 0 to 1"),
+        (["TOXIK_PROB=0.1"], "TOXIK_PROB is not a setting (command line); did you mean TOXIC_PROB?"),
+        (["--prompts", "none.json"], "PROMPTS=none.json cannot be read: No such file or directory"),
+        (["--run", "never-was"], "no run is called 'never-was'"),
+        (["--config", "none.json"], "none.json cannot be read: No such file or directory"),
+    ],
+)
+def test_what_was_typed_wrong_gets_one_line(
+    tmp_path: Path, arguments: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from agent.__main__ import main
+
+    assert main(["--logs", str(tmp_path), "--state", str(tmp_path / "state.db"), *arguments]) == 2
+    words = capsys.readouterr().err
+    assert words.startswith(complaint)
+    assert words.count("\n") == 1
+
+
+def test_tools_that_are_not_there_are_said_in_one_line(
+    tmp_path: Path, base: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from agent.__main__ import main
+
+    code = main(["--logs", str(tmp_path), "--state", str(tmp_path / "state.db"), f"BASE_PORT={base}"])
+    words = capsys.readouterr().err
+    assert code == 2
+    assert "search does not say what it offers" in words
+    assert "is `python -m flask_tools` running?" in words
+    assert words.count("\n") == 1

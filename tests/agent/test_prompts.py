@@ -1,0 +1,82 @@
+"""Prompts from a file: the shipped ones, the user's own, and what a right answer must show."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.prompts import Lookup, at, dated, load
+from chaoslab.settings import SettingError
+
+NOW = datetime.fromisoformat("2026-06-01T09:00:00+00:00")
+
+
+def written(folder: Path, data: Any) -> Path:
+    path = folder / "prompts.json"
+    path.write_text(data if isinstance(data, str) else json.dumps(data))
+    return path
+
+
+def test_every_shipped_prompt_says_what_a_right_answer_shows() -> None:
+    assert [prompt.prompt for prompt in load() if not prompt.stated] == []
+
+
+def test_a_users_file_may_hold_only_prompts(tmp_path: Path) -> None:
+    one, two = load(written(tmp_path, [{"prompt": "Hello?"}, "And you?"]))
+    assert (one.prompt, two.prompt) == ("Hello?", "And you?")
+    assert not one.stated
+    assert not two.stated
+
+
+def test_a_stated_prompt_may_state_that_nothing_shall_happen(tmp_path: Path) -> None:
+    (prompt,) = load(written(tmp_path, [{"prompt": "Hello?", "effects": []}]))
+    assert prompt.stated
+
+
+def test_a_fact_is_a_text_some_texts_or_a_lookup(tmp_path: Path) -> None:
+    lookup = {"tool": "current_weather", "arguments": {"city": "Lima"}, "path": "main.temp"}
+    (prompt,) = load(written(tmp_path, [{"prompt": "How warm?", "facts": ["21", ["21", "twenty-one"], lookup]}]))
+    assert prompt.facts == ["21", ["21", "twenty-one"], Lookup.model_validate(lookup)]
+
+
+@pytest.mark.parametrize(
+    ("data", "complaint"),
+    [
+        ("[", "is not JSON"),
+        ([], "should hold a list like"),
+        ({"prompt": "Hello?"}, "should hold a list like"),
+        ([{"prompt": "Hello?"}, {"promt": "Hi"}], ", prompt 2: prompt: Field required"),
+        ([{"prompt": "Hello?", "fact": []}], ", prompt 1: fact: Extra inputs are not permitted"),
+        (["   "], ", prompt 1: prompt: it is empty"),
+        ([{"prompt": "x" * 20_001}], ", prompt 1: prompt: String should have at most 20000 characters"),
+    ],
+)
+def test_a_slip_is_said_in_one_line_with_its_place(tmp_path: Path, data: Any, complaint: str) -> None:
+    path = written(tmp_path, data)
+    with pytest.raises(SettingError) as error:
+        load(path)
+    assert str(error.value).startswith(f"PROMPTS={path}")
+    assert complaint in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match="cannot be read: No such file"):
+        load(tmp_path / "none.json")
+
+
+def test_days_are_those_of_the_run() -> None:
+    given = {"start": "{tomorrow}T15:00", "in": ["{today}", "{day+3}"], "n": 3}
+    assert dated(given, NOW) == {"start": "2026-06-02T15:00", "in": ["2026-06-01", "2026-06-04"], "n": 3}
+
+
+def test_a_path_leads_into_a_reply_or_to_nothing() -> None:
+    reply = {"items": [{"summary": "Dentist"}]}
+    assert at(reply, "items.0.summary") == "Dentist"
+    assert at(reply, "items.1.summary") is None
+    assert at(reply, "items.summary") is None
+    assert at(reply, "items.0.summary.length") is None

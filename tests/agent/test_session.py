@@ -1,0 +1,279 @@
+"""A session over a model that says what it is told to: what is retried, what is bounded, and what reaches the endpoint."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agent_parts import NOW, Heard, Site, bench, embedded, said, site
+
+from agent.__main__ import _graph
+from agent.config import Config
+from agent.prompts import Prompt
+from agent.session import Progress, Session
+from agent.tools import Toolbox
+from chaoslab import events
+from chaoslab.clock import system
+from chaoslab.events import History
+from chaoslab.exchange import Reply
+from chaoslab.model.endpoint import ERRORS, INSUFFICIENT_QUOTA
+from chaoslab.plan import Choice, Injection, Plan
+from chaoslab.scenario import from_settings
+from chaoslab.settings import Settings
+from flask_tools import calculator, messaging
+
+SERVICES = {"calculator": calculator.SERVICE, "messaging": messaging.SERVICE}
+PRICED = "llama-3.3-70b-versatile"
+ASKED = Prompt(prompt="What is 6 times 7?")
+
+
+def chat(message: dict[str, Any], reason: str) -> Reply:
+    usage = {"prompt_tokens": 900_000, "completion_tokens": 100_000, "total_tokens": 1_000_000}
+    choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": reason}
+    return said(
+        {"id": "c", "object": "chat.completion", "created": 0, "model": PRICED, "choices": [choice], "usage": usage}
+    )
+
+
+def says(text: str) -> Reply:
+    return chat({"content": text}, "stop")
+
+
+def calls(tool: str, **arguments: str) -> Reply:
+    function = {"name": tool, "arguments": json.dumps(arguments)}
+    return chat({"content": None, "tool_calls": [{"id": "t1", "type": "function", "function": function}]}, "tool_calls")
+
+
+def no(status: int, **headers: str) -> Reply:
+    return said({"error": {"message": "the model is unwell", "type": "test"}}, status, **headers)
+
+
+BROKEN = no(400)
+SUM = calls("calculate", expression="6*7")
+MAIL = calls("send_message", to="Ana", text="Hi")
+
+
+@dataclass
+class Told:
+    """What came of a session."""
+
+    history: History
+    model: list[Heard]
+    tools: dict[str, list[Heard]]
+    progress: Progress
+
+    def of(self, kind: Any) -> list[Any]:
+        return [event for _, event in self.history.of(kind)]
+
+    @property
+    def errors(self) -> list[str]:
+        return [event.error_type for event in self.of(events.PromptAttempt)]
+
+
+def in_turn(replies: Sequence[Reply]) -> Callable[[Heard], Reply]:
+    left = list(replies)
+    return lambda _: left.pop(0) if len(left) > 1 else left[0]
+
+
+def session(
+    folder: Path,
+    script: Sequence[Reply],
+    *,
+    prompts: Sequence[Prompt] = (ASKED,),
+    plan: Plan | None = None,
+    steps_max: int = 15,
+    sums: Reply | None = None,
+    **chosen: Any,
+) -> Told:
+    """Works through the prompts with a model that says this in turn, the last for ever."""
+    quiet = {"toxic_prob": 0.0, "error_prob": 0.0, "model": PRICED}
+    settings = Settings(**{**quiet, **chosen})
+    answer = sums or said({"expression": "6*7", "result": 42, "text": "42"})
+
+    async def run(url: str, sites: dict[str, Site]) -> Told:
+        where = {name: made.address for name, made in sites.items()}
+        told = plan or from_settings(settings)
+        words = {**ERRORS, 402: INSUFFICIENT_QUOTA}
+        async with bench(folder, url, told, where, errors=words) as lab:
+            with lab.run.log("agent") as agent_log:
+                config, progress = Config(steps_max=steps_max, retry_wait_s=0.001), Progress(len(prompts))
+                toolbox = Toolbox(lab.client, lab.seam.targets, SERVICES, config, settings, lab.seam.log, system)
+                graph = _graph(settings, lab.seam.targets["model"].url, lab.client, toolbox)
+                made = Session(
+                    settings, config, lab.run, lab.seam, toolbox, graph, lab.seam.log, agent_log, system, progress
+                )
+                await made.run(list(prompts))
+                made.finish("done")
+            heard = {name: site.heard for name, site in sites.items()}
+            return Told(lab.history(), heard.pop("model"), heard, progress)
+
+    with (
+        embedded() as url,
+        site(in_turn(script)) as model,
+        site(lambda _: answer) as sums_site,
+        site(lambda _: said({"ok": True, "ts": "1.0"})) as mail,
+    ):
+        return asyncio.run(run(url, {"model": model, "calculator": sums_site, "messaging": mail}))
+
+
+def test_a_prompt_is_worked_through(tmp_path: Path) -> None:
+    told = session(tmp_path, [SUM, says("It is 42.")])
+    (finished,) = told.of(events.PromptFinished)
+    assert (finished.status, finished.answer, finished.attempts, finished.error_type) == ("ok", "It is 42.", 1, "none")
+    first, second = (heard.json["messages"] for heard in told.model)
+    assert [m["role"] for m in first] == ["system", "user"]
+    assert "Today is Monday 2026-06-01, 09:00 UTC." in first[0]["content"]
+    assert [m["role"] for m in second] == ["system", "user", "assistant", "tool"]
+    assert json.loads(second[-1]["content"])["result"] == 42
+    assert (told.progress.processed, told.progress.succeeded) == (1, 1)
+    (over,) = told.of(events.RunFinished)
+    assert (over.received, over.processed, over.succeeded, over.reason) == (1, 1, 1, "done")
+    usage = told.of(events.Usage)
+    assert [(u.prompt_tokens, u.completion_tokens) for u in usage] == [(900_000, 100_000)] * 2
+    assert usage[0].cost_usd == pytest.approx(0.9 * 0.59 + 0.1 * 0.79)
+
+
+def test_a_looping_model_is_stopped_by_the_stated_bound(tmp_path: Path) -> None:
+    told = session(tmp_path, [SUM], steps_max=4, prompt_limit=1)
+    assert told.errors == ["loop", "loop"]
+    assert [e.error for e in told.of(events.PromptAttempt)] == ["stopped after 4 model calls"] * 2
+    assert len(told.model) == 8
+    (finished,) = told.of(events.PromptFinished)
+    assert (finished.status, finished.attempts, finished.error_type) == ("failed", 2, "loop")
+
+
+def test_the_bound_is_not_one_too_small(tmp_path: Path) -> None:
+    told = session(tmp_path, [SUM, SUM, SUM, says("42")], steps_max=4, prompt_limit=0)
+    assert told.errors == ["none"]
+
+
+@pytest.mark.parametrize(("bad", "named"), [(says(""), "empty"), (says("  \n"), "empty"), (BROKEN, "model")])
+def test_an_empty_answer_and_a_model_error_are_tried_again(tmp_path: Path, bad: Reply, named: str) -> None:
+    told = session(tmp_path, [bad, bad, says("It is 42.")], prompt_limit=2)
+    assert told.errors == [named, named, "none"]
+    assert [event.prompt_attempt for event in told.of(events.PromptAttempt)] == [1, 2, 3]
+    (finished,) = told.of(events.PromptFinished)
+    assert (finished.status, finished.attempts) == ("ok", 3)
+
+
+@pytest.mark.parametrize("limit", [0, 1])
+def test_after_prompt_limit_retries_the_prompt_has_failed_and_the_run_goes_on(tmp_path: Path, limit: int) -> None:
+    script = [BROKEN] * (limit + 1) + [says("It is 42.")]
+    told = session(tmp_path, script, prompts=[ASKED, ASKED], prompt_limit=limit)
+    assert told.errors == ["model"] * (limit + 1) + ["none"]
+    assert "the model is unwell" in told.of(events.PromptAttempt)[0].error
+    assert [event.status for event in told.of(events.PromptFinished)] == ["failed", "ok"]
+
+
+def test_the_sdks_own_retries_are_attempts_of_one_request(tmp_path: Path) -> None:
+    soon = {"retry-after-ms": "1"}
+    told = session(tmp_path, [no(503, **soon), no(429, **soon), says("It is 42.")])
+    made = told.of(events.CallFinished)
+    assert [(c.request, c.attempt, c.status) for c in made] == [(1, 1, 503), (1, 2, 429), (1, 3, 200)]
+    assert len({c.request_id for c in made}) == 1
+    assert told.errors == ["none"]
+
+
+def test_planning_again_keeps_the_id_of_an_effect(tmp_path: Path) -> None:
+    told = session(tmp_path, [MAIL, BROKEN, MAIL, says("Told her.")])
+    first, second = (heard.headers["idempotency-key"] for heard in told.tools["messaging"])
+    assert first == second
+    assert told.errors == ["model", "none"]
+
+
+def test_the_same_effect_wanted_twice_is_two_effects(tmp_path: Path) -> None:
+    told = session(tmp_path, [MAIL, MAIL, says("Told her twice.")])
+    first, second = (heard.headers["idempotency-key"] for heard in told.tools["messaging"])
+    assert first != second
+
+
+LEARNT = Prompt.model_validate(
+    {
+        "prompt": "What is 6 times 7?",
+        "facts": ["{today}", {"tool": "calculate", "arguments": {"expression": "6*7"}, "path": "text"}],
+    }
+)
+ALL_REFUSED = Plan(1, (Injection("wire", (Choice("refused"),), ("calculator",)),))
+
+
+def test_facts_are_learnt_from_the_service_around_every_proxy(tmp_path: Path) -> None:
+    told = session(tmp_path, [says("42")], prompts=[LEARNT], plan=ALL_REFUSED)
+    (started,) = told.of(events.PromptStarted)
+    assert (started.facts, started.stated) == ([[NOW[:10]], ["42"]], True)
+    (asked,) = told.tools["calculator"]
+    assert asked.headers["x-trial"].endswith(".p1.r1.truth")
+
+
+def test_a_fact_that_nobody_tells_leaves_nothing_to_judge(tmp_path: Path) -> None:
+    told = session(tmp_path, [says("42")], prompts=[LEARNT], sums=no(503))
+    (started,) = told.of(events.PromptStarted)
+    assert started.stated is False
+
+
+BUDGETS = [
+    ({"token_limit": 1_500_000.0}, "tokens", "calculator"),
+    ({"cost_limit_usd": 1.0}, "cost_usd", "calculator"),
+    ({"call_limit": 2.0}, "calls", "model"),
+    ({"call_limit": 1.0}, "calls", "calculator"),
+    ({"time_limit_s": 0.0005}, "seconds", "model"),
+]
+
+
+@pytest.mark.parametrize(("limit", "name", "target"), BUDGETS)
+def test_a_hard_budget_refuses_what_goes_beyond(tmp_path: Path, limit: dict[str, Any], name: str, target: str) -> None:
+    script = [SUM, SUM, says("42")] if "call_limit" not in limit else [SUM, says("42")]
+    told = session(tmp_path, script, budget="hard", prompt_limit=0, **limit)
+    passed = told.of(events.Budget)
+    assert {(b.limit, b.mode) for b in passed} == {(name, "hard")}
+    assert passed[0].target == target
+    refused = [c for c in told.of(events.CallFinished) if c.via == "none"]
+    assert refused
+    assert refused[0].target == target
+    assert refused[0].error == INSUFFICIENT_QUOTA.body["error"]["message"]
+    assert not any(c.attempt > 1 for c in refused)
+    assert {f.fault for f in told.of(events.FaultWitnessed)} == {"budget"}
+    assert told.errors == ["model"]
+
+
+@pytest.mark.parametrize(("limit", "name"), [budget[:2] for budget in BUDGETS])
+def test_a_soft_budget_is_only_written_down(tmp_path: Path, limit: dict[str, Any], name: str) -> None:
+    told = session(tmp_path, [SUM, SUM, says("42")], budget="soft", prompt_limit=0, **limit)
+    passed = told.of(events.Budget)
+    assert {(b.limit, b.mode) for b in passed} == {(name, "soft")}
+    assert told.of(events.FaultWitnessed) == []
+    assert told.errors == ["none"]
+
+
+def test_dollars_are_spent_by_the_run_and_tokens_by_the_prompt(tmp_path: Path) -> None:
+    (tmp_path / "tokens").mkdir()
+    (tmp_path / "dollars").mkdir()
+    twice = [ASKED, ASKED]
+    tokens = session(tmp_path / "tokens", [says("42")], prompts=twice, token_limit=1_000_000.0, prompt_limit=0)
+    assert tokens.errors == ["none", "none"]
+    dollars = session(tmp_path / "dollars", [says("42")], prompts=twice, cost_limit_usd=0.5, prompt_limit=0)
+    assert dollars.errors == ["none", "model"]
+
+
+def test_a_shortened_context_reaches_the_endpoint(tmp_path: Path) -> None:
+    told = session(tmp_path, [SUM, says("42")], context_prob=1.0)
+    first, second = (heard.json["messages"] for heard in told.model)
+    assert [m["role"] for m in first] == ["system", "user"]
+    assert [m["role"] for m in second] == ["system", "assistant", "tool"]
+    (witnessed,) = told.of(events.FaultWitnessed)
+    assert (witnessed.fault, witnessed.target, witnessed.request) == ("truncate_context", "model", 2)
+
+
+def test_the_models_connection_is_poisoned_too(tmp_path: Path) -> None:
+    told = session(
+        tmp_path, [SUM, says("42")], model_toxic_prob=1.0, toxics=(("latency", 1.0),), latency_ms=30.0, jitter_ms=0.0
+    )
+    made = [c for c in told.of(events.CallFinished) if c.target == "model"]
+    assert [c.via for c in made] == ["lane", "lane"]
+    assert all(c.duration_s >= 0.03 for c in made)
+    assert [(w.injection, w.target) for w in told.of(events.FaultWitnessed)] == [("model_wire", "model")] * 2
+    assert [c.via for c in told.of(events.CallFinished) if c.target == "calculator"] == ["proxy"]

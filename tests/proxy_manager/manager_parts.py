@@ -1,0 +1,7 @@
+"""What the manager's tests need of the whole path's."""
+
+from __future__ import annotations
+
+from lab_parts import SERVERS, Bench, bench, embedded, eventually, said, site
+
+__all__ = ["SERVERS", "Bench", "bench", "embedded", "eventually", "said", "site"]

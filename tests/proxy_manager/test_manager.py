@@ -1,0 +1,211 @@
+"""The nemesis: a fault stands before the call that shall meet it, is gone afterwards, and nothing is claimed that was not so."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from manager_parts import SERVERS, Bench, bench, embedded, eventually, said, site
+
+from chaoslab import events
+from chaoslab.clock import Clock, SystemClock, system
+from chaoslab.exchange import Call, Seen
+from chaoslab.identity import Trial
+from chaoslab.plan import Choice, Injection, Plan
+from chaoslab.wire.client import ToxicInfo, ToxiproxyClient
+from chaoslab.wire.control import Control
+from chaoslab.wire.lanes import LabDown
+
+SLOW = {"delay_s": 0.05, "stream": "downstream"}
+CALL = Call("weather", "current_weather", "p1.r1", 1, 1, "id1")
+
+
+def always(fault: str, **params: object) -> Plan:
+    return Plan(1, (Injection("wire", (Choice(fault, 1.0, params),), ("weather",)),))
+
+
+def with_lab(
+    folder: Path, plan: Plan, story: Callable[[Bench], Awaitable[None]], *, server: str = "embedded", clock: Clock = system
+) -> None:  # fmt: skip
+    async def run(url: str, address: str) -> None:
+        async with bench(folder, url, plan, {"weather": address}, managers_clock=clock) as lab:
+            with lab.seam.trial(Trial(lab.run.name, 1)):
+                await story(lab)
+
+    with SERVERS[server]() as url, site(lambda _: said({"temp": 21})) as weather:
+        asyncio.run(run(url, weather.address))
+
+
+def seen(duration_s: float, *, error: str | None = None) -> Seen:
+    return Seen(duration_s, 2.0, error, None if error else 200)
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_a_lane_is_made_for_one_call_and_goes_with_it(tmp_path: Path, server: str) -> None:
+    async def story(lab: Bench) -> None:
+        row, answer = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+        assert (answer.state, answer.rolled) == ("armed", ["wire"])
+        (name,) = lab.lanes_left()
+        held = lab.toxiproxy.get(name)
+        assert held.listen == f"{answer.host}:{answer.port}"
+        assert held.upstream == lab.toxiproxy.get("weather").upstream
+        attributes = {"latency": 50, "jitter": 0}
+        assert held.toxics == (ToxicInfo("latency_downstream", "latency", "downstream", 1.0, attributes),)
+        (shown,) = lab.manager.status()["lanes"]
+        assert shown == {"lane": name, "fault": "latency", "target": "weather", "trial": "p1.r1"}
+        lab.seam.lanes.done(row, seen(0.06))
+        history = lab.history()
+        assert lab.lanes_left() == []
+        order = [r.event.kind for r in history.records if r.writer == "manager"]
+        assert order == ["fault_scheduled", "fault_armed", "fault_injected", "fault_witnessed", "fault_healed"]
+        (armed,) = [e for _, e in history.of(events.FaultArmed)]
+        assert (armed.lane, armed.request_id, armed.injection) == (name, "id1", "wire")
+        stages = dict.fromkeys(("armed", "healed", "injected", "scheduled", "witnessed"), 1)
+        assert lab.manager.status()["faults"] == {"latency": stages}
+
+    with_lab(tmp_path, always("latency", **SLOW), story, server=server)
+
+
+def test_what_the_caller_did_not_meet_is_not_witnessed(tmp_path: Path) -> None:
+    async def story(lab: Bench) -> None:
+        row, _ = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+        lab.seam.lanes.done(row, seen(0.01))
+        history = lab.history()
+        assert [e.witnessed for _, e in history.of(events.FaultHealed)] == [False]
+        assert not list(history.of(events.FaultWitnessed))
+        assert not list(history.of(events.FaultInjected))
+
+    with_lab(tmp_path, always("latency", **SLOW), story)
+
+
+def test_a_pause_rolls_no_dice_and_a_resume_rolls_the_same_ones(tmp_path: Path) -> None:
+    async def story(lab: Bench) -> None:
+        lab.manager.paused.set()
+        _, clear = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+        assert (clear.state, clear.rolled) == ("clear", [])
+        assert lab.manager.status()["paused"] is True
+        lab.manager.paused.clear()
+        row, armed = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+        assert armed.state == "armed"
+        lab.seam.lanes.done(row, seen(0.06))
+
+    with_lab(tmp_path, always("latency", **SLOW), story)
+
+
+def test_a_target_that_no_injection_covers_is_not_rolled_for(tmp_path: Path) -> None:
+    async def story(lab: Bench) -> None:
+        _, answer = await lab.seam.lanes.ask(Call("movies", "search_movies", "p1.r1", 1, 1), deadline_s=2.0)
+        assert (answer.state, answer.rolled) == ("clear", [])
+
+    with_lab(tmp_path, always("latency", **SLOW), story)
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_refused_is_one_disabled_proxy_that_stays(tmp_path: Path, server: str) -> None:
+    async def story(lab: Bench) -> None:
+        row, answer = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+        assert answer.port == lab.manager.places.refused_port
+        with pytest.raises(ConnectionRefusedError):
+            await asyncio.open_connection(answer.host, answer.port)
+        lab.seam.lanes.done(row, seen(0.001, error="refused"))
+        assert [e.evidence for _, e in lab.history().of(events.FaultWitnessed)] == ["connection refused"]
+        assert lab.toxiproxy.get("refused").enabled is False
+
+    with_lab(tmp_path, always("refused"), story, server=server)
+
+
+def test_a_fault_that_cannot_be_armed_ends_the_experiment(tmp_path: Path) -> None:
+    async def story(lab: Bench) -> None:
+        lab.toxiproxy.update("refused", enabled=True)
+        with pytest.raises(LabDown, match="could not be armed: the proxy 'refused' has been enabled by somebody else"):
+            await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+        assert "enabled by somebody else" in lab.manager.health()
+        assert not list(lab.history().of(events.FaultArmed))
+
+    with_lab(tmp_path, always("refused"), story)
+
+
+def test_a_new_run_reaps_what_lost_its_owner_and_nothing_else(tmp_path: Path) -> None:
+    now = int(system.utc().timestamp())
+    expired, alive, foreign = f"lane.weather.old.1.{now - 1}", f"lane.weather.other.2.{now + 100}", "somebody.else"
+
+    async def run(url: str, address: str) -> None:
+        with ToxiproxyClient(url) as toxiproxy:
+            for name in (expired, alive, foreign):
+                toxiproxy.create(name, upstream=address)
+        async with bench(tmp_path, url, Plan(1), {"weather": address}) as lab:
+            assert set(lab.toxiproxy.proxies()) == {alive, foreign, "weather", "refused"}
+
+    with embedded() as url, site(lambda _: said({})) as weather:
+        asyncio.run(run(url, weather.address))
+
+
+class Ahead(SystemClock):
+    """A wall clock that can be set."""
+
+    by_s = 0.0
+
+    def utc(self) -> datetime:
+        return datetime.now(UTC) + timedelta(seconds=self.by_s)
+
+
+def test_a_lane_whose_agent_was_killed_goes_when_its_lease_runs_out(tmp_path: Path) -> None:
+    clock = Ahead()
+
+    async def story(lab: Bench) -> None:
+        await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+        assert len(lab.lanes_left()) == 1
+        clock.by_s = 50
+        await lab.seam.lanes.ask(Call("movies", "search_movies", "p1.r1", 1, 1), deadline_s=2.0)
+        assert len(lab.lanes_left()) == 1
+        clock.by_s = 70
+        eventually(lambda: not lab.lanes_left())
+        assert [e.witnessed for _, e in lab.history().of(events.FaultHealed)] == [False]
+
+    with_lab(tmp_path, always("latency", **SLOW), story, clock=clock)
+
+
+def test_a_manager_that_stops_takes_its_lanes_down(tmp_path: Path) -> None:
+    left: list[str] = []
+
+    async def run(url: str, address: str) -> None:
+        async with bench(tmp_path, url, always("latency", **SLOW), {"weather": address}) as lab:
+            await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+            left.extend(lab.lanes_left())
+        with ToxiproxyClient(url) as toxiproxy:
+            assert not [name for name in toxiproxy.proxies() if name.startswith("lane.")]
+
+    with embedded() as url, site(lambda _: said({})) as weather:
+        asyncio.run(run(url, weather.address))
+    assert len(left) == 1
+
+
+def test_a_run_that_cannot_be_opened_says_why(tmp_path: Path) -> None:
+    async def story(lab: Bench) -> None:
+        control = Control(lab.state)
+        control.open_run("nobody-made-me", plan=Plan(1).to_json(), targets={"weather": "127.0.0.1:1"})
+        eventually(lambda: control.run_state("nobody-made-me")[0] == "failed")
+        assert "no run is called 'nobody-made-me'" in control.run_state("nobody-made-me")[1]
+        control.close()
+        assert lab.manager.health() == ""
+
+    with_lab(tmp_path, Plan(1), story)
+
+
+def test_a_dead_toxiproxy_is_said_at_once(tmp_path: Path) -> None:
+    async def run(address: str) -> None:
+        with embedded() as url:
+            at_work = bench(tmp_path, url, always("latency", **SLOW), {"weather": address})
+            lab = await at_work.__aenter__()
+        try:
+            assert "cannot be reached" in lab.manager.health()
+            with pytest.raises(LabDown, match=r"could not be armed: Toxiproxy at .* cannot be reached"):
+                await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+        finally:
+            await at_work.__aexit__(None, None, None)
+
+    with site(lambda _: said({})) as weather:
+        asyncio.run(run(weather.address))

@@ -1,0 +1,69 @@
+"""What a person may ask of the manager over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+from manager_parts import bench, embedded, said, site
+
+from chaoslab.plan import Plan
+from proxy_manager.manager import Manager
+from proxy_manager.status import server
+
+
+@contextlib.contextmanager
+def asked(manager: Manager) -> Iterator[httpx.Client]:
+    http = server(manager, host="127.0.0.1", port=0)
+    thread = threading.Thread(target=lambda: http.serve_forever(poll_interval=0.02))
+    thread.start()
+    try:
+        with httpx.Client(base_url=f"http://127.0.0.1:{http.server_port}", trust_env=False) as client:
+            yield client
+    finally:
+        http.shutdown()
+        http.server_close()
+        thread.join()
+
+
+def test_health_status_pause_and_resume(tmp_path: Path) -> None:
+    async def run(url: str, address: str) -> None:
+        async with bench(tmp_path, url, Plan(1), {"weather": address}) as lab:
+            with asked(lab.manager) as client:
+                assert client.get("/health").json() == {"status": "ok", "trouble": ""}
+                shown = {"paused": False, "runs": [lab.run.name], "calls": 0, "faults": {}, "lanes": []}
+                assert client.get("/status").json() == shown
+                assert client.post("/pause").json() == {"paused": True}
+                assert lab.manager.paused.is_set()
+                assert client.get("/status").json()["paused"] is True
+                assert client.post("/resume").json() == {"paused": False}
+                assert not lab.manager.paused.is_set()
+                assert client.get("/pause").status_code == 405
+                assert client.post("/status").status_code == 405
+                lost = client.get("/paus")
+                assert (lost.status_code, "POST /pause" in lost.json()["error"]) == (404, True)
+
+    with embedded() as url, site(lambda _: said({})) as weather:
+        asyncio.run(run(url, weather.address))
+
+
+def test_health_is_503_when_toxiproxy_is_dead(tmp_path: Path) -> None:
+    async def run(address: str) -> None:
+        with embedded() as url:
+            at_work = bench(tmp_path, url, Plan(1), {"weather": address})
+            lab = await at_work.__aenter__()
+        try:
+            with asked(lab.manager) as client:
+                reply = client.get("/health")
+                assert reply.status_code == 503
+                assert "cannot be reached" in reply.json()["trouble"]
+                assert client.get("/status").status_code == 200
+        finally:
+            await at_work.__aexit__(None, None, None)
+
+    with site(lambda _: said({})) as weather:
+        asyncio.run(run(weather.address))

@@ -1,0 +1,160 @@
+"""What the plan says is what happens: every fault delivered, none besides, and nothing left on the server."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from lab_parts import SERVERS, Bench, Heard, bench, said, site
+
+from chaoslab import events
+from chaoslab.events import Event, History
+from chaoslab.exchange import Call, Failure, Reply, Seen, Told, chain, play
+from chaoslab.identity import Request, Requests, Trial
+from chaoslab.measures.intervals import clopper_pearson
+from chaoslab.plan import Plan
+from chaoslab.scenario import from_settings
+from chaoslab.settings import Settings
+
+Met = tuple[str, str, int, int, str]
+"""(trial, target, request, attempt, fault)"""
+
+ALL = (("latency", 1.0), ("timeout", 1.0), ("reset_peer", 1.0), ("refused", 1.0))
+HARSH = Settings(
+    seed=7,
+    toxic_prob=0.3,
+    toxics=ALL,
+    latency_ms=10,
+    jitter_ms=4,
+    timeout_ms=20,
+    error_prob=0.2,
+    errors=(("tool_error", 9.0), ("lost_reply", 1.0)),  # each lost reply lasts for the whole deadline
+)
+DEADLINE_S = 3.0
+"""So long that a busy machine is not taken for a fault."""
+
+
+@dataclass
+class Ideal:
+    """A world in which nothing happens that was not planned, in a time of its own."""
+
+    deadline_s: float
+    now_s: float = 0.0
+    sent: Call | None = None
+    told: list[Told] = field(default_factory=list)
+
+    async def send(self, call: Call) -> Reply:
+        self.sent = call
+        return Reply(200, {}, b'{"ok": true}')
+
+    async def wait(self, delay_s: float) -> None:
+        self.now_s = min(self.now_s + delay_s, self.deadline_s)
+        if self.now_s == self.deadline_s:
+            raise Failure("timed_out")
+
+    def note(self, event: Event) -> None:
+        """Nobody reads it here."""
+
+    async def meet(self, plan: Plan, call: Call) -> tuple[bool, set[str]]:
+        """Whether this call is answered well, and the faults that its caller witnesses."""
+        error, reply = None, None
+        injections = (*plan.on_the_wire(wire=False), *plan.on_the_wire(wire=True))
+        reach = [lambda c, i=i: plan.roll(i, c) if i.covers(c) else None for i in injections]
+        try:
+            reply = await play(chain(reach, call, self.told.append), self)
+        except Failure as failure:
+            error = failure.kind
+        met = set()
+        for told in self.told:
+            status = reply.status if reply else None
+            seen = Seen(
+                self.now_s, self.deadline_s, error, status, sent=self.sent, reply=reply, told_call=told.call,
+                told_reply=told.reply,
+            )  # fmt: skip
+            if told.fault.witnessed(seen):
+                met.add(told.fault_name)
+        return reply is not None and reply.status < 400, met
+
+
+async def ideally(plan: Plan, *, trials: int, requests: int, targets: list[str]) -> tuple[set[Met], int]:
+    """What must be witnessed, and in how many calls."""
+    met: set[Met] = set()
+    calls = 0
+    for trial in (Trial("any", n).key for n in range(1, trials + 1)):
+        for target in targets:
+            for request in range(1, requests + 1):
+                for attempt in (1, 2):
+                    calls += 1
+                    ok, faults = await Ideal(DEADLINE_S).meet(plan, Call(target, "look", trial, request, attempt))
+                    met |= {(trial, target, request, attempt, fault) for fault in faults}
+                    if ok:
+                        break
+    return met, calls
+
+
+async def really(lab: Bench, *, trials: int, requests: int, at_once: int) -> None:
+    """The same calls, each tried again once when it failed."""
+    gate = asyncio.Semaphore(at_once)
+
+    async def one(trial: Trial, request: Request) -> None:
+        async with gate:
+            with lab.seam.trial(trial):
+                for attempt in (1, 2):
+                    try:
+                        response = await lab.get(request, attempt=attempt)
+                    except httpx.HTTPError:
+                        continue
+                    if response.status_code < 400:
+                        return
+
+    work = []
+    for n in range(1, trials + 1):
+        trial = Trial(lab.run.name, n)
+        book = Requests(trial)
+        wanted = [book.ask(target, f"look_at_{target}", n) for target in lab.seam.targets for n in range(requests)]
+        work += [one(trial, request) for request in wanted]
+    await asyncio.gather(*work)
+
+
+def met(history: History, kind: Any) -> set[Met]:
+    return {(str(record.trial), e.target, e.request, e.attempt, e.fault) for record, e in history.of(kind)}
+
+
+@pytest.mark.parametrize(("server", "trials", "requests", "least"), [("embedded", 70, 11, 2000), ("real", 30, 4, 300)])
+def test_what_was_delivered_is_what_was_planned(
+    tmp_path: Path, server: str, trials: int, requests: int, least: int
+) -> None:
+    plan = from_settings(HARSH)
+
+    async def run(url: str, sites: dict[str, str]) -> None:
+        async with bench(tmp_path, url, plan, sites, deadline_s=DEADLINE_S) as lab:
+            await really(lab, trials=trials, requests=requests, at_once=24)
+            history = lab.history()
+            assert lab.lanes_left() == []
+        said_of = {
+            kind: met(history, kind) for kind in (events.FaultWitnessed, events.FaultArmed, events.FaultInjected)
+        }
+        finished = [e for _, e in history.of(events.CallFinished)]
+        planned, calls = await ideally(plan, trials=trials, requests=requests, targets=list(sites))
+        witnessed = said_of[events.FaultWitnessed]
+        assert witnessed == planned
+        assert len(finished) == calls
+        assert calls >= least
+        on_the_wire = {each for each in witnessed if each[4] in dict(ALL)}
+        assert on_the_wire == said_of[events.FaultArmed]
+        assert witnessed == said_of[events.FaultInjected]
+        assert {each[4] for each in witnessed} == {*dict(ALL), "tool_error", "lost_reply"}
+        eligible = sum("wire" in call.rolled for call in finished)
+        interval = clopper_pearson(len(on_the_wire), eligible, confidence=0.999)
+        assert interval is not None
+        assert HARSH.toxic_prob in interval
+
+    def ok(_: Heard) -> Reply:
+        return said({"ok": True})
+
+    with SERVERS[server]() as url, site(ok) as weather, site(ok) as search:
+        asyncio.run(run(url, {"weather": weather.address, "search": search.address}))

@@ -1,0 +1,153 @@
+"""One call through the seam: its deadline, its stories, and what is written down of it."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import httpx
+import pytest
+from lab_parts import Bench, bench, embedded, said, site
+from wire_parts import upstream
+
+from chaoslab import events
+from chaoslab.clock import system
+from chaoslab.identity import Request, Trial
+from chaoslab.plan import Choice, Injection, Plan
+from chaoslab.seams.http import episode
+from chaoslab.wire.lanes import LabDown
+
+DEADLINE_S = 0.3
+FIRST = Request("weather", "current_weather", 1, "id1")
+
+
+def through(
+    folder: Path, address: str, story: Callable[[Bench], Awaitable[None]], *, plan: Plan | None = None
+) -> None:  # fmt: skip
+    async def run(url: str) -> None:
+        async with bench(folder, url, plan or Plan(1), {"weather": address}, deadline_s=DEADLINE_S) as lab:
+            with lab.seam.trial(Trial(lab.run.name, 1)):
+                await story(lab)
+
+    with embedded() as url:
+        asyncio.run(run(url))
+
+
+def finished(lab: Bench) -> list[events.CallFinished]:
+    return [event for _, event in lab.history().of(events.CallFinished)]
+
+
+@pytest.mark.parametrize(
+    "plan", [Plan(1), Plan(1, (Injection("wire", (Choice("latency", 1.0, {"delay_s": 0.01}),), ("weather",)),))]
+)
+def test_one_byte_now_and_then_does_not_outlive_the_deadline(tmp_path: Path, plan: Plan) -> None:
+    async def story(lab: Bench) -> None:
+        began_s = system.monotonic()
+        with pytest.raises(httpx.ReadTimeout, match=r"weather: timed out after 0\.\d s"):
+            await lab.get(FIRST)
+        assert DEADLINE_S <= system.monotonic() - began_s < DEADLINE_S + 1
+        (call,) = finished(lab)
+        assert (call.ok, call.error, call.status) == (False, "timed_out", None)
+
+    def drip(connection: socket.socket) -> None:
+        connection.recv(65536)
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
+        connection.settimeout(0.02)
+        for _ in range(200):
+            connection.sendall(b"x")
+            try:
+                if not connection.recv(1):
+                    return
+            except TimeoutError:
+                continue
+
+    with upstream(drip) as address:
+        through(tmp_path, address, story, plan=plan)
+
+
+def test_a_service_that_hangs_up_is_not_a_dead_lab(tmp_path: Path) -> None:
+    async def story(lab: Bench) -> None:
+        with pytest.raises(httpx.RemoteProtocolError):
+            await lab.get(FIRST)
+        (call,) = finished(lab)
+        assert (call.via, call.error) == ("proxy", "closed")
+
+    with upstream(lambda connection: connection.close()) as address:
+        through(tmp_path, address, story)
+
+
+def test_a_dead_toxiproxy_is_no_fault_of_the_target(tmp_path: Path) -> None:
+    async def run(address: str) -> None:
+        with embedded() as url:
+            at_work = bench(tmp_path, url, Plan(1), {"weather": address}, deadline_s=DEADLINE_S)
+            lab = await at_work.__aenter__()
+        try:
+            with lab.seam.trial(Trial(lab.run.name, 1)), pytest.raises(LabDown, match="cannot be reached"):
+                await lab.get(FIRST)
+            assert lab.seam.lanes.down is not None
+        finally:
+            await at_work.__aexit__(None, None, None)
+
+    with site(lambda _: said({})) as weather:
+        asyncio.run(run(weather.address))
+
+
+def test_a_wrong_value_is_written_into_the_reply(tmp_path: Path) -> None:
+    async def story(lab: Bench) -> None:
+        assert (await lab.get(FIRST)).json() == {"main": {"temp": 42}}
+        (witnessed,) = [event for _, event in lab.history().of(events.FaultWitnessed)]
+        assert (witnessed.fault, witnessed.injection) == ("wrong_value", "hallucination")
+
+    wrong = Choice("wrong_value", 1.0, {"point": 0.0, "factor": 2.0})
+    with site(lambda _: said({"main": {"temp": 21}})) as weather:
+        through(tmp_path, weather.address, story, plan=Plan(1, (Injection("hallucination", (wrong,), ("weather",)),)))
+
+
+def test_a_lost_reply_leaves_its_effect_and_the_callers_own_timeout(tmp_path: Path) -> None:
+    async def story(lab: Bench) -> None:
+        with pytest.raises(httpx.ReadTimeout):
+            await lab.get(FIRST)
+        assert len(weather.heard) == 1
+        (call,) = finished(lab)
+        assert call.duration_s >= DEADLINE_S
+
+    with site(lambda _: said({})) as weather:
+        lost = Injection("errors", (Choice("lost_reply"),), ("weather",))
+        through(tmp_path, weather.address, story, plan=Plan(1, (lost,)))
+
+
+def test_calls_side_by_side_do_not_meet_each_others_faults(tmp_path: Path) -> None:
+    async def story(lab: Bench) -> None:
+        wanted = [Request("weather", "current_weather", n, f"id{n}") for n in (1, 2, 3, 4)]
+        ended = await asyncio.gather(*(lab.get(one) for one in wanted), return_exceptions=True)
+        assert [isinstance(end, httpx.Response) for end in ended] == [True, False, True, True]
+        assert {call.request: call.via for call in finished(lab)} == {1: "proxy", 2: "lane", 3: "proxy", 4: "proxy"}
+
+    reset = Injection("wire", (Choice("reset_peer"),), ("weather",), calls=(2,))
+    with site(lambda _: said({})) as weather:
+        through(tmp_path, weather.address, story, plan=Plan(1, (reset,)))
+
+
+def test_an_address_that_is_no_target_is_not_called(tmp_path: Path) -> None:
+    async def story(lab: Bench) -> None:
+        with pytest.raises(LookupError, match=r"no target of the lab is at elsewhere\.test"):
+            await lab.client.get("http://elsewhere.test/")
+
+    with site(lambda _: said({})) as weather:
+        through(tmp_path, weather.address, story)
+
+
+def test_what_a_trial_spends_is_its_own(tmp_path: Path) -> None:
+    async def story(lab: Bench) -> None:
+        await lab.get(FIRST)
+        assert episode().spent["calls"] == 1
+        with lab.seam.trial(Trial(lab.run.name, 2)):
+            assert episode().spent["calls"] == 0
+            await lab.get(FIRST)
+        assert episode().spent["calls"] == 1
+        assert [record.trial for record, _ in lab.history().of(events.CallStarted)] == ["p1.r1", "p2.r1"]
+
+    with site(lambda _: said({})) as weather:
+        through(tmp_path, weather.address, story)

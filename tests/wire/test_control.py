@@ -1,0 +1,141 @@
+"""The rows by which agent and manager speak, over real SQLite and from several connections at once."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from chaoslab.exchange import Call
+from chaoslab.wire.control import Answer, Control, Row, RunRow
+
+CALL = Call("weather", "current_weather", "p1.r1", 3, 2, "id3")
+
+
+@contextlib.contextmanager
+def two(folder: Path) -> Iterator[tuple[Control, Control]]:
+    """The agent's door and the manager's."""
+    agent, manager = Control(folder / "state" / "state.db"), Control(folder / "state" / "state.db")
+    try:
+        yield agent, manager
+    finally:
+        agent.close()
+        manager.close()
+
+
+def test_a_run_is_asked_for_made_and_over(tmp_path: Path) -> None:
+    with two(tmp_path) as (agent, manager):
+        assert agent.run_state("r1") == ("missing", "")
+        agent.open_run("r1", plan={"seed": 7}, targets={"weather": "127.0.0.1:5001"})
+        assert manager.asked_runs() == [RunRow("r1", {"seed": 7}, {"weather": "127.0.0.1:5001"})]
+        manager.set_run("r1", "ready")
+        assert agent.run_state("r1") == ("ready", "")
+        assert manager.asked_runs() == []
+        agent.end_run("r1")
+        manager.set_run("r1", "failed", error="too late")
+        assert agent.run_state("r1") == ("over", "")
+
+
+def test_a_poisoned_call_goes_from_asked_to_healed(tmp_path: Path) -> None:
+    with two(tmp_path) as (agent, manager):
+        row = agent.ask("r1", CALL, deadline_s=2.5)
+        assert agent.answer(row) is None
+        assert manager.pending(["r1"]) == [Row(row, "r1", "asked", CALL, 2.5, {})]
+        armed = Answer("armed", "127.0.0.1", 40001, ["wire"])
+        manager.reply(row, armed)
+        assert agent.answer(row) == armed
+        assert manager.pending(["r1"]) == []
+        agent.done(row, {"duration_s": 0.3, "error": "reset"})
+        assert manager.pending(["r1"]) == [Row(row, "r1", "done", CALL, 2.5, {"duration_s": 0.3, "error": "reset"})]
+        manager.healed(row)
+        assert manager.pending(["r1"]) == []
+
+
+def test_a_manager_sees_only_the_runs_that_it_serves_oldest_first(tmp_path: Path) -> None:
+    with two(tmp_path) as (agent, manager):
+        first, _, third = (agent.ask(run, CALL, deadline_s=1) for run in ("r1", "r2", "r3"))
+        assert [row.id for row in manager.pending(["r3", "r1"])] == [first, third]
+        assert manager.pending([]) == []
+
+
+def test_what_earlier_runs_left_is_forgotten(tmp_path: Path) -> None:
+    with two(tmp_path) as (agent, manager):
+        agent.open_run("r1", plan={}, targets={})
+        row = agent.ask("r1", CALL, deadline_s=1)
+        manager.forget()
+        assert agent.run_state("r1") == ("missing", "")
+        lost = agent.answer(row)
+        assert lost is not None
+        assert (lost.state, "vanished" in lost.error) == ("failed", True)
+
+
+def test_many_threads_ask_at_once_and_each_gets_its_own_answer(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    got: dict[int, int] = {}
+    ended = threading.Event()
+
+    def ask(n: int) -> None:
+        door = Control(path)
+        for request in range(20):
+            row = door.ask("r1", Call("weather", "t", f"p{n}.r1", request, 1), deadline_s=1)
+            while (answer := door.answer(row)) is None:
+                ended.wait(0.0005)
+            got[n * 100 + request] = answer.port
+        door.close()
+
+    def serve() -> None:
+        door = Control(path)
+        while not ended.is_set():
+            for row in door.pending(["r1"]):
+                port = int(row.call.trial[1:-3]) * 100 + row.call.request
+                door.reply(row.id, Answer("armed", "127.0.0.1", port))
+        door.close()
+
+    manager = threading.Thread(target=serve)
+    agents = [threading.Thread(target=ask, args=(n,)) for n in range(1, 6)]
+    for thread in (manager, *agents):
+        thread.start()
+    for thread in agents:
+        thread.join(10)
+    ended.set()
+    manager.join(10)
+    assert got == {n * 100 + request: n * 100 + request for n in range(1, 6) for request in range(20)}
+
+
+def test_a_file_that_is_no_database_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    path.write_text("something else entirely, and long enough to be looked at as a header of a database file" * 20)
+    with pytest.raises(sqlite3.DatabaseError):
+        Control(path)
+
+
+def test_a_manager_that_begins_throws_a_broken_file_away(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    path.write_bytes(b"something else entirely" * 200)
+    with contextlib.closing(Control.fresh(path)) as door:
+        assert door.ask("r1", CALL, deadline_s=1) == 1
+
+
+def test_labs_side_by_side_share_the_file_and_not_their_runs(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    with (
+        contextlib.closing(Control(path, manager="8000")) as one,
+        contextlib.closing(Control(path, manager="9000")) as other,
+    ):
+        one.open_run("r1", plan={}, targets={})
+        other.open_run("r2", plan={}, targets={})
+        assert [run.run for run in one.asked_runs()] == ["r1"]
+        with contextlib.closing(Control.fresh(path, manager="8000")) as again:
+            assert again.run_state("r1")[0] == "missing"
+            assert again.run_state("r2")[0] == "asked"
+
+
+def test_a_failed_write_leaves_the_door_usable(tmp_path: Path) -> None:
+    with two(tmp_path) as (agent, _):
+        with pytest.raises(sqlite3.Error):
+            agent._write("INSERT INTO nowhere VALUES (?)", (1,))
+        assert agent.ask("r1", CALL, deadline_s=1) == 1

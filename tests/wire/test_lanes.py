@@ -1,0 +1,116 @@
+"""The seam's side of the wire: it waits as long as the manager lives, and not a moment longer."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sqlite3
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from chaoslab.clock import SystemClock
+from chaoslab.exchange import Call, Seen
+from chaoslab.wire.control import Answer, Control
+from chaoslab.wire.lanes import LATE_S, LOST_S, LabDown, Lanes
+
+CALL = Call("weather", "current_weather", "p1.r1", 1, 1, "id1")
+
+
+@dataclass
+class Counted(SystemClock):
+    """Time that passes only while somebody naps; `on_nap` is what the world does meanwhile."""
+
+    now_s: float = 0.0
+    on_nap: Callable[[float], None] = lambda _now_s: None
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+    async def asleep(self, delay_s: float) -> None:
+        self.now_s += delay_s
+        self.on_nap(self.now_s)
+
+
+@contextlib.contextmanager
+def lanes(folder: Path, clock: Counted, healthy: Callable[[], str]) -> Iterator[tuple[Lanes, Control]]:
+    door = Lanes(folder / "state.db", "r1", clock=clock, healthy=healthy, poll_s=0.01)
+    manager = Control(folder / "state.db")
+    try:
+        yield door, manager
+    finally:
+        door.close()
+        manager.close()
+
+
+def test_an_answer_is_waited_for_and_handed_on(tmp_path: Path) -> None:
+    clock = Counted()
+    with lanes(tmp_path, clock, lambda: "") as (door, manager):
+        armed = Answer("armed", "127.0.0.1", 40001, ["wire"])
+
+        def at_last(now_s: float) -> None:
+            if now_s > 0.1:
+                for row in manager.pending(["r1"]):
+                    manager.reply(row.id, armed)
+
+        clock.on_nap = at_last
+        row, answer = asyncio.run(door.ask(CALL, deadline_s=2.0))
+        assert answer == armed
+        assert 0.1 < clock.now_s < 0.13
+        door.done(row, Seen(0.31234567, 2.0, "reset", None, 0))
+        (done,) = manager.pending(["r1"])
+        assert done.observation == {
+            "duration_s": 0.312346, "deadline_s": 2.0, "error": "reset", "status": None, "bytes": 0,
+        }  # fmt: skip
+
+
+def test_a_dead_manager_is_said_as_soon_as_its_answer_is_late(tmp_path: Path) -> None:
+    clock = Counted()
+    with lanes(tmp_path, clock, lambda: "nobody there") as (door, _):
+        with pytest.raises(LabDown, match="nobody there"):
+            asyncio.run(door.ask(CALL, deadline_s=2.0))
+        assert LATE_S < clock.now_s < LATE_S + 0.05
+
+
+def test_a_manager_that_lives_and_does_not_answer_is_taken_for_broken(tmp_path: Path) -> None:
+    probes: list[float] = []
+    clock = Counted()
+
+    def healthy() -> str:
+        probes.append(clock.now_s)
+        return ""
+
+    with lanes(tmp_path, clock, healthy) as (door, _):
+        with pytest.raises(LabDown, match=f"did not answer for {LOST_S:g} s"):
+            asyncio.run(door.ask(CALL, deadline_s=2.0))
+        assert LOST_S < clock.now_s < LOST_S + 0.05
+        assert len(probes) == 10  # the first after LATE_S, then one a second: a busy manager is not asked all the time
+
+
+def test_a_fault_that_was_not_armed_stops_everything(tmp_path: Path) -> None:
+    clock = Counted()
+    with lanes(tmp_path, clock, lambda: "") as (door, manager):
+
+        def refuse(_now_s: float) -> None:
+            for row in manager.pending(["r1"]):
+                manager.reply(row.id, Answer("failed", error="no port left"))
+
+        clock.on_nap = refuse
+        with pytest.raises(LabDown, match="no port left"):
+            asyncio.run(door.ask(CALL, deadline_s=2.0))
+
+
+def test_a_state_that_cannot_be_used_is_the_end_of_the_lab(tmp_path: Path) -> None:
+    with lanes(tmp_path, Counted(), lambda: "") as (door, _):
+        with contextlib.closing(sqlite3.connect(tmp_path / "state.db")) as db:
+            db.execute("DROP TABLE calls")
+        with pytest.raises(LabDown, match="cannot be used: no such table"):
+            asyncio.run(door.ask(CALL, deadline_s=2.0))
+        with pytest.raises(LabDown, match="cannot be used"):
+            door.done(1, Seen(0.1, 2.0))
+
+
+def test_the_end_of_the_lab_is_no_error_that_an_sdk_would_retry() -> None:
+    assert not issubclass(LabDown, Exception)
