@@ -92,6 +92,7 @@ async def _main(
             targets[name] = Target(
                 name, targets[name].url, targets[name].lane, targets[name].deadline_s, service.errors, service.failed_if
             )
+        run.make_latest()
         info = stack.enter_context(run.log("info", clock=clock))
         agent_log = stack.enter_context(run.log("agent", clock=clock))
         plan = from_settings(chosen)

@@ -28,7 +28,7 @@ class Run:
 
     @classmethod
     def create(cls, logs: Path, *, now: str, clock: Clock = system) -> Run:
-        """A new folder, named by the wall clock; `logs/latest` then names it."""
+        """A new folder, named by the wall clock."""
         logs.mkdir(parents=True, exist_ok=True)
         stem = clock.utc().strftime("%Y%m%d-%H%M%S")
         for name in (stem, *(f"{stem}-{n}" for n in range(2, 1000))):
@@ -41,10 +41,13 @@ class Run:
             raise FileExistsError(f"{logs / stem} and 998 more exist already")
         run = cls(name, logs / name, clock.monotonic(), now)
         run._save(started=iso(clock.utc()))
-        newest = logs / f".latest-{name}"
-        newest.symlink_to(name)
-        newest.replace(logs / "latest")
         return run
+
+    def make_latest(self) -> None:
+        """`logs/latest` names this run from now on: it has begun."""
+        newest = self.folder.with_name(f".latest-{self.name}")
+        newest.symlink_to(self.name)
+        newest.replace(self.folder.with_name("latest"))
 
     @classmethod
     def open(cls, logs: Path, name: str, *, now: str = "", clock: Clock = system) -> Run:

@@ -144,7 +144,9 @@ class Settings:
     )
     model: str = _setting("", str, f"The model's name. Empty: {GROQ_MODEL} with a key, {OFFLINE_MODEL} without.")
     model_url: str = _setting(
-        "", _url, f"An OpenAI-compatible address. Empty: {GROQ_URL} with a key, `chaoslab model` without."
+        "",
+        _url,
+        f"An OpenAI-compatible address, without its /openai/v1. Empty: {GROQ_URL} with a key, `chaoslab model` without.",
     )
 
     seed: int = _setting(

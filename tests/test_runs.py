@@ -42,16 +42,21 @@ def test_a_run_is_named_by_the_wall_clock_and_every_process_opens_the_same(tmp_p
     assert data["started"] == iso(Still().utc()) == "2026-11-21T09:15:00.000000Z"
 
 
-def test_runs_of_one_second_have_folders_of_their_own_and_latest_names_the_newest(tmp_path: Path) -> None:
-    names = [Run.create(tmp_path, now=NOW, clock=Still()).name for _ in range(3)]
+def test_runs_of_one_second_have_folders_of_their_own_and_latest_names_the_one_that_began_last(tmp_path: Path) -> None:
+    runs = [Run.create(tmp_path, now=NOW, clock=Still()) for _ in range(3)]
+    names = [run.name for run in runs]
     assert names == ["20261121-091500", "20261121-091500-2", "20261121-091500-3"]
-    assert (tmp_path / "latest").resolve() == (tmp_path / names[-1]).resolve()
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
+    runs[0].make_latest()
+    runs[1].make_latest()
+    assert (tmp_path / "latest").resolve() == (tmp_path / names[1]).resolve()
     assert sorted(path.name for path in tmp_path.iterdir()) == [*names, "latest"]
 
 
 def test_latest_is_renamed_over_a_dangling_one(tmp_path: Path) -> None:
     (tmp_path / "latest").symlink_to("gone")
     made = Run.create(tmp_path, now=NOW)
+    made.make_latest()
     assert (tmp_path / "latest").readlink() == Path(made.name)
 
 
