@@ -6,7 +6,6 @@ proxy manager names, and logs what the caller observed. The client's code is the
 
 from __future__ import annotations
 
-import asyncio
 import json
 import ssl
 from collections.abc import Callable, Iterator, Mapping
@@ -15,7 +14,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import anyio
 import httpx
 
 from chaoslab import events
@@ -26,6 +24,7 @@ from chaoslab.exchange import Call, Failure, Reply, Seen, Told, chain, play
 from chaoslab.identity import Request, Requests, Trial
 from chaoslab.plan import Injection, Plan
 from chaoslab.wire.lanes import Lanes
+from chaoslab.wire.sending import native, over, to, with_json
 
 EXTENSION = "chaoslab"
 MODEL_TOOL = "chat"
@@ -184,7 +183,8 @@ class _Attempt:
             return reply
         except Failure as caught:
             failure = caught
-            raise self._native(caught) from caught.native
+            after_s = self.seam.clock.monotonic() - self.began_s
+            raise native(caught, self.request, who=self.target.name, after_s=after_s) from caught.native
         finally:
             self._finished(reply, failure)
 
@@ -230,22 +230,22 @@ class _Attempt:
         self.sent = call
         request = self.request
         if call.value is not self.call.value:
-            request = _with_json(request, call.value)
+            request = with_json(request, call.value)
         if self.asked.direct:
             self.via = "direct"
-            return await self._over(self.seam.clean, request, self._left_s())
+            return await over(self.seam.clean, request, within_s=self._left_s())
         row, answer = await self.seam.lanes.ask(call, deadline_s=self.target.deadline_s)
         self.rolled += answer.rolled
         if answer.state == "clear":
             self.via = "proxy"
             try:
-                return await self._over(self.seam.clean, _to(request, self.target.lane), self._left_s())
+                return await over(self.seam.clean, to(request, self.target.lane), within_s=self._left_s())
             except Failure as failure:
                 if failure.kind == "refused":  # Toxiproxy accepts before it dials: nobody listens there any more
                     self.seam.lanes.check()
                 raise
         self.via = "lane"
-        return await self._over_lane(row, _to(request, (answer.host, answer.port)))
+        return await self._over_lane(row, to(request, (answer.host, answer.port)))
 
     async def _over_lane(self, row: int, request: httpx.Request) -> Reply:
         began_s, left_s = self.seam.clock.monotonic(), self._left_s()
@@ -253,7 +253,7 @@ class _Attempt:
         reply: Reply | None = None
         fresh = httpx.AsyncHTTPTransport(verify=self.seam.tls, limits=httpx.Limits(max_keepalive_connections=0))
         try:
-            reply = await self._over(fresh, request, left_s)
+            reply = await over(fresh, request, within_s=left_s)
             error = None
             return reply
         except Failure as failure:
@@ -269,37 +269,6 @@ class _Attempt:
             )
             self.seam.lanes.done(row, seen)
             await fresh.aclose()
-
-    async def _over(self, transport: httpx.AsyncBaseTransport, request: httpx.Request, left_s: float) -> Reply:
-        opened: list[Any] = []
-
-        async def watch(step: str, about: Mapping[str, Any]) -> None:
-            if step == "connection.connect_tcp.complete":
-                opened.append(about["return_value"])
-
-        request.extensions = {**request.extensions, "trace": watch}
-        try:
-            async with asyncio.timeout(left_s):
-                try:
-                    response = await transport.handle_async_request(request)
-                    try:
-                        body = await response.aread()
-                    finally:
-                        await response.aclose()
-                except BaseException:
-                    for stream in opened:  # httpcore forgets a connection that is cancelled in its TLS handshake
-                        await stream.aclose()
-                    raise
-        except TimeoutError as error:
-            raise Failure("timed_out") from error
-        except httpx.HTTPError as error:
-            raise Failure(_kind(error), native=error) from error
-        headers = {
-            k: v
-            for k, v in response.headers.items()
-            if k not in ("content-encoding", "content-length", "transfer-encoding")
-        }
-        return Reply(response.status_code, headers, body)
 
     def _left_s(self) -> float:
         return self.target.deadline_s - (self.seam.clock.monotonic() - self.began_s)
@@ -346,63 +315,6 @@ class _Attempt:
 
     def _write(self, event: Event) -> None:
         self.seam.log.write(event, trial=self.key)
-
-    def _native(self, failure: Failure) -> Exception:
-        """What this client raises itself in such a case."""
-        if failure.native is not None:
-            return failure.native
-        kinds: dict[str, type[httpx.TransportError]] = {
-            "timed_out": httpx.ReadTimeout,
-            "refused": httpx.ConnectError,
-            "reset": httpx.ReadError,
-        }
-        said = f"{self.target.name}: {failure.kind.replace('_', ' ')} after {self.seam.clock.monotonic() - self.began_s:.1f} s"
-        return kinds.get(failure.kind, httpx.RemoteProtocolError)(said, request=self.request)
-
-
-def _to(request: httpx.Request, address: tuple[str, int]) -> httpx.Request:
-    """The same request to another address; Host, SNI and the certificate's name stay the target's own."""
-    host, port = address
-    extensions = {**request.extensions, "sni_hostname": request.url.host}
-    return httpx.Request(
-        request.method,
-        request.url.copy_with(host=host, port=port),
-        headers=request.headers,
-        content=request.content,
-        extensions=extensions,
-    )
-
-
-def _with_json(request: httpx.Request, value: Any) -> httpx.Request:
-    """The request with another JSON body."""
-    headers = {k: v for k, v in request.headers.items() if k != "content-length"}
-    return httpx.Request(
-        request.method, request.url, headers=headers, content=json.dumps(value).encode(), extensions=request.extensions
-    )
-
-
-def _kind(error: httpx.HTTPError) -> str:
-    if isinstance(error, httpx.TimeoutException):
-        return "timed_out"
-    if isinstance(error, httpx.ConnectError):
-        return _in_handshake(error)
-    if isinstance(error, httpx.RemoteProtocolError):
-        return "closed"
-    return "reset" if isinstance(error, httpx.NetworkError) else "garbled"
-
-
-def _in_handshake(error: httpx.ConnectError) -> str:
-    """What httpx calls one name: nobody listens, or (under TLS) an end, a reset or a wrong certificate once connected."""
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, ssl.SSLEOFError | anyio.EndOfStream):
-            return "closed"
-        if isinstance(cause, ssl.SSLError):
-            return "garbled"
-        if isinstance(cause, ConnectionResetError | BrokenPipeError | anyio.BrokenResourceError):
-            return "reset"
-        cause = cause.__cause__ or cause.__context__
-    return "refused"
 
 
 def _message(reply: Reply) -> str:
