@@ -124,8 +124,14 @@ def _close(folder: Path, code: int) -> int:
     drawn = charts.save(charts.draw(history), CHARTS)
     print(f"\nlogs    {folder}/  (also {LOGS}/latest)")
     print("charts  " + "\n        ".join(str(path) for path in drawn))
-    print("next    chaoslab show latest --prompt 1")
+    print(f"next    {_called()} show latest --prompt 1")
     return code
+
+
+def _called() -> str:
+    """This command as the user may type it again from here."""
+    program = Path(sys.argv[0])
+    return "python -m chaoslab" if program.name == "__main__.py" else str(program)
 
 
 def _show(options: argparse.Namespace) -> int:
