@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -81,6 +82,7 @@ def _lab(options: argparse.Namespace) -> int:
     try:
         chosen = settings.load(options.settings)
         from_settings(chosen)
+        _check_agent(chosen.prompts)
         ports = free_ports(chosen.base_port, system)
     except (settings.SettingError, WorldError) as error:
         return _refuse(error)
@@ -104,6 +106,17 @@ def _lab(options: argparse.Namespace) -> int:
         except KeyboardInterrupt:
             code = 130
     return _close(run.folder, code)
+
+
+def _check_agent(prompts: str) -> None:
+    """Reads what the agent will read, so that a mistake in it is said before anything is started.
+
+    Raises:
+        SettingError: as the agent's own.
+    """
+    reader = importlib.import_module("agent.prompts")
+    reader.load(Path(prompts) if prompts else reader.FILE)
+    importlib.import_module("agent.config").load()
 
 
 def _close(folder: Path, code: int) -> int:

@@ -298,16 +298,18 @@ def load(
     if env_file.is_file():
         for number, name, value in _parse(env_file):
             settings = settings.override({name: value}, where=f"{env_file}, line {number}")
-    known = {f.name.upper() for f in fields(Settings)}
-    settings = settings.override({k: v for k, v in environment.items() if k in known}, where="environment")
+    given: dict[str, str] = {}
     for argument in arguments:
         name, equals, value = argument.partition("=")
         if not equals:
             raise SettingError(
                 f"{_begun(argument)} (command line) is not understood: settings are given as NAME=value, e.g. TOXIC_PROB=0.3"
             )
-        settings = settings.override({name: value}, where="command line")
-    return settings
+        given[name] = value
+    # make hands its command line on in the environment too: what is given here is to be blamed on here.
+    known = {f.name.upper() for f in fields(Settings) if not given.get(f.name.upper(), "").strip()}
+    settings = settings.override({k: v for k, v in environment.items() if k in known}, where="environment")
+    return settings.override(given, where="command line")
 
 
 _QUOTED = re.compile(r"""(?P<mark>['"])(?P<text>.*?)(?P=mark)(\s+#.*)?""")

@@ -52,6 +52,28 @@ def test_a_wrong_line_in_env_is_named_with_its_number(
     assert capsys.readouterr().err == "ERROR_PROB=lots (.env, line 2) should be a chance from 0 to 1\n"
 
 
+@pytest.mark.parametrize("text", ["[1", "{}", "[]", '[{"promt": "hi"}]', '[{"prompt": " "}]'])
+def test_a_wrong_prompt_file_is_said_before_anything_is_started(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.json").write_text(text)
+    assert main(["lab", "PROMPTS=mine.json"]) == 2
+    said = capsys.readouterr()
+    assert said.err.startswith("PROMPTS=mine.json")
+    assert said.err.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.json"]
+
+
+def test_what_make_was_given_is_blamed_on_the_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TOXIC_PROB", "2")
+    assert main(["lab", "TOXIC_PROB=2"]) == 2
+    assert capsys.readouterr().err == "TOXIC_PROB=2 (command line) should be a chance from 0 to 1\n"
+
+
 def test_settings_prints_the_example_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["settings"]) == 0
     assert capsys.readouterr().out == (ROOT / ".env.example").read_text()
