@@ -21,6 +21,7 @@ from agent.config import Config
 from agent.session import Progress, Session
 from agent.tools import Toolbox, discover
 from chaoslab import events, settings
+from chaoslab.api import Service
 from chaoslab.clock import Clock, system
 from chaoslab.model.endpoint import ERRORS, INSUFFICIENT_QUOTA
 from chaoslab.model.prices import cost_usd
@@ -87,11 +88,8 @@ async def _main(
     async with contextlib.AsyncExitStack() as stack:
         plain = await stack.enter_async_context(httpx.AsyncClient(timeout=5, trust_env=False))
         services = await discover(plain, config, ports)
-        targets = {name: _target(name, config, ports, chosen) for name in (*services, MODEL)}
-        for name, service in services.items():
-            targets[name] = Target(
-                name, targets[name].url, targets[name].lane, targets[name].deadline_s, service.errors, service.failed_if
-            )
+        targets = {name: _target(service, config, ports, chosen) for name, service in services.items()}
+        targets[MODEL] = _model(config, ports, chosen)
         run.make_latest()
         info = stack.enter_context(run.log("info", clock=clock))
         agent_log = stack.enter_context(run.log("agent", clock=clock))
@@ -153,14 +151,18 @@ async def _watched(
     return code
 
 
-def _target(name: str, config: Config, ports: Ports, chosen: Settings) -> Target:
-    lane = (config.proxy_host, ports.proxy(name))
-    if name != MODEL:
-        real = config.services.get(name)
-        url = real.url.rstrip("/") if real else f"http://{config.tools_host}:{ports.service(name)}"
-        return Target(name, url, lane, chosen.tool_timeout_s)
+def _target(service: Service, config: Config, ports: Ports, chosen: Settings) -> Target:
+    """Where a service is: the real one if the configuration names it, else the lab's own."""
+    real = config.services.get(service.name)
+    url = real.url.rstrip("/") if real else f"http://{config.tools_host}:{ports.service(service.name)}"
+    lane = (config.proxy_host, ports.proxy(service.name))
+    return Target(service.name, url, lane, chosen.tool_timeout_s, service.errors, service.failed_if)
+
+
+def _model(config: Config, ports: Ports, chosen: Settings) -> Target:
     stand_in = GROQ_URL if chosen.groq_api_key else f"http://{config.model_host}:{ports.service(MODEL)}"
     errors = {**ERRORS, 402: INSUFFICIENT_QUOTA}
+    lane = (config.proxy_host, ports.proxy(MODEL))
     return Target(MODEL, chosen.model_url or stand_in, lane, chosen.model_timeout_s, errors)
 
 
