@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import contextlib
 import signal
@@ -23,6 +22,7 @@ from agent.tools import Toolbox, discover
 from chaoslab import events, settings
 from chaoslab.api import Service
 from chaoslab.clock import Clock, system
+from chaoslab.commandline import Parser
 from chaoslab.model.endpoint import ERRORS, INSUFFICIENT_QUOTA
 from chaoslab.model.prices import cost_usd
 from chaoslab.runs import Run
@@ -40,7 +40,7 @@ INTERRUPTED = 130
 
 def main(arguments: list[str] | None = None) -> int:
     """0 when every prompt was worked through, 2 on bad input, 3 when the lab broke, 130 when interrupted."""
-    parser = argparse.ArgumentParser(prog="python -m agent", description="Work through the prompts.")
+    parser = Parser(prog="python -m agent", description="Work through the prompts.")
     parser.add_argument("settings", nargs="*", metavar="NAME=value", help="settings, as in .env.example")
     parser.add_argument("--run", help="the run to write to (default: a new one)")
     parser.add_argument("--logs", type=Path, default=Path("logs"), help="where runs are (default: %(default)s)")

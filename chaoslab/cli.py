@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from chaoslab import __version__
+from chaoslab.commandline import Parser, port, whole
 
 LOGS, STATE, CHARTS = Path("logs"), Path("state/state.db"), Path("charts")
 
@@ -29,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="chaoslab", description="A chaos lab for LLM agents.")
+    parser = Parser(prog="chaoslab", description="A chaos lab for LLM agents.")
     parser.add_argument("--version", action="version", version=f"chaoslab {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
@@ -39,7 +40,7 @@ def _parser() -> argparse.ArgumentParser:
 
     show = commands.add_parser("show", help="one prompt's story: calls, faults, retries, effects, answer")
     show.add_argument("run", nargs="?", default="latest", help="a run's name or folder (default: latest)")
-    show.add_argument("--prompt", type=int, help="only the prompt of this number, counted from 1")
+    show.add_argument("--prompt", type=whole(1, 1_000_000), help="only the prompt of this number, counted from 1")
     show.set_defaults(command=_show)
 
     summary = commands.add_parser("summary", help="a run's figures in a table")
@@ -53,15 +54,15 @@ def _parser() -> argparse.ArgumentParser:
 
     toxiproxy = commands.add_parser("toxiproxy", help="serve an embedded, API-compatible Toxiproxy")
     toxiproxy.add_argument("--host", default="127.0.0.1", help="(default: %(default)s)")
-    toxiproxy.add_argument("--port", type=int, default=8474, help="(default: %(default)s)")
+    toxiproxy.add_argument("--port", type=port, default=8474, help="(default: %(default)s)")
     toxiproxy.add_argument("--config", type=Path, help="a JSON file of proxies, as for /populate")
-    toxiproxy.add_argument("--seed", type=int, help="equal seeds give equal draws (default: any)")
+    toxiproxy.add_argument("--seed", type=whole(0, 2**63 - 1), help="equal seeds give equal draws (default: any)")
     toxiproxy.add_argument("--lifeline", action="store_true", help="end when stdin closes")
     toxiproxy.set_defaults(command=_toxiproxy)
 
     model = commands.add_parser("model", help="serve the offline model, Groq- and OpenAI-compatible")
     model.add_argument("--host", default="127.0.0.1", help="(default: %(default)s)")
-    model.add_argument("--port", type=int, default=5007, help="(default: %(default)s)")
+    model.add_argument("--port", type=port, default=5007, help="(default: %(default)s)")
     model.add_argument("--lifeline", action="store_true", help="end when stdin closes")
     model.set_defaults(command=_model)
 

@@ -250,6 +250,8 @@ class Settings:
                 raise SettingError(f"{name} is not a setting{at}{_near(name.upper(), table)}")
             if not text.strip():
                 continue
+            if "\0" in text:  # no environment can carry it to the lab's other processes
+                raise SettingError(f"{name}{at} has a NUL character in it; a value is one line of text")
             try:
                 values[table[name].name] = table[name].metadata["parse"](text.strip())
             except ValueError as error:
@@ -295,9 +297,8 @@ def load(
     """
     environment = os.environ if environment is None else environment
     settings = Settings()
-    if env_file.is_file():
-        for number, name, value in _parse(env_file):
-            settings = settings.override({name: value}, where=f"{env_file}, line {number}")
+    for number, name, value in _parse(env_file):
+        settings = settings.override({name: value}, where=f"{env_file}, line {number}")
     given: dict[str, str] = {}
     for argument in arguments:
         name, equals, value = argument.partition("=")
@@ -312,6 +313,18 @@ def load(
     return settings.override(given, where="command line")
 
 
+def origin(
+    name: str, arguments: Iterable[str] = (), *, environment: Mapping[str, str] | None = None, env_file: Path = Path(".env")
+) -> str:
+    """Where the value in force was given, so that one that proves wrong only in use is blamed on the right place."""
+    environment = os.environ if environment is None else environment
+    found = "default"
+    for number, key, value in _parse(env_file):
+        found = f"{env_file}, line {number}" if key == name and value else found
+    given = {key for key, _, value in (argument.partition("=") for argument in arguments) if value.strip()}
+    return "command line" if name in given else "environment" if environment.get(name, "").strip() else found
+
+
 _QUOTED = re.compile(r"""(?P<mark>['"])(?P<text>.*?)(?P=mark)(\s+#.*)?""")
 _COMMENT = re.compile(r"(^|\s)#.*")
 
@@ -323,8 +336,13 @@ def _begun(text: str) -> str:
 
 
 def _parse(path: Path) -> Iterable[tuple[int, str, str]]:
+    """(line, name, value) of each setting in the file; of a file that is not there, none."""
     try:
         text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise SettingError(f"{path} cannot be read: {error.strerror}; it should be a file of lines NAME=value") from None
     except UnicodeDecodeError as error:
         raise SettingError(f"{path} is not UTF-8 text (byte {error.start}); lines read NAME=value") from None
     for number, line in enumerate(text.splitlines(), 1):
@@ -336,6 +354,8 @@ def _parse(path: Path) -> Iterable[tuple[int, str, str]]:
             raise SettingError(f"{_begun(line)} ({path}, line {number}) is not understood: lines read NAME=value")
         value = value.strip()
         quoted = _QUOTED.fullmatch(value)
+        if value[:1] in ("'", '"') and not quoted:
+            raise SettingError(f"{name.strip()} ({path}, line {number}) should end with the quote that it begins with")
         yield number, name.strip(), quoted["text"] if quoted else _COMMENT.sub("", value).strip()
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import signal
 import sys
 import threading
 from pathlib import Path
 from typing import Any
 
+from chaoslab.commandline import Parser, whole
 from chaoslab.settings import DEFAULT_NOW
 from chaoslab.topology import BASE_PORT, SERVICES, Ports
 from flask_tools.app import create_app
@@ -17,10 +17,12 @@ from flask_tools.desk import moment
 
 def main(arguments: list[str] | None = None) -> int:
     """Serves until a signal; 2 when what was asked for cannot be."""
-    parser = argparse.ArgumentParser(prog="python -m flask_tools", description="Serve the tools over HTTP.")
+    parser = Parser(prog="python -m flask_tools", description="Serve the tools over HTTP.")
     parser.add_argument("services", nargs="*", metavar="SERVICE", help=f"any of {', '.join(SERVICES)}; none: all")
     parser.add_argument("--host", default="127.0.0.1")
-    parser.add_argument("--base-port", type=int, default=BASE_PORT, help="the first port (default: %(default)s)")
+    parser.add_argument(
+        "--base-port", type=whole(1024, 60000), default=BASE_PORT, help="the first port (default: %(default)s)"
+    )
     parser.add_argument("--logs", type=Path, default=Path("logs"), help="where runs are (default: %(default)s)")
     parser.add_argument("--now", default=DEFAULT_NOW, help="what to call now (default: %(default)s)")
     parser.add_argument("--lifeline", action="store_true", help="end when stdin closes")

@@ -82,9 +82,9 @@ def find(name: str, *, logs: Path = LOGS) -> Path:
 
 def main(arguments: Sequence[str] | None = None, *, logs: Path = LOGS) -> int:
     """Draws the latest run, or that one, or several over each other; 0, or 2 with one line on what was wrong."""
-    import argparse
+    from chaoslab.commandline import Parser
 
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="charts.py", description="Draws a run of the lab, or lays several over each other."
     )
     parser.add_argument("runs", nargs="*", metavar="RUN", help="logs/<run> or its name; the latest when none is given")
