@@ -18,7 +18,7 @@ from agent import config as configuration
 from agent import display, prompts
 from agent.config import Config
 from agent.session import Progress, Session
-from agent.tools import Toolbox, discover
+from agent.tools import Toolbox, discover, schema
 from chaoslab import events, settings
 from chaoslab.api import Service
 from chaoslab.clock import Clock, system
@@ -66,7 +66,7 @@ def main(arguments: list[str] | None = None) -> int:
 
         end_with_stdin()
     try:
-        return asyncio.run(_main(chosen, config, asked, run, options.state, system))
+        return asyncio.run(_main(chosen, config, file, asked, run, options.state, system))
     except SettingError as error:
         print(error.args[0], file=sys.stderr)
         return 2
@@ -81,13 +81,16 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 async def _main(
-    chosen: Settings, config: Config, asked: list[prompts.Prompt], run: Run, state: Path, clock: Clock
+    chosen: Settings, config: Config, file: Path, asked: list[prompts.Prompt], run: Run, state: Path, clock: Clock
 ) -> int:
     ports = Ports(chosen.base_port or BASE_PORT)
     manager = f"http://{config.manager_host}:{ports.manager}"
     async with contextlib.AsyncExitStack() as stack:
         plain = await stack.enter_async_context(httpx.AsyncClient(timeout=5, trust_env=False))
         services = await discover(plain, config, ports)
+        tools = [tool for service in services.values() for tool in service.tools]
+        schemas = {tool.name: schema(tool) for tool in tools}
+        prompts.check_stated(asked, file, tools=schemas, effects=[tool.effect for tool in tools if tool.effect])
         targets = {name: _target(service, config, ports, chosen) for name, service in services.items()}
         targets[MODEL] = _model(config, ports, chosen)
         run.make_latest()

@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
-from pydantic import ConfigDict, Field, create_model
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from agent.config import Config
 from chaoslab import events
@@ -41,7 +41,7 @@ async def discover(client: httpx.AsyncClient, config: Config, ports: Ports) -> d
         url = f"http://{config.tools_host}:{ports.service(name)}/tools"
         try:
             found[name] = Service.from_json((await client.get(url)).raise_for_status().json())
-        except (httpx.HTTPError, ValueError, KeyError) as error:
+        except (httpx.HTTPError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise SettingError(
                 f"{name} does not say what it offers at {url} ({error}): is `python -m flask_tools` running?"
             ) from None
@@ -81,7 +81,7 @@ class Toolbox:
         return StructuredTool(
             name=tool.name,
             description=tool.description,
-            args_schema=_schema(tool),
+            args_schema=schema(tool),
             coroutine=run,
             handle_tool_error=True,
             handle_validation_error=lambda error: f"Error: bad arguments for {tool.name}: {error}",
@@ -167,7 +167,7 @@ class Toolbox:
         self.log.write(event, trial=trial.trial.key)
 
 
-def _schema(tool: Tool) -> type:
+def schema(tool: Tool) -> type[BaseModel]:
     """The tool's JSON schema as a pydantic model, so that bad arguments become a message and not a call."""
     required = set(tool.parameters.get("required", ()))
     types: dict[str, Any] = {}
@@ -175,7 +175,7 @@ def _schema(tool: Tool) -> type:
         kind: Any = TYPES[described.get("type", "string")]
         info = {"description": described.get("description", "")}
         types[name] = (kind, Field(**info)) if name in required else (kind | None, Field(default=None, **info))
-    made: type = create_model(tool.name, __config__=ConfigDict(extra="forbid"), __doc__=tool.description, **types)
+    made: type[BaseModel] = create_model(tool.name, __config__=ConfigDict(extra="forbid"), __doc__=tool.description, **types)
     return made
 
 
