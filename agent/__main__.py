@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from agent import config as configuration
-from agent import display, prompts
+from agent import display, model, prompts
 from agent.config import Config
 from agent.session import Progress, Session
 from agent.tools import Toolbox, discover, schema
@@ -56,9 +56,13 @@ def main(arguments: list[str] | None = None) -> int:
         file = options.prompts or (Path(chosen.prompts) if chosen.prompts else prompts.FILE)
         asked = prompts.load(file)
         config = configuration.load(options.config)
+        model.check(chosen, options.settings)
         run = Run.open(options.logs, options.run) if options.run else Run.create(options.logs, now=chosen.now)
     except (SettingError, LookupError) as error:
         print(error.args[0], file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"{error.filename or options.logs}: {error.strerror or error}", file=sys.stderr)
         return 2
     settings.keep_tracing_off()
     if options.lifeline:

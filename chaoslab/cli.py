@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import importlib
 import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from chaoslab import __version__
 from chaoslab.commandline import Parser, port, whole
+
+if TYPE_CHECKING:
+    from chaoslab.settings import Settings
 
 LOGS, STATE, CHARTS = Path("logs"), Path("state/state.db"), Path("charts")
 
@@ -83,14 +88,16 @@ def _lab(options: argparse.Namespace) -> int:
     try:
         chosen = settings.load(options.settings)
         from_settings(chosen)
-        _check_agent(chosen.prompts)
+        _check_places()
+        _check_agent(chosen, options.settings)
+        _check_toxiproxy(chosen.toxiproxy_url)
         ports = free_ports(chosen.base_port, system)
-    except (settings.SettingError, WorldError) as error:
+        run = Run.create(LOGS, now=chosen.now)
+    except (settings.SettingError, WorldError, OSError) as error:
         return _refuse(error)
     if chosen.base_port is None and ports != Ports():
         print(f"some port from {Ports().base} on is taken: this lab starts at {ports.base}")
     chosen = chosen.override({"BASE_PORT": str(ports.base)})
-    run = Run.create(LOGS, now=chosen.now)
     environment = settings.child_environment(chosen)
     code = 0
     with terminated_as_interrupt(), Local(ports, LOGS, STATE, run.folder, environment, system) as world:
@@ -109,15 +116,39 @@ def _lab(options: argparse.Namespace) -> int:
     return _close(run.folder, code)
 
 
-def _check_agent(prompts: str) -> None:
-    """Reads what the agent will read, so that a mistake in it is said before anything is started.
+def _check_places() -> None:
+    """Raises NotADirectoryError, IsADirectoryError: something else stands where the lab will write."""
+    for folder in (LOGS, STATE.parent, CHARTS):
+        if folder.exists() and not folder.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, "it should be a folder: rename it", str(folder))
+    if STATE.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "it should be a file: delete it", str(STATE))
+
+
+def _check_agent(chosen: Settings, given: Sequence[str]) -> None:
+    """Reads what the agent will read and asks the model that it will ask, so that a mistake is said before anything is started.
 
     Raises:
         SettingError: as the agent's own.
     """
     reader = importlib.import_module("agent.prompts")
-    reader.load(Path(prompts) if prompts else reader.FILE)
+    reader.load(Path(chosen.prompts) if chosen.prompts else reader.FILE)
     importlib.import_module("agent.config").load()
+    importlib.import_module("agent.model").check(chosen, given)
+
+
+def _check_toxiproxy(url: str) -> None:
+    """Raises SettingError: a Toxiproxy was named and none answers there."""
+    from chaoslab.settings import SettingError
+    from chaoslab.wire.client import ToxiproxyClient, ToxiproxyError
+
+    if not url:
+        return
+    with ToxiproxyClient(url, read_timeout_s=5.0) as toxiproxy:
+        try:
+            toxiproxy.version()
+        except ToxiproxyError as error:
+            raise SettingError(f"TOXIPROXY_URL={url} is no Toxiproxy: {error}; leave it empty for the embedded one") from None
 
 
 def _close(folder: Path, code: int) -> int:
@@ -149,23 +180,21 @@ def _called() -> str:
 
 
 def _show(options: argparse.Namespace) -> int:
-    from chaoslab.events import History
-    from chaoslab.reports import charts, show
+    from chaoslab.reports import folder, show
 
     try:
-        print(show.render(History.read(charts.find(options.run)), prompt=options.prompt))
-    except (LookupError, FileNotFoundError) as error:
+        print(show.render(folder.read(options.run), prompt=options.prompt))
+    except LookupError as error:
         return _refuse(error)
     return 0
 
 
 def _summary(options: argparse.Namespace) -> int:
-    from chaoslab.events import History
-    from chaoslab.reports import charts, summary
+    from chaoslab.reports import folder, summary
 
     try:
-        print(summary.render(History.read(charts.find(options.run))))
-    except (LookupError, FileNotFoundError) as error:
+        print(summary.render(folder.read(options.run)))
+    except LookupError as error:
         return _refuse(error)
     return 0
 
@@ -202,8 +231,10 @@ def _toxiproxy(options: argparse.Namespace) -> int:
 
     try:
         asyncio.run(serve())
-    except (OSError, ValueError) as error:
+    except ValueError as error:
         return _refuse(error)
+    except OSError as error:
+        return _refuse(error if error.filename else _unbound("toxiproxy", options, error))
     return 0
 
 
@@ -221,9 +252,16 @@ def _model(options: argparse.Namespace) -> int:
 
     try:
         endpoint.serve(host=options.host, port=options.port, ready=ready)
-    except OSError as error:
-        return _refuse(error)
+    except (OSError, ValueError) as error:  # waitress says so of a host that has no address
+        return _refuse(_unbound("model", options, error))
     return 0
+
+
+def _unbound(who: str, options: argparse.Namespace, error: Exception) -> Exception:
+    return ValueError(
+        f"{who} cannot listen on {options.host}:{options.port} ({error}): "
+        "end what uses it, or choose another with --host or --port"
+    )
 
 
 def _settings(options: argparse.Namespace) -> int:
@@ -235,8 +273,8 @@ def _settings(options: argparse.Namespace) -> int:
 
 def _refuse(error: Exception, *, code: int = 2) -> int:
     """One line, and the exit code."""
-    print(
-        error.args[-1] if isinstance(error, OSError) and error.args else error.args[0] if error.args else error,
-        file=sys.stderr,
-    )
+    said = error.args[0] if error.args else error
+    if isinstance(error, OSError) and error.args:
+        said = f"{error.filename}: {error.strerror}" if error.filename else error.args[-1]
+    print(said, file=sys.stderr)
     return code

@@ -101,6 +101,12 @@ def _names(text: str) -> tuple[str, ...]:
     return names
 
 
+def _key(text: str) -> str:
+    if not re.fullmatch(r"[!-~]+", text):
+        raise ValueError("a key: letters, digits and signs without blanks")
+    return text
+
+
 def _url(text: str) -> str:
     what = "an address like http://127.0.0.1:8474"
     try:
@@ -140,7 +146,7 @@ class Settings:
     """All settings in force. A field's environment name is its own name in capitals."""
 
     groq_api_key: str = _setting(
-        "", str, "A Groq key. Empty: the offline model answers.", group="The model", secret=True
+        "", _key, "A Groq key. Empty: the offline model answers.", group="The model", secret=True
     )
     model: str = _setting("", str, f"The model's name. Empty: {GROQ_MODEL} with a key, {OFFLINE_MODEL} without.")
     model_url: str = _setting(

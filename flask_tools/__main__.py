@@ -11,7 +11,7 @@ from typing import Any
 from chaoslab.commandline import Parser, whole
 from chaoslab.settings import DEFAULT_NOW
 from chaoslab.topology import BASE_PORT, SERVICES, Ports
-from flask_tools.app import create_app
+from flask_tools.app import Desk, create_app
 from flask_tools.desk import moment
 
 
@@ -30,10 +30,17 @@ def main(arguments: list[str] | None = None) -> int:
     names = list(dict.fromkeys(options.services or SERVICES))
     try:
         moment(options.now)
+    except ValueError:
+        print(f"--now {options.now[:60]} should be a moment like {DEFAULT_NOW}", file=sys.stderr)
+        return 2
+    try:
         apps = {name: create_app(name, logs=options.logs, now=options.now) for name in names}
-    except (LookupError, ValueError) as error:
+    except LookupError as error:
         print(error.args[0], file=sys.stderr)
         return 2
+    for name in names:
+        for warning in Desk.load(name).warnings:
+            print(f"{name}: {warning}", file=sys.stderr)
     servers = _bind(apps, options.host, Ports(options.base_port))
     if servers is None:
         return 2

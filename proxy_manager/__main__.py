@@ -66,7 +66,7 @@ def main(arguments: list[str] | None = None) -> int:
     print(f"ready: proxy manager on {ports.manager}", flush=True)
     try:
         manager.serve()
-    except sqlite3.Error as error:
+    except (sqlite3.Error, OSError) as error:
         print(f"the proxy manager cannot use {options.state}: {error}", file=sys.stderr)
         return 3
     finally:

@@ -343,6 +343,14 @@ def test_no_error_shows_a_key_that_was_mistyped(said: str, tmp_path: Path) -> No
     assert SECRET not in f"{in_file.value} {on_line.value}"
 
 
+@pytest.mark.parametrize("key", [f"{SECRET} {SECRET}", f"{SECRET}é", f"{SECRET}\x7f"])
+def test_a_key_that_no_header_can_carry_is_refused_and_not_shown(key: str) -> None:
+    with pytest.raises(SettingError) as error:
+        load([f"GROQ_API_KEY={key}"], environment={}, env_file=NOWHERE)
+    assert str(error.value).startswith("GROQ_API_KEY= (command line) should be a key")
+    assert SECRET not in str(error.value)
+
+
 def test_the_model_and_the_limit_on_dollars_depend_on_the_key() -> None:
     offline, online = Settings(), Settings(groq_api_key=SECRET)
     assert (offline.model_name, offline.cost_limit_in_force_usd) == ("chaoslab-offline", None)

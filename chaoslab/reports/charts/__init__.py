@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from chaoslab.events import History, PromptStarted, RunStarted
-from chaoslab.registry import did_you_mean
+from chaoslab.events import History, RunStarted
+from chaoslab.reports.folder import LATEST, LOGS, read
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-LOGS, OUT = Path("logs"), Path("charts")
+OUT = Path("charts")
 
 
 def draw(history: History) -> dict[str, Figure]:
@@ -65,21 +65,6 @@ def save(figures: dict[str, Figure], folder: Path) -> list[Path]:
     return paths
 
 
-def find(name: str, *, logs: Path = LOGS) -> Path:
-    """The folder of a run, given as a path or by its name in `logs`.
-
-    Raises:
-        LookupError: no such run, or no run at all.
-    """
-    for folder in (Path(name), logs / name):
-        if folder.is_dir() and any(folder.glob("*.log")):
-            return folder
-    known = [path.name for path in sorted(logs.glob("*")) if any(path.glob("*.log"))]
-    if not known:
-        raise LookupError(f"no logs yet in {logs}/: run make lab first")
-    raise LookupError(f"no run with logs is called '{name}': {did_you_mean(Path(name).name, known)}")
-
-
 def main(arguments: Sequence[str] | None = None, *, logs: Path = LOGS) -> int:
     """Draws the latest run, or that one, or several over each other; 0, or 2 with one line on what was wrong."""
     from chaoslab.commandline import Parser
@@ -91,10 +76,8 @@ def main(arguments: Sequence[str] | None = None, *, logs: Path = LOGS) -> int:
     parser.add_argument("--out", type=Path, default=OUT, help="where the pictures go (default: charts)")
     options = parser.parse_args(arguments)
     try:
-        runs = [(name, History.read(find(name, logs=logs))) for name in options.runs or ["latest"]]
+        runs = [(name, read(name, logs=logs)) for name in options.runs or [LATEST]]
         for name, history in runs:
-            if history.first(RunStarted) is None and history.first(PromptStarted) is None:
-                raise LookupError(f"the logs of '{name}' tell of no run: it was not started by the lab")
             if len(runs) > 1 and toxic_prob(history) is None:
                 raise LookupError(f"the logs of '{name}' do not state its TOXIC_PROB: it cannot be laid over others")
         paths = save(draw(runs[0][1]) if len(runs) == 1 else overlay([history for _, history in runs]), options.out)
@@ -102,7 +85,8 @@ def main(arguments: Sequence[str] | None = None, *, logs: Path = LOGS) -> int:
         print(error.args[0], file=sys.stderr)
         return 2
     except OSError as error:
-        print(f"cannot read or write {error.filename or options.out}: {error.strerror or error}", file=sys.stderr)
+        said = error.strerror or error
+        print(f"cannot draw into {error.filename or options.out}: {said}; --out should name a folder", file=sys.stderr)
         return 2
     except ModuleNotFoundError as error:
         print(f"{error.name} is not installed: pip install 'chaoslab[charts]'", file=sys.stderr)
