@@ -50,7 +50,9 @@ class Config(BaseModel):
 def blamed(error: ValidationError, *models: type[BaseModel]) -> str:
     """What pydantic found wrong, in a line: where in the file, and what would be right."""
     errors = error.errors()
-    first = next((one for one in errors if one["type"] == "extra_forbidden"), errors[0])  # a misspelt name is also missing
+    first = next(
+        (one for one in errors if one["type"] == "extra_forbidden"), errors[0]
+    )  # a misspelt name is also missing
     place = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
         known = {name for model in models for name in model.model_fields}
@@ -67,7 +69,9 @@ def load(path: Path = FILE) -> Config:
     try:
         config = Config.model_validate_json(path.read_bytes())
     except OSError as error:
-        raise SettingError(f"{path} cannot be read: {error.strerror}; it should be a file like agent/config.json") from None
+        raise SettingError(
+            f"{path} cannot be read: {error.strerror}; it should be a file like agent/config.json"
+        ) from None
     except ValidationError as error:
         raise SettingError(f"{path}: {blamed(error, Config, RealService)}") from None
     for name in config.services:

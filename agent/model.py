@@ -41,14 +41,20 @@ def check(chosen: Settings, given: Iterable[str] = ()) -> None:
             if key:
                 said = said.replace(key, "***")
             if reply.status_code in (401, 403):
-                blamed = f"GROQ_API_KEY ({origin('GROQ_API_KEY', given)}) is refused by" if key else "GROQ_API_KEY is wanted by"
+                blamed = (
+                    f"GROQ_API_KEY ({origin('GROQ_API_KEY', given)}) is refused by"
+                    if key
+                    else "GROQ_API_KEY is wanted by"
+                )
                 raise SettingError(
                     f"{blamed} {url} ({reply.status_code}: {said}): give a key that it knows, "
                     "or leave both GROQ_API_KEY and MODEL_URL empty for the offline model"
                 )
             if reply.status_code == 404 and refused.get("code") == "model_not_found":
                 hint = did_you_mean(chosen.model_name, _names(client.get(models)))
-                raise SettingError(f"MODEL={chosen.model_name} ({origin('MODEL', given)}) is not known at {url}: {hint}")
+                raise SettingError(
+                    f"MODEL={chosen.model_name} ({origin('MODEL', given)}) is not known at {url}: {hint}"
+                )
         except httpx.HTTPError as error:
             where = origin("MODEL_URL", given) if chosen.model_url else "Groq's own, for there is a key"
             raise SettingError(

@@ -53,7 +53,9 @@ def load(path: Path = FILE) -> list[Prompt]:
     try:
         data = json.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
-        raise SettingError(f"PROMPTS={path} cannot be read: {error.strerror}; it should be a file with {LIKE}") from None
+        raise SettingError(
+            f"PROMPTS={path} cannot be read: {error.strerror}; it should be a file with {LIKE}"
+        ) from None
     except UnicodeDecodeError as error:
         raise SettingError(f"PROMPTS={path} is not UTF-8 text (byte {error.start}); it should hold {LIKE}") from None
     except json.JSONDecodeError as error:
@@ -87,7 +89,9 @@ def check_stated(
         at_prompt = f"PROMPTS={path}, prompt {number}"
         for fact in (fact for fact in prompt.facts if isinstance(fact, Lookup)):
             if fact.tool not in tools:
-                raise SettingError(f"{at_prompt}: facts: no tool is called '{fact.tool}': {did_you_mean(fact.tool, tools)}")
+                raise SettingError(
+                    f"{at_prompt}: facts: no tool is called '{fact.tool}': {did_you_mean(fact.tool, tools)}"
+                )
             try:
                 tools[fact.tool].model_validate(fact.arguments)
             except ValidationError as error:

@@ -129,14 +129,19 @@ class Toolbox:
         try:
             response = await self.client.send(built)
         except httpx.HTTPError as error:
-            return _Outcome(f"Error: {error or type(error).__name__}", again=True)
+            said = str(error) or type(error).__name__
+            who = "" if service.name in said else f"{service.name} did not answer: "
+            return _Outcome(f"Error: {who}{said}", again=True)
         reply = Reply(response.status_code, response.headers, response.content)
         if not self.targets[service.name].says_no(reply):
             return _Outcome(_text(reply), ok=True)
         refused = response.headers.get("x-should-retry") == "false"
-        status = f" {reply.status}" if reply.status >= 400 else ""
-        text = f"Error: {service.name} answered{status}: {_text(reply)[:500]}"
-        return _Outcome(text, again=reply.status in AGAIN and not refused, wait_s=_retry_after_s(response))
+        status = "" if 200 <= reply.status < 300 else f" {reply.status}"
+        strange = reply.unreadable and not status
+        what = " what is not JSON" if strange else ""
+        text = f"Error: {service.name} answered{status}{what}: {_text(reply)[:500]}"
+        again = (reply.status in AGAIN or strange) and not refused
+        return _Outcome(text, again=again, wait_s=_retry_after_s(response))
 
     def _request(self, service: Service, tool: Tool, arguments: Mapping[str, Any], trial: Trial) -> httpx.Request:
         """The HTTP request that this tool is, with the service's key where it wants it."""
@@ -175,19 +180,19 @@ def schema(tool: Tool) -> type[BaseModel]:
         kind: Any = TYPES[described.get("type", "string")]
         info = {"description": described.get("description", "")}
         types[name] = (kind, Field(**info)) if name in required else (kind | None, Field(default=None, **info))
-    made: type[BaseModel] = create_model(tool.name, __config__=ConfigDict(extra="forbid"), __doc__=tool.description, **types)
+    made: type[BaseModel] = create_model(
+        tool.name, __config__=ConfigDict(extra="forbid"), __doc__=tool.description, **types
+    )
     return made
 
 
 def _text(reply: Reply) -> str:
     if not reply.body:
         return json.dumps({"done": True, "status": reply.status})
-    value = reply.value
-    return (
-        reply.body.decode(errors="replace")
-        if value is None
-        else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    )
+    if reply.value is None:
+        return reply.body.decode(errors="replace")
+    text = json.dumps(reply.value, ensure_ascii=False, separators=(",", ":"))
+    return text.encode(errors="replace").decode()  # half a surrogate pair cannot go on to the model
 
 
 def _quoted(part: Any) -> str:

@@ -148,7 +148,9 @@ def _check_toxiproxy(url: str) -> None:
         try:
             toxiproxy.version()
         except ToxiproxyError as error:
-            raise SettingError(f"TOXIPROXY_URL={url} is no Toxiproxy: {error}; leave it empty for the embedded one") from None
+            raise SettingError(
+                f"TOXIPROXY_URL={url} is no Toxiproxy: {error}; leave it empty for the embedded one"
+            ) from None
 
 
 def _close(folder: Path, code: int) -> int:

@@ -320,7 +320,11 @@ def load(
 
 
 def origin(
-    name: str, arguments: Iterable[str] = (), *, environment: Mapping[str, str] | None = None, env_file: Path = Path(".env")
+    name: str,
+    arguments: Iterable[str] = (),
+    *,
+    environment: Mapping[str, str] | None = None,
+    env_file: Path = Path(".env"),
 ) -> str:
     """Where the value in force was given, so that one that proves wrong only in use is blamed on the right place."""
     environment = os.environ if environment is None else environment
@@ -348,7 +352,9 @@ def _parse(path: Path) -> Iterable[tuple[int, str, str]]:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise SettingError(f"{path} cannot be read: {error.strerror}; it should be a file of lines NAME=value") from None
+        raise SettingError(
+            f"{path} cannot be read: {error.strerror}; it should be a file of lines NAME=value"
+        ) from None
     except UnicodeDecodeError as error:
         raise SettingError(f"{path} is not UTF-8 text (byte {error.start}); lines read NAME=value") from None
     for number, line in enumerate(text.splitlines(), 1):

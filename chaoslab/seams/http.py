@@ -42,8 +42,8 @@ class Target:
     failed_if: Mapping[str, Any] = field(default_factory=dict)
 
     def says_no(self, reply: Reply) -> bool:
-        """Whether this answer is a failure, be it one with status 200."""
-        if reply.status >= 400:
+        """Whether this answer is a failure, be it one with status 200: its own words, or none that can be read."""
+        if not 200 <= reply.status < 300 or reply.unreadable:
             return True
         if not self.failed_if or not isinstance(reply.value, dict):
             return False
@@ -327,4 +327,4 @@ def _message(reply: Reply) -> str:
                 said = said.get("message")
             if isinstance(said, str):
                 return said[:200]
-    return f"status {reply.status}"
+    return f"status {reply.status}{', and no JSON' if reply.unreadable else ''}"

@@ -69,9 +69,7 @@ def main(arguments: Sequence[str] | None = None, *, logs: Path = LOGS) -> int:
     """Draws the latest run, or that one, or several over each other; 0, or 2 with one line on what was wrong."""
     from chaoslab.commandline import Parser
 
-    parser = Parser(
-        prog="charts.py", description="Draws a run of the lab, or lays several over each other."
-    )
+    parser = Parser(prog="charts.py", description="Draws a run of the lab, or lays several over each other.")
     parser.add_argument("runs", nargs="*", metavar="RUN", help="logs/<run> or its name; the latest when none is given")
     parser.add_argument("--out", type=Path, default=OUT, help="where the pictures go (default: charts)")
     options = parser.parse_args(arguments)
