@@ -8,16 +8,18 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from lab_parts import Heard
+
 DEAF_S = 20.0
 """After which a socket that nobody reads or writes gives up, so that no test leaves a thread behind."""
 
 
 @dataclass
 class Hostile:
-    """A server's address, how many requests it got, and how many bytes it could send."""
+    """A server's address, the requests that it heard, and how many bytes it could send."""
 
     port: int
-    asked: int = 0
+    heard: list[Heard] = field(default_factory=list)
     sent: int = 0
     stopping: threading.Event = field(default_factory=threading.Event)
 
@@ -47,9 +49,8 @@ def hostile(*answers: Answer) -> Iterator[Hostile]:
         def answer(connection: socket.socket) -> None:
             with connection, contextlib.suppress(OSError):
                 connection.settimeout(DEAF_S)
-                _hear(connection)
-                said = answers[min(made.asked, len(answers) - 1)]
-                made.asked += 1
+                said = answers[min(len(made.heard), len(answers) - 1)]
+                made.heard.append(_hear(connection))
                 if isinstance(said, bytes):
                     made.say(connection, said)
                 else:
@@ -74,18 +75,12 @@ def hostile(*answers: Answer) -> Iterator[Hostile]:
                 thread.join(DEAF_S)
 
 
-def _hear(connection: socket.socket) -> None:
-    """The whole request, which nobody reads."""
-    heard = b""
-    while b"\r\n\r\n" not in heard:
-        heard += connection.recv(65536) or b"\r\n\r\n"
-    head, _, body = heard.partition(b"\r\n\r\n")
-    sizes = [int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
-    while len(body) < sum(sizes):
-        got = connection.recv(65536)
-        if not got:
-            return
-        body += got
+def _hear(connection: socket.socket) -> Heard:
+    """The whole request."""
+    with connection.makefile("rb") as lines:
+        method, path, _ = lines.readline().decode().split()
+        headers = dict(line.decode().strip().lower().split(": ", 1) for line in iter(lines.readline, b"\r\n"))
+        return Heard(method, path, headers, lines.read(int(headers.get("content-length", 0))))
 
 
 def reply(body: bytes, *headers: str, status: str = "200 OK", length: object = ...) -> bytes:
