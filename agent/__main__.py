@@ -7,6 +7,7 @@ import contextlib
 import signal
 import sqlite3
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -234,6 +235,8 @@ def _graph(chosen: Settings, url: str, client: httpx.AsyncClient, toolbox: Toolb
     from langchain_groq import ChatGroq
     from pydantic import SecretStr
 
+    # What a model says in another form than Groq's is met where it is read; pydantic's word of it is not for the terminal.
+    warnings.filterwarnings("ignore", message="Pydantic serializer warnings", category=UserWarning)
     model = ChatGroq(
         model=chosen.model_name,
         api_key=SecretStr(chosen.groq_api_key or "offline"),

@@ -94,6 +94,10 @@ class Toolbox:
             ToolException: every attempt failed; its message is for the model.
         """
         arguments = {key: value for key, value in given.items() if value is not None}
+        try:
+            json.dumps(arguments, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise ToolException(f"Error: bad arguments for {tool.name}: text with half a surrogate pair") from None
         trial = episode()
         request = trial.requests.ask(service.name, tool.name, arguments, safe=tool.safe)
         outcome = _Outcome("")

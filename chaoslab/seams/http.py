@@ -306,7 +306,7 @@ class _Attempt:
         usage = reply.value.get("usage") if isinstance(reply.value, dict) else None
         if not isinstance(usage, dict):
             return
-        tokens_in, tokens_out = int(usage.get("prompt_tokens", 0)), int(usage.get("completion_tokens", 0))
+        tokens_in, tokens_out = _tokens(usage.get("prompt_tokens")), _tokens(usage.get("completion_tokens"))
         model = str(reply.value.get("model", ""))
         cost = self.seam.price(model, tokens_in, tokens_out)
         self.trial.spent["tokens"] += tokens_in + tokens_out
@@ -315,6 +315,11 @@ class _Attempt:
 
     def _write(self, event: Event) -> None:
         self.seam.log.write(event, trial=self.key)
+
+
+def _tokens(said: Any) -> int:
+    """A count, whatever the model's server says: no budget is refilled by a negative one."""
+    return said if isinstance(said, int) and said > 0 else 0
 
 
 def _message(reply: Reply) -> str:
