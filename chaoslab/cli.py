@@ -168,8 +168,11 @@ def _close(folder: Path, code: int) -> int:
     print("\n" + summary.render(history))
     from chaoslab.reports import charts
 
-    drawn = charts.save(charts.draw(history), CHARTS)
     print(f"\nlogs    {folder}/  (also {LOGS}/latest)")
+    try:
+        drawn = charts.save(charts.draw(history), CHARTS)
+    except OSError as error:  # the run is over and counts all the same
+        return _refuse(error, code=code or 2)
     print("charts  " + "\n        ".join(str(path) for path in drawn))
     print(f"next    {_called()} show latest --prompt 1")
     return code
