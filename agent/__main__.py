@@ -36,6 +36,8 @@ from chaoslab.wire.lanes import LabDown, Lanes
 READY_S = 20.0
 LAB_DOWN = 3
 INTERRUPTED = 130
+HOSTS = ("tools", "model", "proxy", "manager")
+"""Parts of the lab that may be on hosts of their own."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -49,13 +51,20 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--config", type=Path, default=configuration.FILE, help="(default: %(default)s)")
     parser.add_argument("--prompts", type=Path, help="a JSON file of prompts (default: PROMPTS)")
+    for part in HOSTS:
+        parser.add_argument(
+            f"--{part}-host",
+            help=f"where the lab's {part} listen{'s' if part != 'tools' else ''} (default: as configured)",
+        )
     parser.add_argument("--lifeline", action="store_true", help="end when stdin closes")
     options = parser.parse_args(arguments)
     try:
         chosen = settings.load(options.settings)
         file = options.prompts or (Path(chosen.prompts) if chosen.prompts else prompts.FILE)
         asked = prompts.load(file)
-        config = configuration.load(options.config)
+        config = configuration.load(
+            options.config, **{f"{part}_host": getattr(options, f"{part}_host") for part in HOSTS}
+        )
         run = Run.open(options.logs, options.run) if options.run else Run.create(options.logs, now=chosen.now)
     except (SettingError, LookupError) as error:
         print(error.args[0], file=sys.stderr)
@@ -154,7 +163,7 @@ async def _watched(
 def _target(service: Service, config: Config, ports: Ports, chosen: Settings) -> Target:
     """Where a service is: the real one if the configuration names it, else the lab's own."""
     real = config.services.get(service.name)
-    url = real.url.rstrip("/") if real else f"http://{config.tools_host}:{ports.service(service.name)}"
+    url = real.url.rstrip("/") if real else f"http://{config.host_of(service.name)}:{ports.service(service.name)}"
     lane = (config.proxy_host, ports.proxy(service.name))
     return Target(service.name, url, lane, chosen.tool_timeout_s, service.errors, service.failed_if)
 

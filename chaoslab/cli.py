@@ -46,6 +46,11 @@ def _parser() -> argparse.ArgumentParser:
     summary.add_argument("run", nargs="?", default="latest", help="a run's name or folder (default: latest)")
     summary.set_defaults(command=_summary)
 
+    report = commands.add_parser("report", help="a run's figures and charts, as `chaoslab lab` leaves them")
+    report.add_argument("run", nargs="?", default="latest", help="a run's name or folder (default: latest)")
+    report.add_argument("--program", help="how the user calls this command here")
+    report.set_defaults(command=_report)
+
     charts = commands.add_parser("charts", help="draw a run's charts, or lay several runs over each other")
     charts.add_argument("runs", nargs="*", metavar="RUN", help="names or folders (default: latest)")
     charts.add_argument("--out", type=Path, default=CHARTS, help="where to (default: %(default)s)")
@@ -119,7 +124,7 @@ def _check_agent(prompts: str) -> None:
     importlib.import_module("agent.config").load()
 
 
-def _close(folder: Path, code: int) -> int:
+def _close(folder: Path, code: int, *, program: str | None = None) -> int:
     """What a run leaves for a person: its figures, its pictures, and where they are."""
     from chaoslab.events import History, RunStarted
 
@@ -137,7 +142,7 @@ def _close(folder: Path, code: int) -> int:
     drawn = charts.save(charts.draw(history), CHARTS)
     print(f"\nlogs    {folder}/  (also {LOGS}/latest)")
     print("charts  " + "\n        ".join(str(path) for path in drawn))
-    print(f"next    {_called()} show latest --prompt 1")
+    print(f"next    {program or _called()} show latest --prompt 1")
     return code
 
 
@@ -167,6 +172,16 @@ def _summary(options: argparse.Namespace) -> int:
     except (LookupError, FileNotFoundError) as error:
         return _refuse(error)
     return 0
+
+
+def _report(options: argparse.Namespace) -> int:
+    from chaoslab.reports import charts
+
+    try:
+        folder = charts.find(options.run)
+    except (LookupError, FileNotFoundError) as error:
+        return _refuse(error)
+    return _close(folder.parent / folder.resolve().name, 0, program=options.program)
 
 
 def _charts(options: argparse.Namespace) -> int:

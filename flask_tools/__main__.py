@@ -23,6 +23,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--base-port", type=int, default=BASE_PORT, help="the first port (default: %(default)s)")
     parser.add_argument("--logs", type=Path, default=Path("logs"), help="where runs are (default: %(default)s)")
     parser.add_argument("--now", default=DEFAULT_NOW, help="what to call now (default: %(default)s)")
+    parser.add_argument("--verbose", action="store_true", help="print a line for each request")
     parser.add_argument("--lifeline", action="store_true", help="end when stdin closes")
     options = parser.parse_args(arguments)
     names = list(dict.fromkeys(options.services or SERVICES))
@@ -32,6 +33,9 @@ def main(arguments: list[str] | None = None) -> int:
     except (LookupError, ValueError) as error:
         print(error.args[0], file=sys.stderr)
         return 2
+    if options.verbose:
+        for app in apps.values():
+            app.after_request(_say)
     servers = _bind(apps, options.host, Ports(options.base_port))
     if servers is None:
         return 2
@@ -53,6 +57,17 @@ def main(arguments: list[str] | None = None) -> int:
     for app in apps.values():
         app.extensions["ledger"].close()
     return 0
+
+
+def _say(response: Any) -> Any:
+    """One line for whoever follows `docker compose logs`; health checks are not news."""
+    from flask import request
+
+    if request.path != "/health":
+        trial = request.headers.get("X-Trial", "no trial")
+        again = " (again)" if response.headers.get("Idempotency-Replayed") else ""
+        print(f"{request.method} {request.path} {response.status_code}{again}  {trial}"[:300], flush=True)
+    return response
 
 
 def _bind(apps: dict[str, Any], host: str, ports: Ports) -> list[Any] | None:
