@@ -9,7 +9,7 @@ import signal
 import socket
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,12 +67,13 @@ class Stack:
     docker: DockerClient
     status_port: int
     toxiproxy_port: int
+    begun: list[Begun] = field(default_factory=list)
 
     def environment(self, given: Mapping[str, str]) -> dict[str, str]:
         ports = {"STATUS_PORT": str(self.status_port), "TOXIPROXY_PORT": str(self.toxiproxy_port)}
         return {**environment(), "COMPOSE_PROJECT_NAME": self.project, **ports, **given}
 
-    def compose(self, *arguments: str, within_s: float = 300, **settings: str) -> subprocess.CompletedProcess[str]:
+    def compose(self, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
         """`docker compose …` in the copy, to its end."""
         return subprocess.run(
             ["docker", "compose", "--ansi", "never", *arguments],
@@ -80,7 +81,7 @@ class Stack:
             env=self.environment(settings),
             capture_output=True,
             text=True,
-            timeout=within_s,
+            timeout=900,
             check=False,
         )
 
@@ -92,7 +93,18 @@ class Stack:
                 command, cwd=self.folder, env=self.environment(settings), stdout=file, stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL, start_new_session=True,
             )  # fmt: skip
-        return Begun(process, out)
+        self.begun.append(Begun(process, out))
+        return self.begun[-1]
+
+    def end(self) -> None:
+        """Ends what is still going on, and takes the containers down."""
+        for begun in self.begun:
+            if begun.process.poll() is None:
+                os.killpg(begun.process.pid, signal.SIGKILL)
+                begun.process.wait()
+        self.begun.clear()
+        (self.folder / ".env").unlink(missing_ok=True)
+        self.compose("down", "--volumes", "--timeout", "5")
 
     def container(self, service: str) -> Container:
         """The container of a service, running or not."""

@@ -32,9 +32,10 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     if os.getuid() == 0:
         subprocess.run(["chown", "-R", f"{OWNER}:{OWNER}", folder], check=True)
     client = docker.from_env()
-    stack = Stack(folder, f"chaoslabtest{os.getpid()}", client, *free_ports(2))
+    status_port, toxiproxy_port = free_ports(2)
+    stack = Stack(folder, f"chaoslabtest{os.getpid()}", client, status_port, toxiproxy_port)
     try:
-        build = stack.compose("build", "--quiet", within_s=900)
+        build = stack.compose("build", "--quiet")
         assert build.returncode == 0, build.stderr[-3000:]
         yield stack
     finally:
@@ -46,5 +47,4 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
 def stack(built: Stack) -> Iterator[Stack]:
     """The lab with nothing running, before and after."""
     yield built
-    (built.folder / ".env").unlink(missing_ok=True)
-    built.compose("down", "--volumes", "--timeout", "5")
+    built.end()
