@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import re
+import shlex
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -221,8 +222,9 @@ def test_the_commands_of_the_readme(stack: Stack) -> None:
     lines = [line for line in commands() if in_containers(line)]
     assert len(lines) >= 6
     for line in lines:
-        mine = line.replace("localhost:8000", f"127.0.0.1:{stack.status_port}")
-        begun = stack.begin(["sh", "-c", mine], PROMPTS="data/mine.json")
+        words = shlex.split(line.replace("localhost:8000", f"127.0.0.1:{stack.status_port}"))
+        given = dict(word.split("=", 1) for word in words if re.match(r"[A-Z_]+=", word))
+        begun = stack.begin(words[len(given) :], PROMPTS="data/mine.json", **given)
         if re.search(r"compose up\b(?!.*-d)", line):
             begun.said("charts-1 exited with code 0")
             begun.interrupt()
