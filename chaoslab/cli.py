@@ -148,22 +148,20 @@ def _called() -> str:
 
 
 def _show(options: argparse.Namespace) -> int:
-    from chaoslab.events import History
-    from chaoslab.reports import charts, show
+    from chaoslab.reports import folder, show
 
     try:
-        print(show.render(History.read(charts.find(options.run)), prompt=options.prompt))
+        print(show.render(folder.read(options.run), prompt=options.prompt))
     except (LookupError, FileNotFoundError) as error:
         return _refuse(error)
     return 0
 
 
 def _summary(options: argparse.Namespace) -> int:
-    from chaoslab.events import History
-    from chaoslab.reports import charts, summary
+    from chaoslab.reports import folder, summary
 
     try:
-        print(summary.render(History.read(charts.find(options.run))))
+        print(summary.render(folder.read(options.run)))
     except (LookupError, FileNotFoundError) as error:
         return _refuse(error)
     return 0

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 FEW = 8
 
 
-def success_rate(outcomes: Mapping[str, str]) -> Figure:
+def success_rate(outcomes: Mapping[str, str], *, judgeable: bool = True) -> Figure:
     """A bar per outcome, its share of all trials with a 95 % Wilson interval."""
-    found = success(outcomes.values())
+    found = success(outcomes.values(), judgeable=judgeable)
     if not found.total:
         figure, axes = canvas("Success rate by outcome")
         nothing(axes, "no prompt was started in this run")
