@@ -241,11 +241,11 @@ class PromptFinished(Event):
 
 @dataclass(frozen=True)
 class RunFinished(Event):
-    """The run ends. `reason`: done, interrupted, lab_down. A count of None: another lab's log does not tell it."""
+    """The run ends. `reason`: done, interrupted, lab_down. A count of -1: another lab's log does not tell it."""
 
-    received: int | None
-    processed: int | None
-    succeeded: int | None
+    received: int
+    processed: int
+    succeeded: int
     duration_s: float
     reason: str = "done"
 

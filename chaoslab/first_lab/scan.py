@@ -60,15 +60,15 @@ def scan(text: str) -> tuple[list[Entry], int]:
                 cut, torn = cut + 1, True
             place = begin + 1
             continue
-        kind = _kind(data)
-        if kind and (kind == "attempt" or stamp is not None):
+        kind = _kind(data) if stamp is not None else "attempt" if _is_attempt(data) else None
+        if kind:
             entries.append(Entry(kind, moment(stamp), data, after_cut=torn))
             torn = False
     return entries, cut
 
 
 def _kind(data: Mapping[str, Any]) -> str | None:
-    """What a record is, by the fields that only this kind has; None for a stranger."""
+    """What a record of info.log is, by the fields that only this kind has; None for a stranger."""
     if data.get("event_type") == "request_processed":
         return "processed"
     if "configuration" in data or any(key.startswith("# of ") for key in data):
@@ -78,11 +78,12 @@ def _kind(data: Mapping[str, Any]) -> str | None:
             return "fallback"
         if any(key in data for key in ("network_latency", "network_start", "network_end", "total_tool_attempts")):
             return "tool"
-    if isinstance(data.get("prompt"), str) and any(
-        key in data for key in ("response", "status", "start_time", "end_time", "error_type", "prompt_attempt_no")
-    ):
-        return "attempt"
     return None
+
+
+def _is_attempt(data: Mapping[str, Any]) -> bool:
+    fields = ("response", "status", "start_time", "end_time", "error_type", "prompt_attempt_no")
+    return isinstance(data.get("prompt"), str) and any(name in data for name in fields)
 
 
 def number(value: Any) -> float | None:

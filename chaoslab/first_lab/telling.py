@@ -112,7 +112,8 @@ def _tell_run(story: _Story, end: Entry | None, prompts: Sequence[Asked]) -> Non
     received, processed, succeeded = (
         whole(data.get(f"# of {what}")) for what in ("requests received", "requests processed", "successful requests")
     )
-    story.add(story.began_s, None, RunStarted(None, settings, {}, received or len(prompts), "", ""))
+    prompts_asked = len(prompts) if received is None else received
+    story.add(story.began_s, None, RunStarted(None, settings, {}, prompts_asked, "", ""))
     if end is None:
         return
     at_s = end.at_s or story.began_s
@@ -120,7 +121,8 @@ def _tell_run(story: _Story, end: Entry | None, prompts: Sequence[Asked]) -> Non
     if took_s is None:
         began_s, ended_s = story.part.when(end, "start"), story.part.when(end, "end")
         took_s = UNTOLD_S if began_s is None or ended_s is None or ended_s < began_s else ended_s - began_s
-    story.add(at_s, None, RunFinished(received, processed, succeeded, took_s))
+    counts = [-1 if count is None else count for count in (received, processed, succeeded)]
+    story.add(at_s, None, RunFinished(counts[0], counts[1], counts[2], took_s))
 
 
 def _tell_prompt(story: _Story, prompt: Asked) -> None:
