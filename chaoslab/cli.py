@@ -83,6 +83,7 @@ def _lab(options: argparse.Namespace) -> int:
         chosen = settings.load(options.settings)
         from_settings(chosen)
         _check_agent(chosen.prompts)
+        importlib.import_module("flask_tools.app").check(chosen)
         ports = free_ports(chosen.base_port, system)
     except (settings.SettingError, WorldError) as error:
         return _refuse(error)
