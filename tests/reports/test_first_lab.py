@@ -315,6 +315,39 @@ def test_the_settings_are_those_that_were_written(tmp_path: Path) -> None:
     assert (finished.duration_s, finished.processed) == (9.5, -1)
 
 
+@pytest.mark.parametrize(
+    ("latency", "took_s"),
+    [
+        (1, 1.0),
+        ("0.5", 0.5),
+        ("0.5 s", 0.5),
+        ("0:00:01.5", 1.5),
+        (-1, None),
+        (True, None),
+        ("soon", None),
+        (None, None),
+    ],
+)
+def test_a_duration_is_taken_as_it_was_written_or_is_unknown(
+    latency: object, took_s: float | None, tmp_path: Path
+) -> None:
+    history = read(tmp_path, info=record(4, tool="search", network_latency=latency) + processed(6, 1, 1))
+    assert [a.duration_s for a in attempts(history)] == ([] if took_s is None else [took_s])
+
+
+@pytest.mark.parametrize("count", [1.5, -2, 10**9, True, "many", float("inf")])
+def test_what_is_no_count_of_attempts_is_not_taken_for_one(count: object, tmp_path: Path) -> None:
+    history = read(tmp_path, info=record(4, tool="search", network_latency=1, total_tool_attempts=count))
+    assert [(e.ok, e.attempt) for _, e in history.of(CallFinished)] == [(True, 1)]
+
+
+def test_other_line_ends_and_a_mark_of_utf_8_make_no_difference(tmp_path: Path) -> None:
+    for path in LOGS.glob("*.log"):
+        (tmp_path / path.name).write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
+    there = render(folder.read(str(tmp_path))).replace(str(tmp_path), str(LOGS)).replace(tmp_path.name, LOGS.name)
+    assert there == render(folder.read(str(LOGS)))
+
+
 # --- several runs ---
 
 
