@@ -7,10 +7,12 @@ how nor when it failed is known (`UNTOLD`).
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import accumulate
 from typing import Any
 
 from chaoslab.events import (
@@ -56,9 +58,11 @@ def tell(part: Part, *, name: str, notes: Sequence[str], cut: Mapping[str, int])
     _tell_run(story, end, prompts)
     for prompt in prompts:
         _tell_prompt(story, prompt)
+    ends = list(accumulate((prompt.until_s for prompt in prompts), max))
     for entry in part.info:
-        if entry.kind in ("late", "tool", "fallback"):
-            _tell_call(story, entry, next((p.trial for p in prompts if (entry.at_s or 0.0) <= p.until_s), None))
+        if entry.kind in ("late", "tool", "fallback"):  # a call belongs to the prompt that ended next
+            place = bisect_left(ends, entry.at_s or story.began_s)
+            _tell_call(story, entry, prompts[place].trial if place < len(prompts) else None)
     counted = [_count(entry) for entry in part.info if entry.kind == "processed"]
     own = [f"that lab itself counted {counted[-1]} as successes"] if counted and counted[-1] else []
     return History(story.records, cut=dict(cut), untold=NEVER_TOLD, notes=[*notes, *own])
