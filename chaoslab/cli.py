@@ -88,6 +88,7 @@ def _lab(options: argparse.Namespace) -> int:
         chosen = settings.load(options.settings)
         from_settings(chosen)
         _check_agent(chosen.prompts)
+        importlib.import_module("flask_tools.app").check(chosen)
         ports = free_ports(chosen.base_port, system)
     except (settings.SettingError, WorldError) as error:
         return _refuse(error)
@@ -153,22 +154,20 @@ def _called() -> str:
 
 
 def _show(options: argparse.Namespace) -> int:
-    from chaoslab.events import History
-    from chaoslab.reports import charts, show
+    from chaoslab.reports import folder, show
 
     try:
-        print(show.render(History.read(charts.find(options.run)), prompt=options.prompt))
+        print(show.render(folder.read(options.run), prompt=options.prompt))
     except (LookupError, FileNotFoundError) as error:
         return _refuse(error)
     return 0
 
 
 def _summary(options: argparse.Namespace) -> int:
-    from chaoslab.events import History
-    from chaoslab.reports import charts, summary
+    from chaoslab.reports import folder, summary
 
     try:
-        print(summary.render(History.read(charts.find(options.run))))
+        print(summary.render(folder.read(options.run)))
     except (LookupError, FileNotFoundError) as error:
         return _refuse(error)
     return 0

@@ -8,6 +8,7 @@ file; a line is flushed before the writer goes on, so a killed process loses not
 from __future__ import annotations
 
 import json
+import math
 import re
 import threading
 from collections.abc import Iterable, Iterator
@@ -16,6 +17,9 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 from chaoslab.clock import Clock, iso, system
+
+UNTOLD, UNTOLD_S = "untold", math.nan
+"""What a log of another lab does not tell, and a duration that it does not tell. Our own log tells all."""
 
 
 class Event:
@@ -31,9 +35,12 @@ class Event:
 
 @dataclass(frozen=True)
 class RunStarted(Event):
-    """The lab is up. `settings` are all settings in force (secrets masked), `plan` is the plan as data, `now` is ISO 8601."""
+    """The lab is up. `settings` are all settings in force (secrets masked), `plan` is the plan as data, `now` is ISO 8601.
 
-    seed: int
+    From a log of another lab, a `seed` of None and an empty `plan`, `now` or `model` are not known.
+    """
+
+    seed: int | None
     settings: dict[str, Any]
     plan: dict[str, Any]
     prompts: int
@@ -221,20 +228,20 @@ class PromptAttempt(Event):
 
 @dataclass(frozen=True)
 class PromptFinished(Event):
-    """A trial ends. `status`: ok or failed; `answer` is the agent's last word."""
+    """A trial ends. `status`: ok, failed, or (another lab's log) untold; `answer` is the agent's last word. `attempts` of None: untold."""
 
     prompt_index: int
     prompt: str
     status: str
     answer: str
-    attempts: int
+    attempts: int | None
     duration_s: float
     error_type: str = "none"
 
 
 @dataclass(frozen=True)
 class RunFinished(Event):
-    """The run ends. `reason`: done, interrupted, lab_down."""
+    """The run ends. `reason`: done, interrupted, lab_down. A count of -1: another lab's log does not tell it."""
 
     received: int
     processed: int
@@ -309,11 +316,24 @@ E_ = TypeVar("E_", bound=Event)
 
 
 class History:
-    """All events of a run, merged by (time, writer, sequence). `cut` counts lines that could not be read, by file name."""
+    """All events of a run, merged by (time, writer, sequence).
 
-    def __init__(self, records: Iterable[Record], *, cut: dict[str, int] | None = None) -> None:
+    `cut` counts lines that could not be read, by file name. `untold` are the kinds that another lab's log has no place for, so that
+    their absence says nothing; `notes` are lines for a person on how it was read.
+    """
+
+    def __init__(
+        self,
+        records: Iterable[Record],
+        *,
+        cut: dict[str, int] | None = None,
+        untold: Iterable[type[Event]] = (),
+        notes: Iterable[str] = (),
+    ) -> None:
         self.records = sorted(records, key=lambda r: (r.t, r.writer, r.seq))
         self.cut = cut or {}
+        self.untold = frozenset(untold)
+        self.notes = tuple(notes)
 
     @classmethod
     def read(cls, folder: Path) -> History:
@@ -341,6 +361,10 @@ class History:
         for record in self.records:
             if isinstance(record.event, kind) and (trial is None or record.trial == trial):
                 yield record, record.event
+
+    def tells(self, kind: type[Event]) -> bool:
+        """Whether an event of this kind would be here if it had happened."""
+        return kind not in self.untold
 
     def first(self, kind: type[E_]) -> E_ | None:
         return next((event for _, event in self.of(kind)), None)

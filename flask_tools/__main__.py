@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from chaoslab.settings import DEFAULT_NOW
+from chaoslab.settings import DEFAULT_NOW, load
 from chaoslab.topology import BASE_PORT, SERVICES, Ports
 from flask_tools.app import create_app
 from flask_tools.desk import moment
@@ -29,7 +29,8 @@ def main(arguments: list[str] | None = None) -> int:
     names = list(dict.fromkeys(options.services or SERVICES))
     try:
         moment(options.now)
-        apps = {name: create_app(name, logs=options.logs, now=options.now) for name in names}
+        chosen = load()
+        apps = {name: create_app(name, logs=options.logs, now=options.now, settings=chosen) for name in names}
     except (LookupError, ValueError) as error:
         print(error.args[0], file=sys.stderr)
         return 2

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from chaoslab.api import Service
 from chaoslab.identity import Trial, canonical, request_id
 from chaoslab.registry import did_you_mean
+from chaoslab.settings import Settings
 from chaoslab.topology import SERVICES
 from flask_tools.desk import Answer, Ask, Done, Refusal, Route
 from flask_tools.ledger import Ledger, Mismatch, Worked
@@ -25,6 +26,13 @@ BODY_MAX = 256 * 1024
 TOO_LARGE = f"the body may have up to {BODY_MAX} bytes"
 KEY_MAX = 200
 PLAIN = ("GET /health", "GET /tools")
+DEFAULTS = Settings()
+
+
+def check(settings: Settings) -> None:
+    """Raises SettingError when a service cannot be as the settings want it."""
+    for name in SERVICES:
+        Desk.load(name, settings)
 
 
 def _plain(status: int, message: str) -> Any:  # noqa: ARG001 - the signature of all wordings
@@ -41,22 +49,24 @@ class Desk:
     warnings: tuple[str, ...]
 
     @classmethod
-    def load(cls, name: str) -> Desk:
-        """Raises LookupError with a hint when no service is called so."""
+    def load(cls, name: str, settings: Settings = DEFAULTS) -> Desk:
+        """Raises LookupError with a hint when no service is called so, SettingError when it cannot be as the settings want it."""
         if name not in SERVICES:
             raise LookupError(f"no service is called '{name}': {did_you_mean(name, SERVICES)}")
         module = importlib.import_module(f"flask_tools.{name}")
         warnings = tuple(module.warnings()) if hasattr(module, "warnings") else ()
-        return cls(module.SERVICE, tuple(module.routes()), getattr(module, "wording", _plain), warnings)
+        routes = module.chosen(settings) if hasattr(module, "chosen") else module.routes()
+        return cls(module.SERVICE, tuple(routes), getattr(module, "wording", _plain), warnings)
 
 
-def create_app(name: str, *, logs: Path, now: str) -> Flask:
+def create_app(name: str, *, logs: Path, now: str, settings: Settings = DEFAULTS) -> Flask:
     """The service of that name. `now` counts for calls that name no run; a run has its own.
 
     Raises:
         LookupError: no service is called so.
+        SettingError: it cannot be as the settings want it.
     """
-    return app_of(Desk.load(name), logs=logs, now=now)
+    return app_of(Desk.load(name, settings), logs=logs, now=now)
 
 
 def app_of(desk: Desk, *, logs: Path, now: str) -> Flask:

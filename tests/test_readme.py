@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -30,11 +31,12 @@ def in_containers(line: str) -> bool:
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which the lab has run twice."""
+    """A folder in which the lab has run twice, beside the logs of the first lab of this kind."""
     folder = tmp_path_factory.mktemp("lab")
     for chance in ("0", "0.5"):
         settings = (f"TOXIC_PROB={chance}", "LATENCY_MS=20", "TIMEOUT_MS=20", prompts(folder, ["What is 6 times 7?"]))
         assert chaoslab(folder, "lab", f"BASE_PORT={free_base()}", *settings).returncode == 0
+    shutil.copytree(ROOT / "tests" / "reports" / "first_lab", folder / "first-lab" / "logs")
     return folder
 
 
