@@ -17,12 +17,14 @@ async def serve(
     port: int = 8474,
     config: Path | None = None,
     seed: int | None = None,
+    proxy_metrics: bool = False,
+    runtime_metrics: bool = False,
     ready: Callable[[str, int], None] | None = None,
 ) -> None:
     """Serve until cancelled, then close every connection.
 
-    `config` is a JSON file like the body of /populate. Equal seeds give equal draws. `ready` is called once with the address
-    that was bound.
+    `config` is a JSON file like the body of /populate. Equal seeds give equal draws. The metrics are shown at /metrics: the
+    bytes through each proxy, and this process. `ready` is called once with the address that was bound.
 
     Raises:
         OSError: the address is taken, or the file cannot be read.
@@ -31,9 +33,11 @@ async def serve(
     # Here, so that naming this package does not load h11.
     from chaoslab.wire.server.catalog import Catalog, PopulateError
     from chaoslab.wire.server.http import Http
+    from chaoslab.wire.server.metrics import Meters
     from chaoslab.wire.server.rest import answer
 
-    catalog = Catalog(Dice(secrets.randbits(64) if seed is None else seed, "toxiproxy"))
+    dice = Dice(secrets.randbits(64) if seed is None else seed, "toxiproxy")
+    catalog = Catalog(dice, meters=Meters() if proxy_metrics else None, of_process=runtime_metrics)
     connections: set[Http] = set()
     try:
         if config is not None:

@@ -12,6 +12,7 @@ import h11
 from chaoslab.wire.server.rest import Request, Response
 
 BODY_BYTES_MAX = 1024 * 1024
+WHOLE_BYTES_MAX = 2048  # a longer body goes out in chunks, as Go's does
 Answer = Callable[[Request], Awaitable[Response]]
 
 
@@ -62,11 +63,14 @@ class Http(asyncio.Protocol):
                         self._write(self._h11.send(h11.InformationalResponse(status_code=100, headers=[])))
                     return
                 if isinstance(event, h11.Request):
+                    if event.http_version not in (b"1.0", b"1.1"):
+                        self._refuse(505, ": unsupported protocol version")
+                        return
                     self._head, self._body = event, bytearray()
                 elif isinstance(event, h11.Data):
                     self._body += event.data
                     if len(self._body) > BODY_BYTES_MAX:
-                        self._refuse(413, "request body too large")
+                        self._refuse(413)
                         return
                 elif isinstance(event, h11.EndOfMessage) and self._head is not None:
                     self._transport.pause_reading()
@@ -76,7 +80,11 @@ class Http(asyncio.Protocol):
                     self._transport.close()
                     return
         except h11.RemoteProtocolError as error:
-            self._refuse(error.error_status_hint, "bad request")
+            if error.error_status_hint == HTTPStatus.NOT_IMPLEMENTED:
+                self._refuse(501, body="Unsupported transfer encoding")
+            else:
+                hostless = "mandatory Host" in str(error)
+                self._refuse(error.error_status_hint, ": missing required Host header" if hostless else "")
 
     async def _reply(self, head: h11.Request) -> None:
         headers = dict(head.headers)
@@ -88,6 +96,9 @@ class Http(asyncio.Protocol):
         )
         try:
             response = await self._answer(request)
+        except ValueError:
+            self._refuse(400)
+            return
         except BaseException:
             self.abort()  # a client that waits for ever would hide the bug
             raise
@@ -102,20 +113,21 @@ class Http(asyncio.Protocol):
         self._transport.resume_reading()
         self._go_on()
 
-    def _refuse(self, status: int, reason: str) -> None:
-        """The request cannot even be read: answer if that is still possible, and hang up."""
+    def _refuse(self, status: int, more: str = "", *, body: str = "") -> None:
+        """What came is no request to be answered: say so if that is still possible, and hang up."""
         assert self._transport is not None
+        line = f"{status} {HTTPStatus(status).phrase}"
         if self._h11.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            self._send(Response(status, f"{reason}\n".encode(), "text/plain; charset=utf-8"), closing=True)
+            head = f"HTTP/1.1 {line}{more}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
+            self._write((head + (body or f"{line}{more}")).encode())
         self._transport.close()
 
-    def _send(self, response: Response, *, head_only: bool = False, closing: bool = False) -> None:
+    def _send(self, response: Response, *, head_only: bool = False) -> None:
         headers = [] if response.content_type is None else [("Content-Type", response.content_type)]
         headers += [*response.headers.items(), ("Date", formatdate(usegmt=True))]
-        if response.status != HTTPStatus.NO_CONTENT:
+        counted = response.body or not head_only
+        if response.status != HTTPStatus.NO_CONTENT and counted and len(response.body) <= WHOLE_BYTES_MAX:
             headers.append(("Content-Length", str(len(response.body))))
-        if closing:
-            headers.append(("Connection", "close"))
         reason = HTTPStatus(response.status).phrase.encode()
         out = self._h11.send(h11.Response(status_code=response.status, headers=headers, reason=reason)) or b""
         if response.body and not head_only:
