@@ -36,7 +36,7 @@ PROXY = {
     "logger": Field("Proxy.Logger", LOGGER),
 }
 LISTED = {name: Field(f".{field.path}", field.read) for name, field in PROXY.items()} | {
-    "enabled": Field(".enabled", flag)
+    "enabled": Field(".enabled", lambda value: flag(value) is not False)  # here null is a value: the default
 }
 # The types that Go quotes in a refusal.
 ENTRY = 'struct { toxiproxy.Proxy; Enabled *bool "json:\\"enabled\\"" }'
@@ -95,7 +95,7 @@ class Catalog:
         """A partial change; another address drops the connections, the name stays."""
         async with self._changing:
             proxy = self.get(name)
-            now = {"listen": proxy.listen, "upstream": proxy.upstream, "enabled": proxy.enabled}
+            now: dict[str, Any] = {"listen": proxy.listen, "upstream": proxy.upstream, "enabled": proxy.enabled}
             wish = now | read_object(read_json(body), "toxiproxy.Proxy", PROXY)
             if not await _in_place(proxy, wish):
                 proxy.stop()

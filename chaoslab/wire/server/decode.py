@@ -153,12 +153,17 @@ def flag(value: Any) -> bool | None:
     return value
 
 
-def int64(value: Any) -> int | None:
-    if value is None:
-        return None
-    if not isinstance(value, Number) or INTEGER.fullmatch(value) is None or int(value) not in INT64:
-        raise Mismatch(value, "int64", spelled=True)
-    return int(value)
+def integer(go_type: str) -> Callable[[Any], int | None]:
+    """What reads a whole number of 64 bits."""
+
+    def read(value: Any) -> int | None:
+        if value is None:
+            return None
+        if not isinstance(value, Number) or INTEGER.fullmatch(value) is None or int(value) not in INT64:
+            raise Mismatch(value, go_type, spelled=True)
+        return int(value)
+
+    return read
 
 
 def share(value: Any) -> float | None:
@@ -193,7 +198,8 @@ class Attributes:
         self._toxic = toxic
         self._given: dict[str, int] = {}
         self._go_type = go_type
-        self._fields = {one.name: Field(f"{go_type}.attributes.{one.name}", int64) for one in fields(toxic)}
+        read = integer("int" if go_type == "SlicerToxic" else "int64")
+        self._fields = {one.name: Field(f"{go_type}.attributes.{one.name}", read) for one in fields(toxic)}
         self._missing = missing
         self._hooked = True
 

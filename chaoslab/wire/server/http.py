@@ -13,6 +13,7 @@ from chaoslab.wire.server.rest import Request, Response
 
 BODY_BYTES_MAX = 1024 * 1024
 WHOLE_BYTES_MAX = 2048  # a longer body goes out in chunks, as Go's does
+CONTINUE = b"100-continue"
 Answer = Callable[[Request], Awaitable[Response]]
 
 
@@ -95,7 +96,10 @@ class Http(asyncio.Protocol):
             headers.get(b"user-agent", b"").decode("latin-1"),
         )
         try:
-            response = await self._answer(request)
+            if headers.get(b"expect", CONTINUE).lower() == CONTINUE:
+                response = await self._answer(request)
+            else:
+                response = Response(417, headers={"Connection": "close"})
         except ValueError:
             self._refuse(400)
             return
@@ -126,11 +130,14 @@ class Http(asyncio.Protocol):
         headers = [] if response.content_type is None else [("Content-Type", response.content_type)]
         headers += [*response.headers.items(), ("Date", formatdate(usegmt=True))]
         counted = response.body or not head_only
-        if response.status != HTTPStatus.NO_CONTENT and counted and len(response.body) <= WHOLE_BYTES_MAX:
+        bodiless = response.status == HTTPStatus.NO_CONTENT or "Content-Length" in response.headers
+        if not bodiless and counted and len(response.body) <= WHOLE_BYTES_MAX:
             headers.append(("Content-Length", str(len(response.body))))
         reason = HTTPStatus(response.status).phrase.encode()
         out = self._h11.send(h11.Response(status_code=response.status, headers=headers, reason=reason)) or b""
-        if response.body and not head_only:
+        if head_only:
+            out = out.replace(b"Transfer-Encoding: chunked\r\n", b"")  # of a body that is not there
+        elif response.body:
             out += self._h11.send(h11.Data(data=response.body)) or b""
         self._write(out + (self._h11.send(h11.EndOfMessage()) or b""))
 

@@ -19,7 +19,7 @@ from chaoslab.wire.server.spelling import dump
 VERSION = "2.12.0"
 JSON = "application/json"
 ANSWER_S = 25.0  # a change that takes longer is answered with 503
-TARGET = re.compile(r"([a-z][a-z0-9+.-]*://[^/?]*)?(/[^?]*|)(\?.*)?|\*", re.IGNORECASE)
+TARGET = re.compile(r"([a-z][a-z0-9+.-]*:(?://[^/?]*)?(?=/|\?|$)|(?=/))(/[^?]*|)(\?.*)?|\*", re.IGNORECASE)
 TIMEOUT_PAGE = b"<html><head><title>Timeout</title></head><body><h1>Timeout</h1></body></html>"
 
 
@@ -40,7 +40,7 @@ class Request:
             ValueError: the target is none.
         """
         found = TARGET.fullmatch(self.target)
-        if found is None or not self.target or re.search("%(?![0-9a-f]{2})", found[2] or "", re.IGNORECASE):
+        if found is None or re.search("%(?![0-9a-f]{2})", found[2] or "", re.IGNORECASE):
             raise ValueError(f"no target of a request: {self.target}")
         return unquote(self.target if found[2] is None else found[2], errors="surrogateescape")
 
@@ -72,7 +72,7 @@ async def answer(catalog: Catalog, request: Request, *, within_s: float = ANSWER
     """
     path = request.path
     if path == "*" and request.method == "OPTIONS":
-        return Response(200)
+        return Response(200, headers={"Content-Length": "0"})
     if path != (clean := _clean(path)):
         return Response(301, headers={"Location": request.moved(clean)})
     found = ({request.method: _metrics}, ()) if path == "/metrics" and catalog.shows_metrics else _match(path)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import struct
+from collections.abc import Callable
+from decimal import Decimal
 from json.encoder import encode_basestring
 from typing import Any
 
@@ -34,29 +37,37 @@ def float32(value: float) -> float:
     Raises:
         OverflowError: it is too large.
     """
-    (near,) = struct.unpack("f", struct.pack("f", value))
+    (near,) = struct.unpack("<f", struct.pack("<f", value))
     return float(near)
 
 
 def _float32(value: float) -> str:
-    """With as many digits as are needed to tell it from its neighbours; very small and very large ones with an exponent."""
+    """Very small and very large ones with an exponent."""
     if value == 0:
         return str(value).removesuffix(".0")
-    mantissa, _, exponent = next(
-        text for digits in range(9) if float32(float(text := f"{value:.{digits}e}")) == value
-    ).partition("e")
+    mantissa, exponent = _shortest(value, float32)
     if float32(1e-6) <= abs(value) < 1e21:
-        decimals = len(mantissa.partition(".")[2]) - int(exponent)
-        return f"{float(f'{mantissa}e{exponent}'):.{max(decimals, 0)}f}"
+        return _plain(mantissa, int(exponent))
     return f"{mantissa}e{exponent[0]}{exponent[1:].lstrip('0')}"
 
 
 def sample(value: float) -> str:
-    """A number in the text of Prometheus."""
-    mantissa, _, exponent = next(
-        text for digits in range(17) if float(text := f"{value:.{digits}e}") == value
-    ).partition("e")
-    if -4 <= int(exponent) < 6:
-        decimals = len(mantissa.partition(".")[2]) - int(exponent)
-        return f"{value:.{max(decimals, 0)}f}"
-    return f"{mantissa}e{exponent}"
+    """A number in the text of Prometheus: from a million on with an exponent."""
+    mantissa, exponent = _shortest(value, float)
+    return _plain(mantissa, int(exponent)) if -4 <= int(exponent) < 6 else f"{mantissa}e{exponent}"
+
+
+def _shortest(value: float, read: Callable[[float], float]) -> tuple[str, str]:
+    """Mantissa and exponent, with as many digits as are needed to read the number back."""
+    for digits in range(17):
+        text = f"{value:.{digits}e}"
+        with contextlib.suppress(OverflowError):  # the largest, rounded up
+            if read(float(text)) == value:
+                break
+    mantissa, _, exponent = text.partition("e")
+    return mantissa, exponent
+
+
+def _plain(mantissa: str, exponent: int) -> str:
+    decimals = max(len(mantissa.partition(".")[2]) - exponent, 0)
+    return f"{Decimal(mantissa).scaleb(exponent):.{decimals}f}"
