@@ -218,14 +218,8 @@ def decoding() -> Iterator[Ask]:
     yield post(TOXICS, '{"type":"latency","name":"t"}')
     for body in BROKEN:
         data = body.encode("latin-1") if body in "\x85\xa0\xad" else body
-        for ask in (
-            post("/proxies", data),
-            patch("/proxies/p", data),
-            post("/populate", data),
-            post(TOXICS, data),
-            patch(f"{TOXICS}/t", data),
-        ):
-            yield ask
+        yield from (post(target, data) for target in ("/proxies", "/populate", TOXICS))
+        yield from (patch(target, data) for target in ("/proxies/p", f"{TOXICS}/t"))
     yield get("/proxies")
 
 
@@ -333,14 +327,15 @@ def naming() -> Iterator[Ask]:
 
 def toxics() -> Iterator[Ask]:
     """Every toxic with every attribute, wrong ones too, made and changed."""
-    known = {
-        **{"latency": ("latency", "jitter"), "bandwidth": ("rate",), "slow_close": ("delay",), "timeout": ("timeout",)},
-        **{
-            "reset_peer": ("timeout",),
-            "slicer": ("average_size", "size_variation", "delay"),
-            "limit_data": ("bytes",),
-            "noop": (),
-        },
+    known: dict[str, tuple[str, ...]] = {
+        "latency": ("latency", "jitter"),
+        "bandwidth": ("rate",),
+        "slow_close": ("delay",),
+        "timeout": ("timeout",),
+        "reset_peer": ("timeout",),
+        "slicer": ("average_size", "size_variation", "delay"),
+        "limit_data": ("bytes",),
+        "noop": (),
     }
     for type_, names in known.items():
         yield post(TOXICS, f'{{"type":"{type_}"}}')
@@ -478,6 +473,7 @@ def asking() -> Iterator[Ask]:
     yield from (post(target, "{") for target in ("/proxies/q", "/proxies/q/toxics", f"{TOXICS}/q", "/reset"))
     yield Ask("GET", "/version", headers=(("Connection", "close"),))
     yield Ask("GET", "/version", body="ignored")
+    yield Ask("GET", "/version", headers=(("X-Long", "x" * 200_000),))
     yield Ask("GET", "/proxies", headers=(("Accept-Encoding", "gzip"), ("Accept", "text/html")))
     yield Ask(
         "POST", "/proxies", body=PROXY, headers=(("Content-Type", "text/plain"), ("X-HTTP-Method-Override", "GET"))
@@ -493,6 +489,8 @@ def asking() -> Iterator[Ask]:
         b"GET /version\r\nHost: x\r\n\r\n",
         b"GET /version HTTP/1.1\r\nHost: x\r\nno header\r\n\r\n",
         b"garbage\r\n\r\n",
+        b"\r\nGET /version HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"GET /version HTTP/1.1\nHost: x\n\n",
         head + b"Transfer-Encoding: gzip\r\n\r\n",
         head + b"Content-Length: x\r\n\r\n",
         head + b"Content-Length: -1\r\n\r\n",

@@ -18,6 +18,7 @@ from chaoslab.wire.server.syntax import complaint
 from chaoslab.wire.toxics import Toxic
 
 INT64 = range(-(2**63), 2**63)
+TOO_DEEP = "invalid character '[' exceeded max depth"
 DEEP = re.compile(rb"(?:[\[{][^\[{\]}]*){501}")  # Python's decoder is recursive
 INTEGER = re.compile(r"-?[0-9]{1,19}")
 SURROGATE = re.compile("[\ud800-\udfff]")
@@ -67,12 +68,12 @@ def read_json(body: bytes) -> Any:
         ApiError: 400.
     """
     if DEEP.search(body):
-        raise bad_body("exceeded max depth")
+        raise bad_body(TOO_DEEP)
     text = body.decode("utf-8", errors="surrogateescape").lstrip(" \t\r\n")
     try:
         value, _ = DECODER.raw_decode(text)
     except (ValueError, RecursionError):
-        raise bad_body(complaint(body) or "exceeded max depth") from None
+        raise bad_body(complaint(body) or TOO_DEEP) from None
     if isinstance(value, Number) and (wrong := complaint(body)):
         raise bad_body(wrong)  # of `1.x` Python reads the 1 and is content
     return value

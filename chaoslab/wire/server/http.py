@@ -12,6 +12,7 @@ import h11
 from chaoslab.wire.server.rest import Request, Response
 
 BODY_BYTES_MAX = 1024 * 1024
+HEAD_BYTES_MAX = 1024 * 1024 + 4096
 WHOLE_BYTES_MAX = 2048  # a longer body goes out in chunks, as Go's does
 CONTINUE = b"100-continue"
 Answer = Callable[[Request], Awaitable[Response]]
@@ -23,7 +24,7 @@ class Http(asyncio.Protocol):
     def __init__(self, answer: Answer, connections: set[Http]) -> None:
         self._answer = answer
         self._connections = connections
-        self._h11 = h11.Connection(h11.SERVER)
+        self._h11 = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_BYTES_MAX)
         self._head: h11.Request | None = None
         self._body = bytearray()
         self._task: asyncio.Task[None] | None = None
