@@ -342,11 +342,11 @@ def toxics() -> Iterator[Ask]:
         yield post(TOXICS, f'{{"type":"{type_}","stream":"upstream"}}')
         path = f"{TOXICS}/{type_}_upstream"
         for name in (*names, "unknown"):
-            for wrong in (*WRONG, "7", "-9223372036854775808"):
+            for number, wrong in enumerate((*WRONG, "7", "-9223372036854775808")):
                 yield post(TOXICS, f'{{"type":"{type_}","name":"x","attributes":{{"{name}":{wrong}}}}}')
                 yield delete(f"{TOXICS}/x")
                 yield patch(path, f'{{"attributes":{{"{name}":{wrong}}}}}')
-                yield patch(path, f'{{"attributes":{{"{name}":{wrong},"{name.upper()}":3}},"toxicity":0.5}}')
+                yield patch(path, f'{{"attributes":{{"{name}":{wrong},"{name.upper()}":{number}}},"toxicity":0.5}}')
                 yield get(path)
         yield patch(path, '{"name":"n","type":5,"stream":7,"toxicity":0.25}')
         yield delete(path)
