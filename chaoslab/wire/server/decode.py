@@ -14,12 +14,12 @@ from typing import Any
 
 from chaoslab.wire.server.errors import ApiError
 from chaoslab.wire.server.spelling import float32
-from chaoslab.wire.server.syntax import complaint
+from chaoslab.wire.server.syntax import complaint, depth
 from chaoslab.wire.toxics import Toxic
 
 INT64 = range(-(2**63), 2**63)
 TOO_DEEP = "invalid character '[' exceeded max depth"
-DEEP = re.compile(rb"(?:[\[{][^\[{\]}]*){501}")  # Python's decoder is recursive
+DEPTH_MAX = 500  # Python's decoder is recursive
 INTEGER = re.compile(r"-?[0-9]{1,19}")
 SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -67,7 +67,7 @@ def read_json(body: bytes) -> Any:
     Raises:
         ApiError: 400.
     """
-    if DEEP.search(body):
+    if body.count(b"[") + body.count(b"{") > DEPTH_MAX and depth(body) > DEPTH_MAX:
         raise bad_body(TOO_DEEP)
     text = body.decode("utf-8", errors="surrogateescape").lstrip(" \t\r\n")
     try:

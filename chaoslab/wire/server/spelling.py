@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from json.encoder import encode_basestring
 from typing import Any
 
-MARKUP = str.maketrans(
-    {"&": "\\u0026", "<": "\\u003c", ">": "\\u003e", "\u2028": "\\u2028", "\u2029": "\\u2029"}
-)  # nothing that a browser could take for HTML or a line's end
+# Nothing that a browser could take for HTML or for a line's end.
+MARKUP = str.maketrans({"&": "\\u0026", "<": "\\u003c", ">": "\\u003e", "\u2028": "\\u2028", "\u2029": "\\u2029"})
+MARKED = re.compile("[&<>\u2028\u2029]")
 
 
 def dump(value: Any) -> str:
     """A JSON text without blanks."""
-    return _dump(value).translate(MARKUP)
+    text = WRITERS[type(value)](value)
+    return text.translate(MARKUP) if MARKED.search(text) else text
 
 
-def _dump(value: Any) -> str:
-    if isinstance(value, str):
-        return encode_basestring(value)
-    if isinstance(value, dict):
-        return "{" + ",".join([f"{encode_basestring(key)}:{_dump(item)}" for key, item in value.items()]) + "}"
-    if isinstance(value, list):
-        return "[" + ",".join([_dump(item) for item in value]) + "]"
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
-    return str(value) if isinstance(value, int) else _float32(value)
+def _object(value: dict[str, Any]) -> str:
+    return (
+        "{" + ",".join([f"{encode_basestring(key)}:{WRITERS[type(item)](item)}" for key, item in value.items()]) + "}"
+    )
+
+
+def _array(value: list[Any]) -> str:
+    return "[" + ",".join([WRITERS[type(item)](item) for item in value]) + "]"
 
 
 def float32(value: float) -> float:
@@ -71,3 +71,14 @@ def _shortest(value: float, read: Callable[[float], float]) -> tuple[str, str]:
 def _plain(mantissa: str, exponent: int) -> str:
     decimals = max(len(mantissa.partition(".")[2]) - exponent, 0)
     return f"{Decimal(mantissa).scaleb(exponent):.{decimals}f}"
+
+
+WRITERS: Mapping[type, Callable[[Any], str]] = {
+    str: encode_basestring,
+    dict: _object,
+    list: _array,
+    bool: lambda value: "true" if value else "false",
+    type(None): lambda _: "null",
+    int: str,
+    float: _float32,
+}

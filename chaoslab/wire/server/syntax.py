@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import accumulate
 
 STRING = re.compile(rb'"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*')
 BLANK = re.compile(rb"[ \t\r\n]*")
@@ -42,6 +43,12 @@ def complaint(body: bytes) -> str | None:
             return f"invalid character {_quoted(body[wrong.at])} {wrong.during}"
         return "unexpected EOF" if body.strip(b" \t\r\n") else "EOF"
     return None
+
+
+def depth(body: bytes) -> int:
+    """How many brackets are open at once, at most."""
+    bare = STRING.sub(b"", body)
+    return max(accumulate((1 if byte in b"[{" else -1 for byte in bare if byte in b"[]{}"), initial=0))
 
 
 def _scan(body: bytes) -> None:
