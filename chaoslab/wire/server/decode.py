@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -40,13 +40,18 @@ KINDS: Mapping[type, str] = {str: "string", bool: "bool", list: "array", Pairs: 
 
 
 class Mismatch(Exception):
-    """A value that is not of the type in Go that it should have."""
+    """A value that is not of the type in Go that it should have; `path` is the field's, once it is known."""
 
     def __init__(self, value: Any, go_type: str, *, spelled: bool = False) -> None:
+        super().__init__(go_type)
         kind = KINDS[type(value)]
-        self.shown = f"{kind} {value}" if spelled and kind == "number" else kind
-        self.go_type = go_type
-        super().__init__(f"json: cannot unmarshal {self.shown} into Go value of type {go_type}")
+        self.path: str | None = None
+        self._shown = f"{kind} {value}" if spelled and kind == "number" else kind
+        self._go_type = go_type
+
+    def __str__(self) -> str:
+        place = "value" if self.path is None else f"struct field {self.path}"
+        return f"json: cannot unmarshal {self._shown} into Go {place} of type {self._go_type}"
 
 
 @dataclass(frozen=True)
@@ -92,10 +97,9 @@ def read_object(value: Any, go_type: str, wanted: Mapping[str, Field]) -> dict[s
     Raises:
         ApiError: 400.
     """
-    wrong: list[str] = []
+    wrong: list[Mismatch] = []
     found = _object(value, go_type, wanted, wrong)
-    if wrong:
-        raise bad_body(wrong[0])
+    _raise_first(wrong)
     return found
 
 
@@ -105,18 +109,20 @@ def read_objects(values: Any, go_type: str, wanted: Mapping[str, Field]) -> list
     Raises:
         ApiError: 400.
     """
-    if values is None:
-        return []
-    if type(values) is not list:
-        raise bad_body(str(Mismatch(values, f"[]{go_type}")))
-    wrong: list[str] = []
-    found = [_object(value, go_type, wanted, wrong) for value in values]
-    if wrong:
-        raise bad_body(wrong[0])
+    wrong: list[Mismatch] = []
+    if values is not None and type(values) is not list:
+        wrong.append(Mismatch(values, f"[]{go_type}"))
+    found = [_object(value, go_type, wanted, wrong) for value in ([] if wrong else values or [])]
+    _raise_first(wrong)
     return found
 
 
-def _object(value: Any, go_type: str, wanted: Mapping[str, Field], wrong: list[str]) -> dict[str, Any]:
+def _raise_first(wrong: Sequence[Mismatch]) -> None:
+    if wrong:
+        raise bad_body(str(wrong[0]))
+
+
+def _object(value: Any, go_type: str, wanted: Mapping[str, Field], wrong: list[Mismatch]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if isinstance(value, Pairs):
         for key, item in value:
@@ -124,17 +130,16 @@ def _object(value: Any, go_type: str, wanted: Mapping[str, Field], wrong: list[s
             if name in wanted:
                 _read(item, name, wanted[name], found, wrong)
     elif value is not None:
-        wrong.append(str(Mismatch(value, go_type)))
+        wrong.append(Mismatch(value, go_type))
     return found
 
 
-def _read(value: Any, name: str, field: Field, found: dict[str, Any], wrong: list[str]) -> None:
+def _read(value: Any, name: str, field: Field, found: dict[str, Any], wrong: list[Mismatch]) -> None:
     try:
         read = field.read(value)
     except Mismatch as error:
-        wrong.append(f"json: cannot unmarshal {error.shown} into Go struct field {field.path} of type {error.go_type}")
-    except ApiError as error:
-        wrong.append(error.message)
+        error.path = error.path or field.path
+        wrong.append(error)
     else:
         if read is not None:
             found[name] = read
@@ -192,7 +197,8 @@ def ignored_object(go_type: str) -> Callable[[Any], None]:
 class Attributes:
     """The attributes of one toxic, taken over one by one: what is right stays, whatever else is wrong with a body.
 
-    A null unhooks them: what is said of attributes behind it goes nowhere (`missing` is None), or is of a type that cannot be.
+    A null unhooks them: attributes that the body names once more behind it are ignored, or, where `missing` names a type, are
+    not of that.
     """
 
     def __init__(self, go_type: str, toxic: Toxic, *, missing: str | None = None) -> None:
@@ -214,9 +220,9 @@ class Attributes:
         elif self._hooked:
             if not isinstance(value, Pairs):
                 raise Mismatch(value, f"toxics.{self._go_type}")
-            wrong: list[str] = []
+            wrong: list[Mismatch] = []
             self._given.update(_object(value, self._go_type, self._fields, wrong))
             if wrong:
-                raise ApiError(400, wrong[0])
+                raise wrong[0]
         elif self._missing is not None:
             raise Mismatch(value, self._missing)

@@ -9,6 +9,7 @@ from http import HTTPStatus
 
 import h11
 
+from chaoslab.wire.server.errors import BadTarget
 from chaoslab.wire.server.rest import Request, Response
 
 BODY_BYTES_MAX = 1024 * 1024
@@ -101,7 +102,7 @@ class Http(asyncio.Protocol):
                 response = await self._answer(request)
             else:
                 response = Response(417, headers={"Connection": "close"})
-        except ValueError:
+        except BadTarget:
             self._refuse(400)
             return
         except BaseException:
@@ -130,9 +131,8 @@ class Http(asyncio.Protocol):
     def _send(self, response: Response, *, head_only: bool = False) -> None:
         headers = [] if response.content_type is None else [("Content-Type", response.content_type)]
         headers += [*response.headers.items(), ("Date", formatdate(usegmt=True))]
-        counted = response.body or not head_only
-        bodiless = response.status == HTTPStatus.NO_CONTENT or "Content-Length" in response.headers
-        if not bodiless and counted and len(response.body) <= WHOLE_BYTES_MAX:
+        unsaid = response.status == HTTPStatus.NO_CONTENT or (head_only and not response.body)
+        if len(response.body) <= WHOLE_BYTES_MAX and not unsaid and "Content-Length" not in response.headers:
             headers.append(("Content-Length", str(len(response.body))))
         reason = HTTPStatus(response.status).phrase.encode()
         out = self._h11.send(h11.Response(status_code=response.status, headers=headers, reason=reason)) or b""

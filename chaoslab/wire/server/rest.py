@@ -13,7 +13,7 @@ from urllib.parse import quote, unquote
 
 from chaoslab.wire.server import metrics
 from chaoslab.wire.server.catalog import Catalog, PopulateError
-from chaoslab.wire.server.errors import ApiError
+from chaoslab.wire.server.errors import ApiError, BadTarget
 from chaoslab.wire.server.spelling import dump
 
 VERSION = "2.12.0"
@@ -37,11 +37,11 @@ class Request:
         """What the target names, decoded; bytes that are no UTF-8 are lone surrogates in it.
 
         Raises:
-            ValueError: the target is none.
+            BadTarget: it names nothing.
         """
         found = TARGET.fullmatch(self.target)
         if found is None or re.search("%(?![0-9a-f]{2})", found[2] or "", re.IGNORECASE):
-            raise ValueError(f"no target of a request: {self.target}")
+            raise BadTarget(self.target)
         return unquote(self.target if found[2] is None else found[2], errors="surrogateescape")
 
     def moved(self, path: str) -> str:
@@ -68,7 +68,7 @@ async def answer(catalog: Catalog, request: Request, *, within_s: float = ANSWER
     """What the server says to a request; never raises for what a client did wrong.
 
     Raises:
-        ValueError: the request's target is none.
+        BadTarget: the request's target names nothing.
     """
     path = request.path
     if path == "*" and request.method == "OPTIONS":

@@ -6,6 +6,7 @@ import re
 from itertools import accumulate
 
 STRING = re.compile(rb'"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*')
+QUOTED = re.compile(STRING.pattern + b'"?')
 BLANK = re.compile(rb"[ \t\r\n]*")
 DIGITS = re.compile(rb"[0-9]*")
 HEX = re.compile(rb"[0-9a-fA-F]*")
@@ -47,7 +48,7 @@ def complaint(body: bytes) -> str | None:
 
 def depth(body: bytes) -> int:
     """How many brackets are open at once, at most."""
-    bare = STRING.sub(b"", body)
+    bare = QUOTED.sub(b"", body)
     return max(accumulate((1 if byte in b"[{" else -1 for byte in bare if byte in b"[]{}"), initial=0))
 
 
