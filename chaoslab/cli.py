@@ -57,10 +57,16 @@ def _parser() -> argparse.ArgumentParser:
     charts.set_defaults(command=_charts)
 
     toxiproxy = commands.add_parser("toxiproxy", help="serve an embedded, API-compatible Toxiproxy")
-    toxiproxy.add_argument("--host", default="127.0.0.1", help="(default: %(default)s)")
-    toxiproxy.add_argument("--port", type=int, default=8474, help="(default: %(default)s)")
-    toxiproxy.add_argument("--config", type=Path, help="a JSON file of proxies, as for /populate")
-    toxiproxy.add_argument("--seed", type=int, help="equal seeds give equal draws (default: any)")
+    # With one dash too, as toxiproxy-server has them, so that the one can be put in the other's place.
+    toxiproxy.add_argument("--host", "-host", default="127.0.0.1", help="(default: %(default)s)")
+    toxiproxy.add_argument("--port", "-port", type=int, default=8474, help="(default: %(default)s)")
+    toxiproxy.add_argument("--config", "-config", type=Path, help="a JSON file of proxies, as for /populate")
+    toxiproxy.add_argument("--seed", "-seed", type=int, help="equal seeds give equal draws (default: any)")
+    toxiproxy.add_argument("--proxy-metrics", "-proxy-metrics", action="store_true", help="bytes by proxy at /metrics")
+    toxiproxy.add_argument(
+        "--runtime-metrics", "-runtime-metrics", action="store_true", help="this process at /metrics"
+    )
+    toxiproxy.add_argument("--version", "-version", action="store_true", help="what it stands for, and what it is")
     toxiproxy.add_argument("--lifeline", action="store_true", help="end when stdin closes")
     toxiproxy.set_defaults(command=_toxiproxy)
 
@@ -194,6 +200,12 @@ def _toxiproxy(options: argparse.Namespace) -> int:
 
     from chaoslab.wire import server
 
+    if options.version:
+        from chaoslab.wire.server.rest import VERSION
+
+        print(f"toxiproxy-server version {VERSION} (embedded in chaoslab {__version__})")
+        return 0
+
     async def serve() -> None:
         task = asyncio.ensure_future(
             server.serve(
@@ -201,6 +213,8 @@ def _toxiproxy(options: argparse.Namespace) -> int:
                 port=options.port,
                 config=options.config,
                 seed=options.seed,
+                proxy_metrics=options.proxy_metrics,
+                runtime_metrics=options.runtime_metrics,
                 ready=lambda host, port: print(f"ready: toxiproxy on {host}:{port}", flush=True),
             )
         )
