@@ -23,6 +23,7 @@ from agent.tools import Toolbox, discover
 from chaoslab import events, settings
 from chaoslab.api import Service
 from chaoslab.clock import Clock, system
+from chaoslab.events import LogLost
 from chaoslab.model.endpoint import ERRORS, INSUFFICIENT_QUOTA
 from chaoslab.model.prices import cost_usd
 from chaoslab.runs import Run
@@ -30,8 +31,8 @@ from chaoslab.scenario import from_settings
 from chaoslab.seams.http import HttpSeam, Target
 from chaoslab.settings import GROQ_URL, SettingError, Settings
 from chaoslab.topology import BASE_PORT, MODEL, Ports
-from chaoslab.wire.control import Control
-from chaoslab.wire.lanes import LabDown, Lanes
+from chaoslab.wire.control import Control, explain
+from chaoslab.wire.lanes import LOST_S, LabDown, Lanes
 
 READY_S = 20.0
 LAB_DOWN = 3
@@ -69,6 +70,9 @@ def main(arguments: list[str] | None = None) -> int:
     except (SettingError, LookupError) as error:
         print(error.args[0], file=sys.stderr)
         return 2
+    except OSError as error:
+        print(f"{error.filename or options.logs}: {error.strerror or error}", file=sys.stderr)
+        return 2
     settings.keep_tracing_off()
     if options.lifeline:
         from chaoslab.lifeline import end_with_stdin
@@ -79,11 +83,11 @@ def main(arguments: list[str] | None = None) -> int:
     except SettingError as error:
         print(error.args[0], file=sys.stderr)
         return 2
-    except LabDown as error:
+    except (LabDown, LogLost) as error:
         print(f"the lab is down: {error}", file=sys.stderr)
         return LAB_DOWN
     except sqlite3.Error as error:
-        print(f"the lab is down: the shared state {options.state} cannot be used: {error}", file=sys.stderr)
+        print(f"the lab is down: {explain(options.state, error)}", file=sys.stderr)
         return LAB_DOWN
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -99,11 +103,18 @@ async def _main(
         services = await discover(plain, config, ports)
         targets = {name: _target(service, config, ports, chosen) for name, service in services.items()}
         targets[MODEL] = _model(config, ports, chosen)
-        run.make_latest()
-        info = stack.enter_context(run.log("info", clock=clock))
-        agent_log = stack.enter_context(run.log("agent", clock=clock))
         plan = from_settings(chosen)
-        control = stack.enter_context(contextlib.closing(Control(state, manager=str(ports.manager))))
+        try:
+            control = stack.enter_context(contextlib.closing(Control(state, manager=str(ports.manager))))
+            info = stack.enter_context(run.log("info", clock=clock))
+            agent_log = stack.enter_context(run.log("agent", clock=clock))
+            run.make_latest()
+        except sqlite3.Error as error:
+            raise SettingError(explain(state, error)) from error
+        except OSError as error:
+            raise SettingError(
+                f"{error.filename or run.folder} cannot be written: {error.strerror or error}"
+            ) from error
         await _open(run, control, plan.to_json(), targets, clock, lambda: _health(manager))
         lanes = Lanes(state, run.name, clock=clock, healthy=lambda: _health(manager), poll_s=config.poll_s)
         stack.callback(lanes.close)
@@ -142,22 +153,39 @@ async def _watched(
     reason, code = "done", 0
     try:
         await work
+        await _settled(control, run.name, session.clock)
     except asyncio.CancelledError:
         reason, code = "interrupted", INTERRUPTED
-    except LabDown:
+    except (LabDown, LogLost, sqlite3.Error):
         reason = "lab_down"
         raise
     except BaseException:
         reason = "broken"
         raise
     finally:
-        session.finish(reason)
         screen.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await screen
         with contextlib.suppress(sqlite3.Error):  # what there is to say of it was said
             control.end_run(run.name)
+        session.finish(reason)
     return code
+
+
+async def _settled(control: Control, run: str, clock: Clock) -> None:
+    """Waits until the manager has written down what became of the last lane.
+
+    Raises:
+        LabDown: it could not, or is not there to do it.
+    """
+    began_s = clock.monotonic()
+    while control.pending([run]):
+        if clock.monotonic() - began_s > LOST_S:
+            raise LabDown("the proxy manager has not said what became of the last lane")
+        await clock.asleep(0.005)
+    state, error = control.run_state(run)
+    if state != "ready":
+        raise LabDown(error or "the manager has forgotten the run")
 
 
 def _target(service: Service, config: Config, ports: Ports, chosen: Settings) -> Target:

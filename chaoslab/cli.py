@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import importlib
+import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -20,12 +22,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     command: Callable[[argparse.Namespace], int] = options.command
     try:
-        return command(options)
+        code = command(options)
+        sys.stdout.flush()
+        return code
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # `chaoslab show latest | head`
         sys.stderr.close()
         return 0
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) or error.filename:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left of it is tried again at the end
+        return _refuse(
+            OSError(error.errno, f"what this command prints cannot be written ({error.strerror}): make room")
+        )
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -93,15 +104,17 @@ def _lab(options: argparse.Namespace) -> int:
     try:
         chosen = settings.load(options.settings)
         from_settings(chosen)
+        _check_places()
         _check_agent(chosen.prompts)
         importlib.import_module("flask_tools.app").check(chosen)
         ports = free_ports(chosen.base_port, system)
-    except (settings.SettingError, WorldError) as error:
+        _check_state(str(ports.manager))
+        run = Run.create(LOGS, now=chosen.now)
+    except (settings.SettingError, WorldError, OSError) as error:
         return _refuse(error)
     if chosen.base_port is None and ports != Ports():
         print(f"some port from {Ports().base} on is taken: this lab starts at {ports.base}")
     chosen = chosen.override({"BASE_PORT": str(ports.base)})
-    run = Run.create(LOGS, now=chosen.now)
     environment = settings.child_environment(chosen)
     code = 0
     with terminated_as_interrupt(), Local(ports, LOGS, STATE, run.folder, environment, system) as world:
@@ -118,6 +131,32 @@ def _lab(options: argparse.Namespace) -> int:
         except KeyboardInterrupt:
             code = 130
     return _close(run.folder, code)
+
+
+def _check_places() -> None:
+    """Raises NotADirectoryError, IsADirectoryError: something else stands where the lab will write."""
+    for folder in (LOGS, STATE.parent, CHARTS):
+        if folder.exists() and not folder.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, "it should be a folder: rename it", str(folder))
+    if STATE.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "it should be a file: delete it", str(STATE))
+
+
+def _check_state(manager: str) -> None:
+    """Opens the shared state as this lab's manager will.
+
+    Raises:
+        WorldError: it cannot be used.
+    """
+    import sqlite3
+
+    from chaoslab.wire.control import Control, explain
+    from chaoslab.worlds.local import WorldError
+
+    try:
+        Control.fresh(STATE, manager=manager).close()
+    except sqlite3.Error as error:
+        raise WorldError(explain(STATE, error)) from error
 
 
 def _check_agent(prompts: str) -> None:
@@ -146,7 +185,11 @@ def _close(folder: Path, code: int, *, program: str | None = None) -> int:
     print("\n" + summary.render(history))
     from chaoslab.reports import charts
 
-    drawn = charts.save(charts.draw(history), CHARTS)
+    try:
+        drawn = charts.save(charts.draw(history), CHARTS)
+    except OSError as error:
+        print(f"cannot draw into {error.filename or CHARTS}: {error.strerror or error}", file=sys.stderr)
+        return code or 2
     print(f"\nlogs    {folder}/  (also {LOGS}/latest)")
     print("charts  " + "\n        ".join(str(path) for path in drawn))
     print(f"next    {program or _called()} show latest --prompt 1")
@@ -262,8 +305,8 @@ def _settings(options: argparse.Namespace) -> int:
 
 def _refuse(error: Exception, *, code: int = 2) -> int:
     """One line, and the exit code."""
-    print(
-        error.args[-1] if isinstance(error, OSError) and error.args else error.args[0] if error.args else error,
-        file=sys.stderr,
-    )
+    said = error.args[0] if error.args else error
+    if isinstance(error, OSError) and error.args:
+        said = f"{error.filename}: {error.strerror}" if error.filename else error.args[-1]
+    print(said, file=sys.stderr)
     return code

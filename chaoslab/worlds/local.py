@@ -102,7 +102,11 @@ class Local:
 
     def _spawn(self, name: str, command: Sequence[str]) -> None:
         words = self.folder / f"{name}.out"
-        with words.open("wb") as out:
+        try:
+            out = words.open("wb")
+        except OSError as error:
+            raise WorldError(f"{words} cannot be written: {error.strerror or error}") from error
+        with out:
             process = subprocess.Popen(
                 (*command, "--lifeline"),
                 stdin=subprocess.PIPE,

@@ -53,16 +53,25 @@ def overlay(histories: Sequence[History]) -> dict[str, Figure]:
 
 
 def save(figures: dict[str, Figure], folder: Path) -> list[Path]:
-    """Writes each as a PNG whose bytes depend on its data alone (no time, no version in it)."""
+    """Writes each as a PNG whose bytes depend on its data alone (no time, no version in it).
+
+    Raises:
+        OSError: they could not all be written; then the earlier ones are all there as they were.
+    """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     folder.mkdir(parents=True, exist_ok=True)
-    paths = []
-    for name, figure in figures.items():
-        FigureCanvasAgg(figure)
-        paths.append(folder / f"{name}.png")
-        figure.savefig(paths[-1], dpi=120, metadata={"Software": None})
-    return paths
+    parts = {folder / f"{name}.png": folder / f".{name}.png.part" for name in figures}
+    try:
+        for part, figure in zip(parts.values(), figures.values(), strict=True):
+            FigureCanvasAgg(figure)
+            figure.savefig(part, format="png", dpi=120, metadata={"Software": None})
+        for path, part in parts.items():
+            part.replace(path)
+    finally:
+        for part in parts.values():
+            part.unlink(missing_ok=True)
+    return list(parts)
 
 
 def main(arguments: Sequence[str] | None = None, *, logs: Path = LOGS) -> int:
