@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import contextlib
 import signal
 import sqlite3
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,13 +16,14 @@ from urllib.parse import urlsplit
 import httpx
 
 from agent import config as configuration
-from agent import display, prompts
+from agent import display, model, prompts
 from agent.config import Config
 from agent.session import Progress, Session
-from agent.tools import Toolbox, discover
+from agent.tools import Toolbox, discover, schema
 from chaoslab import events, settings
 from chaoslab.api import Service
 from chaoslab.clock import Clock, system
+from chaoslab.commandline import Parser
 from chaoslab.events import LogLost
 from chaoslab.model.endpoint import ERRORS, INSUFFICIENT_QUOTA
 from chaoslab.model.prices import cost_usd
@@ -43,7 +44,7 @@ HOSTS = ("tools", "model", "proxy", "manager")
 
 def main(arguments: list[str] | None = None) -> int:
     """0 when every prompt was worked through, 2 on bad input, 3 when the lab broke, 130 when interrupted."""
-    parser = argparse.ArgumentParser(prog="python -m agent", description="Work through the prompts.")
+    parser = Parser(prog="python -m agent", description="Work through the prompts.")
     parser.add_argument("settings", nargs="*", metavar="NAME=value", help="settings, as in .env.example")
     parser.add_argument("--run", help="the run to write to (default: a new one)")
     parser.add_argument("--logs", type=Path, default=Path("logs"), help="where runs are (default: %(default)s)")
@@ -66,6 +67,7 @@ def main(arguments: list[str] | None = None) -> int:
         config = configuration.load(
             options.config, **{f"{part}_host": getattr(options, f"{part}_host") for part in HOSTS}
         )
+        model.check(chosen, options.settings)
         run = Run.open(options.logs, options.run) if options.run else Run.create(options.logs, now=chosen.now)
     except (SettingError, LookupError) as error:
         print(error.args[0], file=sys.stderr)
@@ -79,7 +81,7 @@ def main(arguments: list[str] | None = None) -> int:
 
         end_with_stdin()
     try:
-        return asyncio.run(_main(chosen, config, asked, run, options.state, system))
+        return asyncio.run(_main(chosen, config, file, asked, run, options.state, system))
     except SettingError as error:
         print(error.args[0], file=sys.stderr)
         return 2
@@ -94,13 +96,16 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 async def _main(
-    chosen: Settings, config: Config, asked: list[prompts.Prompt], run: Run, state: Path, clock: Clock
+    chosen: Settings, config: Config, file: Path, asked: list[prompts.Prompt], run: Run, state: Path, clock: Clock
 ) -> int:
     ports = Ports(chosen.base_port or BASE_PORT)
     manager = f"http://{config.manager_host}:{ports.manager}"
     async with contextlib.AsyncExitStack() as stack:
         plain = await stack.enter_async_context(httpx.AsyncClient(timeout=5, trust_env=False))
         services = await discover(plain, config, ports)
+        tools = [tool for service in services.values() for tool in service.tools]
+        schemas = {tool.name: schema(tool) for tool in tools}
+        prompts.check_stated(asked, file, tools=schemas, effects=[tool.effect for tool in tools if tool.effect])
         targets = {name: _target(service, config, ports, chosen) for name, service in services.items()}
         targets[MODEL] = _model(config, ports, chosen)
         plan = from_settings(chosen)
@@ -264,6 +269,8 @@ def _graph(chosen: Settings, url: str, client: httpx.AsyncClient, toolbox: Toolb
     from langchain_groq import ChatGroq
     from pydantic import SecretStr
 
+    # What a model says in another form than Groq's is met where it is read; pydantic's word of it is not for the terminal.
+    warnings.filterwarnings("ignore", message="Pydantic serializer warnings", category=UserWarning)
     model = ChatGroq(
         model=chosen.model_name,
         api_key=SecretStr(chosen.groq_api_key or "offline"),

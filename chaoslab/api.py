@@ -28,7 +28,7 @@ class Tool:
     """One tool: what the model sees (name, description, JSON schema) and what goes over the wire.
 
     In `path`, `query` and `body`, a string "$city" stands for the argument `city`; an argument that was not given leaves
-    its key out. Strings without "$" are sent as they are.
+    its key out. Strings without "$" are sent as they are. `effect`: the kind of what the tool does that outlives the call, if anything.
     """
 
     name: str
@@ -38,6 +38,7 @@ class Tool:
     path: str
     query: Mapping[str, Any] = field(default_factory=dict)
     body: Mapping[str, Any] | None = None
+    effect: str = ""
 
     @property
     def safe(self) -> bool:

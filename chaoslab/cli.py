@@ -11,8 +11,13 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from chaoslab import __version__
+from chaoslab.commandline import Parser, port, whole
+
+if TYPE_CHECKING:
+    from chaoslab.settings import Settings
 
 LOGS, STATE, CHARTS = Path("logs"), Path("state/state.db"), Path("charts")
 
@@ -40,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="chaoslab", description="A chaos lab for LLM agents.")
+    parser = Parser(prog="chaoslab", description="A chaos lab for LLM agents.")
     parser.add_argument("--version", action="version", version=f"chaoslab {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
@@ -50,7 +55,7 @@ def _parser() -> argparse.ArgumentParser:
 
     show = commands.add_parser("show", help="one prompt's story: calls, faults, retries, effects, answer")
     show.add_argument("run", nargs="?", default="latest", help="a run's name or folder (default: latest)")
-    show.add_argument("--prompt", type=int, help="only the prompt of this number, counted from 1")
+    show.add_argument("--prompt", type=whole(1, 1_000_000), help="only the prompt of this number, counted from 1")
     show.set_defaults(command=_show)
 
     summary = commands.add_parser("summary", help="a run's figures in a table")
@@ -70,9 +75,11 @@ def _parser() -> argparse.ArgumentParser:
     toxiproxy = commands.add_parser("toxiproxy", help="serve an embedded, API-compatible Toxiproxy")
     # With one dash too, as toxiproxy-server has them, so that the one can be put in the other's place.
     toxiproxy.add_argument("--host", "-host", default="127.0.0.1", help="(default: %(default)s)")
-    toxiproxy.add_argument("--port", "-port", type=int, default=8474, help="(default: %(default)s)")
+    toxiproxy.add_argument("--port", "-port", type=port, default=8474, help="(default: %(default)s)")
     toxiproxy.add_argument("--config", "-config", type=Path, help="a JSON file of proxies, as for /populate")
-    toxiproxy.add_argument("--seed", "-seed", type=int, help="equal seeds give equal draws (default: any)")
+    toxiproxy.add_argument(
+        "--seed", "-seed", type=whole(0, 2**63 - 1), help="equal seeds give equal draws (default: any)"
+    )
     toxiproxy.add_argument("--proxy-metrics", "-proxy-metrics", action="store_true", help="bytes by proxy at /metrics")
     toxiproxy.add_argument(
         "--runtime-metrics", "-runtime-metrics", action="store_true", help="this process at /metrics"
@@ -83,7 +90,7 @@ def _parser() -> argparse.ArgumentParser:
 
     model = commands.add_parser("model", help="serve the offline model, Groq- and OpenAI-compatible")
     model.add_argument("--host", default="127.0.0.1", help="(default: %(default)s)")
-    model.add_argument("--port", type=int, default=5007, help="(default: %(default)s)")
+    model.add_argument("--port", type=port, default=5007, help="(default: %(default)s)")
     model.add_argument("--lifeline", action="store_true", help="end when stdin closes")
     model.set_defaults(command=_model)
 
@@ -105,7 +112,8 @@ def _lab(options: argparse.Namespace) -> int:
         chosen = settings.load(options.settings)
         from_settings(chosen)
         _check_places()
-        _check_agent(chosen.prompts)
+        _check_agent(chosen, options.settings)
+        _check_toxiproxy(chosen.toxiproxy_url)
         importlib.import_module("flask_tools.app").check(chosen)
         ports = free_ports(chosen.base_port, system)
         _check_state(str(ports.manager))
@@ -159,15 +167,32 @@ def _check_state(manager: str) -> None:
         raise WorldError(explain(STATE, error)) from error
 
 
-def _check_agent(prompts: str) -> None:
-    """Reads what the agent will read, so that a mistake in it is said before anything is started.
+def _check_agent(chosen: Settings, given: Sequence[str]) -> None:
+    """Reads what the agent will read and asks the model that it will ask, so that a mistake is said before anything is started.
 
     Raises:
         SettingError: as the agent's own.
     """
     reader = importlib.import_module("agent.prompts")
-    reader.load(Path(prompts) if prompts else reader.FILE)
+    reader.load(Path(chosen.prompts) if chosen.prompts else reader.FILE)
     importlib.import_module("agent.config").load()
+    importlib.import_module("agent.model").check(chosen, given)
+
+
+def _check_toxiproxy(url: str) -> None:
+    """Raises SettingError: a Toxiproxy was named and none answers there."""
+    from chaoslab.settings import SettingError
+    from chaoslab.wire.client import ToxiproxyClient, ToxiproxyError
+
+    if not url:
+        return
+    with ToxiproxyClient(url, read_timeout_s=5.0) as toxiproxy:
+        try:
+            toxiproxy.version()
+        except ToxiproxyError as error:
+            raise SettingError(
+                f"TOXIPROXY_URL={url} is no Toxiproxy: {error}; leave it empty for the embedded one"
+            ) from None
 
 
 def _close(folder: Path, code: int, *, program: str | None = None) -> int:
@@ -207,7 +232,7 @@ def _show(options: argparse.Namespace) -> int:
 
     try:
         print(show.render(folder.read(options.run), prompt=options.prompt))
-    except (LookupError, FileNotFoundError) as error:
+    except LookupError as error:
         return _refuse(error)
     return 0
 
@@ -217,17 +242,17 @@ def _summary(options: argparse.Namespace) -> int:
 
     try:
         print(summary.render(folder.read(options.run)))
-    except (LookupError, FileNotFoundError) as error:
+    except LookupError as error:
         return _refuse(error)
     return 0
 
 
 def _report(options: argparse.Namespace) -> int:
-    from chaoslab.reports import charts
+    from chaoslab.reports.folder import find
 
     try:
-        folder = charts.find(options.run)
-    except (LookupError, FileNotFoundError) as error:
+        folder = find(options.run)
+    except LookupError as error:
         return _refuse(error)
     return _close(folder.parent / folder.resolve().name, 0, program=options.program)
 
@@ -272,8 +297,10 @@ def _toxiproxy(options: argparse.Namespace) -> int:
 
     try:
         asyncio.run(serve())
-    except (OSError, ValueError) as error:
+    except ValueError as error:
         return _refuse(error)
+    except OSError as error:
+        return _refuse(error if error.filename else _unbound("toxiproxy", options, error))
     return 0
 
 
@@ -291,9 +318,16 @@ def _model(options: argparse.Namespace) -> int:
 
     try:
         endpoint.serve(host=options.host, port=options.port, ready=ready)
-    except OSError as error:
-        return _refuse(error)
+    except (OSError, ValueError) as error:  # waitress says so of a host that has no address
+        return _refuse(_unbound("model", options, error))
     return 0
+
+
+def _unbound(who: str, options: argparse.Namespace, error: Exception) -> Exception:
+    return ValueError(
+        f"{who} cannot listen on {options.host}:{options.port} ({error}): "
+        "end what uses it, or choose another with --host or --port"
+    )
 
 
 def _settings(options: argparse.Namespace) -> int:

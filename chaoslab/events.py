@@ -78,7 +78,7 @@ class CallStarted(Event):
 class CallFinished(Event):
     """The attempt is over. `via`: "proxy" (clean lane), "lane" (poisoned), "direct" (around the proxy) or "none" (never left).
 
-    `ok`: the caller got a right-looking answer. `error`: timed_out, refused, reset, closed, garbled, or the service's own message.
+    `ok`: the caller got a right-looking answer. `error`: timed_out, refused, reset, closed, garbled, too_large, or the service's own message.
     `rolled`: the injections whose dice were rolled for this attempt (it was eligible for them).
     """
 

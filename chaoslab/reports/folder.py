@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from chaoslab import first_lab
-from chaoslab.events import History
+from chaoslab.events import History, PromptStarted, RunStarted
 from chaoslab.registry import did_you_mean
 
 LOGS = Path("logs")
@@ -25,17 +25,18 @@ def read(name: str, *, logs: Path = LOGS) -> History:
     if numbered and not Path(name).exists() and not (logs / name).exists():
         name, number = numbered["name"], int(numbered["number"])
     folder = find(name, logs=logs)
-    history = History.read(folder)
-    if history.records:
+    try:
+        history = History.read(folder)
+    except OSError as error:
+        raise LookupError(f"{error.filename or folder} cannot be read: {error.strerror}") from None
+    if history.first(RunStarted) or history.first(PromptStarted):
         if number is not None:
             raise LookupError(f"'{name}' is one run of this lab: only a log of the first lab is counted by #{number}")
         return history
     told = first_lab.read(folder, number=number)
     if told is not None:
         return told
-    if any(path.stat().st_size for path in folder.glob("*.log")):
-        raise LookupError(f"the logs of '{name}' tell of no run: neither this lab nor the first one wrote them")
-    return history
+    raise LookupError(f"the logs of '{name}' tell of no run: neither this lab nor the first one wrote them")
 
 
 def find(name: str, *, logs: Path = LOGS) -> Path:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from chaoslab.events import History, PromptStarted, RunStarted
+from chaoslab.events import History, RunStarted
 from chaoslab.reports.folder import LATEST, LOGS, read
 
 if TYPE_CHECKING:
@@ -76,19 +76,15 @@ def save(figures: dict[str, Figure], folder: Path) -> list[Path]:
 
 def main(arguments: Sequence[str] | None = None, *, logs: Path = LOGS) -> int:
     """Draws the latest run, or that one, or several over each other; 0, or 2 with one line on what was wrong."""
-    import argparse
+    from chaoslab.commandline import Parser
 
-    parser = argparse.ArgumentParser(
-        prog="charts.py", description="Draws a run of the lab, or lays several over each other."
-    )
+    parser = Parser(prog="charts.py", description="Draws a run of the lab, or lays several over each other.")
     parser.add_argument("runs", nargs="*", metavar="RUN", help="logs/<run> or its name; the latest when none is given")
     parser.add_argument("--out", type=Path, default=OUT, help="where the pictures go (default: charts)")
     options = parser.parse_args(arguments)
     try:
         runs = [(name, read(name, logs=logs)) for name in options.runs or [LATEST]]
         for name, history in runs:
-            if history.first(RunStarted) is None and history.first(PromptStarted) is None:
-                raise LookupError(f"the logs of '{name}' tell of no run: it was not started by the lab")
             if len(runs) > 1 and toxic_prob(history) is None:
                 raise LookupError(f"the logs of '{name}' do not state its TOXIC_PROB: it cannot be laid over others")
         paths = save(draw(runs[0][1]) if len(runs) == 1 else overlay([history for _, history in runs]), options.out)
@@ -98,7 +94,8 @@ def main(arguments: Sequence[str] | None = None, *, logs: Path = LOGS) -> int:
         print(error.args[0], file=sys.stderr)
         return 2
     except OSError as error:
-        print(f"cannot read or write {error.filename or options.out}: {error.strerror or error}", file=sys.stderr)
+        said = error.strerror or error
+        print(f"cannot draw into {error.filename or options.out}: {said}; --out should name a folder", file=sys.stderr)
         return 2
     except ModuleNotFoundError as error:
         print(f"{error.name} is not installed: pip install 'chaoslab[charts]'", file=sys.stderr)
