@@ -88,8 +88,8 @@ def main(arguments: Sequence[str] | None = None, *, logs: Path = LOGS) -> int:
             if len(runs) > 1 and toxic_prob(history) is None:
                 raise LookupError(f"the logs of '{name}' do not state its TOXIC_PROB: it cannot be laid over others")
         paths = save(draw(runs[0][1]) if len(runs) == 1 else overlay([history for _, history in runs]), options.out)
-        for note in (note for _, history in runs for note in history.notes):
-            print(f"note: {note}", file=sys.stderr)
+        for name, note in ((name, note) for name, history in runs for note in history.notes):
+            print(f"note: {f'{name}: ' if len(runs) > 1 else ''}{note}", file=sys.stderr)
     except LookupError as error:
         print(error.args[0], file=sys.stderr)
         return 2

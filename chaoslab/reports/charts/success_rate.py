@@ -43,11 +43,7 @@ def success_rate(outcomes: Mapping[str, str], *, judgeable: bool = True) -> Figu
         axes.text(
             1.02,
             row,
-            f"{rate.count} of {found.total} ({_percent(share)})"
-            if rate
-            else "none"
-            if judgeable or name in FOUND
-            else "not judged",
+            f"{rate.count} of {found.total} ({_percent(share)})" if rate else _none(name, judgeable=judgeable),
             transform=axes.get_yaxis_transform(),
             va="center",
             fontsize=9,
@@ -59,6 +55,10 @@ def success_rate(outcomes: Mapping[str, str], *, judgeable: bool = True) -> Figu
     axes.set_xlabel("share of all prompts (%), line: 95 % Wilson interval")
     axes.grid(visible=False, axis="y")
     return figure
+
+
+def _none(name: str, *, judgeable: bool) -> str:
+    return "none" if judgeable else "none found" if name in FOUND else "not judged"
 
 
 def _percent(share: float) -> str:
