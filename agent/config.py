@@ -28,7 +28,8 @@ class RealService(BaseModel):
 
 
 class Config(BaseModel):
-    """`services` points a service at the real one; nothing else has to change. Hosts are where the lab's own parts listen.
+    """`services` points a service at the real one; nothing else has to change. Hosts are where the lab's own parts listen;
+    `{service}` in `tools_host` stands for the service's name, where each has a host of its own.
 
     `steps_max`: model calls in one attempt at a prompt, the bound on a looping model. `retry_wait_s`: before the first retry of
     a tool, doubled for each further one; a Retry-After is kept up to `retry_after_max_s`.
@@ -46,6 +47,9 @@ class Config(BaseModel):
     poll_s: Seconds = 0.001
     progress_s: Seconds = 0.25
 
+    def host_of(self, service: str) -> str:
+        return self.tools_host.replace("{service}", service)
+
 
 def blamed(error: ValidationError, *models: type[BaseModel]) -> str:
     """What pydantic found wrong, in a line: where in the file, and what would be right."""
@@ -60,8 +64,8 @@ def blamed(error: ValidationError, *models: type[BaseModel]) -> str:
     return f"{place or 'the file'}: {first['msg']}"
 
 
-def load(path: Path = FILE) -> Config:
-    """The configuration in that file.
+def load(path: Path = FILE, **hosts: str | None) -> Config:
+    """The configuration in that file, with other hosts (`tools_host="{service}"`) where some are given.
 
     Raises:
         SettingError: one line that says what is wrong in it.
@@ -77,4 +81,4 @@ def load(path: Path = FILE) -> Config:
     for name in config.services:
         if name not in SERVICES:
             raise SettingError(f"{path}: services: no service is called '{name}': {did_you_mean(name, SERVICES)}")
-    return config
+    return config.model_copy(update={name: host for name, host in hosts.items() if host})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from agent.config import Config
@@ -122,12 +122,14 @@ class Session:
             outcome = _Outcome("", "loop", f"stopped after {self.config.steps_max} model calls")
         except Exception as error:  # noqa: BLE001 - whatever an agent raises fails its prompt, not the run
             outcome = _Outcome("", _error_type(error), _told(error)[:500])
-        if self.seam.lanes.down is not None:
-            raise self.seam.lanes.down
+        for down in (self.seam.lanes.down, self.info.lost, self.agent_log.lost):
+            if down is not None:
+                raise down
+        seconds = round(self.clock.monotonic() - began_s, 6)
         self.agent_log.write(
             events.PromptAttempt(
                 trial.prompt, prompt.prompt, outcome.answer, "ok" if outcome.error_type == "none" else "error", iso(start),
-                iso(self.clock.utc()), round(self.clock.monotonic() - began_s, 6), outcome.error_type, number, outcome.error,
+                iso(start + timedelta(seconds=seconds)), seconds, outcome.error_type, number, outcome.error,
             ),
             trial=trial.key,
         )  # fmt: skip

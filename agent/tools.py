@@ -41,7 +41,7 @@ async def discover(client: httpx.AsyncClient, config: Config, ports: Ports) -> d
     """
     found = {}
     for name in SERVICES:
-        url = f"http://{config.tools_host}:{ports.service(name)}/tools"
+        url = f"http://{config.host_of(name)}:{ports.service(name)}/tools"
         try:
             found[name] = Service.from_json((await client.get(url)).raise_for_status().json())
         except (httpx.HTTPError, ValueError, KeyError, TypeError, AttributeError) as error:

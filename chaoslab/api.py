@@ -10,6 +10,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+TROUBLE = "X-Lab-Trouble"
+"""The header by which one of the lab's own services says that it is broken itself: what it answers is no part of an experiment."""
+
 
 @dataclass(frozen=True)
 class ErrorReply:

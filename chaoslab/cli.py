@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import errno
 import importlib
+import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -26,12 +27,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     command: Callable[[argparse.Namespace], int] = options.command
     try:
-        return command(options)
+        code = command(options)
+        sys.stdout.flush()
+        return code
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # `chaoslab show latest | head`
         sys.stderr.close()
         return 0
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) or error.filename:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left of it is tried again at the end
+        return _refuse(
+            OSError(error.errno, f"what this command prints cannot be written ({error.strerror}): make room")
+        )
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -52,16 +62,29 @@ def _parser() -> argparse.ArgumentParser:
     summary.add_argument("run", nargs="?", default="latest", help="a run's name or folder (default: latest)")
     summary.set_defaults(command=_summary)
 
+    report = commands.add_parser("report", help="a run's figures and charts, as `chaoslab lab` leaves them")
+    report.add_argument("run", nargs="?", default="latest", help="a run's name or folder (default: latest)")
+    report.add_argument("--program", help="how the user calls this command here")
+    report.set_defaults(command=_report)
+
     charts = commands.add_parser("charts", help="draw a run's charts, or lay several runs over each other")
     charts.add_argument("runs", nargs="*", metavar="RUN", help="names or folders (default: latest)")
     charts.add_argument("--out", type=Path, default=CHARTS, help="where to (default: %(default)s)")
     charts.set_defaults(command=_charts)
 
     toxiproxy = commands.add_parser("toxiproxy", help="serve an embedded, API-compatible Toxiproxy")
-    toxiproxy.add_argument("--host", default="127.0.0.1", help="(default: %(default)s)")
-    toxiproxy.add_argument("--port", type=port, default=8474, help="(default: %(default)s)")
-    toxiproxy.add_argument("--config", type=Path, help="a JSON file of proxies, as for /populate")
-    toxiproxy.add_argument("--seed", type=whole(0, 2**63 - 1), help="equal seeds give equal draws (default: any)")
+    # With one dash too, as toxiproxy-server has them, so that the one can be put in the other's place.
+    toxiproxy.add_argument("--host", "-host", default="127.0.0.1", help="(default: %(default)s)")
+    toxiproxy.add_argument("--port", "-port", type=port, default=8474, help="(default: %(default)s)")
+    toxiproxy.add_argument("--config", "-config", type=Path, help="a JSON file of proxies, as for /populate")
+    toxiproxy.add_argument(
+        "--seed", "-seed", type=whole(0, 2**63 - 1), help="equal seeds give equal draws (default: any)"
+    )
+    toxiproxy.add_argument("--proxy-metrics", "-proxy-metrics", action="store_true", help="bytes by proxy at /metrics")
+    toxiproxy.add_argument(
+        "--runtime-metrics", "-runtime-metrics", action="store_true", help="this process at /metrics"
+    )
+    toxiproxy.add_argument("--version", "-version", action="store_true", help="what it stands for, and what it is")
     toxiproxy.add_argument("--lifeline", action="store_true", help="end when stdin closes")
     toxiproxy.set_defaults(command=_toxiproxy)
 
@@ -91,7 +114,9 @@ def _lab(options: argparse.Namespace) -> int:
         _check_places()
         _check_agent(chosen, options.settings)
         _check_toxiproxy(chosen.toxiproxy_url)
+        importlib.import_module("flask_tools.app").check(chosen)
         ports = free_ports(chosen.base_port, system)
+        _check_state(str(ports.manager))
         run = Run.create(LOGS, now=chosen.now)
     except (settings.SettingError, WorldError, OSError) as error:
         return _refuse(error)
@@ -125,6 +150,23 @@ def _check_places() -> None:
         raise IsADirectoryError(errno.EISDIR, "it should be a file: delete it", str(STATE))
 
 
+def _check_state(manager: str) -> None:
+    """Opens the shared state as this lab's manager will.
+
+    Raises:
+        WorldError: it cannot be used.
+    """
+    import sqlite3
+
+    from chaoslab.wire.control import Control, explain
+    from chaoslab.worlds.local import WorldError
+
+    try:
+        Control.fresh(STATE, manager=manager).close()
+    except sqlite3.Error as error:
+        raise WorldError(explain(STATE, error)) from error
+
+
 def _check_agent(chosen: Settings, given: Sequence[str]) -> None:
     """Reads what the agent will read and asks the model that it will ask, so that a mistake is said before anything is started.
 
@@ -153,7 +195,7 @@ def _check_toxiproxy(url: str) -> None:
             ) from None
 
 
-def _close(folder: Path, code: int) -> int:
+def _close(folder: Path, code: int, *, program: str | None = None) -> int:
     """What a run leaves for a person: its figures, its pictures, and where they are."""
     from chaoslab.events import History, RunStarted
 
@@ -172,9 +214,10 @@ def _close(folder: Path, code: int) -> int:
     try:
         drawn = charts.save(charts.draw(history), CHARTS)
     except OSError as error:  # the run is over and counts all the same
-        return _refuse(error, code=code or 2)
+        print(f"cannot draw into {error.filename or CHARTS}: {error.strerror or error}", file=sys.stderr)
+        return code or 2
     print("charts  " + "\n        ".join(str(path) for path in drawn))
-    print(f"next    {_called()} show latest --prompt 1")
+    print(f"next    {program or _called()} show latest --prompt 1")
     return code
 
 
@@ -204,6 +247,16 @@ def _summary(options: argparse.Namespace) -> int:
     return 0
 
 
+def _report(options: argparse.Namespace) -> int:
+    from chaoslab.reports.folder import find
+
+    try:
+        folder = find(options.run)
+    except LookupError as error:
+        return _refuse(error)
+    return _close(folder.parent / folder.resolve().name, 0, program=options.program)
+
+
 def _charts(options: argparse.Namespace) -> int:
     from chaoslab.reports import charts
 
@@ -215,6 +268,12 @@ def _toxiproxy(options: argparse.Namespace) -> int:
 
     from chaoslab.wire import server
 
+    if options.version:
+        from chaoslab.wire.server.rest import VERSION
+
+        print(f"toxiproxy-server version {VERSION} (embedded in chaoslab {__version__})")
+        return 0
+
     async def serve() -> None:
         task = asyncio.ensure_future(
             server.serve(
@@ -222,6 +281,8 @@ def _toxiproxy(options: argparse.Namespace) -> int:
                 port=options.port,
                 config=options.config,
                 seed=options.seed,
+                proxy_metrics=options.proxy_metrics,
+                runtime_metrics=options.runtime_metrics,
                 ready=lambda host, port: print(f"ready: toxiproxy on {host}:{port}", flush=True),
             )
         )

@@ -23,6 +23,7 @@ COST_LIMIT_WITH_KEY_USD = 0.5
 GROQ_URL = "https://api.groq.com"
 GROQ_MODEL = "llama-3.3-70b-versatile"
 OFFLINE_MODEL = "chaoslab-offline"
+TOOLS_KEYS = ("TRANSLATOR_KEY",)
 
 
 class SettingError(ValueError):
@@ -233,6 +234,15 @@ class Settings:
     tool_timeout_s: float = _setting(2.0, _positive, "Deadline of one attempt at a tool, in seconds.")
     model_timeout_s: float = _setting(30.0, _positive, "Deadline of one attempt at the model, in seconds.")
 
+    translator: str = _setting(
+        "phrasebook",
+        _one_of("phrasebook", "online"),
+        "What translates: the bundled phrasebook, or a LibreTranslate server (online; needs `chaoslab[online]`).",
+        group="The translator",
+    )
+    translator_url: str = _setting("", _url, "That server's address. There is no default.")
+    translator_key: str = _setting("", str, "Its key, if it wants one.", secret=True)
+
     toxiproxy_url: str = _setting(
         "", _url, "A Toxiproxy server to use. Empty: the embedded one.", group="Where things are"
     )
@@ -392,6 +402,11 @@ def table() -> str:
 def read_variable(name: str) -> str:
     """One variable of the environment, for a key that a configuration file refers to by name; empty when unset."""
     return os.environ.get(name, "")
+
+
+def without_keys_of_tools(environment: Mapping[str, str]) -> dict[str, str]:
+    """What a process gets that serves no tools: the keys that only those use are masked, also against its reading them in `.env`."""
+    return {name: "***" if name in TOOLS_KEYS and value else value for name, value in environment.items()}
 
 
 def child_environment(settings: Settings) -> dict[str, str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from chaoslab.commandline import Parser, whole
-from chaoslab.settings import DEFAULT_NOW
+from chaoslab.settings import DEFAULT_NOW, load
 from chaoslab.topology import BASE_PORT, SERVICES, Ports
 from flask_tools.app import Desk, create_app
 from flask_tools.desk import moment
@@ -25,6 +25,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--logs", type=Path, default=Path("logs"), help="where runs are (default: %(default)s)")
     parser.add_argument("--now", default=DEFAULT_NOW, help="what to call now (default: %(default)s)")
+    parser.add_argument("--verbose", action="store_true", help="print a line for each request")
     parser.add_argument("--lifeline", action="store_true", help="end when stdin closes")
     options = parser.parse_args(arguments)
     names = list(dict.fromkeys(options.services or SERVICES))
@@ -34,13 +35,17 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"--now {options.now[:60]} should be a moment like {DEFAULT_NOW}", file=sys.stderr)
         return 2
     try:
-        apps = {name: create_app(name, logs=options.logs, now=options.now) for name in names}
-    except LookupError as error:
+        chosen = load()
+        apps = {name: create_app(name, logs=options.logs, now=options.now, settings=chosen) for name in names}
+    except (LookupError, ValueError) as error:
         print(error.args[0], file=sys.stderr)
         return 2
     for name in names:
         for warning in Desk.load(name).warnings:
             print(f"{name}: {warning}", file=sys.stderr)
+    if options.verbose:
+        for app in apps.values():
+            app.after_request(_say)
     servers = _bind(apps, options.host, Ports(options.base_port))
     if servers is None:
         return 2
@@ -62,6 +67,17 @@ def main(arguments: list[str] | None = None) -> int:
     for app in apps.values():
         app.extensions["ledger"].close()
     return 0
+
+
+def _say(response: Any) -> Any:
+    """One line for whoever follows `docker compose logs`; health checks are not news."""
+    from flask import request
+
+    if request.path != "/health":
+        trial = request.headers.get("X-Trial", "no trial")
+        again = " (again)" if response.headers.get("Idempotency-Replayed") else ""
+        print(f"{request.method} {request.path} {response.status_code}{again}  {trial}"[:300], flush=True)
+    return response
 
 
 def _bind(apps: dict[str, Any], host: str, ports: Ports) -> list[Any] | None:

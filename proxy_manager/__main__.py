@@ -11,11 +11,15 @@ from pathlib import Path
 from chaoslab import settings
 from chaoslab.clock import system
 from chaoslab.commandline import Parser
+from chaoslab.events import LogLost
 from chaoslab.settings import SettingError
 from chaoslab.topology import BASE_PORT, MODEL, SERVICES, Ports
 from chaoslab.wire.client import ToxiproxyClient
 from proxy_manager.manager import Manager, Places
 from proxy_manager.status import server
+
+LAST_WORDS_S = 2.0
+"""How long a manager whose loop has broken can still be asked why."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -66,8 +70,9 @@ def main(arguments: list[str] | None = None) -> int:
     print(f"ready: proxy manager on {ports.manager}", flush=True)
     try:
         manager.serve()
-    except (sqlite3.Error, OSError) as error:
-        print(f"the proxy manager cannot use {options.state}: {error}", file=sys.stderr)
+    except (sqlite3.Error, LogLost, OSError) as error:
+        print(f"the proxy manager cannot go on: {manager.broken or error}", file=sys.stderr, flush=True)
+        manager.stopping.wait(LAST_WORDS_S)
         return 3
     finally:
         http.shutdown()

@@ -23,6 +23,12 @@ WRONG = [
         ("lab", "nonsense"),
         "'nonsense' (command line) is not understood: settings are given as NAME=value, e.g. TOXIC_PROB=0.3",
     ),
+    (
+        ("lab", "TRANSLATOR=online"),
+        "TRANSLATOR=online needs TRANSLATOR_URL, the address of a LibreTranslate server like http://127.0.0.1:5050;"
+        " no public one is asked by default",
+    ),
+    (("lab", "TRANSLATOR=google"), "TRANSLATOR=google (command line) should be phrasebook or online"),
     (("show",), "no logs yet in logs/: run make lab first"),
     (("show", "yesterday"), "no logs yet in logs/: run make lab first"),
     (("summary",), "no logs yet in logs/: run make lab first"),
@@ -87,7 +93,7 @@ def test_a_picture_that_cannot_be_written_is_said_after_the_figures(
     Path("charts/throughput.png").mkdir(parents=True)
     assert [cli._close(run.folder, code) for code in (0, 130)] == [2, 130]
     said = capsys.readouterr()
-    assert said.err == "charts/throughput.png: Is a directory\n" * 2
+    assert said.err == "cannot draw into charts/throughput.png: Is a directory\n" * 2
     assert said.out.count(f"run {run.name}") == 2
 
 

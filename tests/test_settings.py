@@ -302,6 +302,9 @@ any_settings = st.builds(
     fallback=st.sampled_from(["direct", "none"]),
     tool_timeout_s=above_0,
     model_timeout_s=above_0,
+    translator=st.sampled_from(["phrasebook", "online"]),
+    translator_url=st.sampled_from(["", "http://127.0.0.1:5050"]),
+    translator_key=st.sampled_from(["", SECRET]),
     toxiproxy_url=st.sampled_from(["", "http://127.0.0.1:8474"]),
     base_port=st.none() | st.integers(1024, 60000),
 )
@@ -321,7 +324,17 @@ def test_what_is_shown_is_json_and_never_a_secret(chosen: Settings) -> None:
     shown = json.loads(json.dumps(chosen.shown()))
     assert list(shown) == NAMES
     assert shown["GROQ_API_KEY"] == ("***" if chosen.groq_api_key else "")
+    assert shown["TRANSLATOR_KEY"] == ("***" if chosen.translator_key else "")
+    assert SECRET not in json.dumps(shown)
     assert shown["SEED"] == chosen.seed
+
+
+def test_who_serves_no_tools_gets_no_key_of_theirs_not_even_from_the_file(tmp_path: Path) -> None:
+    chosen = Settings(translator_key=SECRET, groq_api_key="gsk_other", seed=9)
+    others = settings.without_keys_of_tools(chosen.environment())
+    known = load(environment=others, env_file=env_file(tmp_path, f"TRANSLATOR_KEY={SECRET}\n"))
+    assert (known.translator_key, known.groq_api_key, known.seed) == ("***", "gsk_other", 9)
+    assert settings.without_keys_of_tools(Settings().environment()) == Settings().environment()
 
 
 def test_a_childs_environment_is_this_ones_with_the_settings_in_force(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 import httpx
 
 from chaoslab import events
-from chaoslab.api import ErrorReply
+from chaoslab.api import TROUBLE, ErrorReply
 from chaoslab.clock import Clock
 from chaoslab.events import Event, Log
 from chaoslab.exchange import Call, Failure, Reply, Seen, Told, chain, play
@@ -226,7 +226,15 @@ class _Attempt:
         self._write(event)
 
     async def send(self, call: Call) -> Reply:
-        """Sends the call over the lane that the manager names."""
+        """Sends the call; a part of the lab that says it is broken ends the run."""
+        reply = await self._send(call)
+        trouble = next((value for name, value in reply.headers.items() if name.lower() == TROUBLE.lower()), "")
+        if trouble:
+            self.seam.lanes.give_up(trouble)
+        return reply
+
+    async def _send(self, call: Call) -> Reply:
+        """Over the lane that the manager names."""
         self.sent = call
         request = self.request
         if call.value is not self.call.value:

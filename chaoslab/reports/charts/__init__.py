@@ -21,7 +21,7 @@ OUT = Path("charts")
 
 def draw(history: History) -> dict[str, Figure]:
     """The pictures of one run by file name (without `.png`); all of them, also where there is nothing to show."""
-    from chaoslab.judge import verdicts
+    from chaoslab.judge import judgeable, verdicts
     from chaoslab.reports.charts.errors import errors
     from chaoslab.reports.charts.mttr import mttr
     from chaoslab.reports.charts.network_latency import network_latency
@@ -33,7 +33,7 @@ def draw(history: History) -> dict[str, Figure]:
     outcomes = {trial: str(verdict.outcome) for trial, verdict in verdicts(history).items()}
     return {
         "throughput": throughput(history),
-        "success_rate": success_rate(outcomes),
+        "success_rate": success_rate(outcomes, judgeable=judgeable(history)),
         "network_latency": network_latency(history),
         "tool_latency": tool_latency(history),
         "errors": errors(history),
@@ -53,16 +53,25 @@ def overlay(histories: Sequence[History]) -> dict[str, Figure]:
 
 
 def save(figures: dict[str, Figure], folder: Path) -> list[Path]:
-    """Writes each as a PNG whose bytes depend on its data alone (no time, no version in it)."""
+    """Writes each as a PNG whose bytes depend on its data alone (no time, no version in it).
+
+    Raises:
+        OSError: they could not all be written; then the earlier ones are all there as they were.
+    """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     folder.mkdir(parents=True, exist_ok=True)
-    paths = []
-    for name, figure in figures.items():
-        FigureCanvasAgg(figure)
-        paths.append(folder / f"{name}.png")
-        figure.savefig(paths[-1], dpi=120, metadata={"Software": None})
-    return paths
+    parts = {folder / f"{name}.png": folder / f".{name}.png.part" for name in figures}
+    try:
+        for part, figure in zip(parts.values(), figures.values(), strict=True):
+            FigureCanvasAgg(figure)
+            figure.savefig(part, format="png", dpi=120, metadata={"Software": None})
+        for path, part in parts.items():
+            part.replace(path)
+    finally:
+        for part in parts.values():
+            part.unlink(missing_ok=True)
+    return list(parts)
 
 
 def main(arguments: Sequence[str] | None = None, *, logs: Path = LOGS) -> int:
@@ -79,6 +88,8 @@ def main(arguments: Sequence[str] | None = None, *, logs: Path = LOGS) -> int:
             if len(runs) > 1 and toxic_prob(history) is None:
                 raise LookupError(f"the logs of '{name}' do not state its TOXIC_PROB: it cannot be laid over others")
         paths = save(draw(runs[0][1]) if len(runs) == 1 else overlay([history for _, history in runs]), options.out)
+        for name, note in ((name, note) for name, history in runs for note in history.notes):
+            print(f"note: {f'{name}: ' if len(runs) > 1 else ''}{note}", file=sys.stderr)
     except LookupError as error:
         print(error.args[0], file=sys.stderr)
         return 2
