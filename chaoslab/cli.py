@@ -214,7 +214,10 @@ def _close(folder: Path, code: int, *, program: str | None = None) -> int:
     try:
         drawn = charts.save(charts.draw(history), CHARTS)
     except OSError as error:  # the run is over and counts all the same
-        print(f"cannot draw into {error.filename or CHARTS}: {error.strerror or error}", file=sys.stderr)
+        print(
+            f"cannot draw into {error.filename2 or error.filename or CHARTS}: {error.strerror or error}",
+            file=sys.stderr,
+        )
         return code or 2
     print("charts  " + "\n        ".join(str(path) for path in drawn))
     print(f"next    {program or _called()} show latest --prompt 1")
@@ -297,10 +300,8 @@ def _toxiproxy(options: argparse.Namespace) -> int:
 
     try:
         asyncio.run(serve())
-    except ValueError as error:
+    except (OSError, ValueError) as error:
         return _refuse(error)
-    except OSError as error:
-        return _refuse(error if error.filename else _unbound("toxiproxy", options, error))
     return 0
 
 
@@ -319,15 +320,9 @@ def _model(options: argparse.Namespace) -> int:
     try:
         endpoint.serve(host=options.host, port=options.port, ready=ready)
     except (OSError, ValueError) as error:  # waitress says so of a host that has no address
-        return _refuse(_unbound("model", options, error))
+        where = f"{options.host}:{options.port}"
+        return _refuse(ValueError(f"nobody can listen on {where}: {error}; give another host or port"))
     return 0
-
-
-def _unbound(who: str, options: argparse.Namespace, error: Exception) -> Exception:
-    return ValueError(
-        f"{who} cannot listen on {options.host}:{options.port} ({error}): "
-        "end what uses it, or choose another with --host or --port"
-    )
 
 
 def _settings(options: argparse.Namespace) -> int:

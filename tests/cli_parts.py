@@ -10,17 +10,29 @@ from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 
-from chaoslab.clock import system
+from chaoslab.clock import SystemClock
 from chaoslab.worlds.local import WorldError, free_ports
 
-_bases = count(27000 + os.getpid() % 40 * 100, 100)  # tests that run side by side look in different places
+_bases = count(31000 + os.getpid() % 17 * 100, 100)  # tests that run side by side look in different places
+
+
+class Impatient(SystemClock):
+    """A clock whose naps are over at once: a port that somebody holds is not waited for."""
+
+    slept_s = 0.0
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.slept_s
+
+    def sleep(self, delay_s: float) -> None:
+        self.slept_s += delay_s
 
 
 def free_base() -> int:
     """A base whose ports are free and lie below those that systems hand out by themselves."""
     for base in _bases:
         try:
-            return free_ports(base, system).base
+            return free_ports(base, Impatient()).base
         except WorldError:
             continue
     raise AssertionError("unreachable")

@@ -28,7 +28,7 @@ def read(name: str, *, logs: Path = LOGS) -> History:
     try:
         history = History.read(folder)
     except OSError as error:
-        raise LookupError(f"{error.filename or folder} cannot be read: {error.strerror}") from None
+        raise LookupError(f"{error.filename or folder} cannot be read: {error.strerror or error}") from None
     if history.first(RunStarted) or history.first(PromptStarted):
         if number is not None:
             raise LookupError(f"'{name}' is one run of this lab: only a log of the first lab is counted by #{number}")

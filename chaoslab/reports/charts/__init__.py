@@ -95,7 +95,8 @@ def main(arguments: Sequence[str] | None = None, *, logs: Path = LOGS) -> int:
         return 2
     except OSError as error:
         said = error.strerror or error
-        print(f"cannot draw into {error.filename or options.out}: {said}; --out should name a folder", file=sys.stderr)
+        where = error.filename2 or error.filename or options.out
+        print(f"cannot draw into {where}: {said}; --out should name a folder", file=sys.stderr)
         return 2
     except ModuleNotFoundError as error:
         print(f"{error.name} is not installed: pip install 'chaoslab[charts]'", file=sys.stderr)
