@@ -297,10 +297,8 @@ def _toxiproxy(options: argparse.Namespace) -> int:
 
     try:
         asyncio.run(serve())
-    except ValueError as error:
+    except (OSError, ValueError) as error:
         return _refuse(error)
-    except OSError as error:
-        return _refuse(error if error.filename else _unbound("toxiproxy", options, error))
     return 0
 
 
@@ -319,15 +317,9 @@ def _model(options: argparse.Namespace) -> int:
     try:
         endpoint.serve(host=options.host, port=options.port, ready=ready)
     except (OSError, ValueError) as error:  # waitress says so of a host that has no address
-        return _refuse(_unbound("model", options, error))
+        said = f"model cannot listen on {options.host}:{options.port} ({error})"
+        return _refuse(ValueError(f"{said}: end what uses it, or choose another with --host or --port"))
     return 0
-
-
-def _unbound(who: str, options: argparse.Namespace, error: Exception) -> Exception:
-    return ValueError(
-        f"{who} cannot listen on {options.host}:{options.port} ({error}): "
-        "end what uses it, or choose another with --host or --port"
-    )
 
 
 def _settings(options: argparse.Namespace) -> int:
