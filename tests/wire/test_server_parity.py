@@ -17,7 +17,7 @@ from lab_parts import eventually
 from parity_differences import DIFFERENCES, Difference
 from parity_parts import Ask, Side, delete, fresh, get, patch, post
 from parity_stories import STORIES
-from wire_parts import dial, echo, embedded, free_port, read_exactly, real, upstream
+from wire_parts import dial, echo, embedded, free_port, read_exactly, real_with, upstream
 
 from chaoslab.dice import Dice
 
@@ -30,7 +30,7 @@ Sides = tuple[Side, Side]
 @contextlib.contextmanager
 def both(*metrics: str) -> Iterator[Sides]:
     """The real server first, since it skips where it is not installed."""
-    with real(metrics=metrics) as model, embedded(metrics=metrics) as own:
+    with real_with(*(f"-{one}-metrics" for one in metrics)) as model, embedded(metrics=metrics) as own:
         sides = Side(model), Side(own)
         try:
             yield sides
@@ -164,7 +164,7 @@ def test_a_difference_on_the_list_is_one(difference: Difference, request: pytest
 def test_a_config_file_that_cannot_be_used_stops_the_embedded_server_only(tmp_path: Path) -> None:
     config = tmp_path / "toxiproxy.json"
     config.write_text('[{"name":"x"}]')
-    with real(config=config) as url:
+    with real_with("-config", str(config)) as url:
         assert httpx.get(f"{url}/proxies").json() == {}
     with pytest.raises(ValueError, match="missing required field"), embedded(config=config):
         pass
