@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from chaoslab.wire.server.catalog import Catalog
 
 
-PORT_MAX = 65535
-
-
 async def serve(
     *,
     host: str = "127.0.0.1",
@@ -68,6 +65,8 @@ async def serve(
 
 
 async def _listen(connection: Callable[[], asyncio.Protocol], host: str, port: int) -> asyncio.Server:
+    from chaoslab.wire.server.address import PORT_MAX
+
     if not 0 <= port <= PORT_MAX:  # uvloop would take the rest of a division
         raise ValueError(f"port {port} should be from 0 to {PORT_MAX}")
     try:
