@@ -32,7 +32,7 @@ def test_flags_with_one_dash_as_toxiproxy_server_has_them(tmp_path: Path) -> Non
     with subprocess.Popen(command("toxiproxy", *flags), stdout=subprocess.PIPE, text=True) as served:
         try:
             assert served.stdout is not None
-            url = "http://" + served.stdout.readline().split()[-1]
+            url = "http://" + served.stdout.readline().split()[3]
             assert list(httpx.get(f"{url}/proxies").json()) == ["p"]
             shown = httpx.get(f"{url}/metrics").text
         finally:
