@@ -210,12 +210,12 @@ def _close(folder: Path, code: int, *, program: str | None = None) -> int:
     print("\n" + summary.render(history))
     from chaoslab.reports import charts
 
+    print(f"\nlogs    {folder}/  (also {LOGS}/latest)")
     try:
         drawn = charts.save(charts.draw(history), CHARTS)
-    except OSError as error:
+    except OSError as error:  # the run is over and counts all the same
         print(f"cannot draw into {error.filename or CHARTS}: {error.strerror or error}", file=sys.stderr)
         return code or 2
-    print(f"\nlogs    {folder}/  (also {LOGS}/latest)")
     print("charts  " + "\n        ".join(str(path) for path in drawn))
     print(f"next    {program or _called()} show latest --prompt 1")
     return code

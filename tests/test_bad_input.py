@@ -292,6 +292,11 @@ CASES = [
         "cannot draw into mine: File exists; --out should name a folder",
         {"mine": "x"},
     ),
+    Case(
+        f"chaoslab charts {EARLIER} --out mine",
+        "cannot draw into mine/throughput.png: Is a directory; --out should name a folder",
+        {"mine/throughput.png": FOLDER},
+    ),
     # --- commands ---
     Case(
         "chaoslab shw",
