@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from agent.prompts import Prompt
 from agent.session import Progress, Session
 from agent.tools import Toolbox
 from chaoslab import events
-from chaoslab.clock import system
+from chaoslab.clock import Clock, SystemClock, iso, system
 from chaoslab.events import History
 from chaoslab.exchange import Reply
 from chaoslab.model.endpoint import ERRORS, INSUFFICIENT_QUOTA
@@ -88,6 +89,7 @@ def session(
     plan: Plan | None = None,
     steps_max: int = 15,
     sums: Reply | None = None,
+    clock: Clock = system,
     **chosen: Any,
 ) -> Told:
     """Works through the prompts with a model that says this in turn, the last for ever."""
@@ -102,10 +104,10 @@ def session(
         async with bench(folder, url, told, where, errors=words) as lab:
             with lab.run.log("agent") as agent_log:
                 config, progress = Config(steps_max=steps_max, retry_wait_s=0.001), Progress(len(prompts))
-                toolbox = Toolbox(lab.client, lab.seam.targets, SERVICES, config, settings, lab.seam.log, system)
+                toolbox = Toolbox(lab.client, lab.seam.targets, SERVICES, config, settings, lab.seam.log, clock)
                 graph = _graph(settings, lab.seam.targets["model"].url, lab.client, toolbox)
                 made = Session(
-                    settings, config, lab.run, lab.seam, toolbox, graph, lab.seam.log, agent_log, system, progress
+                    settings, config, lab.run, lab.seam, toolbox, graph, lab.seam.log, agent_log, clock, progress
                 )
                 await made.run(list(prompts))
                 made.finish("done")
@@ -277,3 +279,25 @@ def test_the_models_connection_is_poisoned_too(tmp_path: Path) -> None:
     assert all(c.duration_s >= 0.03 for c in made)
     assert [(w.injection, w.target) for w in told.of(events.FaultWitnessed)] == [("model_wire", "model")] * 2
     assert [c.via for c in told.of(events.CallFinished) if c.target == "calculator"] == ["proxy"]
+
+
+class SetBack(SystemClock):
+    """A wall clock that somebody sets back by an hour whenever it is looked at."""
+
+    hours = 0
+
+    def utc(self) -> datetime:
+        self.hours += 1
+        return super().utc() - timedelta(hours=self.hours)
+
+
+def test_no_attempt_ends_before_it_began_whatever_the_wall_clock_says(tmp_path: Path) -> None:
+    told = session(tmp_path, [BROKEN, says("42")], prompt_limit=1, clock=SetBack())
+    first, second = told.of(events.PromptAttempt)
+    for attempt in (first, second):
+        began = datetime.fromisoformat(attempt.start_time)
+        assert iso(began + timedelta(seconds=attempt.duration_s)) == attempt.end_time
+        assert attempt.duration_s >= 0
+    assert second.start_time < first.start_time
+    assert [event.duration_s >= 0 for event in told.of(events.PromptFinished)] == [True]
+    assert all(event.duration_s >= 0 for event in told.of(events.CallFinished))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from cli_parts import free_base, prompts
+from cli_parts import prompts
 from disk_parts import Rest, eventually, limit, read_only, rest_of_the_lab, small_disk
 from lab_parts import bench, embedded, said, site
 
@@ -228,7 +228,7 @@ def lab(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Iterator[Callable[[], str]]:
     """`chaoslab lab` here, which must refuse to begin in one line; that line."""
-    arguments = ["lab", f"BASE_PORT={free_base()}", prompts(tmp_path, ["What is 17 times 24?"])]
+    arguments = ["lab", "BASE_PORT=31000", prompts(tmp_path, ["What is 17 times 24?"])]
     monkeypatch.chdir(tmp_path)
 
     def refused() -> str:
