@@ -35,6 +35,7 @@ from chaoslab.events import (
     RunStarted,
 )
 from chaoslab.events import Warning as Notice
+from chaoslab.exchange import Call
 from chaoslab.identity import Trial
 from chaoslab.plan import Choice, Injection, Plan
 from chaoslab.reports import charts
@@ -42,7 +43,9 @@ from chaoslab.runs import Run
 from chaoslab.seams.http import Episode
 from chaoslab.wire.control import Control
 from chaoslab.wire.lanes import LabDown
-from flask_tools.app import create_app
+from flask_tools import messaging as messaging_desk
+from flask_tools.app import Desk, app_of, create_app
+from flask_tools.desk import Answer, Ask, Route
 
 SLOW = Plan(1, (Injection("wire", (Choice("latency", 1.0, {"delay_s": 0.01, "stream": "downstream"}),), ("weather",)),))
 SEND = "/api/chat.postMessage"
@@ -262,6 +265,20 @@ def test_a_service_whose_ledger_is_a_folder_does_nothing(tmp_path: Path) -> None
         assert send("first") == (500, f"messaging: {run.folder / 'messaging.log'} cannot be written (Is a directory)")
 
 
+def test_a_service_that_crashes_and_cannot_say_so_is_in_trouble(tmp_path: Path) -> None:
+    run = Run.create(tmp_path, now=NOW)
+
+    def crash(_ask: Ask) -> Answer:
+        shutil.rmtree(run.folder)
+        raise ZeroDivisionError
+
+    desk = Desk(messaging_desk.SERVICE, (Route("GET", "/boom", "boom", crash),), messaging_desk.wording, ())
+    app = app_of(desk, logs=tmp_path, now=NOW)
+    reply = app.test_client().get("/boom", headers={"X-Trial": f"{run.name}.p1.r1"})
+    app.extensions["ledger"].close()
+    assert (reply.status_code, "it was deleted" in reply.headers[TROUBLE]) == (500, True)
+
+
 def _trouble(run: Run, why: str, remedy: str) -> str:
     return f"messaging: {run.folder / 'messaging.log'} cannot be written ({why}): {remedy} and start again"
 
@@ -270,8 +287,10 @@ def _trouble(run: Run, why: str, remedy: str) -> str:
 
 
 async def two_more(lab: Bench, episode: Episode) -> None:
-    for n in (2, 3):
-        await lab.get(episode.requests.ask("weather", "t", {"n": n}))
+    """One that meets the fault, and one that nothing covers."""
+    await lab.get(episode.requests.ask("weather", "t", {"n": 2}))
+    lab.history()
+    await lab.seam.lanes.ask(Call("movies", "search_movies", "p1.r1", 1, 1), deadline_s=2.0)
 
 
 def with_lab(folder: Path, story: Callable[[Bench], None]) -> tuple[Path, int]:
@@ -462,7 +481,7 @@ def test_figures_that_cannot_be_printed_are_said_in_one_line(tmp_path: Path) -> 
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,
-            env=environment(),
+            env={key: value for key, value in environment().items() if key != "PYTHONUNBUFFERED"},
             check=False,
         )
     assert ended.returncode == 2

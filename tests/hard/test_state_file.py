@@ -204,6 +204,16 @@ def damaged_in_the_middle(path: Path) -> None:
         file.write(GARBAGE[: size // 2])
 
 
+def damaged_where_nothing_is_yet(path: Path) -> None:
+    Control(path).close()
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        (page,) = db.execute("SELECT rootpage FROM sqlite_master WHERE name = 'pending'").fetchone()
+        (size,) = db.execute("PRAGMA page_size").fetchone()
+    with path.open("r+b") as file:
+        file.seek((page - 1) * size)
+        file.write(GARBAGE[:size])
+
+
 def of_another_version(path: Path) -> None:
     with contextlib.closing(sqlite3.connect(path)) as db:
         db.execute("CREATE TABLE calls (something TEXT)")
@@ -214,10 +224,14 @@ def garbage(path: Path) -> None:
     path.write_bytes(GARBAGE)
 
 
-@pytest.mark.parametrize("before", [garbage, damaged_in_the_middle, of_another_version, emptied])
+@pytest.mark.parametrize(
+    "before", [garbage, damaged_in_the_middle, damaged_where_nothing_is_yet, of_another_version, emptied]
+)
 def test_what_is_found_at_the_start_is_made_anew(tmp_path: Path, before: Callable[[Path], None]) -> None:
     before(tmp_path / "state.db")
     assert works(tmp_path)
+    with contextlib.closing(sqlite3.connect(tmp_path / "state.db")) as db:
+        assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 
 
 @pytest.fixture
