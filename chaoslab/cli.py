@@ -112,11 +112,15 @@ def _lab(options: argparse.Namespace) -> int:
         chosen = settings.load(options.settings)
         from_settings(chosen)
         _check_places()
+<<<<<<< HEAD
         _check_agent(chosen, options.settings)
         _check_toxiproxy(chosen.toxiproxy_url)
         importlib.import_module("flask_tools.app").check(chosen)
+=======
+        _check_state()
+        _check_agent(chosen.prompts)
+>>>>>>> disk
         ports = free_ports(chosen.base_port, system)
-        _check_state(str(ports.manager))
         run = Run.create(LOGS, now=chosen.now)
     except (settings.SettingError, WorldError, OSError) as error:
         return _refuse(error)
@@ -150,8 +154,8 @@ def _check_places() -> None:
         raise IsADirectoryError(errno.EISDIR, "it should be a file: delete it", str(STATE))
 
 
-def _check_state(manager: str) -> None:
-    """Opens the shared state as this lab's manager will.
+def _check_state() -> None:
+    """Opens the shared state as the manager will.
 
     Raises:
         WorldError: it cannot be used.
@@ -162,7 +166,7 @@ def _check_state(manager: str) -> None:
     from chaoslab.worlds.local import WorldError
 
     try:
-        Control.fresh(STATE, manager=manager).close()
+        Control.fresh(STATE).close()
     except sqlite3.Error as error:
         raise WorldError(explain(STATE, error)) from error
 

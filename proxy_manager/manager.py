@@ -146,6 +146,7 @@ class Manager:
                         busy_s = self._ticked_s
                     if self._ticked_s - expired_s > EXPIRE_POLL_S:
                         expired_s = self._ticked_s
+                        control.check_place()
                         self._expire()
                         self._close_ended(control)
                     idle = self._ticked_s - busy_s > IDLE_AFTER_S

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import socket
+import sqlite3
 import ssl
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -18,7 +19,7 @@ import httpx
 from wire_parts import embedded, free_port, real
 
 from chaoslab.clock import Clock, system
-from chaoslab.events import History
+from chaoslab.events import History, LogLost
 from chaoslab.exchange import Reply
 from chaoslab.identity import Request
 from chaoslab.model.prices import cost_usd
@@ -153,7 +154,12 @@ def managed(folder: Path, url: str, targets: list[str], *, clock: Clock = system
         manager = Manager(
             state=folder / "state.db", logs=folder / "logs", toxiproxy=toxiproxy, places=places, clock=clock
         )
-        thread = threading.Thread(target=manager.serve)
+
+        def serve() -> None:
+            with contextlib.suppress(sqlite3.Error, LogLost):  # as its own process does, once it has said so
+                manager.serve()
+
+        thread = threading.Thread(target=serve)
         thread.start()
         try:
             eventually(lambda: manager.health() != "the proxy manager has not begun yet")
