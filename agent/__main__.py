@@ -8,7 +8,7 @@ import contextlib
 import signal
 import sqlite3
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -31,9 +31,11 @@ from chaoslab.seams.http import HttpSeam, Target
 from chaoslab.settings import GROQ_URL, SettingError, Settings
 from chaoslab.topology import BASE_PORT, MODEL, Ports
 from chaoslab.wire.control import Control
-from chaoslab.wire.lanes import LabDown, Lanes
+from chaoslab.wire.lanes import Health, LabDown, Lanes
 
 READY_S = 20.0
+HEALTH_S = 8.0
+"""Longer than a manager takes to find that it stands still."""
 LAB_DOWN = 3
 INTERRUPTED = 130
 HOSTS = ("tools", "model", "proxy", "manager")
@@ -104,8 +106,8 @@ async def _main(
         agent_log = stack.enter_context(run.log("agent", clock=clock))
         plan = from_settings(chosen)
         control = stack.enter_context(contextlib.closing(Control(state, manager=str(ports.manager))))
-        await _open(run, control, plan.to_json(), targets, clock, lambda: _health(manager))
-        lanes = Lanes(state, run.name, clock=clock, healthy=lambda: _health(manager), poll_s=config.poll_s)
+        await _open(run, control, plan.to_json(), targets, clock, lambda: _health(plain, manager))
+        lanes = Lanes(state, run.name, clock=clock, healthy=lambda: _health(plain, manager), poll_s=config.poll_s)
         stack.callback(lanes.close)
         progress = Progress(len(asked) * chosen.repeats)
         seam = HttpSeam(
@@ -186,7 +188,7 @@ async def _open(
     plan: dict[str, Any],
     targets: dict[str, Target],
     clock: Clock,
-    healthy: Callable[[], str],
+    healthy: Callable[[], Awaitable[Health]],
 ) -> None:
     """Asks the manager for the run's lanes and waits for them.
 
@@ -194,9 +196,9 @@ async def _open(
         LabDown: there is no manager, or it cannot make them.
     """
     began_s = clock.monotonic()
-    while trouble := healthy():
+    while (health := await healthy()).trouble or health.recovering:
         if clock.monotonic() - began_s > READY_S:
-            raise LabDown(trouble)
+            raise LabDown(health.trouble or "Toxiproxy does not come back")
         await clock.asleep(0.1)
     control.open_run(run.name, plan=plan, targets={name: _upstream(t.url) for name, t in targets.items()})
     try:
@@ -204,7 +206,7 @@ async def _open(
             if found[0] in ("failed", "missing"):
                 raise LabDown(found[1] or "the manager has forgotten the run")
             if clock.monotonic() - began_s > READY_S:
-                raise LabDown(healthy() or "the proxy manager does not make the run's lanes")
+                raise LabDown((await healthy()).trouble or "the proxy manager does not make the run's lanes")
             await clock.asleep(0.005)
     except BaseException:
         with contextlib.suppress(sqlite3.Error):  # a run that is left asked would get its lanes without its agent
@@ -212,13 +214,13 @@ async def _open(
         raise
 
 
-def _health(manager: str) -> str:
-    """Empty when the manager says that all is well."""
+async def _health(plain: httpx.AsyncClient, manager: str) -> Health:
+    """What the manager says of the lab; no manager is a trouble too."""
     try:
-        reply = httpx.get(f"{manager}/health", timeout=5, trust_env=False)
-        return str(reply.json()["trouble"])
+        said = (await plain.get(f"{manager}/health", timeout=HEALTH_S)).json()
+        return Health(str(said["trouble"]), int(said["epoch"]), bool(said["recovering"]))
     except (httpx.HTTPError, ValueError, KeyError) as error:
-        return f"no proxy manager answers at {manager} ({error})"
+        return Health(f"no proxy manager answers at {manager} ({error or type(error).__name__})")
 
 
 async def _faults(plain: httpx.AsyncClient, manager: str, seam: HttpSeam) -> str:

@@ -26,7 +26,7 @@ from chaoslab.seams.http import Target
 from chaoslab.settings import Settings
 from chaoslab.topology import Ports
 from chaoslab.wire.control import Control
-from chaoslab.wire.lanes import LabDown
+from chaoslab.wire.lanes import Health, LabDown
 from chaoslab.worlds.local import Local
 
 LONG_S = 40.0
@@ -128,8 +128,12 @@ def open_run(folder: Path, healthy: str, clock: SystemClock) -> tuple[str, str]:
     run = Run.create(folder / "logs", now=NOW)
     targets = {"weather": Target("weather", "http://127.0.0.1:9", ("127.0.0.1", 1), 1.0)}
     with contextlib.closing(Control(folder / "state.db")) as control:
+
+        async def asked() -> Health:
+            return Health(healthy)
+
         with pytest.raises(LabDown) as down:
-            asyncio.run(_open(run, control, Plan(1).to_json(), targets, clock, lambda: healthy))
+            asyncio.run(_open(run, control, Plan(1).to_json(), targets, clock, asked))
         return str(down.value), control.run_state(run.name)[0]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
@@ -156,7 +157,7 @@ def managed(folder: Path, url: str, targets: list[str], *, clock: Clock = system
         thread = threading.Thread(target=manager.serve)
         thread.start()
         try:
-            eventually(lambda: manager.health() != "the proxy manager has not begun yet")
+            eventually(lambda: manager.health().trouble != "the proxy manager has not begun yet")
             yield manager
         finally:
             manager.stopping.set()
@@ -244,7 +245,7 @@ async def bench(
             for name, at in sites.items()
         }
         open_run(state, run.name, plan, sites)
-        lanes = Lanes(state, run.name, clock=system, healthy=manager.health)
+        lanes = Lanes(state, run.name, clock=system, healthy=lambda: asyncio.to_thread(manager.health))
         stack.callback(lanes.close)
         info = stack.enter_context(run.log("info"))
         toxiproxy = stack.enter_context(ToxiproxyClient(url))
