@@ -7,6 +7,7 @@ from typing import Any
 
 from chaoslab.events import (
     Budget,
+    CallDisturbed,
     CallFinished,
     CallStarted,
     Effect,
@@ -89,6 +90,8 @@ def _said(event: Event) -> str:
             return f"fault    {_place(event)} {event.fault} witnessed: {_flat(event.evidence)}"
         case FaultHealed():
             return f"fault    {_place(event)} {event.fault} healed{'' if event.witnessed else ', NOT WITNESSED'}"
+        case CallDisturbed():
+            return f"lab      {_place(event)} disturbed: {_flat(event.why)}"
         case Retry():
             return f"retry    {_place(event)} after {event.wait_s:g} s: {_flat(event.reason)}"
         case Fallback():

@@ -52,7 +52,7 @@ def lanes(folder: Path, clock: Counted, healthy: Callable[[], str | Health]) -> 
 
 def test_an_answer_is_waited_for_and_handed_on(tmp_path: Path) -> None:
     clock = Counted()
-    with lanes(tmp_path, clock, lambda: "") as (door, manager):
+    with lanes(tmp_path, clock, lambda: "nobody who is in time is asked how he is") as (door, manager):
         armed = Answer("armed", "127.0.0.1", 40001, ["wire"])
 
         def at_last(now_s: float) -> None:
