@@ -32,6 +32,7 @@ from chaoslab.settings import GROQ_URL, SettingError, Settings
 from chaoslab.topology import BASE_PORT, MODEL, Ports
 from chaoslab.wire.control import Control
 from chaoslab.wire.lanes import Health, LabDown, Lanes
+from chaoslab.worlds.local import terminated_as_interrupt
 
 READY_S = 20.0
 HEALTH_S = 8.0
@@ -72,12 +73,14 @@ def main(arguments: list[str] | None = None) -> int:
         print(error.args[0], file=sys.stderr)
         return 2
     settings.keep_tracing_off()
-    if options.lifeline:
-        from chaoslab.lifeline import end_with_stdin
-
-        end_with_stdin()
+    told = bytearray()
     try:
-        return asyncio.run(_main(chosen, config, asked, run, options.state, system))
+        with terminated_as_interrupt():
+            if options.lifeline:
+                from chaoslab.lifeline import end_with_stdin
+
+                told = end_with_stdin()
+            return asyncio.run(_main(chosen, config, asked, run, options.state, system, told))
     except SettingError as error:
         print(error.args[0], file=sys.stderr)
         return 2
@@ -88,12 +91,21 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"the lab is down: the shared state {options.state} cannot be used: {error}", file=sys.stderr)
         return LAB_DOWN
     except KeyboardInterrupt:
-        return INTERRUPTED
+        if told:
+            print(f"the lab is down: {told.decode()}", file=sys.stderr)
+        return LAB_DOWN if told else INTERRUPTED
 
 
 async def _main(
-    chosen: Settings, config: Config, asked: list[prompts.Prompt], run: Run, state: Path, clock: Clock
+    chosen: Settings,
+    config: Config,
+    asked: list[prompts.Prompt],
+    run: Run,
+    state: Path,
+    clock: Clock,
+    told: bytearray,
 ) -> int:
+    """`told`: why the lab is down, when it is the supervisor that found out."""
     ports = Ports(chosen.base_port or BASE_PORT)
     manager = f"http://{config.manager_host}:{ports.manager}"
     async with contextlib.AsyncExitStack() as stack:
@@ -124,7 +136,7 @@ async def _main(
             events.RunStarted(chosen.seed, chosen.shown(), plan.to_json(), progress.prompts, run.now, chosen.model_name)
         )
         shown = display.choose(progress, lambda: _faults(plain, manager, seam))
-        return await _watched(session, asked, shown, config, control, run)
+        return await _watched(session, asked, shown, config, control, run, told)
 
 
 async def _watched(
@@ -134,6 +146,7 @@ async def _watched(
     config: Config,
     control: Control,
     run: Run,
+    told: bytearray,
 ) -> int:
     """The session with its display, ended cleanly by SIGINT or SIGTERM."""
     work = asyncio.ensure_future(session.run(asked))
@@ -145,6 +158,9 @@ async def _watched(
     try:
         await work
     except asyncio.CancelledError:
+        if told:
+            reason = "lab_down"
+            raise LabDown(told.decode()) from None
         reason, code = "interrupted", INTERRUPTED
     except LabDown:
         reason = "lab_down"

@@ -94,7 +94,7 @@ def test_a_lab_that_breaks_ends_the_run_with_a_code_of_its_own(tmp_path: Path, b
             )
             assert process.poll() is None, process.communicate()[1]
             os.kill(next(p.process.pid for p in world.parts if p.name == part), signal.SIGKILL)
-            words = process.communicate(timeout=DEADLINE_S)[1]
+            words = process.communicate(timeout=LONG_S)[1]  # Toxiproxy might have come back
         finally:
             process.kill()
             process.wait()

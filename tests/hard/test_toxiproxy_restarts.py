@@ -177,7 +177,7 @@ def test_a_run_that_is_opened_meanwhile_gets_its_proxies(tmp_path: Path, server:
 def test_a_run_under_load_goes_on_over_two_restarts_and_a_third_in_the_middle_of_one(
     tmp_path: Path, server: str
 ) -> None:
-    trials, requests, tries = 24, 4, 6
+    trials, requests, tries, at_once = 30, 4, 6, 6
     wire = Injection(
         "wire", tuple(Choice(name, 1.0, params) for name, params in FAULTS.items()), targets=("weather",), chance=0.4
     )
@@ -185,7 +185,7 @@ def test_a_run_under_load_goes_on_over_two_restarts_and_a_third_in_the_middle_of
 
     async def story(lab: Bench, toxiproxy: Mortal) -> None:
         done = 0
-        gate = asyncio.Semaphore(6)
+        gate = asyncio.Semaphore(at_once)
 
         async def get(book: Requests, number: int) -> None:
             request = book.ask("weather", "look", number)
@@ -228,7 +228,7 @@ def test_a_run_under_load_goes_on_over_two_restarts_and_a_third_in_the_middle_of
     assert len(judged) == trials
     assert {trial for trial, v in judged.items() if v.outcome is Outcome.INVALID} == hit
     assert {v.outcome for trial, v in judged.items() if trial not in hit} == {Outcome.CORRECT}
-    assert 0 < len(hit) < trials / 2
+    assert 0 < len(hit) <= 3 * at_once  # no more than were under way
     assert {e.epoch for _, e in history.of(events.LabDisturbed)} >= {1, 2}
     assert faults.uninjected(history) == []  # the site always answers: whatever failed was planned, or is marked
     lost = {(r.trial, e.request, e.attempt) for r, e in history.of(events.CallDisturbed) if "its lane" in e.why}
