@@ -89,6 +89,9 @@ class Local:
                 dead = next((part for part in self.parts if part.process.poll() is not None), None)
                 if dead is not None:
                     return _end_for(agent, f"{dead.name} has ended in mid-run ({dead.last_words()})")
+            if code < 0:
+                print(f"the lab is down: the agent was killed by signal {-code}", file=sys.stderr)
+                return LAB_DOWN
             return code
         except KeyboardInterrupt:
             return INTERRUPTED

@@ -177,9 +177,9 @@ def fixed_ports(count: int, *, start: int = 28000) -> list[int]:
     raise OSError(f"{count} ports are not free from {start} on")
 
 
-def eventually(true: Callable[[], bool]) -> None:
+def eventually(true: Callable[[], bool], *, within_s: float = DEADLINE_S) -> None:
     """Waits until something that another thread or process brings about is so."""
-    deadline = system.monotonic() + DEADLINE_S
+    deadline = system.monotonic() + within_s
     while not true():
         assert system.monotonic() < deadline, "it never came"
         threading.Event().wait(0.005)
