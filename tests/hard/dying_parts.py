@@ -89,10 +89,11 @@ class Lab:
     process: subprocess.Popen[bytes]
     folder: Path
     base: int
+    words: Path
 
     @property
     def said(self) -> str:
-        return (self.folder / "said.txt").read_text()
+        return self.words.read_text()
 
     @property
     def run(self) -> Path:
@@ -125,16 +126,16 @@ class Lab:
 
 
 @contextlib.contextmanager
-def lab(folder: Path, *arguments: str, base: int | None = None) -> Iterator[Lab]:
+def lab(folder: Path, *arguments: str, base: int | None = None, said: str = "said.txt") -> Iterator[Lab]:
     """The lab on its way; killed afterwards if it is still there."""
     base = base or free_base()
-    with (folder / "said.txt").open("wb") as said:
+    with (folder / said).open("wb") as out:
         process = subprocess.Popen(
-            command("lab", f"BASE_PORT={base}", *arguments), cwd=folder, env=environment(), stdout=said,
+            command("lab", f"BASE_PORT={base}", *arguments), cwd=folder, env=environment(), stdout=out,
             stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
     try:
-        yield Lab(process, folder, base)
+        yield Lab(process, folder, base, folder / said)
     finally:
         process.kill()
         process.wait()
