@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,27 +16,16 @@ from chaoslab.runs import Run
 from chaoslab.wire.client import ProxyInfo, ToxiproxyClient, ToxiproxyDown, ToxiproxyError
 from chaoslab.wire.control import Answer, Control, Row, RunRow
 from chaoslab.wire.lanes import Health
-from proxy_manager.experiment import REFUSED, Experiment, Lane, fault_of, in_toxiproxys_words
+from proxy_manager.arming import Arming, Places
+from proxy_manager.experiment import REFUSED, Experiment, Lane, fault_of
 from proxy_manager.standing import Outage, Standing
 
 BUSY_POLL_S, IDLE_POLL_S, IDLE_AFTER_S = 0.001, 0.01, 2.0
 EXPIRE_POLL_S = 0.5
 STILL_S = 5.0
 """A loop that has not come round for so long stands still."""
-LEASE_S = 60
-"""How long past its deadline a lane may stand; one that stands longer has lost its owner, and any manager may reap it."""
 TRIES = 3
 """How often a fault is armed anew when Toxiproxy was restarted in the middle of it."""
-
-
-@dataclass(frozen=True)
-class Places:
-    """Where Toxiproxy binds, and where callers find what it bound: in containers these are two addresses."""
-
-    bind: str
-    dial: str
-    proxy_ports: dict[str, int]
-    refused_port: int
 
 
 class Manager:
@@ -55,10 +44,10 @@ class Manager:
         self.paused = threading.Event()
         self.stopping = threading.Event()
         self._began = threading.Event()
+        self._arming = Arming(toxiproxy, places=places, clock=clock)
         self._standing = Standing(toxiproxy, clock=clock, stopping=self.stopping)
         self._wish_to_look: list[threading.Event] = []
         self._held: set[int] = set()
-        self.trouble = ""
 
     # What may be asked from any thread.
 
@@ -73,9 +62,11 @@ class Manager:
         while not looked.wait(0.02):
             if self._standing.recovering:
                 return Health(epoch=self._standing.epoch, recovering=True)
+            if self.stopping.is_set():
+                return Health("the proxy manager is being stopped")
             if self._clock.monotonic() - began_s > STILL_S:
                 return Health("the proxy manager's loop stands still")
-        return Health(self._standing.gone or self.trouble, self._standing.epoch)
+        return Health(self._standing.gone or self._arming.trouble, self._standing.epoch)
 
     def status(self) -> dict[str, Any]:
         """The runs served, counts per fault and stage, and the lanes in force."""
@@ -149,7 +140,7 @@ class Manager:
             ]
             wanted.append(ProxyInfo(REFUSED, f"{self.places.bind}:{self.places.refused_port}", "127.0.0.1:1", False))
             self._standing.add(wanted)
-            self._reap()
+            self._arming.reap()
             log = run.log("manager", clock=self._clock)
         except (ToxiproxyError, LookupError, OSError, ValueError) as error:
             control.set_run(opened.run, "failed", error=str(error))
@@ -221,7 +212,7 @@ class Manager:
         began_s = self._clock.monotonic()
         for left in range(TRIES - 1, -1, -1):
             try:
-                lane, port = self._arm(experiment, row, told)
+                lane, port = self._arming.arm(experiment, row, told)
                 break
             except ToxiproxyError as error:
                 epoch = self._standing.epoch
@@ -229,7 +220,7 @@ class Manager:
                 restarted = isinstance(error, ToxiproxyDown) or self._standing.epoch != epoch
                 if stands and restarted and left:
                     continue
-                self.trouble = "" if isinstance(error, ToxiproxyDown) else str(error)
+                self._arming.trouble = "" if isinstance(error, ToxiproxyDown) else str(error)
                 why = self._standing.gone or f"a fault could not be armed: {error}"
                 control.reply(row.id, Answer("failed", rolled=rolled, error=why))
                 return
@@ -245,21 +236,6 @@ class Manager:
             self._held.discard(row.id)
             self._mark(experiment, row, "it had to wait until the clean proxies stood again")
         control.reply(row.id, replace(answer, epoch=self._standing.epoch, held=held))
-
-    def _arm(self, experiment: Experiment, row: Row, told: Told) -> tuple[Lane, int]:
-        """A proxy for this call alone with its toxics, read back; and its port."""
-        expires = int(self._clock.utc().timestamp() + row.deadline_s) + LEASE_S
-        if any(toxic.type == REFUSED for toxic in told.fault.toxics()):
-            if self._toxiproxy.get(REFUSED).enabled:
-                raise ToxiproxyError(f"the proxy '{REFUSED}' has been enabled by somebody else", status=None)
-            return Lane(told, REFUSED, row, expires), self.places.refused_port
-        toxics = [in_toxiproxys_words(toxic) for toxic in told.fault.toxics()]
-        experiment.count += 1
-        name = f"lane.{row.call.target}.{experiment.run}.{experiment.count}.{expires}"
-        armed = self._toxiproxy.arm(
-            name, upstream=experiment.targets[row.call.target], listen=f"{self.places.bind}:0", toxics=toxics
-        )
-        return Lane(told, name, row, expires), int(armed.listen.rpartition(":")[2])
 
     def _heal(self, control: Control, experiment: Experiment, row: Row) -> None:
         """The call is over: says whether the fault was met, and takes the lane down."""
@@ -293,7 +269,7 @@ class Manager:
                 if error.status == 404:
                     lane.lost = True
                 elif not isinstance(error, ToxiproxyDown):
-                    self.trouble = str(error)
+                    self._arming.trouble = str(error)
                     return
                 self._look(control)
         lane.lost = True
@@ -306,16 +282,8 @@ class Manager:
                 with self._lock:
                     del experiment.lanes[lane.row.id]
                 if lane.own:
-                    self._destroy(lane.proxy)
+                    self._arming.destroy(lane.proxy)
                 self._write(experiment, lane.row, events.FaultHealed(*fault_of(lane.told, lane.row), witnessed=False))
-
-    def _reap(self) -> None:
-        """Deletes the lanes whose lease has run out, whoever made them."""
-        now = self._clock.utc().timestamp()
-        for name in self._toxiproxy.proxies():
-            expires = name.rpartition(".")[2]
-            if name.startswith("lane.") and expires.isdigit() and int(expires) < now:
-                self._destroy(name)
 
     def _close_ended(self, control: Control) -> None:
         for run in control.ended_runs() & self._runs.keys():
@@ -327,7 +295,7 @@ class Manager:
             experiment = self._runs.pop(run)
         for lane in experiment.lanes.values():
             if lane.own:
-                self._destroy(lane.proxy)
+                self._arming.destroy(lane.proxy)
         if not self._runs:
             self._drop()
         experiment.log.close()
@@ -335,21 +303,11 @@ class Manager:
     def _drop(self) -> None:
         """With the last run go the clean proxies, and whatever trouble it had."""
         self._held.clear()
-        self.trouble = ""
+        self._arming.trouble = ""
         try:
             self._standing.drop()
         except ToxiproxyError as error:
-            self.trouble = str(error)
-
-    def _destroy(self, proxy: str) -> None:
-        """Takes down what may be gone already; what else goes wrong makes /health say so, and the loop goes on."""
-        try:
-            self._toxiproxy.destroy(proxy)
-        except ToxiproxyDown:
-            return  # gone with everything, or about to be found missing
-        except ToxiproxyError as error:
-            if error.status != 404:
-                self.trouble = str(error)
+            self._arming.trouble = str(error)
 
     def _write(self, experiment: Experiment, row: Row, event: Any) -> None:
         experiment.log.write(event, trial=row.call.trial)

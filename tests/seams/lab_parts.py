@@ -29,7 +29,8 @@ from chaoslab.seams.http import EXTENSION, Asked, HttpSeam, Target
 from chaoslab.wire.client import ToxiproxyClient
 from chaoslab.wire.control import Control
 from chaoslab.wire.lanes import Lanes
-from proxy_manager.manager import Manager, Places
+from proxy_manager.arming import Places
+from proxy_manager.manager import Manager
 
 __all__ = [
     "DEADLINE_S",
