@@ -14,7 +14,11 @@ from chaoslab.judge import Outcome, verdicts
 EASY = ("What is 17 times 24?", "What is the weather in Oslo?") * 20
 SLOW = ("TOXIC_PROB=1", "TOXICS=latency", "LATENCY_MS=400", "JITTER_MS=0", "ERROR_PROB=0")
 REFUSING = ("TOXIC_PROB=1", "TOXICS=refused", "ERROR_PROB=0", "TOOL_LIMIT=5")
-BEFORE = {"a part starts": ("tools.out", ""), "the agent starts": ("manager.out", "ready")}
+BEFORE = {
+    "a part starts": ("tools.out", ""),
+    "the manager starts": ("manager.out", "ready"),
+    "the agent starts": ("said.txt", "the lab is up"),
+}
 WITHIN = {
     "a model call": ("info.log", '"kind": "call_started", "target": "model"', SLOW, 1),
     "a tool call on an armed lane": ("manager.log", '"fault_armed", "fault": "latency", "injection": "wire", "target": "c', SLOW, 1),

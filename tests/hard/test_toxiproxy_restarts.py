@@ -88,6 +88,7 @@ def test_a_clean_call_that_is_cut_is_marked_and_its_retry_goes_through(tmp_path:
 
     async def story(lab: Bench, toxiproxy: Mortal) -> None:
         request = Requests(Trial(lab.run.name, 1)).ask("weather", "look", 1)
+        before = lab.seam.clean
         gate.open.clear()
         gate.asked.clear()
         cut = asyncio.ensure_future(lab.get(request, attempt=1))
@@ -100,6 +101,7 @@ def test_a_clean_call_that_is_cut_is_marked_and_its_retry_goes_through(tmp_path:
         with pytest.raises(httpx.HTTPError):
             await cut
         assert (await lab.get(request, attempt=2)).status_code == 200
+        assert lab.seam.clean is not before  # what it kept open leads nowhere, be it that nobody has noticed yet
 
     history = with_lab(tmp_path, server, CLEAR, story, gate=gate)
     first, second = [e for _, e in history.of(events.CallFinished)]
