@@ -46,7 +46,7 @@ def test_labs_from_one_folder_and_from_another_do_not_meet(tmp_path: Path) -> No
         runs = [run_of(it) for it in labs]
         assert len(set(runs)) == 3
         one, *others = [met(it, run) for it, run in zip(labs, runs, strict=True)]
-    assert len(one) > 3
+    assert len(one) >= 3
     assert others == [one, one]  # each had its own faults, and all of them
 
 
