@@ -1,15 +1,16 @@
 # One recipe for every part of the lab: PART is the folder or file to run, EXTRA its dependencies in pyproject.toml.
-# The layers up to ARG are the same in all images, and a change of the code leaves those of the dependencies alone.
+# Images share the layers above their ARG, and a change of the code leaves those of the dependencies alone.
 FROM python:3.13-slim
-ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
+ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
 WORKDIR /lab
-COPY pyproject.toml containers/dependencies.py ./
-RUN python dependencies.py >/tmp/core.txt && pip install --quiet -r /tmp/core.txt && rm /tmp/core.txt && ln -s /lab/data /data
+COPY pyproject.toml containers/install.py ./
+RUN python install.py
 ARG EXTRA=""
-RUN test -z "$EXTRA" || { python dependencies.py $EXTRA >/tmp/extra.txt && pip install --quiet -r /tmp/extra.txt && rm /tmp/extra.txt; }
+RUN test -z "$EXTRA" || python install.py $EXTRA
 COPY containers/as-owner containers/healthy ./
 COPY chaoslab chaoslab
 ARG PART
 COPY ${PART} ${PART}
-RUN python -m compileall -q . && mkdir -p logs state charts data
+# Whoever owns ./logs reads the code, whatever umask the clone was made with.
+RUN chmod -R a+rX . && python -m compileall -q chaoslab ${PART} && mkdir -p logs state charts data && ln -s /lab/data /data
 ENTRYPOINT ["/lab/as-owner", "python", "-m"]

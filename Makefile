@@ -30,7 +30,7 @@ lab: .venv/lab
 # Attached to the agent alone; then the report, whatever became of it once its run had begun; then everything is taken down.
 compose:
 	@docker info >/dev/null 2>&1 || { echo "no Docker engine answers: start Docker, or use 'make lab', which needs none" >&2; exit 2; }
-	@docker compose version >/dev/null 2>&1 || { echo "docker has no 'compose' plug-in: install Docker Compose 2.24 or newer" >&2; exit 2; }
+	@docker compose version >/dev/null 2>&1 || { echo "docker has no 'compose' plug-in: install Docker Compose 2.40 or newer" >&2; exit 2; }
 	@mkdir -p logs state charts data
 	@trap : INT; code=0; \
 	  docker compose up --build --exit-code-from agent agent || code=$$?; \

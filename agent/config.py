@@ -51,6 +51,19 @@ class Config(BaseModel):
         return self.tools_host.replace("{service}", service)
 
 
+def blamed(error: ValidationError, *models: type[BaseModel]) -> str:
+    """What pydantic found wrong, in a line: where in the file, and what would be right."""
+    errors = error.errors()
+    first = next(
+        (one for one in errors if one["type"] == "extra_forbidden"), errors[0]
+    )  # a misspelt name is also missing
+    place = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        known = {name for model in models for name in model.model_fields}
+        return f"{place} is not known: {did_you_mean(str(first['loc'][-1]), known)}"
+    return f"{place or 'the file'}: {first['msg']}"
+
+
 def load(path: Path = FILE, **hosts: str | None) -> Config:
     """The configuration in that file, with other hosts (`tools_host="{service}"`) where some are given.
 
@@ -60,11 +73,11 @@ def load(path: Path = FILE, **hosts: str | None) -> Config:
     try:
         config = Config.model_validate_json(path.read_bytes())
     except OSError as error:
-        raise SettingError(f"{path} cannot be read: {error.strerror}") from None
+        raise SettingError(
+            f"{path} cannot be read: {error.strerror}; it should be a file like agent/config.json"
+        ) from None
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or "the file"
-        raise SettingError(f"{path}: {place}: {first['msg']}") from None
+        raise SettingError(f"{path}: {blamed(error, Config, RealService)}") from None
     for name in config.services:
         if name not in SERVICES:
             raise SettingError(f"{path}: services: no service is called '{name}': {did_you_mean(name, SERVICES)}")

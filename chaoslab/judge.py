@@ -16,6 +16,7 @@ from enum import StrEnum
 from typing import Any
 
 from chaoslab.events import (
+    UNTOLD,
     CallDisturbed,
     Effect,
     FaultArmed,
@@ -57,13 +58,14 @@ def judge(history: History, trial: str) -> Verdict:
     if started is None:
         raise LookupError(f"no trial is called '{trial}'; there are {', '.join(history.trials[:8]) or 'none'}")
     finished = next((event for _, event in history.of(PromptFinished, trial=trial)), None)
-    if (
-        finished is None
-    ):  # what was cut off failed at nothing, and a fault that it did not live to meet is no fault of the lab
+    if finished is None:
+        # What was cut off failed at nothing, and a fault that it did not live to meet is no fault of the lab.
         return Verdict(Outcome.UNFINISHED, "the run ended before it did")
     spoilt = _disturbed(history, trial) or _armed_in_vain(history, trial)
     if spoilt:
         return Verdict(Outcome.INVALID, spoilt)
+    if finished.status == UNTOLD:
+        return Verdict(Outcome.UNKNOWN, "the log does not tell how it ended")
     if finished.status != "ok":
         return Verdict(Outcome.FAILED, f"no answer: {finished.error_type} error")
     if not finished.answer.strip():
@@ -82,6 +84,11 @@ def verdicts(history: History) -> dict[str, Verdict]:
         if record.trial in parts:
             parts[record.trial].append(record)
     return {trial: judge(History(records), trial) for trial, records in parts.items()}
+
+
+def judgeable(history: History) -> bool:
+    """Whether anything was stated about a right answer; where not, a failure is the only thing that could be found."""
+    return any(event.stated for _, event in history.of(PromptStarted))
 
 
 def _weigh(answer: str, excess: list[str], missing: list[str], *, effects_stated: bool) -> Verdict:

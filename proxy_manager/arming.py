@@ -33,18 +33,19 @@ class Arming:
 
     def arm(self, experiment: Experiment, row: Row, told: Told) -> tuple[Lane, int]:
         """A proxy for this call alone with its toxics, read back; and its port."""
-        expires = int(self._clock.utc().timestamp() + row.deadline_s) + LEASE_S
+        until_s = self._clock.monotonic() + row.deadline_s + LEASE_S
         if any(toxic.type == REFUSED for toxic in told.fault.toxics()):
             if self._toxiproxy.get(REFUSED).enabled:
                 raise ToxiproxyError(f"the proxy '{REFUSED}' has been enabled by somebody else", status=None)
-            return Lane(told, REFUSED, row, expires), self._places.refused_port
+            return Lane(told, REFUSED, row, until_s), self._places.refused_port
         toxics = [in_toxiproxys_words(toxic) for toxic in told.fault.toxics()]
         experiment.count += 1
+        expires = int(self._clock.utc().timestamp() + row.deadline_s) + LEASE_S
         name = f"lane.{row.call.target}.{experiment.run}.{experiment.count}.{expires}"
         armed = self._toxiproxy.arm(
             name, upstream=experiment.targets[row.call.target], listen=f"{self._places.bind}:0", toxics=toxics
         )
-        return Lane(told, name, row, expires), int(armed.listen.rpartition(":")[2])
+        return Lane(told, name, row, until_s), int(armed.listen.rpartition(":")[2])
 
     def destroy(self, proxy: str) -> None:
         """Takes down what may be gone already; what else goes wrong makes /health say so, and the loop goes on."""
@@ -56,10 +57,10 @@ class Arming:
             if error.status != 404:
                 self.trouble = str(error)
 
-    def reap(self) -> None:
-        """Deletes the lanes whose lease has run out, whoever made them."""
+    def reap(self, *, own: set[str]) -> None:
+        """Deletes the lanes whose lease has run out, whoever made them; `own` are this manager's, which no wall clock misleads."""
         now = self._clock.utc().timestamp()
         for name in self._toxiproxy.proxies():
             expires = name.rpartition(".")[2]
-            if name.startswith("lane.") and expires.isdigit() and int(expires) < now:
+            if name.startswith("lane.") and expires.isdigit() and int(expires) < now and name not in own:
                 self.destroy(name)

@@ -28,7 +28,8 @@ class Lane:
     told: Told
     proxy: str
     row: Row
-    expires: int
+    until_s: float
+    """When its lease runs out, by the monotonic clock: the wall clock may be set while it stands."""
     lost: bool = False
 
     @property

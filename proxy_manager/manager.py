@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 import threading
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from chaoslab import events
 from chaoslab.clock import Clock, iso
+from chaoslab.events import LogLost
 from chaoslab.exchange import Seen, Told
 from chaoslab.plan import Plan
 from chaoslab.runs import Run
 from chaoslab.wire.client import ProxyInfo, ToxiproxyClient, ToxiproxyDown, ToxiproxyError
-from chaoslab.wire.control import Answer, Control, Row, RunRow
+from chaoslab.wire.control import Answer, Control, Row, RunRow, explain
 from chaoslab.wire.lanes import Health
 from proxy_manager.arming import Arming, Places
 from proxy_manager.experiment import REFUSED, Experiment, Lane, fault_of
@@ -48,11 +52,15 @@ class Manager:
         self._standing = Standing(toxiproxy, clock=clock, stopping=self.stopping)
         self._wish_to_look: list[threading.Event] = []
         self._held: set[int] = set()
+        self.broken = ""
+        """Why the loop is over, once it has broken: `health` says so while there is still somebody to ask."""
 
     # What may be asked from any thread.
 
     def health(self) -> Health:
         """What is so now: the loop looks after its proxies before this is answered, unless it is mending them."""
+        if self.broken:
+            return Health(self.broken)
         if not self._began.is_set():  # a run that is opened before the state is cleared would be cleared with it
             return Health("the proxy manager has not begun yet")
         looked = threading.Event()
@@ -62,8 +70,8 @@ class Manager:
         while not looked.wait(0.02):
             if self._standing.recovering:
                 return Health(epoch=self._standing.epoch, recovering=True)
-            if self.stopping.is_set():
-                return Health("the proxy manager is being stopped")
+            if self.broken or self.stopping.is_set():
+                return Health(self.broken or "the proxy manager is being stopped")
             if self._clock.monotonic() - began_s > STILL_S:
                 return Health("the proxy manager's loop stands still")
         return Health(self._standing.gone or self._arming.trouble, self._standing.epoch)
@@ -94,26 +102,44 @@ class Manager:
     # The loop.
 
     def serve(self) -> None:
-        """Until `stopping` is set; then every proxy that this manager made is taken down."""
-        control = Control.fresh(self._state, manager=self._name)
+        """Until `stopping` is set; then every proxy that this manager made is taken down.
+
+        Raises:
+            sqlite3.Error, LogLost: the shared state or a log cannot be used; `broken` says it in a line.
+        """
+        with self._blamed():
+            control = Control.fresh(self._state, manager=self._name)
         self._began.set()
         busy_s = expired_s = self._clock.monotonic()
         try:
-            while not self.stopping.is_set():
-                now_s = self._clock.monotonic()
-                due = now_s - expired_s > EXPIRE_POLL_S
-                self._look_as_wished(control, anyway=due and bool(self._runs))
-                if self._tick(control):
-                    busy_s = now_s
-                if due:
-                    expired_s = now_s
-                    self._expire()
-                    self._close_ended(control)
-                self._clock.sleep(IDLE_POLL_S if now_s - busy_s > IDLE_AFTER_S else BUSY_POLL_S)
+            with self._blamed():
+                while not self.stopping.is_set():
+                    now_s = self._clock.monotonic()
+                    due = now_s - expired_s > EXPIRE_POLL_S
+                    self._look_as_wished(control, anyway=due and bool(self._runs))
+                    if self._tick(control):
+                        busy_s = now_s
+                    if due:
+                        expired_s = now_s
+                        self._expire()
+                        self._close_ended(control)
+                    self._clock.sleep(IDLE_POLL_S if now_s - busy_s > IDLE_AFTER_S else BUSY_POLL_S)
         finally:
             for run in tuple(self._runs):
                 self._close(run)
             control.close()
+
+    @contextlib.contextmanager
+    def _blamed(self) -> Iterator[None]:
+        """What breaks the loop is known to `health` before anything is taken down for it."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            self.broken = explain(self._state, error)
+            raise
+        except LogLost as lost:
+            self.broken = str(lost)
+            raise
 
     def _tick(self, control: Control) -> bool:
         for opened in control.asked_runs():
@@ -123,11 +149,26 @@ class Manager:
         rows = control.pending(self._runs)
         for row in rows:
             experiment = self._runs[row.run]
-            if row.state == "asked":
-                self._answer(control, experiment, row)
-            else:
-                self._heal(control, experiment, row)
+            try:
+                if row.state == "asked":
+                    self._answer(control, experiment, row)
+                else:
+                    self._heal(control, experiment, row)
+            except LogLost as lost:
+                self._unrecorded(control, experiment, row, lost)
         return bool(rows)
+
+    def _unrecorded(self, control: Control, experiment: Experiment, row: Row, lost: LogLost) -> None:
+        """What could not be written down was not done: the lane goes, the call fails, and the run with it."""
+        with self._lock:
+            lane = experiment.lanes.pop(row.id, None)
+        if lane is not None and lane.own:
+            self._arming.destroy(lane.proxy)
+        control.set_run(experiment.run, "failed", error=str(lost))
+        if row.state == "asked":
+            control.reply(row.id, Answer("failed", error=str(lost)))
+        else:
+            control.healed(row.id)
 
     def _open(self, control: Control, opened: RunRow) -> None:
         """Makes the clean lane of every target and the port that refuses; reaps what lost its owner."""
@@ -140,7 +181,7 @@ class Manager:
             ]
             wanted.append(ProxyInfo(REFUSED, f"{self.places.bind}:{self.places.refused_port}", "127.0.0.1:1", False))
             self._standing.add(wanted)
-            self._arming.reap()
+            self._arming.reap(own={lane.proxy for e in self._runs.values() for lane in e.lanes.values()})
             log = run.log("manager", clock=self._clock)
         except (ToxiproxyError, LookupError, OSError, ValueError) as error:
             control.set_run(opened.run, "failed", error=str(error))
@@ -182,7 +223,8 @@ class Manager:
         for lane in lost:
             lane.lost = True
         names, since = [lane.proxy for lane in lost], iso(outage.since)
-        experiment.log.write(events.LabDisturbed(outage.what, since, outage.lasted_s, names, self._standing.epoch))
+        with contextlib.suppress(LogLost):  # the run's next call will find it so
+            experiment.log.write(events.LabDisturbed(outage.what, since, outage.lasted_s, names, self._standing.epoch))
 
     def _mark(self, experiment: Experiment, row: Row, why: str) -> None:
         call = row.call
@@ -193,6 +235,8 @@ class Manager:
 
     def _answer(self, control: Control, experiment: Experiment, row: Row) -> None:
         self._asked += 1
+        if experiment.log.lost is not None:
+            raise experiment.log.lost
         rolled: list[str] = []
         told: Told | None = None
         if not self.paused.is_set():
@@ -276,14 +320,16 @@ class Manager:
 
     def _expire(self) -> None:
         """Takes down the lanes whose agent never said how its call ended: it was killed."""
-        now = self._clock.utc().timestamp()
+        now_s = self._clock.monotonic()
         for experiment in self._runs.values():
-            for lane in [lane for lane in experiment.lanes.values() if lane.expires < now]:
+            for lane in [lane for lane in experiment.lanes.values() if lane.until_s < now_s]:
                 with self._lock:
                     del experiment.lanes[lane.row.id]
                 if lane.own:
                     self._arming.destroy(lane.proxy)
-                self._write(experiment, lane.row, events.FaultHealed(*fault_of(lane.told, lane.row), witnessed=False))
+                with contextlib.suppress(LogLost):  # nobody is left to be told, and the loop has other runs to serve
+                    gone = events.FaultHealed(*fault_of(lane.told, lane.row), witnessed=False)
+                    self._write(experiment, lane.row, gone)
 
     def _close_ended(self, control: Control) -> None:
         for run in control.ended_runs() & self._runs.keys():

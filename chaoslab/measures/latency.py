@@ -34,8 +34,8 @@ class Latency:
 
 
 def attempts(history: History) -> list[Attempt]:
-    """Every attempt that left the seam, in the order in which they ended; but for those that the lab itself got in the way of,
-    since their durations are no target's."""
+    """Every attempt that left the seam and whose duration is told, in the order in which they ended; but for those that the lab
+    itself got in the way of, since their durations are no target's."""
     disturbed = {(record.trial, e.target, e.request, e.attempt) for record, e in history.of(CallDisturbed)}
     faults: dict[tuple[str | None, str, int, int], list[str]] = {}
     for record, e in history.of(FaultWitnessed):
@@ -51,7 +51,9 @@ def attempts(history: History) -> list[Attempt]:
             tuple(faults.get((record.trial, e.target, e.request, e.attempt), ())),
         )
         for record, e in history.of(CallFinished)
-        if e.via != "none" and (record.trial, e.target, e.request, e.attempt) not in disturbed
+        if e.via != "none"
+        and not math.isnan(e.duration_s)
+        and (record.trial, e.target, e.request, e.attempt) not in disturbed
     ]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from chaoslab.clock import Clock
 from chaoslab.exchange import Call, Seen
-from chaoslab.wire.control import Answer, Control
+from chaoslab.wire.control import Answer, Control, explain
 
 LATE_S = 0.25
 """An answer that takes longer makes the seam ask after the manager's health."""
@@ -43,7 +43,7 @@ class Lanes:
     def __init__(
         self, state: Path, run: str, *, clock: Clock, healthy: Callable[[], Awaitable[Health]], poll_s: float = 0.001
     ) -> None:
-        self._control = Control(state)
+        self._control, self._state = Control(state), state
         self._run, self._clock, self._healthy, self._poll_s = run, clock, healthy, poll_s
         self.down: LabDown | None = None
         """Why the lab is down, once it is: a framework between here and the session may swallow what was raised."""
@@ -71,7 +71,7 @@ class Lanes:
                 self._known()
                 raise self._down(answer.error)
         except sqlite3.Error as error:
-            raise self._down(f"the state that agent and manager share cannot be used: {error}") from error
+            raise self._down(explain(self._state, error)) from error
         return row, answer
 
     def done(self, row: int, seen: Seen) -> None:
@@ -86,7 +86,7 @@ class Lanes:
         try:
             self._control.done(row, observation)
         except sqlite3.Error as error:
-            raise self._down(f"the state that agent and manager share cannot be used: {error}") from error
+            raise self._down(explain(self._state, error)) from error
 
     async def cut(self, answer: Answer) -> bool:
         """Whether the clean proxies went away under a call that had got this answer; returns once they stand again.
@@ -113,12 +113,16 @@ class Lanes:
         try:
             self._known()
         except sqlite3.Error as error:
-            raise self._down(f"the state that agent and manager share cannot be used: {error}") from error
+            raise self._down(explain(self._state, error)) from error
         return health
 
     def _known(self) -> None:
         if self._control.run_state(self._run)[0] == "missing":
             raise self._down(FORGOTTEN)
+
+    def give_up(self, why: str) -> None:
+        """Raises LabDown, and remembers it: another part of the lab has said that it is broken."""
+        raise self._down(why)
 
     def _down(self, why: str) -> LabDown:
         self.down = LabDown(why)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from chaoslab.clock import Clock
+from chaoslab.settings import without_keys_of_tools
 from chaoslab.topology import BASE_PORT, MODEL, SERVICES, Ports
 
 HOST = "127.0.0.1"
@@ -82,8 +83,9 @@ class Local:
         what it would do then means nothing, and when the user has had enough."""
         command = (sys.executable, "-m", "agent", "--lifeline", "--logs", str(self.logs), "--state", str(self.state))
         agent = subprocess.Popen(
-            (*command, *arguments), stdin=subprocess.PIPE, env=dict(self.environment), start_new_session=True
-        )
+            (*command, *arguments), stdin=subprocess.PIPE, env=without_keys_of_tools(self.environment),
+            start_new_session=True,
+        )  # fmt: skip
         try:
             while (code := _waited(agent, WATCH_S)) is None:
                 dead = next((part for part in self.parts if part.process.poll() is not None), None)
@@ -117,13 +119,17 @@ class Local:
 
     def _spawn(self, name: str, command: Sequence[str]) -> None:
         words = self.folder / f"{name}.out"
-        with words.open("wb") as out:
+        try:
+            out = words.open("wb")
+        except OSError as error:
+            raise WorldError(f"{words} cannot be written: {error.strerror or error}") from error
+        with out:
             process = subprocess.Popen(
                 (*command, "--lifeline"),
                 stdin=subprocess.PIPE,
                 stdout=out,
                 stderr=subprocess.STDOUT,
-                env=dict(self.environment),
+                env=dict(self.environment) if name == "tools" else without_keys_of_tools(self.environment),
                 start_new_session=True,  # Ctrl-C is for the agent; the parts end when the supervisor says so
             )
         self.parts.append(Part(name, process, words))
