@@ -106,20 +106,16 @@ def _lab(options: argparse.Namespace) -> int:
     from chaoslab.runs import Run
     from chaoslab.scenario import from_settings
     from chaoslab.topology import Ports
-    from chaoslab.worlds.local import Local, WorldError, free_ports, terminated_as_interrupt
+    from chaoslab.worlds.local import Local, WorldError, free_ports, interrupted_once
 
     try:
         chosen = settings.load(options.settings)
         from_settings(chosen)
         _check_places()
-<<<<<<< HEAD
+        _check_state()
         _check_agent(chosen, options.settings)
         _check_toxiproxy(chosen.toxiproxy_url)
         importlib.import_module("flask_tools.app").check(chosen)
-=======
-        _check_state()
-        _check_agent(chosen.prompts)
->>>>>>> disk
         ports = free_ports(chosen.base_port, system)
         run = Run.create(LOGS, now=chosen.now)
     except (settings.SettingError, WorldError, OSError) as error:
@@ -129,8 +125,8 @@ def _lab(options: argparse.Namespace) -> int:
     chosen = chosen.override({"BASE_PORT": str(ports.base)})
     environment = settings.child_environment(chosen)
     code = 0
-    with terminated_as_interrupt(), Local(ports, LOGS, STATE, run.folder, environment, system) as world:
-        try:
+    try:
+        with interrupted_once(), Local(ports, LOGS, STATE, run.folder, environment, system) as world:
             world.start(
                 now=chosen.now,
                 toxiproxy=not chosen.toxiproxy_url,
@@ -138,10 +134,10 @@ def _lab(options: argparse.Namespace) -> int:
             )
             print(f"run {run.name}: the lab is up, status at http://127.0.0.1:{ports.manager}/status", flush=True)
             code = world.run_agent(("--run", run.name))
-        except WorldError as error:
-            return _refuse(error, code=3)
-        except KeyboardInterrupt:
-            code = 130
+    except WorldError as error:
+        return _refuse(error, code=3)
+    except KeyboardInterrupt:
+        code = 130
     return _close(run.folder, code)
 
 

@@ -60,13 +60,18 @@ def explain(path: Path, error: sqlite3.Error) -> str:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the manager says to a call. `state`: clear, armed or failed; `rolled`: the injections whose dice were rolled."""
+    """What the manager says to a call. `state`: clear, armed or failed; `rolled`: the injections whose dice were rolled.
+
+    `epoch`: how often the clean proxies had been made anew by then; `held`: the answer had to wait for that.
+    """
 
     state: str
     host: str = ""
     port: int = 0
     rolled: list[str] = field(default_factory=list)
     error: str = ""
+    epoch: int = 0
+    held: bool = False
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from chaoslab.seams.http import Target
 from chaoslab.settings import Settings
 from chaoslab.topology import Ports
 from chaoslab.wire.control import Control
-from chaoslab.wire.lanes import LabDown
+from chaoslab.wire.lanes import Health, LabDown
 from chaoslab.worlds.local import Local
 
 LONG_S = 40.0
@@ -95,7 +95,7 @@ def test_a_lab_that_breaks_ends_the_run_with_a_code_of_its_own(tmp_path: Path, b
             )
             assert process.poll() is None, process.communicate()[1]
             os.kill(next(p.process.pid for p in world.parts if p.name == part), signal.SIGKILL)
-            words = process.communicate(timeout=DEADLINE_S)[1]
+            words = process.communicate(timeout=LONG_S)[1]  # Toxiproxy might have come back
         finally:
             process.kill()
             process.wait()
@@ -129,8 +129,12 @@ def open_run(folder: Path, healthy: str, clock: SystemClock) -> tuple[str, str]:
     run = Run.create(folder / "logs", now=NOW)
     targets = {"weather": Target("weather", "http://127.0.0.1:9", ("127.0.0.1", 1), 1.0)}
     with contextlib.closing(Control(folder / "state.db")) as control:
+
+        async def asked() -> Health:
+            return Health(healthy)
+
         with pytest.raises(LabDown) as down:
-            asyncio.run(_open(run, control, Plan(1).to_json(), targets, clock, lambda: healthy))
+            asyncio.run(_open(run, control, Plan(1).to_json(), targets, clock, asked))
         return str(down.value), control.run_state(run.name)[0]
 
 

@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import json
-<<<<<<< HEAD
-=======
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
->>>>>>> disk
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +13,7 @@ from session_parts import ASKED, SUM, calls, no, says, session
 
 from agent.prompts import Prompt
 from chaoslab import events
-<<<<<<< HEAD
-=======
-from chaoslab.clock import Clock, SystemClock, iso, system
-from chaoslab.events import History
->>>>>>> disk
+from chaoslab.clock import SystemClock, iso
 from chaoslab.exchange import Reply
 from chaoslab.model.endpoint import INSUFFICIENT_QUOTA
 from chaoslab.plan import Choice, Injection, Plan
@@ -31,73 +22,6 @@ BROKEN = no(400)
 MAIL = calls("send_message", to="Ana", text="Hi")
 
 
-<<<<<<< HEAD
-=======
-@dataclass
-class Told:
-    """What came of a session."""
-
-    history: History
-    model: list[Heard]
-    tools: dict[str, list[Heard]]
-    progress: Progress
-
-    def of(self, kind: Any) -> list[Any]:
-        return [event for _, event in self.history.of(kind)]
-
-    @property
-    def errors(self) -> list[str]:
-        return [event.error_type for event in self.of(events.PromptAttempt)]
-
-
-def in_turn(replies: Sequence[Reply]) -> Callable[[Heard], Reply]:
-    left = list(replies)
-    return lambda _: left.pop(0) if len(left) > 1 else left[0]
-
-
-def session(
-    folder: Path,
-    script: Sequence[Reply],
-    *,
-    prompts: Sequence[Prompt] = (ASKED,),
-    plan: Plan | None = None,
-    steps_max: int = 15,
-    sums: Reply | None = None,
-    clock: Clock = system,
-    **chosen: Any,
-) -> Told:
-    """Works through the prompts with a model that says this in turn, the last for ever."""
-    quiet = {"toxic_prob": 0.0, "error_prob": 0.0, "model": PRICED}
-    settings = Settings(**{**quiet, **chosen})
-    answer = sums or said({"expression": "6*7", "result": 42, "text": "42"})
-
-    async def run(url: str, sites: dict[str, Site]) -> Told:
-        where = {name: made.address for name, made in sites.items()}
-        told = plan or from_settings(settings)
-        words = {**ERRORS, 402: INSUFFICIENT_QUOTA}
-        async with bench(folder, url, told, where, errors=words) as lab:
-            with lab.run.log("agent") as agent_log:
-                config, progress = Config(steps_max=steps_max, retry_wait_s=0.001), Progress(len(prompts))
-                toolbox = Toolbox(lab.client, lab.seam.targets, SERVICES, config, settings, lab.seam.log, clock)
-                graph = _graph(settings, lab.seam.targets["model"].url, lab.client, toolbox)
-                made = Session(
-                    settings, config, lab.run, lab.seam, toolbox, graph, lab.seam.log, agent_log, clock, progress
-                )
-                await made.run(list(prompts))
-                made.finish("done")
-            heard = {name: site.heard for name, site in sites.items()}
-            return Told(lab.history(), heard.pop("model"), heard, progress)
-
-    with (
-        embedded() as url,
-        site(in_turn(script)) as model,
-        site(lambda _: answer) as sums_site,
-        site(lambda _: said({"ok": True, "ts": "1.0"})) as mail,
-    ):
-        return asyncio.run(run(url, {"model": model, "calculator": sums_site, "messaging": mail}))
-
-
->>>>>>> disk
 def test_a_prompt_is_worked_through(tmp_path: Path) -> None:
     told = session(tmp_path, [SUM, says("It is 42.")])
     (finished,) = told.of(events.PromptFinished)

@@ -108,8 +108,8 @@ def test_no_call_goes_out_over_a_state_that_is_lost(tmp_path: Path, damage: Call
                 with pytest.raises(LabDown, match=f"the shared state {re.escape(str(lab.state))} cannot be used: "):
                     await lab.get(episode.requests.ask("weather", "t", {"again": True}))
             eventually(lambda: bool(lab.manager.broken))
-            assert f"{lab.state} cannot be used: " in lab.manager.health()
-            assert "start again" in lab.manager.health()
+            assert f"{lab.state} cannot be used: " in lab.manager.health().trouble
+            assert "start again" in lab.manager.health().trouble
 
     with embedded() as url, site(lambda _: said({})) as weather:
         asyncio.run(run(url, weather.address))
