@@ -13,19 +13,7 @@ from pathlib import Path
 from chaoslab.clock import SystemClock
 from chaoslab.worlds.local import WorldError, free_ports
 
-_bases = count(31000 + os.getpid() % 17 * 100, 100)  # tests that run side by side look in different places
-
-
-class Impatient(SystemClock):
-    """A clock whose naps are over at once: a port that somebody holds is not waited for."""
-
-    slept_s = 0.0
-
-    def monotonic(self) -> float:
-        return super().monotonic() + self.slept_s
-
-    def sleep(self, delay_s: float) -> None:
-        self.slept_s += delay_s
+_bases = count(10000 + os.getpid() % 79 * 100, 100)  # tests that run side by side look in different places
 
 
 def free_base() -> int:

@@ -20,7 +20,7 @@ from agent.prompts import Prompt
 from agent.session import Progress, Session
 from agent.tools import Toolbox
 from chaoslab import events
-from chaoslab.clock import system
+from chaoslab.clock import Clock, system
 from chaoslab.events import History
 from chaoslab.exchange import Reply
 from chaoslab.model.endpoint import ERRORS, INSUFFICIENT_QUOTA
@@ -90,6 +90,7 @@ def session(
     sums: Reply | Callable[[Heard], Reply] | None = None,
     model: AbstractContextManager[Site | Hostile] | None = None,
     deadline_s: float = 2.0,
+    clock: Clock = system,
     **chosen: Any,
 ) -> Told:
     """Works through the prompts with a model that says this in turn, the last for ever; `model`: another one."""
@@ -104,10 +105,10 @@ def session(
         async with bench(folder, url, told, where, deadline_s=deadline_s, errors=words) as lab:
             with lab.run.log("agent") as agent_log:
                 config, progress = Config(steps_max=steps_max, retry_wait_s=0.001), Progress(len(prompts))
-                toolbox = Toolbox(lab.client, lab.seam.targets, SERVICES, config, settings, lab.seam.log, system)
+                toolbox = Toolbox(lab.client, lab.seam.targets, SERVICES, config, settings, lab.seam.log, clock)
                 graph = _graph(settings, lab.seam.targets["model"].url, lab.client, toolbox)
                 made = Session(
-                    settings, config, lab.run, lab.seam, toolbox, graph, lab.seam.log, agent_log, system, progress
+                    settings, config, lab.run, lab.seam, toolbox, graph, lab.seam.log, agent_log, clock, progress
                 )
                 await made.run(list(prompts))
                 made.finish("done")
