@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 
-from chaoslab.clock import SystemClock
+from chaoslab.clock import system
 from chaoslab.worlds.local import WorldError, free_ports
 
 _bases = count(10000 + os.getpid() % 79 * 100, 100)  # tests that run side by side look in different places
@@ -20,7 +20,7 @@ def free_base() -> int:
     """A base whose ports are free and lie below those that systems hand out by themselves."""
     for base in _bases:
         try:
-            return free_ports(base, Impatient()).base
+            return free_ports(base, system).base
         except WorldError:
             continue
     raise AssertionError("unreachable")
