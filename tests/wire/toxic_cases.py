@@ -39,6 +39,7 @@ KINDS = (
     Kind("limit_data", {"bytes": 3000}, {"bytes": 2500}),
     Kind("noop", {}, {}),
 )
+LOUD = tuple(kind for kind in KINDS if kind.type != "noop")
 TALK_END_MS = 1300
 UNTIL_MS = 1900
 
@@ -72,17 +73,23 @@ def alone() -> Iterator[Script]:
 
 
 def pairs() -> Iterator[Script]:
-    for stream, (a, b) in itertools.product(STREAMS, itertools.permutations(KINDS, 2)):
+    """Each behind each other, both from the start; on one stream also the second one added in mid-life."""
+    for a, b in itertools.permutations(LOUD, 2):
         first, second = Put(a.type, a.first, name="a"), Put(b.type, b.first, name="b")
-        size = max(a.size, b.size) if "slicer" not in (a.type, b.type) else 2000
-        yield script(f"{a.name} then {b.name}", stream, (first, second), size)
+        for stream in STREAMS:
+            yield script(f"{a.name} then {b.name}", stream, (first, second), size_of(a, b))
+        yield script(f"{a.name}, later {b.name}", "upstream", (first,), size_of(a, b), (CHANGE_MS, second))
 
 
 def opposites() -> Iterator[Script]:
-    for a, b in itertools.combinations_with_replacement(KINDS, 2):
+    for a, b in itertools.combinations_with_replacement(LOUD, 2):
         first, second = Put(a.type, a.first, name="a"), Put(b.type, b.first, name="b", opposite=True)
-        size = max(a.size, b.size) if "slicer" not in (a.type, b.type) else 2000
-        yield script(f"{a.name} against {b.name}", "downstream", (first, second), size)
+        yield script(f"{a.name} against {b.name}", "downstream", (first, second), size_of(a, b))
+
+
+def size_of(a: Kind, b: Kind) -> int:
+    """Big enough for a narrow line to show, unless it would keep a slicer busy beyond the script's end."""
+    return 2000 if "slicer" in (a.type, b.type) else max(a.size, b.size)
 
 
 SCRIPTS = (*alone(), *pairs(), *opposites())

@@ -164,7 +164,7 @@ async def proxied(server: Server, listener: asyncio.Server) -> AsyncIterator[tup
     """A proxy in front of the listener: its name and port."""
     server.played += 1
     name = f"p{server.played}"
-    address = "127.0.0.1:{}".format(listener.sockets[0].getsockname()[1])
+    address = f"127.0.0.1:{listener.sockets[0].getsockname()[1]}"
     made = await server.api("POST", "/proxies", {"name": name, "upstream": address, "listen": "127.0.0.1:0"})
     try:
         yield name, int(made["listen"].rpartition(":")[2])

@@ -88,11 +88,20 @@ def embedded(*, seed: int | None = 1, config: Path | None = None) -> Iterator[st
 @contextlib.contextmanager
 def real() -> Iterator[str]:
     """Shopify's own server on a free port; skips where it is not installed."""
+    with real_with() as url:
+        yield url
+
+
+@contextlib.contextmanager
+def real_with(*flags: str) -> Iterator[str]:
+    """The same with flags of its own."""
     binary = shutil.which("toxiproxy-server")
     if binary is None:
         pytest.skip("toxiproxy-server is not on PATH")
     port = free_port()
-    process = subprocess.Popen([binary, "-port", str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [binary, "-port", str(port), *flags], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     try:
         answers_by(port, system.monotonic() + DEADLINE_S)
         yield f"http://127.0.0.1:{port}"
