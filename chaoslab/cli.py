@@ -56,6 +56,9 @@ def _parser() -> argparse.ArgumentParser:
     toxiproxy.add_argument("--port", type=int, default=8474, help="(default: %(default)s)")
     toxiproxy.add_argument("--config", type=Path, help="a JSON file of proxies, as for /populate")
     toxiproxy.add_argument("--seed", type=int, help="equal seeds give equal draws (default: any)")
+    toxiproxy.add_argument(
+        "--loop", choices=("auto", "asyncio", "uvloop"), default="auto", help="(default: %(default)s)"
+    )
     toxiproxy.add_argument("--lifeline", action="store_true", help="end when stdin closes")
     toxiproxy.set_defaults(command=_toxiproxy)
 
@@ -179,6 +182,11 @@ def _toxiproxy(options: argparse.Namespace) -> int:
     import asyncio
 
     from chaoslab.wire import server
+    from chaoslab.wire.server.process import allow_many_files, loop_factory
+
+    def ready(host: str, port: int) -> None:
+        loop = type(asyncio.get_running_loop()).__module__.partition(".")[0]
+        print(f"ready: toxiproxy on {host}:{port} ({loop})", flush=True)
 
     async def serve() -> None:
         task = asyncio.ensure_future(
@@ -187,7 +195,7 @@ def _toxiproxy(options: argparse.Namespace) -> int:
                 port=options.port,
                 config=options.config,
                 seed=options.seed,
-                ready=lambda host, port: print(f"ready: toxiproxy on {host}:{port}", flush=True),
+                ready=ready,
             )
         )
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -200,7 +208,9 @@ def _toxiproxy(options: argparse.Namespace) -> int:
             await task
 
     try:
-        asyncio.run(serve())
+        allow_many_files()
+        with asyncio.Runner(loop_factory=loop_factory(options.loop)) as runner:
+            runner.run(serve())
     except (OSError, ValueError) as error:
         return _refuse(error)
     return 0

@@ -14,8 +14,8 @@ def test_a_chunk_is_cut_and_each_crumb_followed_by_a_pause_in_microseconds() -> 
 
 
 def test_pieces_are_halves_of_halves_and_not_all_of_the_average_size() -> None:
-    sizes = [len(item) for _, item in play(live(Slicer(average_size=400)), [(0.0, bytes(2000))]) if item is not END]
-    assert sizes == [250] * 8
+    out = play(live(Slicer(average_size=400)), [(0.0, bytes(2000))])
+    assert [item for _, item in out] == [bytes(250)] * 8
 
 
 def test_sizes_vary_around_the_average_and_no_byte_is_lost() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 from chaoslab.dice import Dice
 from chaoslab.pipe import Chain, Signal, Timed
@@ -57,8 +57,7 @@ class End(asyncio.Protocol):
     # What asyncio tells.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
+        self.transport = cast(asyncio.Transport, transport)  # uvloop's is none by class
         self._link.made(self)
 
     def data_received(self, data: bytes) -> None:
