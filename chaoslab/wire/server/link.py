@@ -49,6 +49,7 @@ class End(asyncio.Protocol):
         self._early_bytes = 0
         self._chain: Chain | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._wake: float | None = None  # what the timer was set for
         self._source_over = False  # nothing more arrives
         self._over = False  # nothing more is passed on
         self._paused = False
@@ -236,12 +237,11 @@ class End(asyncio.Protocol):
             if self._over:
                 return
         wake = self._chain.wake()
-        if self._timer is not None:
-            if wake is not None and self._timer.when() == wake - SLACK_S and not self._timer.cancelled():
-                self.balance()
-                return
-            self._timer.cancel()
-        self._timer = None if wake is None else self._loop.call_at(wake - SLACK_S, self._ring)
+        if self._timer is None or wake != self._wake:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = None if wake is None else self._loop.call_at(wake - SLACK_S, self._ring)
+            self._wake = wake
         self.balance()
 
     def _ring(self) -> None:
