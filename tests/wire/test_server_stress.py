@@ -335,8 +335,7 @@ def test_a_hundred_thousand_requests_while_toxics_come_and_go(process: Process) 
             over.set()
             changes, dialled = await asyncio.gather(toggling, killing)
             assert sum(answered) == requests
-            print(changes, dialled)
-            assert min(changes, dialled) > 0
+            assert min(changes, dialled) >= 100 // server.share
             for name in ("kept", "broken"):
                 await server.api("DELETE", f"/proxies/{name}")
 
