@@ -1,4 +1,5 @@
 # make lab [NAME=value …]   the whole lab on loopback: no Docker, no key
+# make compose [NAME=value …]   the same in containers, on the real Toxiproxy: needs Docker, no Python
 # make test                 everything that can run here
 PYTHON ?= python3
 BIN    := .venv/bin
@@ -7,7 +8,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Settings given on the command line (make lab TOXIC_PROB=0.3) go to the lab as they are; PYTHON is make's own.
 SETTINGS = $(filter-out PYTHON=%,$(MAKEOVERRIDES))
 
-.PHONY: lab charts test check bench clean
+.PHONY: lab compose charts test check bench clean
 .DEFAULT_GOAL := lab
 
 .venv/lab: pyproject.toml
@@ -26,6 +27,16 @@ SETTINGS = $(filter-out PYTHON=%,$(MAKEOVERRIDES))
 lab: .venv/lab
 	@$(BIN)/chaoslab lab $(SETTINGS)
 
+# Attached to the agent alone; then the report, whatever became of it once its run had begun; then everything is taken down.
+compose:
+	@docker info >/dev/null 2>&1 || { echo "no Docker engine answers: start Docker, or use 'make lab', which needs none" >&2; exit 2; }
+	@docker compose version >/dev/null 2>&1 || { echo "docker has no 'compose' plug-in: install Docker Compose 2.40 or newer" >&2; exit 2; }
+	@mkdir -p logs state charts data
+	@trap : INT; code=0; \
+	  docker compose up --build --exit-code-from agent agent || code=$$?; \
+	  case $$code in 0|3|130|137|143) docker compose run --rm --no-deps --build charts ;; esac; \
+	  docker compose down --timeout 5; exit $$code
+
 charts: .venv/lab
 	@$(BIN)/python charts.py
 
@@ -42,5 +53,5 @@ bench: .venv/dev
 	@for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
 
 clean:
-	rm -rf .venv build dist *.egg-info logs state charts/*.png .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv build dist *.egg-info logs/* state/* charts/*.png .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

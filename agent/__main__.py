@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import contextlib
 import signal
 import sqlite3
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,13 +16,15 @@ from urllib.parse import urlsplit
 import httpx
 
 from agent import config as configuration
-from agent import display, prompts
+from agent import display, model, prompts
 from agent.config import Config
 from agent.session import Progress, Session
-from agent.tools import Toolbox, discover
+from agent.tools import Toolbox, discover, schema
 from chaoslab import events, settings
 from chaoslab.api import Service
 from chaoslab.clock import Clock, system
+from chaoslab.commandline import Parser
+from chaoslab.events import LogLost
 from chaoslab.model.endpoint import ERRORS, INSUFFICIENT_QUOTA
 from chaoslab.model.prices import cost_usd
 from chaoslab.runs import Run
@@ -30,17 +32,19 @@ from chaoslab.scenario import from_settings
 from chaoslab.seams.http import HttpSeam, Target
 from chaoslab.settings import GROQ_URL, SettingError, Settings
 from chaoslab.topology import BASE_PORT, MODEL, Ports
-from chaoslab.wire.control import Control
-from chaoslab.wire.lanes import LabDown, Lanes
+from chaoslab.wire.control import Control, explain
+from chaoslab.wire.lanes import LOST_S, LabDown, Lanes
 
 READY_S = 20.0
 LAB_DOWN = 3
 INTERRUPTED = 130
+HOSTS = ("tools", "model", "proxy", "manager")
+"""Parts of the lab that may be on hosts of their own."""
 
 
 def main(arguments: list[str] | None = None) -> int:
     """0 when every prompt was worked through, 2 on bad input, 3 when the lab broke, 130 when interrupted."""
-    parser = argparse.ArgumentParser(prog="python -m agent", description="Work through the prompts.")
+    parser = Parser(prog="python -m agent", description="Work through the prompts.")
     parser.add_argument("settings", nargs="*", metavar="NAME=value", help="settings, as in .env.example")
     parser.add_argument("--run", help="the run to write to (default: a new one)")
     parser.add_argument("--logs", type=Path, default=Path("logs"), help="where runs are (default: %(default)s)")
@@ -49,16 +53,27 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--config", type=Path, default=configuration.FILE, help="(default: %(default)s)")
     parser.add_argument("--prompts", type=Path, help="a JSON file of prompts (default: PROMPTS)")
+    for part in HOSTS:
+        parser.add_argument(
+            f"--{part}-host",
+            help=f"where the lab's {part} listen{'s' if part != 'tools' else ''} (default: as configured)",
+        )
     parser.add_argument("--lifeline", action="store_true", help="end when stdin closes")
     options = parser.parse_args(arguments)
     try:
         chosen = settings.load(options.settings)
         file = options.prompts or (Path(chosen.prompts) if chosen.prompts else prompts.FILE)
         asked = prompts.load(file)
-        config = configuration.load(options.config)
+        config = configuration.load(
+            options.config, **{f"{part}_host": getattr(options, f"{part}_host") for part in HOSTS}
+        )
+        model.check(chosen, options.settings)
         run = Run.open(options.logs, options.run) if options.run else Run.create(options.logs, now=chosen.now)
     except (SettingError, LookupError) as error:
         print(error.args[0], file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"{error.filename or options.logs}: {error.strerror or error}", file=sys.stderr)
         return 2
     settings.keep_tracing_off()
     if options.lifeline:
@@ -66,35 +81,45 @@ def main(arguments: list[str] | None = None) -> int:
 
         end_with_stdin()
     try:
-        return asyncio.run(_main(chosen, config, asked, run, options.state, system))
+        return asyncio.run(_main(chosen, config, file, asked, run, options.state, system))
     except SettingError as error:
         print(error.args[0], file=sys.stderr)
         return 2
-    except LabDown as error:
+    except (LabDown, LogLost) as error:
         print(f"the lab is down: {error}", file=sys.stderr)
         return LAB_DOWN
     except sqlite3.Error as error:
-        print(f"the lab is down: the shared state {options.state} cannot be used: {error}", file=sys.stderr)
+        print(f"the lab is down: {explain(options.state, error)}", file=sys.stderr)
         return LAB_DOWN
     except KeyboardInterrupt:
         return INTERRUPTED
 
 
 async def _main(
-    chosen: Settings, config: Config, asked: list[prompts.Prompt], run: Run, state: Path, clock: Clock
+    chosen: Settings, config: Config, file: Path, asked: list[prompts.Prompt], run: Run, state: Path, clock: Clock
 ) -> int:
     ports = Ports(chosen.base_port or BASE_PORT)
     manager = f"http://{config.manager_host}:{ports.manager}"
     async with contextlib.AsyncExitStack() as stack:
         plain = await stack.enter_async_context(httpx.AsyncClient(timeout=5, trust_env=False))
         services = await discover(plain, config, ports)
+        tools = [tool for service in services.values() for tool in service.tools]
+        schemas = {tool.name: schema(tool) for tool in tools}
+        prompts.check_stated(asked, file, tools=schemas, effects=[tool.effect for tool in tools if tool.effect])
         targets = {name: _target(service, config, ports, chosen) for name, service in services.items()}
         targets[MODEL] = _model(config, ports, chosen)
-        run.make_latest()
-        info = stack.enter_context(run.log("info", clock=clock))
-        agent_log = stack.enter_context(run.log("agent", clock=clock))
         plan = from_settings(chosen)
-        control = stack.enter_context(contextlib.closing(Control(state, manager=str(ports.manager))))
+        try:
+            control = stack.enter_context(contextlib.closing(Control(state, manager=str(ports.manager))))
+            info = stack.enter_context(run.log("info", clock=clock))
+            agent_log = stack.enter_context(run.log("agent", clock=clock))
+            run.make_latest()
+        except sqlite3.Error as error:
+            raise SettingError(explain(state, error)) from error
+        except OSError as error:
+            raise SettingError(
+                f"{error.filename or run.folder} cannot be written: {error.strerror or error}"
+            ) from error
         await _open(run, control, plan.to_json(), targets, clock, lambda: _health(manager))
         lanes = Lanes(state, run.name, clock=clock, healthy=lambda: _health(manager), poll_s=config.poll_s)
         stack.callback(lanes.close)
@@ -133,28 +158,45 @@ async def _watched(
     reason, code = "done", 0
     try:
         await work
+        await _settled(control, run.name, session.clock)
     except asyncio.CancelledError:
         reason, code = "interrupted", INTERRUPTED
-    except LabDown:
+    except (LabDown, LogLost, sqlite3.Error):
         reason = "lab_down"
         raise
     except BaseException:
         reason = "broken"
         raise
     finally:
-        session.finish(reason)
         screen.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await screen
         with contextlib.suppress(sqlite3.Error):  # what there is to say of it was said
             control.end_run(run.name)
+        session.finish(reason)
     return code
+
+
+async def _settled(control: Control, run: str, clock: Clock) -> None:
+    """Waits until the manager has written down what became of the last lane.
+
+    Raises:
+        LabDown: it could not, or is not there to do it.
+    """
+    began_s = clock.monotonic()
+    while control.pending([run]):
+        if clock.monotonic() - began_s > LOST_S:
+            raise LabDown("the proxy manager has not said what became of the last lane")
+        await clock.asleep(0.005)
+    state, error = control.run_state(run)
+    if state != "ready":
+        raise LabDown(error or "the manager has forgotten the run")
 
 
 def _target(service: Service, config: Config, ports: Ports, chosen: Settings) -> Target:
     """Where a service is: the real one if the configuration names it, else the lab's own."""
     real = config.services.get(service.name)
-    url = real.url.rstrip("/") if real else f"http://{config.tools_host}:{ports.service(service.name)}"
+    url = real.url.rstrip("/") if real else f"http://{config.host_of(service.name)}:{ports.service(service.name)}"
     lane = (config.proxy_host, ports.proxy(service.name))
     return Target(service.name, url, lane, chosen.tool_timeout_s, service.errors, service.failed_if)
 
@@ -227,6 +269,8 @@ def _graph(chosen: Settings, url: str, client: httpx.AsyncClient, toolbox: Toolb
     from langchain_groq import ChatGroq
     from pydantic import SecretStr
 
+    # What a model says in another form than Groq's is met where it is read; pydantic's word of it is not for the terminal.
+    warnings.filterwarnings("ignore", message="Pydantic serializer warnings", category=UserWarning)
     model = ChatGroq(
         model=chosen.model_name,
         api_key=SecretStr(chosen.groq_api_key or "offline"),

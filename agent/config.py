@@ -28,7 +28,8 @@ class RealService(BaseModel):
 
 
 class Config(BaseModel):
-    """`services` points a service at the real one; nothing else has to change. Hosts are where the lab's own parts listen.
+    """`services` points a service at the real one; nothing else has to change. Hosts are where the lab's own parts listen;
+    `{service}` in `tools_host` stands for the service's name, where each has a host of its own.
 
     `steps_max`: model calls in one attempt at a prompt, the bound on a looping model. `retry_wait_s`: before the first retry of
     a tool, doubled for each further one; a Retry-After is kept up to `retry_after_max_s`.
@@ -46,9 +47,25 @@ class Config(BaseModel):
     poll_s: Seconds = 0.001
     progress_s: Seconds = 0.25
 
+    def host_of(self, service: str) -> str:
+        return self.tools_host.replace("{service}", service)
 
-def load(path: Path = FILE) -> Config:
-    """The configuration in that file.
+
+def blamed(error: ValidationError, *models: type[BaseModel]) -> str:
+    """What pydantic found wrong, in a line: where in the file, and what would be right."""
+    errors = error.errors()
+    first = next(
+        (one for one in errors if one["type"] == "extra_forbidden"), errors[0]
+    )  # a misspelt name is also missing
+    place = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        known = {name for model in models for name in model.model_fields}
+        return f"{place} is not known: {did_you_mean(str(first['loc'][-1]), known)}"
+    return f"{place or 'the file'}: {first['msg']}"
+
+
+def load(path: Path = FILE, **hosts: str | None) -> Config:
+    """The configuration in that file, with other hosts (`tools_host="{service}"`) where some are given.
 
     Raises:
         SettingError: one line that says what is wrong in it.
@@ -56,12 +73,12 @@ def load(path: Path = FILE) -> Config:
     try:
         config = Config.model_validate_json(path.read_bytes())
     except OSError as error:
-        raise SettingError(f"{path} cannot be read: {error.strerror}") from None
+        raise SettingError(
+            f"{path} cannot be read: {error.strerror}; it should be a file like agent/config.json"
+        ) from None
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or "the file"
-        raise SettingError(f"{path}: {place}: {first['msg']}") from None
+        raise SettingError(f"{path}: {blamed(error, Config, RealService)}") from None
     for name in config.services:
         if name not in SERVICES:
             raise SettingError(f"{path}: services: no service is called '{name}': {did_you_mean(name, SERVICES)}")
-    return config
+    return config.model_copy(update={name: host for name, host in hosts.items() if host})

@@ -31,7 +31,7 @@ class Plain:
     def _say(self, line: str) -> None:
         try:
             print(line, flush=True)
-        except BrokenPipeError:  # `make lab | head`: the reader has seen enough, the run goes on
+        except OSError:  # `make lab | head`: the reader has seen enough, or its disk is full; the run goes on
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - for the rest of the process
 
     async def watch(self, interval_s: float) -> None:  # noqa: ARG002 - nothing to refresh

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from agent.config import blamed
+from chaoslab.registry import did_you_mean
 from chaoslab.settings import SettingError
 
 FILE = Path(__file__).with_name("prompts.json")
 LENGTH_MAX = 20_000
+LIKE = 'a list like [{"prompt": "What is 6 times 7?"}]'
 
 
 class Lookup(BaseModel):
@@ -49,22 +53,53 @@ def load(path: Path = FILE) -> list[Prompt]:
     try:
         data = json.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
-        raise SettingError(f"PROMPTS={path} cannot be read: {error.strerror}") from None
-    except ValueError as error:
-        raise SettingError(f"PROMPTS={path} is not JSON: {error}") from None
+        raise SettingError(
+            f"PROMPTS={path} cannot be read: {error.strerror}; it should be a file with {LIKE}"
+        ) from None
+    except UnicodeDecodeError as error:
+        raise SettingError(f"PROMPTS={path} is not UTF-8 text (byte {error.start}); it should hold {LIKE}") from None
+    except json.JSONDecodeError as error:
+        raise SettingError(f"PROMPTS={path} is not JSON: {error}; it should hold {LIKE}") from None
+    except (ValueError, RecursionError):  # a number of thousands of digits, brackets by the thousand
+        raise SettingError(f"PROMPTS={path} is no JSON that can be read; it should hold {LIKE}") from None
     if not isinstance(data, list) or not data:
-        raise SettingError(f'PROMPTS={path} should hold a list like [{{"prompt": "What is 6 times 7?"}}]')
+        raise SettingError(f"PROMPTS={path} should hold {LIKE}")
     prompts = []
     for number, entry in enumerate(data, 1):
+        if not isinstance(entry, str | dict):
+            raise SettingError(f"PROMPTS={path}, prompt {number} should be a text, or an object with a `prompt`")
         try:
             prompts.append(Prompt.model_validate({"prompt": entry} if isinstance(entry, str) else entry))
         except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(str(part) for part in first["loc"])
-            raise SettingError(f"PROMPTS={path}, prompt {number}: {place}: {first['msg']}") from None
+            raise SettingError(f"PROMPTS={path}, prompt {number}: {blamed(error, Prompt, Lookup)}") from None
         if not prompts[-1].prompt.strip():
             raise SettingError(f"PROMPTS={path}, prompt {number}: prompt: it is empty")
     return prompts
+
+
+def check_stated(
+    prompts: Sequence[Prompt], path: Path, *, tools: Mapping[str, type[BaseModel]], effects: Sequence[str]
+) -> None:
+    """What is stated about right answers against what the services offer: their tools' arguments and their effects.
+
+    Raises:
+        SettingError: a fact or an effect that could never show.
+    """
+    for number, prompt in enumerate(prompts, 1):
+        at_prompt = f"PROMPTS={path}, prompt {number}"
+        for fact in (fact for fact in prompt.facts if isinstance(fact, Lookup)):
+            if fact.tool not in tools:
+                raise SettingError(
+                    f"{at_prompt}: facts: no tool is called '{fact.tool}': {did_you_mean(fact.tool, tools)}"
+                )
+            try:
+                tools[fact.tool].model_validate(fact.arguments)
+            except ValidationError as error:
+                raise SettingError(f"{at_prompt}: facts: {fact.tool}: {blamed(error, tools[fact.tool])}") from None
+        for effect in prompt.effects:
+            name = str(effect.get("effect", ""))
+            if name not in effects:
+                raise SettingError(f"{at_prompt}: effects: no effect is called '{name}': {did_you_mean(name, effects)}")
 
 
 def dated(value: Any, now: datetime) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from agent.config import Config
@@ -117,18 +117,19 @@ class Session:
         try:
             # A model call and a tool step take one step of the graph each.
             result = await self.graph.ainvoke(state, {"recursion_limit": 2 * self.config.steps_max})
-            answer = str(result["messages"][-1].text).strip()
-            outcome = _Outcome(answer, "none") if answer else _Outcome("", "empty", "the model gave an empty answer")
+            outcome = _read(result["messages"][-1])
         except GraphRecursionError:
             outcome = _Outcome("", "loop", f"stopped after {self.config.steps_max} model calls")
         except Exception as error:  # noqa: BLE001 - whatever an agent raises fails its prompt, not the run
-            outcome = _Outcome("", _error_type(error), f"{type(error).__name__}: {error}"[:500])
-        if self.seam.lanes.down is not None:
-            raise self.seam.lanes.down
+            outcome = _Outcome("", _error_type(error), _told(error)[:500])
+        for down in (self.seam.lanes.down, self.info.lost, self.agent_log.lost):
+            if down is not None:
+                raise down
+        seconds = round(self.clock.monotonic() - began_s, 6)
         self.agent_log.write(
             events.PromptAttempt(
                 trial.prompt, prompt.prompt, outcome.answer, "ok" if outcome.error_type == "none" else "error", iso(start),
-                iso(self.clock.utc()), round(self.clock.monotonic() - began_s, 6), outcome.error_type, number, outcome.error,
+                iso(start + timedelta(seconds=seconds)), seconds, outcome.error_type, number, outcome.error,
             ),
             trial=trial.key,
         )  # fmt: skip
@@ -142,10 +143,38 @@ class _Outcome:
     error: str = ""
 
 
+def _read(message: Any) -> _Outcome:
+    """What the agent's last message comes to. A call that could not be read ends the agent's loop as if it were an answer."""
+    for call in getattr(message, "invalid_tool_calls", ()):
+        return _Outcome(
+            "", "model", f"the model called {call['name']} with arguments that are no JSON: {call['args']}"[:500]
+        )
+    answer = _printable(str(message.text).strip())
+    return _Outcome(answer, "none") if answer else _Outcome("", "empty", "the model gave an empty answer")
+
+
+SDK = ("groq", "langchain_groq", "langchain_core.language_models")
+
+
 def _error_type(error: Exception) -> str:
     """`model` for what the model's SDK raises, or for a reply of which it can make nothing; `agent` for all else."""
     frame, in_sdk = error.__traceback__, False
     while frame is not None:
-        in_sdk = in_sdk or frame.tb_frame.f_globals.get("__name__", "").startswith(("groq", "langchain_groq"))
+        in_sdk = in_sdk or frame.tb_frame.f_globals.get("__name__", "").startswith(SDK)
         frame = frame.tb_next
     return "model" if in_sdk or type(error).__module__.startswith("groq") else "agent"
+
+
+def _told(error: Exception) -> str:
+    """The error in words: behind the SDK's own its cause, before a stumble over a reply what it stumbled over."""
+    said = f"{type(error).__name__}: {error}"
+    if type(error).__module__.startswith("groq"):
+        return _printable(
+            f"{said} ({error.__cause__})" if error.__cause__ and not hasattr(error, "status_code") else said
+        )
+    return _printable(f"the model's reply could not be used: {said}" if _error_type(error) == "model" else said)
+
+
+def _printable(text: str) -> str:
+    """Without the halves of surrogate pairs that JSON allows and no file and no terminal takes."""
+    return text.encode(errors="replace").decode()

@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
-from pydantic import ConfigDict, Field, create_model
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from agent.config import Config
 from chaoslab import events
@@ -38,10 +38,10 @@ async def discover(client: httpx.AsyncClient, config: Config, ports: Ports) -> d
     """
     found = {}
     for name in SERVICES:
-        url = f"http://{config.tools_host}:{ports.service(name)}/tools"
+        url = f"http://{config.host_of(name)}:{ports.service(name)}/tools"
         try:
             found[name] = Service.from_json((await client.get(url)).raise_for_status().json())
-        except (httpx.HTTPError, ValueError, KeyError) as error:
+        except (httpx.HTTPError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise SettingError(
                 f"{name} does not say what it offers at {url} ({error}): is `python -m flask_tools` running?"
             ) from None
@@ -81,7 +81,7 @@ class Toolbox:
         return StructuredTool(
             name=tool.name,
             description=tool.description,
-            args_schema=_schema(tool),
+            args_schema=schema(tool),
             coroutine=run,
             handle_tool_error=True,
             handle_validation_error=lambda error: f"Error: bad arguments for {tool.name}: {error}",
@@ -94,6 +94,10 @@ class Toolbox:
             ToolException: every attempt failed; its message is for the model.
         """
         arguments = {key: value for key, value in given.items() if value is not None}
+        try:
+            json.dumps(arguments, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise ToolException(f"Error: bad arguments for {tool.name}: text with half a surrogate pair") from None
         trial = episode()
         request = trial.requests.ask(service.name, tool.name, arguments, safe=tool.safe)
         outcome = _Outcome("")
@@ -129,14 +133,19 @@ class Toolbox:
         try:
             response = await self.client.send(built)
         except httpx.HTTPError as error:
-            return _Outcome(f"Error: {error or type(error).__name__}", again=True)
+            said = str(error) or type(error).__name__
+            who = "" if service.name in said else f"{service.name} did not answer: "
+            return _Outcome(f"Error: {who}{said}", again=True)
         reply = Reply(response.status_code, response.headers, response.content)
         if not self.targets[service.name].says_no(reply):
             return _Outcome(_text(reply), ok=True)
         refused = response.headers.get("x-should-retry") == "false"
-        status = f" {reply.status}" if reply.status >= 400 else ""
-        text = f"Error: {service.name} answered{status}: {_text(reply)[:500]}"
-        return _Outcome(text, again=reply.status in AGAIN and not refused, wait_s=_retry_after_s(response))
+        status = "" if 200 <= reply.status < 300 else f" {reply.status}"
+        strange = reply.unreadable and not status
+        what = " what is not JSON" if strange else ""
+        text = f"Error: {service.name} answered{status}{what}: {_text(reply)[:500]}"
+        again = (reply.status in AGAIN or strange) and not refused
+        return _Outcome(text, again=again, wait_s=_retry_after_s(response))
 
     def _request(self, service: Service, tool: Tool, arguments: Mapping[str, Any], trial: Trial) -> httpx.Request:
         """The HTTP request that this tool is, with the service's key where it wants it."""
@@ -167,7 +176,7 @@ class Toolbox:
         self.log.write(event, trial=trial.trial.key)
 
 
-def _schema(tool: Tool) -> type:
+def schema(tool: Tool) -> type[BaseModel]:
     """The tool's JSON schema as a pydantic model, so that bad arguments become a message and not a call."""
     required = set(tool.parameters.get("required", ()))
     types: dict[str, Any] = {}
@@ -175,19 +184,19 @@ def _schema(tool: Tool) -> type:
         kind: Any = TYPES[described.get("type", "string")]
         info = {"description": described.get("description", "")}
         types[name] = (kind, Field(**info)) if name in required else (kind | None, Field(default=None, **info))
-    made: type = create_model(tool.name, __config__=ConfigDict(extra="forbid"), __doc__=tool.description, **types)
+    made: type[BaseModel] = create_model(
+        tool.name, __config__=ConfigDict(extra="forbid"), __doc__=tool.description, **types
+    )
     return made
 
 
 def _text(reply: Reply) -> str:
     if not reply.body:
         return json.dumps({"done": True, "status": reply.status})
-    value = reply.value
-    return (
-        reply.body.decode(errors="replace")
-        if value is None
-        else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    )
+    if reply.value is None:
+        return reply.body.decode(errors="replace")
+    text = json.dumps(reply.value, ensure_ascii=False, separators=(",", ":"))
+    return text.encode(errors="replace").decode()  # half a surrogate pair cannot go on to the model
 
 
 def _quoted(part: Any) -> str:

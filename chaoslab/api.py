@@ -10,6 +10,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+TROUBLE = "X-Lab-Trouble"
+"""The header by which one of the lab's own services says that it is broken itself: what it answers is no part of an experiment."""
+
 
 @dataclass(frozen=True)
 class ErrorReply:
@@ -25,7 +28,7 @@ class Tool:
     """One tool: what the model sees (name, description, JSON schema) and what goes over the wire.
 
     In `path`, `query` and `body`, a string "$city" stands for the argument `city`; an argument that was not given leaves
-    its key out. Strings without "$" are sent as they are.
+    its key out. Strings without "$" are sent as they are. `effect`: the kind of what the tool does that outlives the call, if anything.
     """
 
     name: str
@@ -35,6 +38,7 @@ class Tool:
     path: str
     query: Mapping[str, Any] = field(default_factory=dict)
     body: Mapping[str, Any] | None = None
+    effect: str = ""
 
     @property
     def safe(self) -> bool:

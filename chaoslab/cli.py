@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import importlib
+import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from chaoslab import __version__
+from chaoslab.commandline import Parser, port, whole
+
+if TYPE_CHECKING:
+    from chaoslab.settings import Settings
 
 LOGS, STATE, CHARTS = Path("logs"), Path("state/state.db"), Path("charts")
 
@@ -20,16 +27,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     command: Callable[[argparse.Namespace], int] = options.command
     try:
-        return command(options)
+        code = command(options)
+        sys.stdout.flush()
+        return code
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # `chaoslab show latest | head`
         sys.stderr.close()
         return 0
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) or error.filename:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left of it is tried again at the end
+        return _refuse(
+            OSError(error.errno, f"what this command prints cannot be written ({error.strerror}): make room")
+        )
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="chaoslab", description="A chaos lab for LLM agents.")
+    parser = Parser(prog="chaoslab", description="A chaos lab for LLM agents.")
     parser.add_argument("--version", action="version", version=f"chaoslab {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
@@ -39,12 +55,17 @@ def _parser() -> argparse.ArgumentParser:
 
     show = commands.add_parser("show", help="one prompt's story: calls, faults, retries, effects, answer")
     show.add_argument("run", nargs="?", default="latest", help="a run's name or folder (default: latest)")
-    show.add_argument("--prompt", type=int, help="only the prompt of this number, counted from 1")
+    show.add_argument("--prompt", type=whole(1, 1_000_000), help="only the prompt of this number, counted from 1")
     show.set_defaults(command=_show)
 
     summary = commands.add_parser("summary", help="a run's figures in a table")
     summary.add_argument("run", nargs="?", default="latest", help="a run's name or folder (default: latest)")
     summary.set_defaults(command=_summary)
+
+    report = commands.add_parser("report", help="a run's figures and charts, as `chaoslab lab` leaves them")
+    report.add_argument("run", nargs="?", default="latest", help="a run's name or folder (default: latest)")
+    report.add_argument("--program", help="how the user calls this command here")
+    report.set_defaults(command=_report)
 
     charts = commands.add_parser("charts", help="draw a run's charts, or lay several runs over each other")
     charts.add_argument("runs", nargs="*", metavar="RUN", help="names or folders (default: latest)")
@@ -52,10 +73,18 @@ def _parser() -> argparse.ArgumentParser:
     charts.set_defaults(command=_charts)
 
     toxiproxy = commands.add_parser("toxiproxy", help="serve an embedded, API-compatible Toxiproxy")
-    toxiproxy.add_argument("--host", default="127.0.0.1", help="(default: %(default)s)")
-    toxiproxy.add_argument("--port", type=int, default=8474, help="(default: %(default)s)")
-    toxiproxy.add_argument("--config", type=Path, help="a JSON file of proxies, as for /populate")
-    toxiproxy.add_argument("--seed", type=int, help="equal seeds give equal draws (default: any)")
+    # With one dash too, as toxiproxy-server has them, so that the one can be put in the other's place.
+    toxiproxy.add_argument("--host", "-host", default="127.0.0.1", help="(default: %(default)s)")
+    toxiproxy.add_argument("--port", "-port", type=port, default=8474, help="(default: %(default)s)")
+    toxiproxy.add_argument("--config", "-config", type=Path, help="a JSON file of proxies, as for /populate")
+    toxiproxy.add_argument(
+        "--seed", "-seed", type=whole(0, 2**63 - 1), help="equal seeds give equal draws (default: any)"
+    )
+    toxiproxy.add_argument("--proxy-metrics", "-proxy-metrics", action="store_true", help="bytes by proxy at /metrics")
+    toxiproxy.add_argument(
+        "--runtime-metrics", "-runtime-metrics", action="store_true", help="this process at /metrics"
+    )
+    toxiproxy.add_argument("--version", "-version", action="store_true", help="what it stands for, and what it is")
     toxiproxy.add_argument(
         "--loop", choices=("auto", "asyncio", "uvloop"), default="auto", help="(default: %(default)s)"
     )
@@ -64,7 +93,7 @@ def _parser() -> argparse.ArgumentParser:
 
     model = commands.add_parser("model", help="serve the offline model, Groq- and OpenAI-compatible")
     model.add_argument("--host", default="127.0.0.1", help="(default: %(default)s)")
-    model.add_argument("--port", type=int, default=5007, help="(default: %(default)s)")
+    model.add_argument("--port", type=port, default=5007, help="(default: %(default)s)")
     model.add_argument("--lifeline", action="store_true", help="end when stdin closes")
     model.set_defaults(command=_model)
 
@@ -85,14 +114,18 @@ def _lab(options: argparse.Namespace) -> int:
     try:
         chosen = settings.load(options.settings)
         from_settings(chosen)
-        _check_agent(chosen.prompts)
+        _check_places()
+        _check_agent(chosen, options.settings)
+        _check_toxiproxy(chosen.toxiproxy_url)
+        importlib.import_module("flask_tools.app").check(chosen)
         ports = free_ports(chosen.base_port, system)
-    except (settings.SettingError, WorldError) as error:
+        _check_state(str(ports.manager))
+        run = Run.create(LOGS, now=chosen.now)
+    except (settings.SettingError, WorldError, OSError) as error:
         return _refuse(error)
     if chosen.base_port is None and ports != Ports():
         print(f"some port from {Ports().base} on is taken: this lab starts at {ports.base}")
     chosen = chosen.override({"BASE_PORT": str(ports.base)})
-    run = Run.create(LOGS, now=chosen.now)
     environment = settings.child_environment(chosen)
     code = 0
     with terminated_as_interrupt(), Local(ports, LOGS, STATE, run.folder, environment, system) as world:
@@ -111,18 +144,61 @@ def _lab(options: argparse.Namespace) -> int:
     return _close(run.folder, code)
 
 
-def _check_agent(prompts: str) -> None:
-    """Reads what the agent will read, so that a mistake in it is said before anything is started.
+def _check_places() -> None:
+    """Raises NotADirectoryError, IsADirectoryError: something else stands where the lab will write."""
+    for folder in (LOGS, STATE.parent, CHARTS):
+        if folder.exists() and not folder.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, "it should be a folder: rename it", str(folder))
+    if STATE.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "it should be a file: delete it", str(STATE))
+
+
+def _check_state(manager: str) -> None:
+    """Opens the shared state as this lab's manager will.
+
+    Raises:
+        WorldError: it cannot be used.
+    """
+    import sqlite3
+
+    from chaoslab.wire.control import Control, explain
+    from chaoslab.worlds.local import WorldError
+
+    try:
+        Control.fresh(STATE, manager=manager).close()
+    except sqlite3.Error as error:
+        raise WorldError(explain(STATE, error)) from error
+
+
+def _check_agent(chosen: Settings, given: Sequence[str]) -> None:
+    """Reads what the agent will read and asks the model that it will ask, so that a mistake is said before anything is started.
 
     Raises:
         SettingError: as the agent's own.
     """
     reader = importlib.import_module("agent.prompts")
-    reader.load(Path(prompts) if prompts else reader.FILE)
+    reader.load(Path(chosen.prompts) if chosen.prompts else reader.FILE)
     importlib.import_module("agent.config").load()
+    importlib.import_module("agent.model").check(chosen, given)
 
 
-def _close(folder: Path, code: int) -> int:
+def _check_toxiproxy(url: str) -> None:
+    """Raises SettingError: a Toxiproxy was named and none answers there."""
+    from chaoslab.settings import SettingError
+    from chaoslab.wire.client import ToxiproxyClient, ToxiproxyError
+
+    if not url:
+        return
+    with ToxiproxyClient(url, read_timeout_s=5.0) as toxiproxy:
+        try:
+            toxiproxy.version()
+        except ToxiproxyError as error:
+            raise SettingError(
+                f"TOXIPROXY_URL={url} is no Toxiproxy: {error}; leave it empty for the embedded one"
+            ) from None
+
+
+def _close(folder: Path, code: int, *, program: str | None = None) -> int:
     """What a run leaves for a person: its figures, its pictures, and where they are."""
     from chaoslab.events import History, RunStarted
 
@@ -137,10 +213,14 @@ def _close(folder: Path, code: int) -> int:
     print("\n" + summary.render(history))
     from chaoslab.reports import charts
 
-    drawn = charts.save(charts.draw(history), CHARTS)
+    try:
+        drawn = charts.save(charts.draw(history), CHARTS)
+    except OSError as error:
+        print(f"cannot draw into {error.filename or CHARTS}: {error.strerror or error}", file=sys.stderr)
+        return code or 2
     print(f"\nlogs    {folder}/  (also {LOGS}/latest)")
     print("charts  " + "\n        ".join(str(path) for path in drawn))
-    print(f"next    {_called()} show latest --prompt 1")
+    print(f"next    {program or _called()} show latest --prompt 1")
     return code
 
 
@@ -151,25 +231,33 @@ def _called() -> str:
 
 
 def _show(options: argparse.Namespace) -> int:
-    from chaoslab.events import History
-    from chaoslab.reports import charts, show
+    from chaoslab.reports import folder, show
 
     try:
-        print(show.render(History.read(charts.find(options.run)), prompt=options.prompt))
-    except (LookupError, FileNotFoundError) as error:
+        print(show.render(folder.read(options.run), prompt=options.prompt))
+    except LookupError as error:
         return _refuse(error)
     return 0
 
 
 def _summary(options: argparse.Namespace) -> int:
-    from chaoslab.events import History
-    from chaoslab.reports import charts, summary
+    from chaoslab.reports import folder, summary
 
     try:
-        print(summary.render(History.read(charts.find(options.run))))
-    except (LookupError, FileNotFoundError) as error:
+        print(summary.render(folder.read(options.run)))
+    except LookupError as error:
         return _refuse(error)
     return 0
+
+
+def _report(options: argparse.Namespace) -> int:
+    from chaoslab.reports.folder import find
+
+    try:
+        folder = find(options.run)
+    except LookupError as error:
+        return _refuse(error)
+    return _close(folder.parent / folder.resolve().name, 0, program=options.program)
 
 
 def _charts(options: argparse.Namespace) -> int:
@@ -188,6 +276,12 @@ def _toxiproxy(options: argparse.Namespace) -> int:
         loop = type(asyncio.get_running_loop()).__module__.partition(".")[0]
         print(f"ready: toxiproxy on {host}:{port} ({loop})", flush=True)
 
+    if options.version:
+        from chaoslab.wire.server.rest import VERSION
+
+        print(f"toxiproxy-server version {VERSION} (embedded in chaoslab {__version__})")
+        return 0
+
     async def serve() -> None:
         task = asyncio.ensure_future(
             server.serve(
@@ -195,6 +289,8 @@ def _toxiproxy(options: argparse.Namespace) -> int:
                 port=options.port,
                 config=options.config,
                 seed=options.seed,
+                proxy_metrics=options.proxy_metrics,
+                runtime_metrics=options.runtime_metrics,
                 ready=ready,
             )
         )
@@ -211,8 +307,10 @@ def _toxiproxy(options: argparse.Namespace) -> int:
         allow_many_files()
         with asyncio.Runner(loop_factory=loop_factory(options.loop)) as runner:
             runner.run(serve())
-    except (OSError, ValueError) as error:
+    except ValueError as error:
         return _refuse(error)
+    except OSError as error:
+        return _refuse(error if error.filename else _unbound("toxiproxy", options, error))
     return 0
 
 
@@ -230,9 +328,16 @@ def _model(options: argparse.Namespace) -> int:
 
     try:
         endpoint.serve(host=options.host, port=options.port, ready=ready)
-    except OSError as error:
-        return _refuse(error)
+    except (OSError, ValueError) as error:  # waitress says so of a host that has no address
+        return _refuse(_unbound("model", options, error))
     return 0
+
+
+def _unbound(who: str, options: argparse.Namespace, error: Exception) -> Exception:
+    return ValueError(
+        f"{who} cannot listen on {options.host}:{options.port} ({error}): "
+        "end what uses it, or choose another with --host or --port"
+    )
 
 
 def _settings(options: argparse.Namespace) -> int:
@@ -244,8 +349,8 @@ def _settings(options: argparse.Namespace) -> int:
 
 def _refuse(error: Exception, *, code: int = 2) -> int:
     """One line, and the exit code."""
-    print(
-        error.args[-1] if isinstance(error, OSError) and error.args else error.args[0] if error.args else error,
-        file=sys.stderr,
-    )
+    said = error.args[0] if error.args else error
+    if isinstance(error, OSError) and error.args:
+        said = f"{error.filename}: {error.strerror}" if error.filename else error.args[-1]
+    print(said, file=sys.stderr)
     return code

@@ -2,12 +2,15 @@
 
 Each line of a log is one JSON object: `ts` (UTC, ISO 8601), `t` (seconds since the run began, the world's monotonic clock),
 `run`, `trial` ("p3.r1", or null), `writer`, `seq`, `kind`, and the fields of the kind's class below. One writer owns one
-file; a line is flushed before the writer goes on, so a killed process loses nothing that it had logged.
+file; a line is with the system before the writer goes on, so a killed process loses nothing that it had logged.
 """
 
 from __future__ import annotations
 
+import errno
 import json
+import math
+import os
 import re
 import threading
 from collections.abc import Iterable, Iterator
@@ -16,6 +19,9 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 from chaoslab.clock import Clock, iso, system
+
+UNTOLD, UNTOLD_S = "untold", math.nan
+"""What a log of another lab does not tell, and a duration that it does not tell. Our own log tells all."""
 
 
 class Event:
@@ -31,9 +37,12 @@ class Event:
 
 @dataclass(frozen=True)
 class RunStarted(Event):
-    """The lab is up. `settings` are all settings in force (secrets masked), `plan` is the plan as data, `now` is ISO 8601."""
+    """The lab is up. `settings` are all settings in force (secrets masked), `plan` is the plan as data, `now` is ISO 8601.
 
-    seed: int
+    From a log of another lab, a `seed` of None and an empty `plan`, `now` or `model` are not known.
+    """
+
+    seed: int | None
     settings: dict[str, Any]
     plan: dict[str, Any]
     prompts: int
@@ -69,7 +78,7 @@ class CallStarted(Event):
 class CallFinished(Event):
     """The attempt is over. `via`: "proxy" (clean lane), "lane" (poisoned), "direct" (around the proxy) or "none" (never left).
 
-    `ok`: the caller got a right-looking answer. `error`: timed_out, refused, reset, closed, garbled, or the service's own message.
+    `ok`: the caller got a right-looking answer. `error`: timed_out, refused, reset, closed, garbled, too_large, or the service's own message.
     `rolled`: the injections whose dice were rolled for this attempt (it was eligible for them).
     """
 
@@ -221,20 +230,20 @@ class PromptAttempt(Event):
 
 @dataclass(frozen=True)
 class PromptFinished(Event):
-    """A trial ends. `status`: ok or failed; `answer` is the agent's last word."""
+    """A trial ends. `status`: ok, failed, or (another lab's log) untold; `answer` is the agent's last word. `attempts` of None: untold."""
 
     prompt_index: int
     prompt: str
     status: str
     answer: str
-    attempts: int
+    attempts: int | None
     duration_s: float
     error_type: str = "none"
 
 
 @dataclass(frozen=True)
 class RunFinished(Event):
-    """The run ends. `reason`: done, interrupted, lab_down."""
+    """The run ends. `reason`: done, interrupted, lab_down. A count of -1: another lab's log does not tell it."""
 
     received: int
     processed: int
@@ -256,33 +265,71 @@ class Record:
     event: Event
 
 
+class LogLost(BaseException):
+    """A line could not be written; says which file, why, and what to do. What went on from here would be an experiment without a record.
+
+    No `Exception`, since an SDK would take it for one more network error and retry it.
+    """
+
+
 class Log:
-    """Appends events to `<folder>/<writer>.log`, each flushed before `write` returns. Safe to share between threads."""
+    """Appends events to `<folder>/<writer>.log`: when `write` returns the whole line is there, when it raises none of it is.
+
+    Safe to share between threads.
+    """
 
     def __init__(self, folder: Path, writer: str, *, run: str, origin: float, clock: Clock = system) -> None:
-        """`origin` is the monotonic time at which the run began."""
+        """`origin` is the monotonic time at which the run began.
+
+        Raises:
+            OSError: the file cannot be opened.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / f"{writer}.log"
         self._run, self._writer, self._origin, self._clock = run, writer, origin, clock
         self._seq = _mend(self.path)
-        self._file = self.path.open("ab")
+        self._file = self.path.open("ab", buffering=0)
         self._lock = threading.Lock()
+        self.lost: LogLost | None = None
+        """What `write` last raised: a framework between it and the writer's owner may swallow it."""
+        self._torn = False
 
     def write(self, event: Event, *, trial: str | None = None) -> None:
+        """Raises LogLost: the disk is full, or the file was deleted, say."""
         with self._lock:
-            self._seq += 1
             envelope = {
                 "ts": iso(self._clock.utc()),
                 "t": round(self._clock.monotonic() - self._origin, 6),
                 "run": self._run,
                 "trial": trial,
                 "writer": self._writer,
-                "seq": self._seq,
+                "seq": self._seq + 1,
                 "kind": event.kind,
             }
             line = json.dumps(envelope | asdict(event), ensure_ascii=False)  # type: ignore[call-overload]
-            self._file.write(line.encode("utf-8", "surrogatepass") + b"\n")
-            self._file.flush()
+            try:
+                self._append(line.encode("utf-8", "surrogatepass") + b"\n")
+            except OSError as error:
+                why = f"{self.path} cannot be written ({error.strerror or error})"
+                self.lost = LogLost(f"{why}: {REMEDIES.get(error.errno or 0, 'see to it')} and start again")
+                raise self.lost from error
+            self._seq += 1
+
+    def _append(self, line: bytes) -> None:
+        file = self._file.fileno()
+        held = os.fstat(file)
+        if self._torn:
+            raise OSError(errno.EIO, "its last line is cut")
+        if not held.st_nlink:  # the system would take each line, and nobody could read it
+            raise FileNotFoundError(errno.ENOENT, "it was deleted")
+        try:
+            while line:
+                line = line[os.write(file, line) :]
+        except BaseException:
+            self._torn = True
+            os.ftruncate(file, held.st_size)
+            self._torn = False
+            raise
 
     def close(self) -> None:
         self._file.close()
@@ -292,6 +339,15 @@ class Log:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+REMEDIES = {
+    errno.ENOSPC: "make room",
+    errno.EDQUOT: "make room",
+    errno.EFBIG: "raise the limit of a file's size",
+    errno.ENOENT: "leave a run's folder alone while it goes on",
+    errno.EROFS: "make it writable",
+}
 
 
 def _mend(path: Path) -> int:
@@ -309,11 +365,24 @@ E_ = TypeVar("E_", bound=Event)
 
 
 class History:
-    """All events of a run, merged by (time, writer, sequence). `cut` counts lines that could not be read, by file name."""
+    """All events of a run, merged by (time, writer, sequence).
 
-    def __init__(self, records: Iterable[Record], *, cut: dict[str, int] | None = None) -> None:
+    `cut` counts lines that could not be read, by file name. `untold` are the kinds that another lab's log has no place for, so that
+    their absence says nothing; `notes` are lines for a person on how it was read.
+    """
+
+    def __init__(
+        self,
+        records: Iterable[Record],
+        *,
+        cut: dict[str, int] | None = None,
+        untold: Iterable[type[Event]] = (),
+        notes: Iterable[str] = (),
+    ) -> None:
         self.records = sorted(records, key=lambda r: (r.t, r.writer, r.seq))
         self.cut = cut or {}
+        self.untold = frozenset(untold)
+        self.notes = tuple(notes)
 
     @classmethod
     def read(cls, folder: Path) -> History:
@@ -322,7 +391,7 @@ class History:
         Raises:
             FileNotFoundError: no such folder, or no log in it.
         """
-        paths = sorted(folder.glob("*.log"))
+        paths = sorted(path for path in folder.glob("*.log") if path.is_file())
         if not paths:
             raise FileNotFoundError(f"no logs in {folder}")
         records: list[Record] = []
@@ -341,6 +410,10 @@ class History:
         for record in self.records:
             if isinstance(record.event, kind) and (trial is None or record.trial == trial):
                 yield record, record.event
+
+    def tells(self, kind: type[Event]) -> bool:
+        """Whether an event of this kind would be here if it had happened."""
+        return kind not in self.untold
 
     def first(self, kind: type[E_]) -> E_ | None:
         return next((event for _, event in self.of(kind)), None)

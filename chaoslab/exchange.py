@@ -60,8 +60,14 @@ class Reply:
     def value(self) -> Any:
         try:
             return json.loads(self.body)
-        except ValueError:
+        except (ValueError, RecursionError):  # brackets by the thousand
             return None
+
+    @property
+    def unreadable(self) -> bool:
+        """Whether there is a body of which nothing can be made: neither JSON nor a stream of events."""
+        stream = any(k.lower() == "content-type" and v.startswith("text/event-stream") for k, v in self.headers.items())
+        return self.value is None and self.body.strip() not in (b"", b"null") and not stream
 
     def with_value(self, value: Any) -> Reply:
         body = json.dumps(value, ensure_ascii=False).encode()
@@ -73,7 +79,7 @@ class Reply:
 
 
 class Failure(Exception):
-    """The exchange ended without a reply. `kind`: timed_out, refused, reset, closed, or garbled."""
+    """The exchange ended without a reply. `kind`: timed_out, refused, reset, closed, garbled, or too_large."""
 
     def __init__(self, kind: str, *, native: Exception | None = None) -> None:
         super().__init__(kind)

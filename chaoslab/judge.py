@@ -15,7 +15,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
-from chaoslab.events import Effect, FaultArmed, FaultWitnessed, History, PromptFinished, PromptStarted, Record
+from chaoslab.events import UNTOLD, Effect, FaultArmed, FaultWitnessed, History, PromptFinished, PromptStarted, Record
 
 
 class Outcome(StrEnum):
@@ -52,6 +52,8 @@ def judge(history: History, trial: str) -> Verdict:
     finished = next((event for _, event in history.of(PromptFinished, trial=trial)), None)
     if finished is None:
         return Verdict(Outcome.FAILED, "the trial never ended")
+    if finished.status == UNTOLD:
+        return Verdict(Outcome.UNKNOWN, "the log does not tell how it ended")
     if finished.status != "ok":
         return Verdict(Outcome.FAILED, f"no answer: {finished.error_type} error")
     if not finished.answer.strip():
@@ -70,6 +72,11 @@ def verdicts(history: History) -> dict[str, Verdict]:
         if record.trial in parts:
             parts[record.trial].append(record)
     return {trial: judge(History(records), trial) for trial, records in parts.items()}
+
+
+def judgeable(history: History) -> bool:
+    """Whether anything was stated about a right answer; where not, a failure is the only thing that could be found."""
+    return any(event.stated for _, event in history.of(PromptStarted))
 
 
 def _weigh(answer: str, excess: list[str], missing: list[str], *, effects_stated: bool) -> Verdict:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import threading
@@ -28,8 +29,18 @@ class Run:
 
     @classmethod
     def create(cls, logs: Path, *, now: str, clock: Clock = system) -> Run:
-        """A new folder, named by the wall clock."""
-        logs.mkdir(parents=True, exist_ok=True)
+        """A new folder, named by the wall clock.
+
+        Raises:
+            OSError: what stands in the way, as its `filename`.
+        """
+        try:
+            logs.mkdir(parents=True, exist_ok=True)
+        except FileExistsError:
+            raise NotADirectoryError(errno.ENOTDIR, "it should be a folder: rename it", str(logs)) from None
+        latest = logs / "latest"
+        if latest.is_dir() and not latest.is_symlink():
+            raise FileExistsError(errno.EEXIST, "it should be a link to the newest run: rename it", str(latest))
         stem = clock.utc().strftime("%Y%m%d-%H%M%S")
         for name in (stem, *(f"{stem}-{n}" for n in range(2, 1000))):
             try:
@@ -62,6 +73,8 @@ class Run:
         try:
             data = json.loads((folder / "run.json").read_text())
             return cls(name, folder, float(data["origin"]), str(data["now"]))
+        except (ValueError, TypeError, KeyError) as error:
+            raise LookupError(f"{folder / 'run.json'} does not describe a run ({error}): delete {folder}") from None
         except FileNotFoundError:
             if name != ALONE:
                 raise LookupError(f"no run is called '{name}' in {logs}") from None

@@ -23,6 +23,7 @@ COST_LIMIT_WITH_KEY_USD = 0.5
 GROQ_URL = "https://api.groq.com"
 GROQ_MODEL = "llama-3.3-70b-versatile"
 OFFLINE_MODEL = "chaoslab-offline"
+TOOLS_KEYS = ("TRANSLATOR_KEY",)
 
 
 class SettingError(ValueError):
@@ -101,6 +102,12 @@ def _names(text: str) -> tuple[str, ...]:
     return names
 
 
+def _key(text: str) -> str:
+    if not re.fullmatch(r"[!-~]+", text):
+        raise ValueError("a key: letters, digits and signs without blanks")
+    return text
+
+
 def _url(text: str) -> str:
     what = "an address like http://127.0.0.1:8474"
     try:
@@ -140,7 +147,7 @@ class Settings:
     """All settings in force. A field's environment name is its own name in capitals."""
 
     groq_api_key: str = _setting(
-        "", str, "A Groq key. Empty: the offline model answers.", group="The model", secret=True
+        "", _key, "A Groq key. Empty: the offline model answers.", group="The model", secret=True
     )
     model: str = _setting("", str, f"The model's name. Empty: {GROQ_MODEL} with a key, {OFFLINE_MODEL} without.")
     model_url: str = _setting(
@@ -227,6 +234,15 @@ class Settings:
     tool_timeout_s: float = _setting(2.0, _positive, "Deadline of one attempt at a tool, in seconds.")
     model_timeout_s: float = _setting(30.0, _positive, "Deadline of one attempt at the model, in seconds.")
 
+    translator: str = _setting(
+        "phrasebook",
+        _one_of("phrasebook", "online"),
+        "What translates: the bundled phrasebook, or a LibreTranslate server (online; needs `chaoslab[online]`).",
+        group="The translator",
+    )
+    translator_url: str = _setting("", _url, "That server's address. There is no default.")
+    translator_key: str = _setting("", str, "Its key, if it wants one.", secret=True)
+
     toxiproxy_url: str = _setting(
         "", _url, "A Toxiproxy server to use. Empty: the embedded one.", group="Where things are"
     )
@@ -250,6 +266,8 @@ class Settings:
                 raise SettingError(f"{name} is not a setting{at}{_near(name.upper(), table)}")
             if not text.strip():
                 continue
+            if "\0" in text:  # no environment can carry it to the lab's other processes
+                raise SettingError(f"{name}{at} has a NUL character in it; a value is one line of text")
             try:
                 values[table[name].name] = table[name].metadata["parse"](text.strip())
             except ValueError as error:
@@ -295,9 +313,8 @@ def load(
     """
     environment = os.environ if environment is None else environment
     settings = Settings()
-    if env_file.is_file():
-        for number, name, value in _parse(env_file):
-            settings = settings.override({name: value}, where=f"{env_file}, line {number}")
+    for number, name, value in _parse(env_file):
+        settings = settings.override({name: value}, where=f"{env_file}, line {number}")
     given: dict[str, str] = {}
     for argument in arguments:
         name, equals, value = argument.partition("=")
@@ -312,6 +329,22 @@ def load(
     return settings.override(given, where="command line")
 
 
+def origin(
+    name: str,
+    arguments: Iterable[str] = (),
+    *,
+    environment: Mapping[str, str] | None = None,
+    env_file: Path = Path(".env"),
+) -> str:
+    """Where the value in force was given, so that one that proves wrong only in use is blamed on the right place."""
+    environment = os.environ if environment is None else environment
+    found = "default"
+    for number, key, value in _parse(env_file):
+        found = f"{env_file}, line {number}" if key == name and value else found
+    given = {key for key, _, value in (argument.partition("=") for argument in arguments) if value.strip()}
+    return "command line" if name in given else "environment" if environment.get(name, "").strip() else found
+
+
 _QUOTED = re.compile(r"""(?P<mark>['"])(?P<text>.*?)(?P=mark)(\s+#.*)?""")
 _COMMENT = re.compile(r"(^|\s)#.*")
 
@@ -323,8 +356,15 @@ def _begun(text: str) -> str:
 
 
 def _parse(path: Path) -> Iterable[tuple[int, str, str]]:
+    """(line, name, value) of each setting in the file; of a file that is not there, none."""
     try:
         text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise SettingError(
+            f"{path} cannot be read: {error.strerror}; it should be a file of lines NAME=value"
+        ) from None
     except UnicodeDecodeError as error:
         raise SettingError(f"{path} is not UTF-8 text (byte {error.start}); lines read NAME=value") from None
     for number, line in enumerate(text.splitlines(), 1):
@@ -336,6 +376,8 @@ def _parse(path: Path) -> Iterable[tuple[int, str, str]]:
             raise SettingError(f"{_begun(line)} ({path}, line {number}) is not understood: lines read NAME=value")
         value = value.strip()
         quoted = _QUOTED.fullmatch(value)
+        if value[:1] in ("'", '"') and not quoted:
+            raise SettingError(f"{name.strip()} ({path}, line {number}) should end with the quote that it begins with")
         yield number, name.strip(), quoted["text"] if quoted else _COMMENT.sub("", value).strip()
 
 
@@ -360,6 +402,11 @@ def table() -> str:
 def read_variable(name: str) -> str:
     """One variable of the environment, for a key that a configuration file refers to by name; empty when unset."""
     return os.environ.get(name, "")
+
+
+def without_keys_of_tools(environment: Mapping[str, str]) -> dict[str, str]:
+    """What a process gets that serves no tools: the keys that only those use are masked, also against its reading them in `.env`."""
+    return {name: "***" if name in TOOLS_KEYS and value else value for name, value in environment.items()}
 
 
 def child_environment(settings: Settings) -> dict[str, str]:

@@ -2,36 +2,50 @@
 
 from __future__ import annotations
 
-import argparse
 import signal
 import sys
 import threading
 from pathlib import Path
 from typing import Any
 
-from chaoslab.settings import DEFAULT_NOW
+from chaoslab.commandline import Parser, whole
+from chaoslab.settings import DEFAULT_NOW, load
 from chaoslab.topology import BASE_PORT, SERVICES, Ports
-from flask_tools.app import create_app
+from flask_tools.app import Desk, create_app
 from flask_tools.desk import moment
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Serves until a signal; 2 when what was asked for cannot be."""
-    parser = argparse.ArgumentParser(prog="python -m flask_tools", description="Serve the tools over HTTP.")
+    parser = Parser(prog="python -m flask_tools", description="Serve the tools over HTTP.")
     parser.add_argument("services", nargs="*", metavar="SERVICE", help=f"any of {', '.join(SERVICES)}; none: all")
     parser.add_argument("--host", default="127.0.0.1")
-    parser.add_argument("--base-port", type=int, default=BASE_PORT, help="the first port (default: %(default)s)")
+    parser.add_argument(
+        "--base-port", type=whole(1024, 60000), default=BASE_PORT, help="the first port (default: %(default)s)"
+    )
     parser.add_argument("--logs", type=Path, default=Path("logs"), help="where runs are (default: %(default)s)")
     parser.add_argument("--now", default=DEFAULT_NOW, help="what to call now (default: %(default)s)")
+    parser.add_argument("--verbose", action="store_true", help="print a line for each request")
     parser.add_argument("--lifeline", action="store_true", help="end when stdin closes")
     options = parser.parse_args(arguments)
     names = list(dict.fromkeys(options.services or SERVICES))
     try:
         moment(options.now)
-        apps = {name: create_app(name, logs=options.logs, now=options.now) for name in names}
+    except ValueError:
+        print(f"--now {options.now[:60]} should be a moment like {DEFAULT_NOW}", file=sys.stderr)
+        return 2
+    try:
+        chosen = load()
+        apps = {name: create_app(name, logs=options.logs, now=options.now, settings=chosen) for name in names}
     except (LookupError, ValueError) as error:
         print(error.args[0], file=sys.stderr)
         return 2
+    for name in names:
+        for warning in Desk.load(name).warnings:
+            print(f"{name}: {warning}", file=sys.stderr)
+    if options.verbose:
+        for app in apps.values():
+            app.after_request(_say)
     servers = _bind(apps, options.host, Ports(options.base_port))
     if servers is None:
         return 2
@@ -53,6 +67,17 @@ def main(arguments: list[str] | None = None) -> int:
     for app in apps.values():
         app.extensions["ledger"].close()
     return 0
+
+
+def _say(response: Any) -> Any:
+    """One line for whoever follows `docker compose logs`; health checks are not news."""
+    from flask import request
+
+    if request.path != "/health":
+        trial = request.headers.get("X-Trial", "no trial")
+        again = " (again)" if response.headers.get("Idempotency-Replayed") else ""
+        print(f"{request.method} {request.path} {response.status_code}{again}  {trial}"[:300], flush=True)
+    return response
 
 
 def _bind(apps: dict[str, Any], host: str, ports: Ports) -> list[Any] | None:

@@ -5,18 +5,20 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from chaoslab.api import Service
+from chaoslab.api import TROUBLE, Service
 from chaoslab.identity import Trial, canonical, request_id
 from chaoslab.registry import did_you_mean
+from chaoslab.settings import Settings
 from chaoslab.topology import SERVICES
 from flask_tools.desk import Answer, Ask, Done, Refusal, Route
-from flask_tools.ledger import Ledger, Mismatch, Worked
+from flask_tools.ledger import Ledger, Mismatch, Unwritten, Worked
 
 if TYPE_CHECKING:
     from flask import Flask, Response
@@ -25,6 +27,13 @@ BODY_MAX = 256 * 1024
 TOO_LARGE = f"the body may have up to {BODY_MAX} bytes"
 KEY_MAX = 200
 PLAIN = ("GET /health", "GET /tools")
+DEFAULTS = Settings()
+
+
+def check(settings: Settings) -> None:
+    """Raises SettingError when a service cannot be as the settings want it."""
+    for name in SERVICES:
+        Desk.load(name, settings)
 
 
 def _plain(status: int, message: str) -> Any:  # noqa: ARG001 - the signature of all wordings
@@ -41,22 +50,24 @@ class Desk:
     warnings: tuple[str, ...]
 
     @classmethod
-    def load(cls, name: str) -> Desk:
-        """Raises LookupError with a hint when no service is called so."""
+    def load(cls, name: str, settings: Settings = DEFAULTS) -> Desk:
+        """Raises LookupError with a hint when no service is called so, SettingError when it cannot be as the settings want it."""
         if name not in SERVICES:
             raise LookupError(f"no service is called '{name}': {did_you_mean(name, SERVICES)}")
         module = importlib.import_module(f"flask_tools.{name}")
         warnings = tuple(module.warnings()) if hasattr(module, "warnings") else ()
-        return cls(module.SERVICE, tuple(module.routes()), getattr(module, "wording", _plain), warnings)
+        routes = module.chosen(settings) if hasattr(module, "chosen") else module.routes()
+        return cls(module.SERVICE, tuple(routes), getattr(module, "wording", _plain), warnings)
 
 
-def create_app(name: str, *, logs: Path, now: str) -> Flask:
+def create_app(name: str, *, logs: Path, now: str, settings: Settings = DEFAULTS) -> Flask:
     """The service of that name. `now` counts for calls that name no run; a run has its own.
 
     Raises:
         LookupError: no service is called so.
+        SettingError: it cannot be as the settings want it.
     """
-    return app_of(Desk.load(name), logs=logs, now=now)
+    return app_of(Desk.load(name, settings), logs=logs, now=now)
 
 
 def app_of(desk: Desk, *, logs: Path, now: str) -> Flask:
@@ -129,15 +140,26 @@ def app_of(desk: Desk, *, logs: Path, now: str) -> Flask:
             text = TOO_LARGE
         return _response(_worked(Answer(desk.wording(status, text), status, headers), desk.service))
 
+    def failed(headers: dict[str, str]) -> Response:
+        known = desk.service.errors.get(500)
+        body = known.body if known else desk.wording(500, "internal error")
+        return _response(_worked(Answer(body, 500, headers), desk.service))
+
+    def unwritten(error: Unwritten) -> Response:
+        """What cannot be written down is not done, and is no fault that anybody planned: the run must not go on."""
+        print(f"{name}: {error}", file=sys.stderr, flush=True)
+        return failed({TROUBLE: f"{name}: {error}".encode("ascii", "backslashreplace").decode().replace("\n", " ")})
+
     def crash(error: Exception) -> Response:
         message = f"{name} failed at {request.method} {request.path}: {type(error).__name__}: {error}"
         try:
-            ledger.warn(message[:500], Trial.parse(request.headers.get("X-Trial")))
-        except (ValueError, LookupError):
-            ledger.warn(message[:500], Trial.parse(None))
-        known = desk.service.errors.get(500)
-        body = known.body if known else desk.wording(500, "internal error")
-        return _response(_worked(Answer(body, 500), desk.service))
+            try:
+                ledger.warn(message[:500], Trial.parse(request.headers.get("X-Trial")))
+            except (ValueError, LookupError):
+                ledger.warn(message[:500], Trial.parse(None))
+        except Unwritten as lost:
+            return unwritten(lost)
+        return failed({})
 
     for route in desk.routes:
         app.add_url_rule(
@@ -158,6 +180,7 @@ def app_of(desk: Desk, *, logs: Path, now: str) -> Flask:
         )
     app.register_error_handler(Refusal, no)
     app.register_error_handler(HTTPException, http_error)
+    app.register_error_handler(Unwritten, unwritten)
     app.register_error_handler(Exception, crash)
     return app
 

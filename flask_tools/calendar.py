@@ -68,6 +68,7 @@ SERVICE = Service(
             method="POST",
             path=EVENTS,
             body={"summary": "$title", "start": {"dateTime": "$start"}, "end": {"dateTime": "$end"}},
+            effect="event_created",
         ),
         Tool(
             name="list_events",
@@ -101,6 +102,7 @@ SERVICE = Service(
             },
             method="DELETE",
             path=f"{EVENTS}/$event_id",
+            effect="event_deleted",
         ),
     ),
     errors={

@@ -1,9 +1,9 @@
 """What a service sees of one request and what it may answer: no web framework, no clock, no disk.
 
 A service is a module with `SERVICE` (its tools as data), `routes()` (what it answers) and, if it words errors in its own
-way, `wording(status, message)`. A handler is a function from an `Ask` to an `Answer`; what it wants to outlive the call it
-hands back as the answer's effect. Its state is the seed of the day plus the trial's past effects, nothing else, so that a
-service that was killed knows again all that it knew by reading its ledger.
+way, `wording(status, message)`; one that settings change has `chosen(settings)` beside `routes()`. A handler is a function from
+an `Ask` to an `Answer`; what it wants to outlive the call it hands back as the answer's effect. Its state is the seed of the day
+plus the trial's past effects, nothing else, so that a service that was killed knows again all that it knew by reading its ledger.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from typing import Any
 
 from chaoslab.api import Service
 from chaoslab.clock import Clock, system
-from chaoslab.events import Effect, Log, parse_line
+from chaoslab.events import Effect, Event, Log, LogLost, parse_line
 from chaoslab.events import Warning as Notice
 from chaoslab.identity import Trial
 from chaoslab.runs import Run
@@ -41,6 +41,10 @@ class Worked:
 
 class Mismatch(Exception):
     """A request id came back with another request."""
+
+
+class Unwritten(Exception):
+    """The ledger cannot be written; one line says which file and why."""
 
 
 @dataclass
@@ -76,6 +80,7 @@ class Ledger:
         Raises:
             LookupError: the trial's run does not exist.
             Mismatch: the id belongs to another request.
+            Unwritten: the effect could not be written down, so it has not happened.
         """
         with self._open(trial) as (run, log, book), book.lock:
             known = (book.effects.get(key) or book.answers.get(key)) if key else None
@@ -88,10 +93,8 @@ class Ledger:
             if worked.done is not None:
                 reply = {"status": worked.status, "body": worked.text, "headers": worked.headers}
                 done = worked.done
-                log.write(
-                    Effect(self._service.name, tool, key or "", done.effect, done.content, reply, fingerprint),
-                    trial=trial.key,
-                )
+                event = Effect(self._service.name, tool, key or "", done.effect, done.content, reply, fingerprint)
+                _written(log, event, trial)
                 book.past.append(done)
                 if key:
                     book.effects[key] = (fingerprint, worked)
@@ -102,9 +105,13 @@ class Ledger:
             return worked
 
     def warn(self, message: str, trial: Trial) -> None:
-        """A line for a person, in the log of the trial's run."""
+        """A line for a person, in the log of the trial's run.
+
+        Raises:
+            LookupError, Unwritten: as for `work`.
+        """
         with self._open(trial) as (_, log, _book):
-            log.write(Notice(message), trial=trial.key)
+            _written(log, Notice(message), trial)
 
     def close(self) -> None:
         with self._lock:
@@ -131,11 +138,17 @@ class Ledger:
                 book.users -= 1
 
     def _run(self, name: str) -> tuple[Run, Log]:
+        if name in self._runs and self._runs[name][1].lost is not None:  # there may be room again, or another file
+            self._drop(name)
         if name not in self._runs:
             if (self._logs / name).is_symlink():  # `latest` is a second name: two writers would share one file
                 raise LookupError(f"no run is called '{name}' in {self._logs}")
-            run = Run.open(self._logs, name, now=self._now, clock=self._clock)
-            self._runs[name] = (run, run.log(self._service.name, clock=self._clock))
+            try:
+                run = Run.open(self._logs, name, now=self._now, clock=self._clock)
+                self._runs[name] = (run, run.log(self._service.name, clock=self._clock))
+            except OSError as error:
+                where = error.filename or self._logs / name
+                raise Unwritten(f"{where} cannot be written ({error.strerror or error})") from error
         self._runs.move_to_end(name)
         return self._runs[name]
 
@@ -146,9 +159,19 @@ class Ledger:
             del self._books[name]
         busy = {run for (run, _), book in self._books.items() if book.users}
         for run_name in [name for name in self._runs if name not in busy][: max(0, len(self._runs) - RUNS_MAX)]:
-            self._runs.pop(run_name)[1].close()
-            for name in [name for name in self._books if name[0] == run_name]:
-                del self._books[name]
+            self._drop(run_name)
+
+    def _drop(self, run: str) -> None:
+        self._runs.pop(run)[1].close()
+        for name in [name for name in self._books if name[0] == run]:
+            del self._books[name]
+
+
+def _written(log: Log, event: Event, trial: Trial) -> None:
+    try:
+        log.write(event, trial=trial.key)
+    except LogLost as lost:  # which no server would turn into an answer
+        raise Unwritten(str(lost)) from lost
 
 
 def _read(path: Path, trial: str) -> _Book:

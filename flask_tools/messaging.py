@@ -54,6 +54,7 @@ SERVICE = Service(
             method="POST",
             path="/api/chat.postMessage",
             body={"channel": "$to", "text": "$text"},
+            effect="message_sent",
         ),
         Tool(
             name="read_messages",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from waitress.channel import HTTPChannel
 from waitress.parser import HTTPRequestParser
 from waitress.server import create_server
-from waitress.task import ErrorTask
+from waitress.task import ErrorTask, WSGITask
 from waitress.utilities import RequestEntityTooLarge
 
 from flask_tools.app import BODY_MAX, TOO_LARGE
@@ -96,6 +96,18 @@ class _Refusal(ErrorTask):
         self.write(body)
 
 
+class _Task(WSGITask):
+    def set_close_on_finish(self) -> None:
+        """An answer without a body (204) keeps its connection, as services do elsewhere; waitress would close it.
+
+        So a toxic that swallows the answer is felt for as long as it says, and not cut short by the service's own end.
+        """
+        request: Any = self.request
+        if self.has_body or self.version != "1.1" or request.headers.get("CONNECTION", "").lower() == "close":
+            super().set_close_on_finish()
+
+
 class _Channel(HTTPChannel):
     parser_class = _Parser
+    task_class = _Task
     error_task_class = _Refusal

@@ -1,4 +1,4 @@
-"""Translation in LibreTranslate's format, from a bundled phrasebook: whole phrases first, then word by word."""
+"""Translation in LibreTranslate's format, from a bundled phrasebook (whole phrases first, then word by word) or a server that is named."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from functools import cache
 from typing import Any
 
 from chaoslab.api import ErrorReply, Service, Tool
+from chaoslab.settings import Settings
 from flask_tools.desk import Answer, Ask, Refusal, Route, bundled
+from flask_tools.translator_online import Online
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’\-][^\W\d_]+)*")
 TEXTS_MAX = 100
@@ -54,6 +56,18 @@ SERVICE = Service(
 
 def routes() -> tuple[Route, ...]:
     return (Route("POST", "/translate", "translate", _translate),)
+
+
+def chosen(settings: Settings) -> tuple[Route, ...]:
+    """The routes as these settings want them.
+
+    Raises:
+        SettingError: what they want cannot be had.
+    """
+    if settings.translator != "online":
+        return routes()
+    online = Online.chosen(settings)
+    return (Route("POST", "/translate", "translate", lambda ask: _translate(ask, online=online)),)
 
 
 @cache
@@ -123,7 +137,8 @@ def _sentence(text: str, table: dict[str, str], *, nouns: bool) -> str:
     return "".join([*out, text[at:]])
 
 
-def _code(ask: Ask, name: str) -> str:
+def _code(ask: Ask, name: str, known: tuple[str, ...] | None) -> str:
+    """A language's code; `known` of None: the server at the far end decides which there are."""
     code = ask.body.get(name)
     if code is None and name == "source":
         return "auto"
@@ -131,19 +146,23 @@ def _code(ask: Ask, name: str) -> str:
         raise Refusal(400, {"error": f"Invalid request: missing {name} parameter"})
     if not isinstance(code, str):
         raise Refusal(400, {"error": f"Invalid request: {name} must be a string"})
-    if code not in _book()[0] and not (code == "auto" and name == "source"):
-        raise Refusal(400, {"error": f"{code[:40]} is not supported, only {', '.join(_book()[0])}"})
+    if known is not None and code not in known and not (code == "auto" and name == "source"):
+        raise Refusal(400, {"error": f"{code[:40]} is not supported, only {', '.join(known)}"})
     return code
 
 
-def _translate(ask: Ask) -> Answer:
+def _translate(ask: Ask, *, online: Online | None = None) -> Answer:
     text = ask.body.get("q")
     if text is None or text == "":
         raise Refusal(400, {"error": "Invalid request: missing q parameter"})
     texts = text if isinstance(text, list) else [text]
     if not all(isinstance(one, str) for one in texts) or len(texts) > TEXTS_MAX:
         raise Refusal(400, {"error": f"Invalid request: q must be a string, or up to {TEXTS_MAX} of them"})
-    source, target = _code(ask, "source"), _code(ask, "target")
+    known = None if online else _book()[0]
+    source, target = _code(ask, "source", known), _code(ask, "target", known)
+    if online:
+        found_online = online.translate(texts, source, target)
+        return Answer({"translatedText": found_online if isinstance(text, list) else found_online[0]})
     found = [detect(one) if source == "auto" else (source, 100.0) for one in texts]
     out = [render(one, language, target) for one, (language, _) in zip(texts, found, strict=True)]
     body: dict[str, Any] = {"translatedText": out if isinstance(text, list) else out[0]}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import signal
 import sqlite3
 import sys
@@ -11,16 +10,21 @@ from pathlib import Path
 
 from chaoslab import settings
 from chaoslab.clock import system
+from chaoslab.commandline import Parser
+from chaoslab.events import LogLost
 from chaoslab.settings import SettingError
 from chaoslab.topology import BASE_PORT, MODEL, SERVICES, Ports
 from chaoslab.wire.client import ToxiproxyClient
 from proxy_manager.manager import Manager, Places
 from proxy_manager.status import server
 
+LAST_WORDS_S = 2.0
+"""How long a manager whose loop has broken can still be asked why."""
+
 
 def main(arguments: list[str] | None = None) -> int:
     """0 when told to stop, 2 when it cannot begin, 3 when its loop broke."""
-    parser = argparse.ArgumentParser(prog="python -m proxy_manager", description="Arm and heal the faults of the wire.")
+    parser = Parser(prog="python -m proxy_manager", description="Arm and heal the faults of the wire.")
     parser.add_argument(
         "--host", default="127.0.0.1", help="where /status and /health are served (default: %(default)s)"
     )
@@ -66,8 +70,9 @@ def main(arguments: list[str] | None = None) -> int:
     print(f"ready: proxy manager on {ports.manager}", flush=True)
     try:
         manager.serve()
-    except sqlite3.Error as error:
-        print(f"the proxy manager cannot use {options.state}: {error}", file=sys.stderr)
+    except (sqlite3.Error, LogLost, OSError) as error:
+        print(f"the proxy manager cannot go on: {manager.broken or error}", file=sys.stderr, flush=True)
+        manager.stopping.wait(LAST_WORDS_S)
         return 3
     finally:
         http.shutdown()

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 import threading
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from chaoslab import events
 from chaoslab.clock import Clock
-from chaoslab.events import Log
+from chaoslab.events import Log, LogLost
 from chaoslab.exchange import Seen, Told, Toxic
 from chaoslab.plan import Plan
 from chaoslab.runs import Run
 from chaoslab.wire.client import ProxyInfo, ToxicInfo, ToxiproxyClient, ToxiproxyDown, ToxiproxyError
-from chaoslab.wire.control import Answer, Control, Row, RunRow
+from chaoslab.wire.control import Answer, Control, Row, RunRow, explain
 
 BUSY_POLL_S, IDLE_POLL_S, IDLE_AFTER_S = 0.001, 0.01, 2.0
 EXPIRE_POLL_S = 0.5
@@ -47,7 +50,8 @@ class Lane:
     told: Told
     proxy: str
     row: Row
-    expires: int
+    until_s: float
+    """When its lease runs out, by the monotonic clock: the wall clock may be set while it stands."""
 
 
 @dataclass
@@ -80,11 +84,15 @@ class Manager:
         self._began = threading.Event()
         self._ticked_s = clock.monotonic()
         self.trouble = ""
+        self.broken = ""
+        """Why the loop is over, once it has broken: `health` says so while there is still somebody to ask."""
 
     # What may be asked from any thread.
 
     def health(self) -> str:
         """Empty when all is well, else what is wrong in a line."""
+        if self.broken:
+            return self.broken
         if not self._began.is_set():  # a run that is opened before the state is cleared would be cleared with it
             return "the proxy manager has not begun yet"
         try:
@@ -121,25 +129,43 @@ class Manager:
     # The loop.
 
     def serve(self) -> None:
-        """Until `stopping` is set; then every proxy that this manager made is taken down."""
-        control = Control.fresh(self._state, manager=self._name)
+        """Until `stopping` is set; then every proxy that this manager made is taken down.
+
+        Raises:
+            sqlite3.Error, LogLost: the shared state or a log cannot be used; `broken` says it in a line.
+        """
+        with self._blamed():
+            control = Control.fresh(self._state, manager=self._name)
         self._began.set()
         busy_s = expired_s = self._clock.monotonic()
         try:
-            while not self.stopping.is_set():
-                self._ticked_s = self._clock.monotonic()
-                if self._tick(control):
-                    busy_s = self._ticked_s
-                if self._ticked_s - expired_s > EXPIRE_POLL_S:
-                    expired_s = self._ticked_s
-                    self._expire()
-                    self._close_ended(control)
-                idle = self._ticked_s - busy_s > IDLE_AFTER_S
-                self._clock.sleep(IDLE_POLL_S if idle else BUSY_POLL_S)
+            with self._blamed():
+                while not self.stopping.is_set():
+                    self._ticked_s = self._clock.monotonic()
+                    if self._tick(control):
+                        busy_s = self._ticked_s
+                    if self._ticked_s - expired_s > EXPIRE_POLL_S:
+                        expired_s = self._ticked_s
+                        self._expire()
+                        self._close_ended(control)
+                    idle = self._ticked_s - busy_s > IDLE_AFTER_S
+                    self._clock.sleep(IDLE_POLL_S if idle else BUSY_POLL_S)
         finally:
             for run in tuple(self._runs):
                 self._close(run)
             control.close()
+
+    @contextlib.contextmanager
+    def _blamed(self) -> Iterator[None]:
+        """What breaks the loop is known to `health` before anything is taken down for it."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            self.broken = explain(self._state, error)
+            raise
+        except LogLost as lost:
+            self.broken = str(lost)
+            raise
 
     def _tick(self, control: Control) -> bool:
         for opened in control.asked_runs():
@@ -149,11 +175,26 @@ class Manager:
         rows = control.pending(self._runs)
         for row in rows:
             experiment = self._runs[row.run]
-            if row.state == "asked":
-                self._answer(control, experiment, row)
-            else:
-                self._heal(control, experiment, row)
+            try:
+                if row.state == "asked":
+                    self._answer(control, experiment, row)
+                else:
+                    self._heal(control, experiment, row)
+            except LogLost as lost:
+                self._unrecorded(control, experiment, row, lost)
         return bool(rows)
+
+    def _unrecorded(self, control: Control, experiment: Experiment, row: Row, lost: LogLost) -> None:
+        """What could not be written down was not done: the lane goes, the call fails, and the run with it."""
+        with self._lock:
+            lane = experiment.lanes.pop(row.id, None)
+        if lane is not None and lane.proxy != "refused":
+            self._destroy(lane.proxy)
+        control.set_run(experiment.run, "failed", error=str(lost))
+        if row.state == "asked":
+            control.reply(row.id, Answer("failed", error=str(lost)))
+        else:
+            control.healed(row.id)
 
     def _open(self, control: Control, opened: RunRow) -> None:
         """Makes the clean lane of every target and the port that refuses; reaps what lost its owner."""
@@ -181,6 +222,8 @@ class Manager:
 
     def _answer(self, control: Control, experiment: Experiment, row: Row) -> None:
         self._asked += 1
+        if experiment.log.lost is not None:
+            raise experiment.log.lost
         rolled: list[str] = []
         told: Told | None = None
         if not self.paused.is_set():
@@ -194,19 +237,18 @@ class Manager:
         self._write(experiment, row, events.FaultScheduled(*_fault(told, row), params=vars(told.fault)))
         began_s = self._clock.monotonic()
         try:
-            expires = int(self._clock.utc().timestamp() + row.deadline_s) + LEASE_S
-            proxy, port = self._arm(experiment, row, told, expires)
+            proxy, port = self._arm(experiment, row, told)
         except ToxiproxyError as error:
             self.trouble = "" if isinstance(error, ToxiproxyDown) else str(error)
             control.reply(row.id, Answer("failed", rolled=rolled, error=f"a fault could not be armed: {error}"))
             return
         took_s = round(self._clock.monotonic() - began_s, 6)
         with self._lock:
-            experiment.lanes[row.id] = Lane(told, proxy, row, expires)
+            experiment.lanes[row.id] = Lane(told, proxy, row, began_s + row.deadline_s + LEASE_S)
         self._write(experiment, row, events.FaultArmed(*_fault(told, row), lane=proxy, took_s=took_s))
         control.reply(row.id, Answer("armed", self.places.dial, port, rolled))
 
-    def _arm(self, experiment: Experiment, row: Row, told: Told, expires: int) -> tuple[str, int]:
+    def _arm(self, experiment: Experiment, row: Row, told: Told) -> tuple[str, int]:
         """A proxy for this call alone with its toxics, read back; its name and port."""
         if any(toxic.type == "refused" for toxic in told.fault.toxics()):
             held = self._toxiproxy.get("refused")
@@ -215,6 +257,7 @@ class Manager:
             return "refused", self.places.refused_port
         toxics = [_toxic_info(toxic) for toxic in told.fault.toxics()]
         experiment.count += 1
+        expires = int(self._clock.utc().timestamp() + row.deadline_s) + LEASE_S
         name = f"lane.{row.call.target}.{experiment.run}.{experiment.count}.{expires}"
         armed = self._toxiproxy.arm(
             name, upstream=experiment.targets[row.call.target], listen=f"{self.places.bind}:0", toxics=toxics
@@ -226,34 +269,36 @@ class Manager:
         with self._lock:
             lane = experiment.lanes.pop(row.id, None)
         if lane is not None:
+            if lane.proxy != "refused":
+                self._destroy(lane.proxy)
             seen = Seen(**row.observation)
             fault = _fault(lane.told, row)
             evidence = lane.told.fault.witnessed(seen)
             if evidence:
                 self._write(experiment, row, events.FaultInjected(*fault))
                 self._write(experiment, row, events.FaultWitnessed(*fault, evidence=evidence))
-            if lane.proxy != "refused":
-                self._destroy(lane.proxy)
             self._write(experiment, row, events.FaultHealed(*fault, witnessed=evidence is not None))
         control.healed(row.id)
 
     def _expire(self) -> None:
         """Takes down the lanes whose agent never said how its call ended: it was killed."""
-        now = self._clock.utc().timestamp()
+        now_s = self._clock.monotonic()
         for experiment in self._runs.values():
-            for lane in [lane for lane in experiment.lanes.values() if lane.expires < now]:
+            for lane in [lane for lane in experiment.lanes.values() if lane.until_s < now_s]:
                 with self._lock:
                     del experiment.lanes[lane.row.id]
                 if lane.proxy != "refused":
                     self._destroy(lane.proxy)
-                self._write(experiment, lane.row, events.FaultHealed(*_fault(lane.told, lane.row), witnessed=False))
+                with contextlib.suppress(LogLost):  # nobody is left to be told, and the loop has other runs to serve
+                    self._write(experiment, lane.row, events.FaultHealed(*_fault(lane.told, lane.row), witnessed=False))
 
     def _reap(self) -> None:
-        """Deletes the lanes whose lease has run out, whoever made them."""
+        """Deletes the lanes whose lease has run out, whoever made them; its own are `_expire`'s, which no wall clock misleads."""
         now = self._clock.utc().timestamp()
+        own = {lane.proxy for experiment in self._runs.values() for lane in experiment.lanes.values()}
         for name in self._toxiproxy.proxies():
             expires = name.rpartition(".")[2]
-            if name.startswith("lane.") and expires.isdigit() and int(expires) < now:
+            if name.startswith("lane.") and expires.isdigit() and int(expires) < now and name not in own:
                 self._destroy(name)
 
     def _close_ended(self, control: Control) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -54,5 +55,10 @@ def server(manager: Manager, *, host: str, port: int) -> ThreadingHTTPServer:
 
     class Server(ThreadingHTTPServer):
         daemon_threads = True
+
+        def handle_error(self, request: Any, client_address: Any) -> None:
+            """Who asks and does not wait for the answer is no news; all else is."""
+            if not isinstance(sys.exception(), ConnectionError):
+                super().handle_error(request, client_address)
 
     return Server((host, port), Handler)

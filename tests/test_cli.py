@@ -20,6 +20,12 @@ WRONG = [
         ("lab", "nonsense"),
         "'nonsense' (command line) is not understood: settings are given as NAME=value, e.g. TOXIC_PROB=0.3",
     ),
+    (
+        ("lab", "TRANSLATOR=online"),
+        "TRANSLATOR=online needs TRANSLATOR_URL, the address of a LibreTranslate server like http://127.0.0.1:5050;"
+        " no public one is asked by default",
+    ),
+    (("lab", "TRANSLATOR=google"), "TRANSLATOR=google (command line) should be phrasebook or online"),
     (("show",), "no logs yet in logs/: run make lab first"),
     (("show", "yesterday"), "no logs yet in logs/: run make lab first"),
     (("summary",), "no logs yet in logs/: run make lab first"),

@@ -8,8 +8,8 @@ import sys
 import pytest
 
 HEAVY = {
-    "docker", "flask", "groq", "httpx", "langchain", "langchain_core", "langchain_groq", "langgraph", "matplotlib", "numpy", "openai",
-    "pandas", "pydantic", "requests", "rich", "sqlite3", "toxiproxy", "waitress", "werkzeug",
+    "bs4", "deep_translator", "docker", "flask", "groq", "httpx", "langchain", "langchain_core", "langchain_groq", "langgraph",
+    "matplotlib", "numpy", "openai", "pandas", "pydantic", "requests", "rich", "sqlite3", "toxiproxy", "waitress", "werkzeug",
 }  # fmt: skip
 LOADED = "\nimport sys\nprint('LOADED', *{name.partition('.')[0] for name in sys.modules})"
 HELP = "from chaoslab.cli import main\ntry:\n    main(['--help'])\nexcept SystemExit:\n    pass"

@@ -94,7 +94,6 @@ def test_without_an_environment_given_the_process_has_one(monkeypatch: pytest.Mo
         ("MODEL=a=b", "a=b"),
         ("MODEL= # only a comment", ""),
         ("MODEL=''", ""),
-        ('MODEL="', '"'),
         ("\ufeffMODEL=marked", "marked"),
         ("MODEL=first\r\nMODEL=last\r", "last"),
     ],
@@ -104,6 +103,7 @@ def test_the_file_is_read_as_people_write_such_files(line: str, model: str, tmp_
 
 
 BAD = [
+    ("MODEL=a\0b", "MODEL", "has a NUL character in it"),
     ("SEED=seven", "SEED=seven", "a whole number from 0"),
     ("SEED=-1", "SEED=-1", "a whole number from 0"),
     ("SEED=1.5", "SEED=1.5", "a whole number"),
@@ -181,6 +181,40 @@ def test_a_bad_setting_in_the_environment_says_so(said: str, what: str, right: s
     assert what in str(error.value)
     assert "(environment)" in str(error.value)
     assert right in str(error.value)
+
+
+@pytest.mark.parametrize("line", ['MODEL="', "MODEL='a\" # b", 'MODEL="a" b', f"GROQ_API_KEY='{SECRET}"])
+def test_a_quote_that_nothing_closes_is_said_without_what_it_holds(line: str, tmp_path: Path) -> None:
+    name = line.partition("=")[0]
+    with pytest.raises(SettingError) as error:
+        read(tmp_path, f"\n{line}\n")
+    assert str(error.value) == f"{name} ({tmp_path / '.env'}, line 2) should end with the quote that it begins with"
+
+
+def test_a_folder_in_the_files_place_is_not_taken_for_no_file(tmp_path: Path) -> None:
+    (tmp_path / ".env").mkdir()
+    with pytest.raises(SettingError, match=r"\.env cannot be read: Is a directory; it should be a file"):
+        load(environment={}, env_file=tmp_path / ".env")
+
+
+@pytest.mark.parametrize(
+    ("file", "environment", "arguments", "where"),
+    [
+        ("", {}, [], "default"),
+        ("SEED=2\nMODEL=a\nMODEL=b\n", {}, [], "{file}, line 3"),
+        ("MODEL=a\nMODEL=\n", {}, [], "{file}, line 1"),
+        ("MODEL=a\n", {"MODEL": "b"}, [], "environment"),
+        ("MODEL=a\n", {"MODEL": " "}, [], "{file}, line 1"),
+        ("MODEL=a\n", {"MODEL": "b"}, ["SEED=1", "MODEL=c"], "command line"),
+        ("MODEL=a\n", {"MODEL": "b"}, ["MODEL="], "environment"),
+    ],
+)
+def test_the_origin_of_a_value_is_where_it_was_given(
+    file: str, environment: dict[str, str], arguments: list[str], where: str, tmp_path: Path
+) -> None:
+    path = env_file(tmp_path, file)
+    said = settings.origin("MODEL", arguments, environment=environment, env_file=path)
+    assert said == where.format(file=path)
 
 
 def test_a_file_in_another_encoding_says_so(tmp_path: Path) -> None:
@@ -268,6 +302,9 @@ any_settings = st.builds(
     fallback=st.sampled_from(["direct", "none"]),
     tool_timeout_s=above_0,
     model_timeout_s=above_0,
+    translator=st.sampled_from(["phrasebook", "online"]),
+    translator_url=st.sampled_from(["", "http://127.0.0.1:5050"]),
+    translator_key=st.sampled_from(["", SECRET]),
     toxiproxy_url=st.sampled_from(["", "http://127.0.0.1:8474"]),
     base_port=st.none() | st.integers(1024, 60000),
 )
@@ -287,7 +324,17 @@ def test_what_is_shown_is_json_and_never_a_secret(chosen: Settings) -> None:
     shown = json.loads(json.dumps(chosen.shown()))
     assert list(shown) == NAMES
     assert shown["GROQ_API_KEY"] == ("***" if chosen.groq_api_key else "")
+    assert shown["TRANSLATOR_KEY"] == ("***" if chosen.translator_key else "")
+    assert SECRET not in json.dumps(shown)
     assert shown["SEED"] == chosen.seed
+
+
+def test_who_serves_no_tools_gets_no_key_of_theirs_not_even_from_the_file(tmp_path: Path) -> None:
+    chosen = Settings(translator_key=SECRET, groq_api_key="gsk_other", seed=9)
+    others = settings.without_keys_of_tools(chosen.environment())
+    known = load(environment=others, env_file=env_file(tmp_path, f"TRANSLATOR_KEY={SECRET}\n"))
+    assert (known.translator_key, known.groq_api_key, known.seed) == ("***", "gsk_other", 9)
+    assert settings.without_keys_of_tools(Settings().environment()) == Settings().environment()
 
 
 def test_a_childs_environment_is_this_ones_with_the_settings_in_force(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -307,6 +354,14 @@ def test_no_error_shows_a_key_that_was_mistyped(said: str, tmp_path: Path) -> No
     with pytest.raises(SettingError) as on_line:
         load([said], environment={}, env_file=NOWHERE)
     assert SECRET not in f"{in_file.value} {on_line.value}"
+
+
+@pytest.mark.parametrize("key", [f"{SECRET} {SECRET}", f"{SECRET}é", f"{SECRET}\x7f"])
+def test_a_key_that_no_header_can_carry_is_refused_and_not_shown(key: str) -> None:
+    with pytest.raises(SettingError) as error:
+        load([f"GROQ_API_KEY={key}"], environment={}, env_file=NOWHERE)
+    assert str(error.value).startswith("GROQ_API_KEY= (command line) should be a key")
+    assert SECRET not in str(error.value)
 
 
 def test_the_model_and_the_limit_on_dollars_depend_on_the_key() -> None:

@@ -34,7 +34,7 @@ class Latency:
 
 
 def attempts(history: History) -> list[Attempt]:
-    """Every attempt that left the seam, in the order in which they ended."""
+    """Every attempt that left the seam and whose duration is told, in the order in which they ended."""
     faults: dict[tuple[str | None, str, int, int], list[str]] = {}
     for record, e in history.of(FaultWitnessed):
         faults.setdefault((record.trial, e.target, e.request, e.attempt), []).append(e.fault)
@@ -49,7 +49,7 @@ def attempts(history: History) -> list[Attempt]:
             tuple(faults.get((record.trial, e.target, e.request, e.attempt), ())),
         )
         for record, e in history.of(CallFinished)
-        if e.via != "none"
+        if e.via != "none" and not math.isnan(e.duration_s)
     ]
 
 

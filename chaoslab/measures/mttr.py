@@ -8,6 +8,11 @@ It ends in one of four ways: by `retry` (a later attempt, asked by tool, agent o
 around the proxy), `late` (the attempt that met a latency succeeded all the same: degraded and not failed, and its
 duration is that attempt's own, from leaving the seam to its answer), or it is `censored` at the trial's end. No recovery counts
 as a duration of 0, and a censored one counts as "at least so long" (Kaplan–Meier) and never as recovered.
+
+A log that does not tell of faults (the first lab's) lets incidents only be *inferred*. At a tool, one opens when a trial's first failed
+attempt was noticed, which is later than its fault came, and closes when that request first succeeds; a failure of which only the
+number of attempts tells opens none, since its moment is not known. At the agent, one opens at the end of a prompt's first failed
+attempt and closes at the end of the first that succeeds. Their faults' names say that they are inferred.
 """
 
 from __future__ import annotations
@@ -17,7 +22,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from statistics import fmean
 
-from chaoslab.events import CallFinished, FaultWitnessed, History, PromptFinished, Record
+from chaoslab.events import UNTOLD, CallFinished, FaultWitnessed, History, PromptAttempt, PromptFinished, Record
 from chaoslab.measures.intervals import Estimate, Interval, Spell, bootstrap_mean, kaplan_meier
 
 ENOUGH = 8
@@ -25,6 +30,7 @@ ENOUGH = 8
 
 MEANING = ("wrong_value", "truncate_context")
 LATE_FAULTS = ("latency",)
+INFERRED = "inferred"
 
 
 class Ending(StrEnum):
@@ -123,6 +129,8 @@ def recovery(found: Sequence[Incident]) -> Recovery:
 
 def incidents(history: History) -> list[Incident]:
     """The incidents in the order in which they opened."""
+    if not history.tells(FaultWitnessed):
+        return sorted([*_of_tools(history), *_of_prompts(history)], key=lambda i: (i.opened_t, i.trial, i.target))
     ends = {record.trial: record.t for record, _ in history.of(PromptFinished)}
     last: dict[str | None, float] = {record.trial: record.t for record in history.records}
     first: dict[tuple[str, str], tuple[Record, FaultWitnessed]] = {}
@@ -141,6 +149,52 @@ def incidents(history: History) -> list[Incident]:
         right = [(t, c) for t, c in tries if c.ok and (trial, target, c.request, c.attempt) not in meaning]
         found.append(_incident(trial, record.t, fault, right, end_t=ends.get(trial, last[trial])))
     return sorted(found, key=lambda i: (i.opened_t, i.trial, i.target))
+
+
+def _of_tools(history: History) -> list[Incident]:
+    """One incident per trial and tool, opened by the first failure that was noticed."""
+    ends = {record.trial: record.t for record, _ in history.of(PromptFinished)}
+    opened: dict[tuple[str, str], tuple[float, CallFinished]] = {}
+    closed: dict[tuple[str, str], tuple[float, Ending]] = {}
+    for record, call in history.of(CallFinished):
+        place = (record.trial or "", call.target)
+        if record.trial is None or place in closed:
+            continue
+        if place not in opened:
+            if not call.ok and call.error != UNTOLD:
+                opened[place] = (record.t, call)
+        elif call.ok and call.request == opened[place][1].request:
+            closed[place] = (record.t, Ending.FALLBACK if call.via == "direct" else Ending.RETRY)
+    found = []
+    for (trial, target), (opened_t, call) in opened.items():
+        closed_t, ending = closed.get((trial, target), (max(opened_t, ends.get(trial, opened_t)), Ending.CENSORED))
+        found.append(_inferred(trial, target, call.request, call.error or "failure", opened_t, closed_t, ending))
+    return found
+
+
+def _of_prompts(history: History) -> list[Incident]:
+    """One incident per trial with a failed attempt at its prompt."""
+    tries: dict[str, list[tuple[float, PromptAttempt]]] = {}
+    for record, attempt in history.of(PromptAttempt):
+        tries.setdefault(record.trial or "", []).append((record.t, attempt))
+    found = []
+    for trial, attempts in tries.items():
+        failed = next((n for n, (_, attempt) in enumerate(attempts) if attempt.status != "ok"), None)
+        if failed is None:
+            continue
+        opened_t, attempt = attempts[failed]
+        right = next((t for t, later in attempts[failed:] if later.status == "ok"), None)
+        closed_t, ending = (attempts[-1][0], Ending.CENSORED) if right is None else (right, Ending.RETRY)
+        kind = f"{attempt.error_type} error"
+        found.append(_inferred(trial, "agent", attempt.prompt_index, kind, opened_t, closed_t, ending))
+    return found
+
+
+def _inferred(
+    trial: str, target: str, request: int, fault: str, opened_t: float, closed_t: float, ending: Ending
+) -> Incident:
+    lasted_s = round(closed_t - opened_t, 6)
+    return Incident(trial, target, request, f"{fault}, {INFERRED}", "", opened_t, lasted_s, ending)
 
 
 def _incident(

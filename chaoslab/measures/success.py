@@ -20,11 +20,14 @@ class Success:
     correct: Rate | None
 
 
-def success(outcomes: Iterable[str]) -> Success:
-    """The rates with Wilson intervals, from one outcome per trial (as `judge` gives them)."""
+def success(outcomes: Iterable[str], *, judgeable: bool = True) -> Success:
+    """The rates with Wilson intervals, from one outcome per trial (as `judge` gives them).
+
+    `judgeable`: False where nothing was stated about right answers, so that only failures could be found and no share of correct ones.
+    """
     counts = Counter(str(outcome) for outcome in outcomes)
     total = counts.total()
     rates = {name: rate(count, total) for name, count in counts.items()}
     judged = total - sum(counts[name] for name in UNJUDGED)
     by_outcome = {name: found for name, found in rates.items() if found is not None}
-    return Success(total, by_outcome, rate(counts["correct"], judged))
+    return Success(total, by_outcome, rate(counts["correct"], judged) if judgeable else None)

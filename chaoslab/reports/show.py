@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 from chaoslab.events import (
+    UNTOLD,
     Budget,
     CallFinished,
     CallStarted,
@@ -75,7 +77,7 @@ def _said(event: Event) -> str:
             error = f" {_flat(event.error)}" if event.error else ""
             replayed = ", replayed" if event.replayed else ""
             return (
-                f"result   {_place(event)} {how}{status}{error} in {event.duration_s:.3f} s via {event.via}{replayed}"
+                f"result   {_place(event)} {how}{status}{error} in {_time(event.duration_s)} via {event.via}{replayed}"
             )
         case FaultScheduled():
             return (
@@ -90,7 +92,7 @@ def _said(event: Event) -> str:
         case FaultHealed():
             return f"fault    {_place(event)} {event.fault} healed{'' if event.witnessed else ', NOT WITNESSED'}"
         case Retry():
-            return f"retry    {_place(event)} after {event.wait_s:g} s: {_flat(event.reason)}"
+            return f"retry    {_place(event)} after {_wait(event.wait_s)}: {_flat(event.reason)}"
         case Fallback():
             return f"fallback {_place(event)} to {event.address}"
         case Effect():
@@ -111,13 +113,23 @@ def _said_of_the_prompt(event: Event) -> str:
             return f"attempt  {event.prompt_attempt} ended with a {event.error_type} error: {_flat(event.error)}"
         case PromptFinished():
             answer = _flat(event.answer) if event.answer.strip() else f"none ({event.error_type} error)"
-            return f"answer   after {event.duration_s:.3f} s, {event.attempts} attempts: {answer}"
+            answer = "untold in such a log" if event.status == UNTOLD else answer
+            attempts = UNTOLD if event.attempts is None else event.attempts
+            return f"answer   after {_time(event.duration_s)}, {attempts} attempts: {answer}"
         case _:
             return ""
 
 
 def _place(event: Any) -> str:
     return f"{event.target} {event.request}.{event.attempt}"
+
+
+def _time(duration_s: float) -> str:
+    return "untold time" if math.isnan(duration_s) else f"{duration_s:.3f} s"
+
+
+def _wait(wait_s: float) -> str:
+    return "untold time" if math.isnan(wait_s) else f"{wait_s:g} s"
 
 
 def _value(value: Any) -> str:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from chaoslab.events import (
     Budget,
     CallFinished,
     CallStarted,
     Fallback,
+    FaultWitnessed,
     History,
     Retry,
     RunFinished,
     RunStarted,
+    Usage,
 )
 from chaoslab.events import Warning as Told
-from chaoslab.judge import Outcome, verdicts
+from chaoslab.judge import Outcome, Verdict, judgeable, verdicts
 from chaoslab.measures import faults, mttr
 from chaoslab.measures.latency import attempts, latency
 from chaoslab.measures.success import success
@@ -36,15 +39,19 @@ def _head(history: History) -> list[str]:
     if run is None:
         return ["the logs do not say how this run was started"]
     name = history.records[0].run
-    ended = f"{end.reason} after {end.duration_s:.1f} s" if end else "not finished"
-    return [f"run {name} · seed {run.seed} · model {run.model} · {ended}"]
+    ended = end.reason if end else "not finished"
+    if end and not math.isnan(end.duration_s):
+        ended += f" after {end.duration_s:.1f} s"
+    seed = "not known" if run.seed is None else run.seed
+    head = f"run {name} · seed {seed} · model {run.model or 'not known'} · {ended}"
+    return [head, *(f"note: {note}" for note in history.notes)]
 
 
 def _prompts(history: History) -> list[str]:
     judged = verdicts(history)
     if not judged:
         return ["prompts: none was started"]
-    found = success(str(v.outcome) for v in judged.values())
+    found = success((str(v.outcome) for v in judged.values()), judgeable=judgeable(history))
     rows = [
         [name, str(rate.count), f"{rate.value:.0%}", f"{rate.interval.low:.0%}–{rate.interval.high:.0%}"]
         for name in Outcome
@@ -52,28 +59,38 @@ def _prompts(history: History) -> list[str]:
     ]
     lines = [f"prompts: {found.total}", *_table(["outcome", "prompts", "share", "95 % interval"], rows)]
     if found.correct is None:
-        return [*lines, "none could be judged"]
+        return [*lines, "none could be judged", *_poor(judged)]
     low, high = found.correct.interval.low, found.correct.interval.high
     lines.append(
         f"{found.correct.count} of {found.correct.total} judged prompts correct, 95 % interval {low:.0%}–{high:.0%}"
     )
+    return lines + _poor(judged)
+
+
+def _poor(judged: Mapping[str, Verdict]) -> list[str]:
     poor = [(trial, v) for trial, v in judged.items() if v.outcome not in (Outcome.CORRECT, Outcome.UNKNOWN)]
-    return lines + [f"  {trial} {v.outcome}: {_line(v.why)}" for trial, v in poor[:WARNINGS]] + _more(len(poor))
+    return [f"  {trial} {v.outcome}: {_line(v.why)}" for trial, v in poor[:WARNINGS]] + _more(len(poor))
 
 
 def _calls(history: History) -> list[str]:
-    started = Counter(e.target == "model" for _, e in history.of(CallStarted))
+    made = {(r.trial, e.target, e.request, e.attempt) for r, e in history.of(CallStarted)}
+    made |= {(r.trial, e.target, e.request, e.attempt) for r, e in history.of(CallFinished)}
+    to_model = sum(target == "model" for _, target, _, _ in made)
     failed = sum(not e.ok for _, e in history.of(CallFinished))
     retries, fallbacks = (sum(1 for _ in history.of(kind)) for kind in (Retry, Fallback))
-    line = f"calls: {started[False]} to tools, {started[True]} to the model; {failed} failed"
+    models = f"{to_model} to the model" if history.tells(Usage) else "those to the model are not known"
+    line = f"calls: {len(made) - to_model} to tools, {models}; {failed} failed"
     lines = [f"{line}; {retries} retries, {fallbacks} fallbacks"]
     found = latency([a.duration_s for a in attempts(history) if not a.faults])
     if found:
-        lines.append(f"without a fault: median {found.p50_s:.3f} s, 99th percentile {found.p99_s:.3f} s")
+        which = "without a fault" if history.tells(FaultWitnessed) else f"{found.n} calls of known duration"
+        lines.append(f"{which}: median {found.p50_s:.3f} s, 99th percentile {found.p99_s:.3f} s")
     return lines
 
 
 def _faults(history: History) -> list[str]:
+    if not history.tells(FaultWitnessed):
+        return ["faults: not known from such a log, nor which failures they caused"]
     counts = faults.by_injection(history)
     rows: list[list[str]] = []
     for count in counts:
@@ -95,7 +112,8 @@ def _faults(history: History) -> list[str]:
 
 def _recovery(history: History) -> list[str]:
     found = mttr.mttr(history)
-    lines = [f"time to recovery: {mttr.told(found.overall)}"]
+    how = "" if history.tells(FaultWitnessed) else " (inferred from failures that were noticed)"
+    lines = [f"time to recovery{how}: {mttr.told(found.overall)}"]
     lines += [f"  {fault}: {mttr.told(known)}" for fault, known in found.by_fault.items()]
     if not found.incidents:
         return lines
@@ -108,7 +126,7 @@ def _recovery(history: History) -> list[str]:
 
 def _rest(history: History) -> list[str]:
     spent = usage(history)
-    lines = ["usage: the model never answered"]
+    lines = ["usage: the model never answered" if history.tells(Usage) else "usage: not known from such a log"]
     if spent:
         cost = "price unknown" if spent.cost_usd is None else f"{spent.cost_usd:.4f} USD"
         cost += f" ({spent.unpriced} answers without a price)" if spent.unpriced and spent.cost_usd is not None else ""

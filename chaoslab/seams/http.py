@@ -17,7 +17,7 @@ from typing import Any
 import httpx
 
 from chaoslab import events
-from chaoslab.api import ErrorReply
+from chaoslab.api import TROUBLE, ErrorReply
 from chaoslab.clock import Clock
 from chaoslab.events import Event, Log
 from chaoslab.exchange import Call, Failure, Reply, Seen, Told, chain, play
@@ -42,8 +42,8 @@ class Target:
     failed_if: Mapping[str, Any] = field(default_factory=dict)
 
     def says_no(self, reply: Reply) -> bool:
-        """Whether this answer is a failure, be it one with status 200."""
-        if reply.status >= 400:
+        """Whether this answer is a failure, be it one with status 200: its own words, or none that can be read."""
+        if not 200 <= reply.status < 300 or reply.unreadable:
             return True
         if not self.failed_if or not isinstance(reply.value, dict):
             return False
@@ -226,7 +226,15 @@ class _Attempt:
         self._write(event)
 
     async def send(self, call: Call) -> Reply:
-        """Sends the call over the lane that the manager names."""
+        """Sends the call; a part of the lab that says it is broken ends the run."""
+        reply = await self._send(call)
+        trouble = next((value for name, value in reply.headers.items() if name.lower() == TROUBLE.lower()), "")
+        if trouble:
+            self.seam.lanes.give_up(trouble)
+        return reply
+
+    async def _send(self, call: Call) -> Reply:
+        """Over the lane that the manager names."""
         self.sent = call
         request = self.request
         if call.value is not self.call.value:
@@ -306,7 +314,7 @@ class _Attempt:
         usage = reply.value.get("usage") if isinstance(reply.value, dict) else None
         if not isinstance(usage, dict):
             return
-        tokens_in, tokens_out = int(usage.get("prompt_tokens", 0)), int(usage.get("completion_tokens", 0))
+        tokens_in, tokens_out = _tokens(usage.get("prompt_tokens")), _tokens(usage.get("completion_tokens"))
         model = str(reply.value.get("model", ""))
         cost = self.seam.price(model, tokens_in, tokens_out)
         self.trial.spent["tokens"] += tokens_in + tokens_out
@@ -315,6 +323,11 @@ class _Attempt:
 
     def _write(self, event: Event) -> None:
         self.seam.log.write(event, trial=self.key)
+
+
+def _tokens(said: Any) -> int:
+    """A count, whatever the model's server says: no budget is refilled by a negative one."""
+    return said if isinstance(said, int) and said > 0 else 0
 
 
 def _message(reply: Reply) -> str:
@@ -327,4 +340,4 @@ def _message(reply: Reply) -> str:
                 said = said.get("message")
             if isinstance(said, str):
                 return said[:200]
-    return f"status {reply.status}"
+    return f"status {reply.status}{', and no JSON' if reply.unreadable else ''}"

@@ -1,26 +1,28 @@
 """A thin client for either Toxiproxy, the real one or the embedded, over toxiproxy-python without its traps.
 
 That package keeps one endpoint for the whole process, waits for ever, opens a connection per request, knows no PATCH, and takes
-most failures for success. Its response check and its classes are used; the endpoint, timeouts, errors and reading back are here.
+most failures for success. Its response check and its errors are used; endpoint, timeouts, the rest of the errors and reading back are
+here, on urllib3 itself, since arming a lane is three requests and a call waits for them.
 """
 
 from __future__ import annotations
 
+import json
 import re
-import threading
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 if TYPE_CHECKING:
-    from requests import Response, Session
+    from urllib3 import BaseHTTPResponse, PoolManager
 
 READ_TIMEOUT_S = 26.0  # the real server gives up with a 503 after 25 s
 CONNECT_TIMEOUT_S = 2.0
+CONNECTIONS_KEPT = 8
 TOXICITY_ERROR_MAX = 1e-6  # the real server keeps a float32
 
 
@@ -87,18 +89,47 @@ class ProxyInfo:
     toxics: tuple[ToxicInfo, ...] = ()
 
 
+@dataclass(frozen=True)
+class _Answer:
+    """What came back, as the package's check wants to see it."""
+
+    status_code: int
+    content: bytes
+    reason: str
+
+    @classmethod
+    def of(cls, response: BaseHTTPResponse) -> _Answer:
+        return cls(response.status, response.data, response.reason or "")
+
+    def words(self) -> str:
+        """What a refusal says: the error field, or the text of whatever page came instead."""
+        try:
+            data = json.loads(self.content)
+        except ValueError:
+            data = None
+        if isinstance(data, dict) and "error" in data:
+            return str(data["error"])
+        text = re.sub(r"<[^>]*>", " ", self.content.decode("utf-8", "replace"))
+        return " ".join(text.split())[:200] or self.reason or "no reason given"
+
+
 class ToxiproxyClient:
-    """Speaks to one server. May be shared by threads: each has a connection of its own, kept alive."""
+    """Speaks to one server, over connections that are kept. May be shared by threads."""
 
     def __init__(
         self, url: str, *, read_timeout_s: float = READ_TIMEOUT_S, connect_timeout_s: float = CONNECT_TIMEOUT_S
     ) -> None:
         """`url` as in TOXIPROXY_URL: `http://127.0.0.1:8474`, or without the scheme."""
         self.url = (url if "://" in url else f"http://{url}").rstrip("/")
-        self._timeout_s = (connect_timeout_s, read_timeout_s)
-        self._local = threading.local()
-        self._sessions: list[Session] = []
-        self._lock = threading.Lock()
+        self._connect_timeout_s, self._read_timeout_s = connect_timeout_s, read_timeout_s
+
+    @cached_property
+    def _pool(self) -> PoolManager:
+        """Knows no proxy of the environment: none stands in front of a proxy on loopback."""
+        from urllib3 import PoolManager, Timeout
+
+        timeout = Timeout(connect=self._connect_timeout_s, read=self._read_timeout_s)
+        return PoolManager(timeout=timeout, retries=False, maxsize=CONNECTIONS_KEPT)
 
     def __enter__(self) -> ToxiproxyClient:
         return self
@@ -109,11 +140,8 @@ class ToxiproxyClient:
         self.close()
 
     def close(self) -> None:
-        with self._lock:
-            for session in self._sessions:
-                session.close()
-            self._sessions.clear()
-            self._local = threading.local()
+        if "_pool" in vars(self):
+            self._pool.clear()
 
     def version(self) -> str:
         return str(self._field(self._ask("GET", "/version"), "version"))
@@ -207,46 +235,40 @@ class ToxiproxyClient:
 
     def _ask(self, method: str, path: str, body: object = None) -> Any:
         """One request: the JSON of the answer, None without one."""
-        import requests
+        from urllib3 import exceptions
 
+        data, headers = None, {}
+        if body is not None:
+            data, headers = json.dumps(body).encode(), {"Content-Type": "application/json"}
         try:
-            response = self._session().request(
-                method, self.url + path, json=body, timeout=self._timeout_s, allow_redirects=False
-            )
-        except requests.Timeout:
+            answer = _Answer.of(self._pool.request(method, self.url + path, body=data, headers=headers, redirect=False))
+        except (exceptions.ReadTimeoutError, exceptions.ConnectTimeoutError) as error:
+            if isinstance(
+                error, exceptions.NewConnectionError
+            ):  # refused at once, which is no timeout whatever it inherits
+                raise ToxiproxyDown(f"Toxiproxy at {self.url} cannot be reached: {error}") from error
             raise ToxiproxyDown(f"Toxiproxy at {self.url} did not answer {method} {path} in time") from None
-        except requests.RequestException as error:
+        except exceptions.HTTPError as error:
             raise ToxiproxyDown(f"Toxiproxy at {self.url} cannot be reached: {error}") from error
-        self._check(response)
-        if response.status_code == 204:
+        self._check(answer)
+        if answer.status_code == 204:
             return None
         try:
-            return response.json()
+            return json.loads(answer.content)
         except ValueError as error:
             raise ToxiproxyError(
-                f"{self.url} answered {method} {path} without JSON: {_words(response)}", status=response.status_code
+                f"{self.url} answered {method} {path} without JSON: {answer.words()}", status=answer.status_code
             ) from error
 
-    def _check(self, response: Response) -> None:
+    def _check(self, answer: _Answer) -> None:
         """The package's own check knows 400, 404 and 409; every other refusal is caught here."""
         exceptions, validate_response = _package()
         try:
-            validate_response(response)
+            validate_response(answer)
         except (exceptions.ProxyExists, exceptions.NotFound, exceptions.InvalidToxic) as error:
-            raise ToxiproxyError(_words(response), status=response.status_code) from error
-        if not 200 <= response.status_code < 300:
-            raise ToxiproxyError(_words(response), status=response.status_code)
-
-    def _session(self) -> Session:
-        session: Session | None = getattr(self._local, "session", None)
-        if session is None:
-            import requests
-
-            session = self._local.session = requests.Session()
-            session.trust_env = False  # no netrc, and no proxy from the environment in front of a proxy on loopback
-            with self._lock:
-                self._sessions.append(session)
-        return session
+            raise ToxiproxyError(answer.words(), status=answer.status_code) from error
+        if not 200 <= answer.status_code < 300:
+            raise ToxiproxyError(answer.words(), status=answer.status_code)
 
     def _object(self, data: Any) -> dict[str, Any]:
         if not isinstance(data, dict):
@@ -317,14 +339,3 @@ def _difference(wish: ProxyInfo, held: ProxyInfo) -> str:
         return f"its toxics are {sorted(by_name)}"
     wrong = [toxic.name for toxic in wish.toxics if toxic.differs_from(by_name[toxic.name])]
     return f"toxic {by_name[wrong[0]]}" if wrong else ""
-
-
-def _words(response: Response) -> str:
-    """What a refusal says: the error field, or the text of whatever page came instead."""
-    try:
-        data = response.json()
-    except ValueError:
-        data = None
-    if isinstance(data, dict) and "error" in data:
-        return str(data["error"])
-    return " ".join(re.sub(r"<[^>]*>", " ", response.text).split())[:200] or response.reason or "no reason given"

@@ -38,6 +38,25 @@ _SCHEMA = (
 )
 BUSY_S = 2.0
 
+_REMEDIES = {
+    "SQLITE_BUSY": "end what holds it and start again",
+    "SQLITE_CANTOPEN": "it should be a file in a folder that can be written",
+    "SQLITE_CORRUPT": "something wrote over it; start again, and it is made anew",
+    "SQLITE_ERROR": "something emptied or replaced it; start again, and it is made anew",
+    "SQLITE_FULL": "make room and start again",
+    "SQLITE_IOERR": "see to its disk and start again",
+    "SQLITE_NOTADB": "something wrote over it; start again, and it is made anew",
+    "SQLITE_READONLY": "make it writable, then start again",
+    "SQLITE_READONLY_DBMOVED": "it was deleted or moved in mid-run; start again, and it is made anew",
+}
+
+
+def explain(path: Path, error: sqlite3.Error) -> str:
+    """One line: which file, what is wrong with it, and what to do."""
+    name = getattr(error, "sqlite_errorname", None) or "SQLITE_ERROR"
+    remedy = _REMEDIES.get(name) or _REMEDIES.get("_".join(name.split("_")[:2]), _REMEDIES["SQLITE_IOERR"])
+    return f"the shared state {path} cannot be used: {error}; {remedy}"
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -82,7 +101,12 @@ class Control:
 
     def __init__(self, path: Path, *, manager: str = "") -> None:
         self._manager = manager
-        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            unopened = sqlite3.OperationalError(f"{error.filename or path.parent}: {error.strerror or error}")
+            unopened.sqlite_errorname = "SQLITE_CANTOPEN"
+            raise unopened from error
         self._db = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)
         try:
             self._db.execute("PRAGMA journal_mode = PERSIST")
@@ -107,6 +131,9 @@ class Control:
             control = cls(path, manager=manager)
             try:
                 control.forget()
+                found = control._db.execute("PRAGMA quick_check(1)").fetchone()[0]
+                if found != "ok":
+                    raise sqlite3.DatabaseError(found)
             except sqlite3.Error:
                 control.close()
                 raise
@@ -162,7 +189,7 @@ class Control:
         found = self._db.execute("SELECT state, answer FROM calls WHERE id = ?", (row,)).fetchone()
         if found is None:
             return Answer("failed", error="the call's row has vanished from the shared state")
-        return None if found[0] == "asked" else Answer(**json.loads(found[1]))
+        return None if found[0] == "asked" else Answer(**_decoded(found[1]))
 
     def done(self, row: int, observation: Mapping[str, Any]) -> None:
         """The attempt over the lane has ended so."""
@@ -174,7 +201,7 @@ class Control:
         rows = self._db.execute(
             "SELECT run, plan, targets FROM runs WHERE state = 'asked' AND manager = ?", (self._manager,)
         ).fetchall()
-        return [RunRow(run, json.loads(plan), json.loads(targets)) for run, plan, targets in rows]
+        return [RunRow(run, _decoded(plan), _decoded(targets)) for run, plan, targets in rows]
 
     def ended_runs(self) -> set[str]:
         """The runs whose agent has said that it is done."""
@@ -194,7 +221,7 @@ class Control:
             f" FROM calls WHERE state IN ('asked', 'done') AND run IN ({','.join('?' * len(names))}) ORDER BY id",
             names,
         ).fetchall()
-        return [Row(r[0], r[1], r[2], Call(r[4], r[5], r[3], r[6], r[7], r[8]), r[9], json.loads(r[10])) for r in rows]
+        return [Row(r[0], r[1], r[2], Call(r[4], r[5], r[3], r[6], r[7], r[8]), r[9], _decoded(r[10])) for r in rows]
 
     def reply(self, row: int, answer: Answer) -> None:
         self._write(
@@ -217,11 +244,23 @@ class Control:
         self._db.execute("BEGIN IMMEDIATE")
         try:
             yield
+            self._db.execute("COMMIT")
         except BaseException:
-            self._db.execute("ROLLBACK")
+            if self._db.in_transaction:  # on a full disk SQLite has rolled back by itself
+                self._db.execute("ROLLBACK")
             raise
-        self._db.execute("COMMIT")
 
     def _write(self, statement: str, values: Sequence[Any]) -> int:
         with self._transaction():
             return self._db.execute(statement, values).lastrowid or 0
+
+
+def _decoded(text: str) -> dict[str, Any]:
+    """A column's JSON object; another word in it is damage like any other."""
+    try:
+        value = json.loads(text)
+    except (ValueError, TypeError) as error:
+        raise sqlite3.DatabaseError(f"a row is garbled ({error})") from None
+    if not isinstance(value, dict):
+        raise sqlite3.DatabaseError("a row is garbled")
+    return value

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from chaoslab.clock import Clock
 from chaoslab.exchange import Call, Seen
-from chaoslab.wire.control import Answer, Control
+from chaoslab.wire.control import Answer, Control, explain
 
 LATE_S = 0.25
 """An answer that takes longer makes the seam ask after the manager's health."""
@@ -32,7 +32,7 @@ class Lanes:
     def __init__(
         self, state: Path, run: str, *, clock: Clock, healthy: Callable[[], str], poll_s: float = 0.001
     ) -> None:
-        self._control = Control(state)
+        self._control, self._state = Control(state), state
         self._run, self._clock, self._healthy, self._poll_s = run, clock, healthy, poll_s
         self.down: LabDown | None = None
         """Why the lab is down, once it is: a framework between here and the session may swallow what was raised."""
@@ -56,7 +56,7 @@ class Lanes:
                 if now > asked + LOST_S:
                     raise self._down(f"the proxy manager did not answer for {LOST_S:g} s")
         except sqlite3.Error as error:
-            raise self._down(f"the state that agent and manager share cannot be used: {error}") from error
+            raise self._down(explain(self._state, error)) from error
         if answer.state == "failed":
             raise self._down(answer.error)
         return row, answer
@@ -73,13 +73,17 @@ class Lanes:
         try:
             self._control.done(row, observation)
         except sqlite3.Error as error:
-            raise self._down(f"the state that agent and manager share cannot be used: {error}") from error
+            raise self._down(explain(self._state, error)) from error
 
     def check(self) -> None:
         """Raises LabDown when the manager says that something is wrong, or says nothing."""
         trouble = self._healthy()
         if trouble:
             raise self._down(trouble)
+
+    def give_up(self, why: str) -> None:
+        """Raises LabDown, and remembers it: another part of the lab has said that it is broken."""
+        raise self._down(why)
 
     def _down(self, why: str) -> LabDown:
         self.down = LabDown(why)

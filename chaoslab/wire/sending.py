@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import ssl
 from collections.abc import Mapping
 from typing import Any
@@ -12,6 +13,7 @@ import anyio
 import httpx
 
 from chaoslab.exchange import Failure, Reply
+from chaoslab.wire.body import ACCEPTED, BODY_MAX, whole
 
 
 async def over(transport: httpx.AsyncBaseTransport, request: httpx.Request, *, within_s: float) -> Reply:
@@ -27,12 +29,13 @@ async def over(transport: httpx.AsyncBaseTransport, request: httpx.Request, *, w
             opened.append(about["return_value"])
 
     request.extensions = {**request.extensions, "trace": watch}
+    request.headers["accept-encoding"] = ACCEPTED
     try:
         async with asyncio.timeout(within_s):
             try:
                 response = await transport.handle_async_request(request)
                 try:
-                    body = await response.aread()
+                    body = await whole(response)
                 finally:
                     await response.aclose()
             except BaseException:
@@ -60,7 +63,8 @@ def native(failure: Failure, request: httpx.Request, *, who: str, after_s: float
         "refused": httpx.ConnectError,
         "reset": httpx.ReadError,
     }
-    said = f"{who}: {failure.kind.replace('_', ' ')} after {after_s:.1f} s"
+    what = {"too_large": f"more than {BODY_MAX} bytes", "garbled": "an answer that is not HTTP as it should be"}
+    said = f"{who}: {what.get(failure.kind, failure.kind.replace('_', ' '))} after {after_s:.1f} s"
     return kinds.get(failure.kind, httpx.RemoteProtocolError)(said, request=request)
 
 
@@ -85,13 +89,17 @@ def with_json(request: httpx.Request, value: Any) -> httpx.Request:
     )
 
 
+_CLOSED = re.compile("disconnected|closed connection")
+"""In what httpcore and h11 say of an end that came too early; all else that they say is about bytes that are not HTTP."""
+
+
 def _kind(error: httpx.HTTPError) -> str:
     if isinstance(error, httpx.TimeoutException):
         return "timed_out"
     if isinstance(error, httpx.ConnectError):
         return _in_handshake(error)
     if isinstance(error, httpx.RemoteProtocolError):
-        return "closed"
+        return "closed" if _CLOSED.search(str(error)) else "garbled"
     return "reset" if isinstance(error, httpx.NetworkError) else "garbled"
 
 

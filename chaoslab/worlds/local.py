@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from chaoslab.clock import Clock
+from chaoslab.settings import without_keys_of_tools
 from chaoslab.topology import BASE_PORT, MODEL, SERVICES, Ports
 
 HOST = "127.0.0.1"
@@ -76,7 +77,8 @@ class Local:
     def run_agent(self, arguments: Sequence[str]) -> int:
         """The agent, on this terminal, to its end; its exit code. A second Ctrl-C does not wait for it."""
         command = (sys.executable, "-m", "agent", "--lifeline", "--logs", str(self.logs), "--state", str(self.state))
-        agent = subprocess.Popen((*command, *arguments), stdin=subprocess.PIPE, env=dict(self.environment))
+        environment = without_keys_of_tools(self.environment)
+        agent = subprocess.Popen((*command, *arguments), stdin=subprocess.PIPE, env=environment)
         try:
             return agent.wait()
         except KeyboardInterrupt:
@@ -100,13 +102,17 @@ class Local:
 
     def _spawn(self, name: str, command: Sequence[str]) -> None:
         words = self.folder / f"{name}.out"
-        with words.open("wb") as out:
+        try:
+            out = words.open("wb")
+        except OSError as error:
+            raise WorldError(f"{words} cannot be written: {error.strerror or error}") from error
+        with out:
             process = subprocess.Popen(
                 (*command, "--lifeline"),
                 stdin=subprocess.PIPE,
                 stdout=out,
                 stderr=subprocess.STDOUT,
-                env=dict(self.environment),
+                env=dict(self.environment) if name == "tools" else without_keys_of_tools(self.environment),
                 start_new_session=True,  # Ctrl-C is for the agent; the parts end when the supervisor says so
             )
         self.parts.append(Part(name, process, words))

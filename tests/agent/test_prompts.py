@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from datetime import datetime
 from pathlib import Path
@@ -9,8 +10,10 @@ from typing import Any
 
 import pytest
 
-from agent.prompts import Lookup, at, dated, load
+from agent.prompts import Lookup, Prompt, at, check_stated, dated, load
+from agent.tools import schema
 from chaoslab.settings import SettingError
+from chaoslab.topology import SERVICES as TABLE
 
 NOW = datetime.fromisoformat("2026-06-01T09:00:00+00:00")
 
@@ -46,11 +49,14 @@ def test_a_fact_is_a_text_some_texts_or_a_lookup(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "complaint"),
     [
-        ("[", "is not JSON"),
+        ("[", "is not JSON: Expecting value: line 1 column 2"),
+        ("[" * 100_000, "is no JSON that can be read"),
+        ([7], ", prompt 1 should be a text, or an object with a `prompt`"),
+        ([{"prompt": "Hello?"}, None], ", prompt 2 should be a text"),
         ([], "should hold a list like"),
         ({"prompt": "Hello?"}, "should hold a list like"),
-        ([{"prompt": "Hello?"}, {"promt": "Hi"}], ", prompt 2: prompt: Field required"),
-        ([{"prompt": "Hello?", "fact": []}], ", prompt 1: fact: Extra inputs are not permitted"),
+        ([{"prompt": "Hello?"}, {"promt": "Hi"}], ", prompt 2: promt is not known: did you mean 'prompt'?"),
+        ([{"prompt": "Hello?", "fact": []}], ", prompt 1: fact is not known: did you mean 'facts'?"),
         (["   "], ", prompt 1: prompt: it is empty"),
         ([{"prompt": "x" * 20_001}], ", prompt 1: prompt: String should have at most 20000 characters"),
     ],
@@ -62,6 +68,49 @@ def test_a_slip_is_said_in_one_line_with_its_place(tmp_path: Path, data: Any, co
     assert str(error.value).startswith(f"PROMPTS={path}")
     assert complaint in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_a_file_in_another_encoding_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "prompts.json"
+    path.write_bytes('["Grüß Gott"]'.encode("latin-1"))
+    with pytest.raises(SettingError, match=r"is not UTF-8 text \(byte 4\); it should hold a list like"):
+        load(path)
+
+
+SERVICES = [importlib.import_module(f"flask_tools.{name}").SERVICE for name in TABLE]
+TOOLS = [tool for service in SERVICES for tool in service.tools]
+
+
+def check(prompts: list[Prompt]) -> None:
+    effects = [tool.effect for tool in TOOLS if tool.effect]
+    check_stated(prompts, Path("mine.json"), tools={tool.name: schema(tool) for tool in TOOLS}, effects=effects)
+
+
+def test_what_the_shipped_prompts_state_can_be_asked_and_done() -> None:
+    check(load())
+
+
+@pytest.mark.parametrize(
+    ("stated", "complaint"),
+    [
+        ({"facts": [{"tool": "current_wether", "path": "main.temp"}]}, "did you mean 'current_weather'?"),
+        (
+            {"facts": [{"tool": "current_weather", "path": "main.temp"}]},
+            "facts: current_weather: city: Field required",
+        ),
+        (
+            {"facts": [{"tool": "current_weather", "arguments": {"town": "Oslo"}, "path": "x"}]},
+            "facts: current_weather: town is not known: known are city",
+        ),
+        ({"effects": [{"effect": "message_send"}]}, "no effect is called 'message_send': did you mean 'message_sent'?"),
+        ({"effects": [{"to": "Ana"}]}, "no effect is called '': known are event_created, event_deleted, message_sent"),
+    ],
+)
+def test_what_no_service_offers_cannot_be_stated(stated: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(SettingError) as error:
+        check([Prompt(prompt="Hello?"), Prompt.model_validate({"prompt": "And?", **stated})])
+    assert str(error.value).startswith("PROMPTS=mine.json, prompt 2: ")
+    assert str(error.value).endswith(complaint)
 
 
 def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:

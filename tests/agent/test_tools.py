@@ -185,7 +185,10 @@ def test_the_fallback_goes_around_the_proxy_and_is_written_down(tmp_path: Path) 
 
 def test_without_a_fallback_the_last_failure_is_the_models_to_read(tmp_path: Path) -> None:
     async def story(desk: Desk) -> None:
-        assert await desk.fails("calculate", expression="6*7") == "Error: All connection attempts failed"
+        assert (
+            await desk.fails("calculate", expression="6*7")
+            == "Error: calculator did not answer: All connection attempts failed"
+        )
         assert desk.heard == []
         assert desk.of(events.Fallback) == []
 

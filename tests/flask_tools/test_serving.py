@@ -132,3 +132,23 @@ def test_it_ends_at_once_though_a_connection_is_open(tmp_path: Path, how: str) -
                 process.send_signal(signal.Signals[how])
             assert process.wait(END_S) == 0
         assert _out(process).read() == ""
+
+
+@pytest.mark.parametrize("asked_to_close", [False, True])
+def test_an_answer_without_a_body_keeps_its_connection(tmp_path: Path, asked_to_close: bool) -> None:
+    """A toxic that swallows the answer would else be cut short by the service's own end."""
+    with services(tmp_path, "calendar") as (_, ports):
+        connection = http.client.HTTPConnection("127.0.0.1", ports.service("calendar"), timeout=10)
+        with contextlib.closing(connection):
+            connection.request("GET", "/calendar/v3/calendars/primary/events")
+            event = json.loads(connection.getresponse().read())["items"][0]["id"]
+            socket_used = connection.sock
+            headers = {"Connection": "close"} if asked_to_close else {}
+            connection.request("DELETE", f"/calendar/v3/calendars/primary/events/{event}", headers=headers)
+            answer = connection.getresponse()
+            assert (answer.status, answer.read()) == (204, b"")
+            assert (answer.getheader("Connection") == "close") == asked_to_close
+            assert answer.getheader("Content-Length") is None
+            connection.request("GET", "/health")
+            assert connection.getresponse().status == 200
+            assert (connection.sock is socket_used) != asked_to_close

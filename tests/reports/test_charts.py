@@ -159,7 +159,10 @@ def test_runs_that_do_not_state_their_toxic_prob_are_not_compared(
     (tmp_path / "foreign").mkdir()
     (tmp_path / "foreign" / "info.log").write_text("not of the lab\n")
     assert main(["one", "foreign"], logs=tmp_path) == 2
-    assert capsys.readouterr().err == "the logs of 'foreign' tell of no run: it was not started by the lab\n"
+    assert (
+        capsys.readouterr().err
+        == "the logs of 'foreign' tell of no run: neither this lab nor the first one wrote them\n"
+    )
 
 
 def test_without_logs_the_script_says_what_to_do(tmp_path: Path) -> None:

@@ -262,22 +262,34 @@ def test_requests_that_no_route_takes(
     assert "allow" not in reply.headers
 
 
-# From here on: where the embedded server is better than its model, or has no model.
-
-
 @pytest.mark.parametrize(
-    "change",
+    ("change", "then"),
     [
-        {"attributes": {"latency": 20, "jitter": 1.5}},
-        {"attributes": {"latency": 20}, "toxicity": "often"},
-        {"attributes": [20]},
+        ({"attributes": {"latency": 20, "jitter": 1.5}}, {"latency": 20, "jitter": 0}),
+        ({"toxicity": "often", "attributes": {"latency": 20}}, {"latency": 20, "jitter": 0}),
+        ({"attributes": [20], "toxicity": 0.5}, {"latency": 1, "jitter": 0}),
     ],
 )
-def test_a_change_that_fails_changes_nothing(own: httpx.Client, change: dict[str, object]) -> None:
-    own.post("/proxies/p/toxics", json={"type": "latency", "attributes": {"latency": 1}}).raise_for_status()
-    reply = own.patch("/proxies/p/toxics/latency_downstream", json=change)
-    assert reply.status_code == 400
-    assert own.get("/proxies/p/toxics/latency_downstream").json()["attributes"] == {"latency": 1, "jitter": 0}
+def test_a_change_that_fails_applies_the_attributes_that_are_right(
+    api: httpx.Client, change: dict[str, object], then: dict[str, int]
+) -> None:
+    api.post("/proxies/p/toxics", json={"type": "latency", "attributes": {"latency": 1}}).raise_for_status()
+    assert api.patch("/proxies/p/toxics/latency_downstream", json=change).status_code == 400
+    toxic = api.get("/proxies/p/toxics/latency_downstream").json()
+    assert (toxic["attributes"], toxic["toxicity"]) == (then, 1)
+
+
+def test_a_long_answer_comes_in_chunks_as_gos_does(api: httpx.Client) -> None:
+    assert "content-length" in api.get("/proxies").headers
+    for number in range(20):
+        api.post("/proxies/p/toxics", json={"type": "latency", "name": f"t{number}"}).raise_for_status()
+    reply = api.get("/proxies")
+    assert len(reply.content) > 2048
+    assert reply.headers["transfer-encoding"] == "chunked"
+    assert "content-length" not in reply.headers
+
+
+# From here on: where the embedded server is better than its model, or has no model.
 
 
 def test_a_listen_that_is_left_out_is_loopback(own: httpx.Client) -> None:

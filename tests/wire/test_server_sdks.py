@@ -1,9 +1,7 @@
-"""What others wrote for Toxiproxy works with the embedded server: toxiproxy-python's own classes, and toxiproxy-cli."""
+"""What others wrote for Toxiproxy works with the embedded server: toxiproxy-python's own classes."""
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -60,32 +58,3 @@ def test_toxiproxy_pythons_errors_arrive_as_such(package: Any) -> None:
         proxy.add_toxic(type="latencey")
     with pytest.raises(NotFound):
         proxy.destroy_toxic("none")
-
-
-def test_a_session_with_toxiproxy_cli() -> None:
-    binary = shutil.which("toxiproxy-cli")
-    if binary is None:
-        pytest.skip("toxiproxy-cli is not on PATH")
-    with embedded() as url:
-
-        def cli(*words: str, fails: bool = False) -> str:
-            done = subprocess.run(
-                [binary, "--host", url, *words], capture_output=True, text=True, timeout=20, check=False
-            )
-            assert (done.returncode != 0) == fails, done.stdout + done.stderr
-            return done.stdout + done.stderr
-
-        assert "Created new proxy p" in cli("create", "--listen", "127.0.0.1:0", "--upstream", "127.0.0.1:9", "p")
-        add = ["toxic", "add", "--type", "latency", "--toxicName", "t"]
-        assert "Added downstream latency toxic 't' on proxy 'p'" in cli(*add, "--attribute", "latency=100", "p")
-        assert "already exists" in cli(*add, "p", fails=True)
-        assert "jitter=0" in cli("inspect", "p")
-        assert "Updated toxic 't' on proxy 'p'" in cli("toxic", "update", "--toxicName", "t", "-a", "jitter=7", "p")
-        shown = cli("inspect", "p")
-        assert "jitter=7" in shown
-        assert "latency=100" in shown
-        assert "Removed toxic 't' on proxy 'p'" in cli("toxic", "remove", "--toxicName", "t", "p")
-        assert "now disabled" in cli("toggle", "p")
-        assert "disabled" in cli("list")
-        assert "Deleted proxy p" in cli("delete", "p")
-        assert "not found" in cli("inspect", "p", fails=True)

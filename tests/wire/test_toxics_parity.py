@@ -21,7 +21,7 @@ import httpx
 import pytest
 from toxic_cases import SCRIPTS
 from toxic_scripts import Script, Server, differences, play
-from wire_parts import DEADLINE_S, answers_by, dial, echo, embedded, free_port, read_exactly, real, real_with, upstream
+from wire_parts import DEADLINE_S, answers_by, dial, echo, embedded, free_port, read_exactly, real, upstream
 
 from chaoslab.clock import system
 
@@ -199,8 +199,8 @@ class Bench:
 
 
 @contextlib.contextmanager
-def bench(server: str, address: str, *flags: str, seed: int = 1) -> Iterator[Bench]:
-    started = embedded(seed=seed) if server == "embedded" else real_with(*flags)
+def bench(server: str, address: str, *, seed: int = 1, metrics: Sequence[str] = ()) -> Iterator[Bench]:
+    started = (embedded if server == "embedded" else real)(seed=seed, metrics=metrics)
     with started as url, httpx.Client(base_url=url, timeout=DEADLINE_S) as client:
         body = {"name": "p", "upstream": address, "listen": "127.0.0.1:0"}
         yield Bench(client, client.post("/proxies", json=body).json()["listen"])
@@ -301,7 +301,7 @@ def test_jitter_makes_a_stream_of_the_real_server_later_than_its_latency(server:
 @both
 def test_equal_seeds_draw_alike_on_the_embedded_server_only(server: str) -> None:
     def draws() -> list[bool]:
-        with upstream(echo) as address, bench(server, address, "-seed", "7", seed=7) as it:
+        with upstream(echo) as address, bench(server, address, seed=7) as it:
             it.add("limit_data", toxicity=0.5, bytes=1)
             hits = []
             for _ in range(30):
@@ -325,7 +325,7 @@ def test_limit_data_leaves_goroutines_behind() -> None:
         assert found
         return int(found[1])
 
-    with upstream(pour) as address, bench("real", address, "-runtime-metrics") as it:
+    with upstream(pour) as address, bench("real", address, metrics=("runtime",)) as it:
         it.add("limit_data", bytes=1)
         before = goroutines()
         for _ in range(20):

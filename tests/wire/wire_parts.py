@@ -8,7 +8,7 @@ import shutil
 import socket
 import subprocess
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -47,8 +47,10 @@ def play(
 
 
 @contextlib.contextmanager
-def embedded(*, seed: int | None = 1, config: Path | None = None, loop: str = "asyncio") -> Iterator[str]:
-    """The embedded server on a free port, in a thread of its own; gives its URL."""
+def embedded(
+    *, seed: int | None = 1, config: Path | None = None, metrics: Sequence[str] = (), loop: str = "asyncio"
+) -> Iterator[str]:
+    """The embedded server on a free port, in a thread of its own; gives its URL. `metrics`: "proxy", "runtime"."""
     address: list[str] = []
     ready = threading.Event()
     failure: list[BaseException] = []
@@ -59,7 +61,17 @@ def embedded(*, seed: int | None = 1, config: Path | None = None, loop: str = "a
         ready.set()
 
     async def main() -> None:
-        task = asyncio.create_task(serve(host="127.0.0.1", port=0, config=config, seed=seed, ready=is_ready))
+        task = asyncio.create_task(
+            serve(
+                host="127.0.0.1",
+                port=0,
+                config=config,
+                seed=seed,
+                proxy_metrics="proxy" in metrics,
+                runtime_metrics="runtime" in metrics,
+                ready=is_ready,
+            )
+        )
         handle.append((asyncio.get_running_loop(), task))
         with contextlib.suppress(asyncio.CancelledError):
             await task
@@ -88,22 +100,18 @@ def embedded(*, seed: int | None = 1, config: Path | None = None, loop: str = "a
 
 
 @contextlib.contextmanager
-def real() -> Iterator[str]:
+def real(*, seed: int | None = None, config: Path | None = None, metrics: Sequence[str] = ()) -> Iterator[str]:
     """Shopify's own server on a free port; skips where it is not installed."""
-    with real_with() as url:
-        yield url
-
-
-@contextlib.contextmanager
-def real_with(*flags: str) -> Iterator[str]:
-    """The same with flags of its own."""
     binary = shutil.which("toxiproxy-server")
     if binary is None:
         pytest.skip("toxiproxy-server is not on PATH")
     port = free_port()
-    process = subprocess.Popen(
-        [binary, "-port", str(port), *flags], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    command = [binary, "-port", str(port), *(f"-{one}-metrics" for one in metrics)]
+    if config is not None:
+        command += ["-config", str(config)]
+    if seed is not None:
+        command += ["-seed", str(seed)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         answers_by(port, system.monotonic() + DEADLINE_S)
         yield f"http://127.0.0.1:{port}"

@@ -10,18 +10,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from chaoslab.events import History, PromptStarted, RunStarted
-from chaoslab.registry import did_you_mean
+from chaoslab.events import History, RunStarted
+from chaoslab.reports.folder import LATEST, LOGS, read
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-LOGS, OUT = Path("logs"), Path("charts")
+OUT = Path("charts")
 
 
 def draw(history: History) -> dict[str, Figure]:
     """The pictures of one run by file name (without `.png`); all of them, also where there is nothing to show."""
-    from chaoslab.judge import verdicts
+    from chaoslab.judge import judgeable, verdicts
     from chaoslab.reports.charts.errors import errors
     from chaoslab.reports.charts.mttr import mttr
     from chaoslab.reports.charts.network_latency import network_latency
@@ -33,7 +33,7 @@ def draw(history: History) -> dict[str, Figure]:
     outcomes = {trial: str(verdict.outcome) for trial, verdict in verdicts(history).items()}
     return {
         "throughput": throughput(history),
-        "success_rate": success_rate(outcomes),
+        "success_rate": success_rate(outcomes, judgeable=judgeable(history)),
         "network_latency": network_latency(history),
         "tool_latency": tool_latency(history),
         "errors": errors(history),
@@ -53,56 +53,49 @@ def overlay(histories: Sequence[History]) -> dict[str, Figure]:
 
 
 def save(figures: dict[str, Figure], folder: Path) -> list[Path]:
-    """Writes each as a PNG whose bytes depend on its data alone (no time, no version in it)."""
+    """Writes each as a PNG whose bytes depend on its data alone (no time, no version in it).
+
+    Raises:
+        OSError: they could not all be written; then the earlier ones are all there as they were.
+    """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     folder.mkdir(parents=True, exist_ok=True)
-    paths = []
-    for name, figure in figures.items():
-        FigureCanvasAgg(figure)
-        paths.append(folder / f"{name}.png")
-        figure.savefig(paths[-1], dpi=120, metadata={"Software": None})
-    return paths
-
-
-def find(name: str, *, logs: Path = LOGS) -> Path:
-    """The folder of a run, given as a path or by its name in `logs`.
-
-    Raises:
-        LookupError: no such run, or no run at all.
-    """
-    for folder in (Path(name), logs / name):
-        if folder.is_dir() and any(folder.glob("*.log")):
-            return folder
-    known = [path.name for path in sorted(logs.glob("*")) if any(path.glob("*.log"))]
-    if not known:
-        raise LookupError(f"no logs yet in {logs}/: run make lab first")
-    raise LookupError(f"no run with logs is called '{name}': {did_you_mean(Path(name).name, known)}")
+    parts = {folder / f"{name}.png": folder / f".{name}.png.part" for name in figures}
+    try:
+        for part, figure in zip(parts.values(), figures.values(), strict=True):
+            FigureCanvasAgg(figure)
+            figure.savefig(part, format="png", dpi=120, metadata={"Software": None})
+        for path, part in parts.items():
+            part.replace(path)
+    finally:
+        for part in parts.values():
+            part.unlink(missing_ok=True)
+    return list(parts)
 
 
 def main(arguments: Sequence[str] | None = None, *, logs: Path = LOGS) -> int:
     """Draws the latest run, or that one, or several over each other; 0, or 2 with one line on what was wrong."""
-    import argparse
+    from chaoslab.commandline import Parser
 
-    parser = argparse.ArgumentParser(
-        prog="charts.py", description="Draws a run of the lab, or lays several over each other."
-    )
+    parser = Parser(prog="charts.py", description="Draws a run of the lab, or lays several over each other.")
     parser.add_argument("runs", nargs="*", metavar="RUN", help="logs/<run> or its name; the latest when none is given")
     parser.add_argument("--out", type=Path, default=OUT, help="where the pictures go (default: charts)")
     options = parser.parse_args(arguments)
     try:
-        runs = [(name, History.read(find(name, logs=logs))) for name in options.runs or ["latest"]]
+        runs = [(name, read(name, logs=logs)) for name in options.runs or [LATEST]]
         for name, history in runs:
-            if history.first(RunStarted) is None and history.first(PromptStarted) is None:
-                raise LookupError(f"the logs of '{name}' tell of no run: it was not started by the lab")
             if len(runs) > 1 and toxic_prob(history) is None:
                 raise LookupError(f"the logs of '{name}' do not state its TOXIC_PROB: it cannot be laid over others")
         paths = save(draw(runs[0][1]) if len(runs) == 1 else overlay([history for _, history in runs]), options.out)
+        for name, note in ((name, note) for name, history in runs for note in history.notes):
+            print(f"note: {f'{name}: ' if len(runs) > 1 else ''}{note}", file=sys.stderr)
     except LookupError as error:
         print(error.args[0], file=sys.stderr)
         return 2
     except OSError as error:
-        print(f"cannot read or write {error.filename or options.out}: {error.strerror or error}", file=sys.stderr)
+        said = error.strerror or error
+        print(f"cannot draw into {error.filename or options.out}: {said}; --out should name a folder", file=sys.stderr)
         return 2
     except ModuleNotFoundError as error:
         print(f"{error.name} is not installed: pip install 'chaoslab[charts]'", file=sys.stderr)

@@ -5,10 +5,22 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from chaoslab.events import History
+from chaoslab.events import FaultWitnessed, History
 from chaoslab.measures import mttr as measure
 from chaoslab.measures.mttr import Ending
-from chaoslab.reports.charts.style import BLUE, GREEN, ORANGE, VERMILION, canvas, legend, nothing, scale, short, spread
+from chaoslab.reports.charts.style import (
+    BLUE,
+    GREEN,
+    ORANGE,
+    VERMILION,
+    canvas,
+    legend,
+    nothing,
+    scale,
+    short,
+    spread,
+    unmet,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,13 +36,15 @@ LOOKS = {
 def mttr(history: History) -> Figure:
     """A row per fault: every incident a point, censored ones as open arrows, Kaplan–Meier's median with its interval."""
     found = measure.mttr(history)
+    told = history.tells(FaultWitnessed)
     title = "Time to recovery by fault"
     if not found.incidents:
         figure, axes = canvas(title)
-        nothing(axes, "no data: no faults were witnessed in this run")
+        nothing(axes, f"no data: {unmet(history) if told else 'the log does not tell when a failure was noticed'}")
         return figure
     every = found.overall
     note = f"{every.n} incident{'' if every.n == 1 else 's'}: {every.recovered} recovered, {every.censored} never"
+    note += "" if told else "; inferred: the log tells of failures that were noticed, not of faults"
     figure, axes = canvas(title, note, height_in=2.4 + 0.55 * len(found.by_fault))
     rows = list(found.by_fault)
     floor = 1e-3
@@ -60,7 +74,8 @@ def mttr(history: History) -> Figure:
         axes.text(1.01, row, _said(recovery), transform=axes.get_yaxis_transform(), va="center", fontsize=9)
     axes.set_yticks(range(len(rows)), [f"{short(fault)} ({found.by_fault[fault].n})" for fault in rows])
     axes.set_ylim(len(rows) - 0.4, -0.6)
-    axes.set_xlabel(f"time from the witnessed fault to that request's right answer (s{logarithmic})")
+    opening = "witnessed fault" if told else "noticed failure"
+    axes.set_xlabel(f"time from the {opening} to that request's right answer (s{logarithmic})")
     axes.grid(visible=False, axis="y")
     legend(figure, axes)
     return figure

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from chaoslab.events import History
+from chaoslab.events import FaultWitnessed, History
 from chaoslab.measures.latency import attempts, latency
-from chaoslab.reports.charts.style import BLACK, CYCLE, GREY, MARKERS, canvas, legend, nothing, scale, short
+from chaoslab.reports.charts.style import BLACK, CYCLE, GREY, MARKERS, canvas, legend, nothing, scale, short, unmet
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -15,14 +15,15 @@ if TYPE_CHECKING:
 def network_latency(history: History) -> Figure:
     """A point per attempt; the witnessed faults have a colour and a shape each."""
     found = attempts(history)
+    told = history.tells(FaultWitnessed)
     figures = latency([a.duration_s for a in found])
     if figures is None:
         figure, axes = canvas("Network latency of each attempt")
-        nothing(axes, "no call left the agent in this run")
+        nothing(axes, "no call left the agent in this run" if told else "no data: the log tells no call's duration")
         return figure
     met = sum(bool(a.faults) for a in found)
     note = f"{figures.n} attempts: median {figures.p50_s:.3f} s, 99th percentile {figures.p99_s:.3f} s; "
-    note += f"{met} met a fault" if met else "no faults were witnessed in this run"
+    note += f"{met} met a fault" if met else unmet(history)
     figure, axes = canvas("Network latency of each attempt", note, height_in=4.8)
     clean = [a for a in found if not a.faults and a.ok]
     lone = [a for a in found if not a.faults and not a.ok]
@@ -32,7 +33,7 @@ def network_latency(history: History) -> Figure:
         [max(a.duration_s, floor) for a in clean],
         s=9,
         color=GREY,
-        label=f"no fault ({len(clean)})",
+        label=f"{'no fault' if told else 'answered'} ({len(clean)})",
     )
     for number, fault in enumerate(sorted({fault for a in found for fault in a.faults})):
         hit = [a for a in found if fault in a.faults]
@@ -53,7 +54,7 @@ def network_latency(history: History) -> Figure:
             s=40,
             color=BLACK,
             marker="x",
-            label=f"failed, nobody injected ({len(lone)})",
+            label=f"failed{', nobody injected' if told else ''} ({len(lone)})",
         )
     axes.set_xlim(left=0)
     logarithmic = scale(axes, [max(a.duration_s, floor) for a in found], axis="y")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -18,10 +19,11 @@ def response_time(history: History, outcomes: Mapping[str, str]) -> Figure:
     from matplotlib.ticker import MaxNLocator
 
     places = {trial: place for place, trial in enumerate(history.trials, 1)}
-    found = [(record.trial or "", e.duration_s) for record, e in history.of(PromptFinished) if record.trial in places]
+    ended = [(record.trial or "", e.duration_s) for record, e in history.of(PromptFinished) if record.trial in places]
+    found = [(trial, duration_s) for trial, duration_s in ended if not math.isnan(duration_s)]
     if not found:
         figure, axes = canvas("Response time per prompt")
-        nothing(axes, "no prompt was answered in this run")
+        nothing(axes, "no data: the log tells no prompt's duration" if ended else "no prompt was answered in this run")
         return figure
     durations = [duration_s for _, duration_s in found]
     middle = percentile(durations, 0.5)

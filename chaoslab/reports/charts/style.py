@@ -6,6 +6,8 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from chaoslab.events import FaultWitnessed, History
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -50,6 +52,12 @@ def nothing(axes: Axes, message: str) -> None:
     axes.set_title("", loc="left")
     axes.set_axis_off()
     axes.text(0.5, 0.5, message, transform=axes.transAxes, ha="center", va="center", fontsize=12, color="#444444")
+
+
+def unmet(history: History) -> str:
+    """What to say where no witnessed fault is to be seen."""
+    told = history.tells(FaultWitnessed)
+    return "no faults were witnessed in this run" if told else "which faults were met is not known from such a log"
 
 
 def legend(figure: Figure, axes: Axes) -> None:

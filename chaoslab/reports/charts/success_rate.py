@@ -12,11 +12,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FEW = 8
+FOUND = ("failed", "unknown")
+"""What can be found also where nothing was stated about right answers."""
 
 
-def success_rate(outcomes: Mapping[str, str]) -> Figure:
+def success_rate(outcomes: Mapping[str, str], *, judgeable: bool = True) -> Figure:
     """A bar per outcome, its share of all trials with a 95 % Wilson interval."""
-    found = success(outcomes.values())
+    found = success(outcomes.values(), judgeable=judgeable)
     if not found.total:
         figure, axes = canvas("Success rate by outcome")
         nothing(axes, "no prompt was started in this run")
@@ -41,7 +43,7 @@ def success_rate(outcomes: Mapping[str, str]) -> Figure:
         axes.text(
             1.02,
             row,
-            f"{rate.count} of {found.total} ({_percent(share)})" if rate else "none",
+            f"{rate.count} of {found.total} ({_percent(share)})" if rate else _none(name, judgeable=judgeable),
             transform=axes.get_yaxis_transform(),
             va="center",
             fontsize=9,
@@ -53,6 +55,10 @@ def success_rate(outcomes: Mapping[str, str]) -> Figure:
     axes.set_xlabel("share of all prompts (%), line: 95 % Wilson interval")
     axes.grid(visible=False, axis="y")
     return figure
+
+
+def _none(name: str, *, judgeable: bool) -> str:
+    return "none" if judgeable else "none found" if name in FOUND else "not judged"
 
 
 def _percent(share: float) -> str:

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from chaoslab.events import History
-from chaoslab.judge import verdicts
+from chaoslab.events import FaultWitnessed, History
+from chaoslab.judge import judgeable, verdicts
 from chaoslab.measures.intervals import Estimate
 from chaoslab.measures.mttr import Incident, incidents, recovery
 from chaoslab.measures.success import UNJUDGED, success
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def success_vs_toxic_prob(histories: Sequence[History]) -> Figure:
     """The share of correct prompts: each run a grey point, all runs of one TOXIC_PROB together with their Wilson interval."""
-    runs = [(_prob(h), [str(v.outcome) for v in verdicts(h).values()]) for h in histories]
+    runs = [(_prob(h), [str(v.outcome) for v in verdicts(h).values()] if judgeable(h) else []) for h in histories]
     judged = sum(outcome not in UNJUDGED for _, outcomes in runs for outcome in outcomes)
     figure, axes = canvas(
         "Success against TOXIC_PROB", f"{len(runs)} runs, {judged} judged prompts; bars: 95 % Wilson interval"
@@ -61,6 +61,8 @@ def mttr_vs_toxic_prob(histories: Sequence[History]) -> Figure:
     total = sum(map(len, pooled.values()))
     censored = sum(recovery(found).censored for found in pooled.values())
     note = f"{len(histories)} runs, {total} incidents, {censored} never recovered; bars: 95 % intervals"
+    inferred = sum(not history.tells(FaultWitnessed) for history in histories)
+    note += f"; inferred in {inferred} of the runs, whose logs tell of no faults" if inferred else ""
     figure, axes = canvas("Time to recovery against TOXIC_PROB", note)
     if not total:
         nothing(axes, "no data: no faults were witnessed in these runs")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from chaoslab.events import History
+from chaoslab.events import History, Usage
 from chaoslab.measures import throughput as measure
 from chaoslab.reports.charts.style import BLUE, ORANGE, canvas, legend, nothing
 
@@ -24,8 +24,16 @@ def throughput(history: History) -> Figure:
     prompts, calls = sum(found.prompts), sum(found.calls)
     note = f"{_count(prompts, 'prompt')} and {_count(calls, 'call')} ended in {found.lasted_s:.1f} s"
     figure, axes = canvas("Throughput over time", note)
+    whose = "calls (tools and model)" if history.tells(Usage) else "calls (tools)"
     edges = [n * found.width_s for n in range(len(found.calls) + 1)]
-    axes.stairs(found.calls, edges, color=BLUE, fill=True, alpha=0.35, label="calls (tools and model)")
+    axes.stairs(
+        found.calls,
+        edges,
+        color=BLUE,
+        fill=True,
+        alpha=0.35,
+        label=whose,
+    )
     axes.stairs(found.prompts, edges, color=ORANGE, fill=True, label="prompts")
     axes.set_xlim(0, edges[-1])
     axes.set_ylim(0, max(*found.calls, *found.prompts, 1) * 1.08)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from chaoslab.events import History
+from chaoslab.events import FaultWitnessed, History
 from chaoslab.measures.latency import Attempt, attempts
 from chaoslab.reports.charts.style import BLUE, VERMILION, canvas, legend, nothing, scale, short, spread
 
@@ -20,14 +20,18 @@ def tool_latency(history: History) -> Figure:
     rows: dict[str, list[Attempt]] = {}
     for attempt in attempts(history):
         rows.setdefault(attempt.target, []).append(attempt)
+    told = history.tells(FaultWitnessed)
     if not rows:
         figure, axes = canvas("Latency by service")
-        nothing(axes, "no call left the agent in this run")
+        nothing(axes, "no call left the agent in this run" if told else "no data: the log tells no call's duration")
         return figure
     note = "point: one attempt; box: quartiles and median (8 or more)"
     figure, axes = canvas("Latency by service", note, height_in=1.9 + 0.42 * len(rows))
     names = sorted(rows)
-    for met, color, label in ((False, BLUE, "no fault"), (True, VERMILION, "met a fault")):
+    for met, color, label in (
+        (False, BLUE, "no fault" if told else "with a fault or without"),
+        (True, VERMILION, "met a fault"),
+    ):
         xs, ys = [], []
         for row, name in enumerate(names):
             for attempt, offset in zip(rows[name], spread(len(rows[name])), strict=True):

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import os
 import secrets
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from chaoslab.dice import Dice
+
+if TYPE_CHECKING:
+    from chaoslab.wire.server.catalog import Catalog
 
 
 async def serve(
@@ -17,38 +22,38 @@ async def serve(
     port: int = 8474,
     config: Path | None = None,
     seed: int | None = None,
+    proxy_metrics: bool = False,
+    runtime_metrics: bool = False,
     ready: Callable[[str, int], None] | None = None,
 ) -> None:
     """Serve until cancelled, then close every connection.
 
-    `config` is a JSON file like the body of /populate. Equal seeds give equal draws. `ready` is called once with the address
-    that was bound.
+    `config` is a JSON file like the body of /populate. Equal seeds give equal draws. The metrics are shown at /metrics: the
+    bytes through each proxy, and this process. `ready` is called once with the address that was bound.
 
     Raises:
         OSError: the address is taken, or the file cannot be read.
         ValueError: the file does not hold what /populate takes.
     """
     # Here, so that naming this package does not load h11.
-    from chaoslab.wire.server.catalog import Catalog, PopulateError
+    from chaoslab.wire.server.catalog import Catalog
     from chaoslab.wire.server.http import Http
+    from chaoslab.wire.server.metrics import Meters
     from chaoslab.wire.server.rest import answer
 
-    catalog = Catalog(Dice(secrets.randbits(64) if seed is None else seed, "toxiproxy"))
+    dice = Dice(secrets.randbits(64) if seed is None else seed, "toxiproxy")
+    catalog = Catalog(dice, meters=Meters() if proxy_metrics else None, of_process=runtime_metrics)
     connections: set[Http] = set()
     try:
         if config is not None:
-            try:
-                await catalog.populate(config.read_bytes())
-            except PopulateError as error:
-                raise ValueError(f"{config}: {error.message}") from error
+            await _configure(catalog, config)
         respond = functools.partial(answer, catalog)
-        loop = asyncio.get_running_loop()
-        server = await loop.create_server(lambda: Http(respond, connections), host, port)
+        server = await _listen(lambda: Http(respond, connections), host, port)
         try:
             if ready is not None:
                 bound_host, bound_port = server.sockets[0].getsockname()[:2]
                 ready(bound_host, bound_port)
-            await loop.create_future()  # until cancelled
+            await asyncio.get_running_loop().create_future()  # until cancelled
         finally:
             server.close()
     finally:
@@ -57,3 +62,30 @@ async def serve(
         catalog.stop()
         await asyncio.sleep(0)  # aborted transports close their sockets in the loop's next round
         await asyncio.sleep(0)
+
+
+async def _listen(connection: Callable[[], asyncio.Protocol], host: str, port: int) -> asyncio.Server:
+    try:
+        return await asyncio.get_running_loop().create_server(connection, host, port)
+    except OverflowError:
+        raise ValueError(f"port {port} should be from 0 to 65535") from None
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
+        where = f"nobody can listen on {host}:{port}"
+        raise OSError(error.errno, f"{where}: {reason.lower()}; give another host or port") from None
+
+
+async def _configure(catalog: Catalog, config: Path) -> None:
+    from chaoslab.wire.server.catalog import PopulateError
+
+    try:
+        body = config.read_bytes()
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise OSError(error.errno, f"{config}: {reason}; it should be a JSON file of proxies") from None
+    try:
+        await catalog.populate(body)
+    except PopulateError as error:
+        reason = error.message.removeprefix("bad request body: ")
+        hint = "; it should be an array of proxies, as POST /populate takes it" if error.status == 400 else ""
+        raise ValueError(f"{config}: {reason}{hint}") from None

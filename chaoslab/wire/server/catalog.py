@@ -8,11 +8,40 @@ from typing import Any
 
 from chaoslab.dice import Dice
 from chaoslab.wire import toxics
-from chaoslab.wire.server.decode import as_object, attributes, bad_body, field, kind, read_json, read_object
+from chaoslab.wire.server import metrics
+from chaoslab.wire.server.address import same_place
+from chaoslab.wire.server.decode import (
+    Attributes,
+    Field,
+    flag,
+    ignored_object,
+    read_json,
+    read_object,
+    read_objects,
+    share,
+    text,
+)
 from chaoslab.wire.server.errors import ApiError
-from chaoslab.wire.server.proxy import Attached, Proxy, same_place
+from chaoslab.wire.server.metrics import Meters
+from chaoslab.wire.server.proxy import Attached, Proxy
+from chaoslab.wire.toxics import Toxic
 
 STREAMS = ("upstream", "downstream")
+LOGGER = ignored_object("zerolog.Logger")
+PROXY = {
+    "name": Field("Proxy.name", text),
+    "listen": Field("Proxy.listen", text),
+    "upstream": Field("Proxy.upstream", text),
+    "enabled": Field("Proxy.enabled", flag),
+    "logger": Field("Proxy.Logger", LOGGER),
+}
+LISTED = {name: Field(f".{field.path}", field.read) for name, field in PROXY.items()} | {
+    "enabled": Field(".enabled", lambda value: flag(value) is not False)  # here null is a value: the default
+}
+# The types that Go quotes in a refusal.
+ENTRY = 'struct { toxiproxy.Proxy; Enabled *bool "json:\\"enabled\\"" }'
+CHANGE = 'struct { Attributes interface {} "json:\\"attributes\\""; Toxicity float32 "json:\\"toxicity\\"" }'
+GO_NAMES = {"ResetPeer": "Reset"}  # the one toxic that Go's code calls otherwise than its API
 
 
 class PopulateError(ApiError):
@@ -26,13 +55,27 @@ class PopulateError(ApiError):
 class Catalog:
     """Proxies by name."""
 
-    def __init__(self, dice: Dice) -> None:
+    def __init__(self, dice: Dice, *, meters: Meters | None = None, of_process: bool = False) -> None:
         self._dice = dice
+        self._meters = meters
+        self._of_process = of_process
         self._proxies: dict[str, Proxy] = {}
         self._changing = asyncio.Lock()
 
     def to_json(self) -> dict[str, Any]:
         return {name: self._proxies[name].to_json() for name in sorted(self._proxies)}
+
+    @property
+    def shows_metrics(self) -> bool:
+        return self._meters is not None or self._of_process
+
+    def metrics(self) -> str:
+        shown = list(metrics.handler())
+        if self._meters is not None:
+            shown += self._meters.families()
+        if self._of_process:
+            shown += metrics.process()
+        return metrics.render(shown)
 
     def get(self, name: str) -> Proxy:
         try:
@@ -41,7 +84,7 @@ class Catalog:
             raise ApiError(404, "proxy not found") from None
 
     async def create(self, body: bytes) -> Proxy:
-        wish = _wish(read_object(body, "toxiproxy.Proxy"), where="Proxy")
+        wish = _complete(read_object(read_json(body), "toxiproxy.Proxy", PROXY))
         _require(wish)
         async with self._changing:
             if wish["name"] in self._proxies:
@@ -52,13 +95,9 @@ class Catalog:
         """A partial change; another address drops the connections, the name stays."""
         async with self._changing:
             proxy = self.get(name)
-            now = {"listen": proxy.listen, "upstream": proxy.upstream, "enabled": proxy.enabled}
-            wish = _wish(read_object(body, "toxiproxy.Proxy"), where="Proxy", default=now)
-            try:
-                moved = not await same_place(proxy, listen=wish["listen"], upstream=wish["upstream"])
-            except ApiError as error:
-                raise ApiError(error.status, error.message.removeprefix("listen tcp: ")) from None
-            if moved:
+            now: dict[str, Any] = {"listen": proxy.listen, "upstream": proxy.upstream, "enabled": proxy.enabled}
+            wish = now | read_object(read_json(body), "toxiproxy.Proxy", PROXY)
+            if not await _in_place(proxy, wish):
                 proxy.stop()
                 proxy.listen, proxy.upstream = wish["listen"], wish["upstream"]
             if wish["enabled"]:
@@ -80,7 +119,9 @@ class Catalog:
         """
         made: list[Proxy] = []
         try:
-            wishes = _wishes(body)
+            wishes = [_complete(wish) for wish in read_objects(read_json(body), ENTRY, LISTED)]
+            for number, entry in enumerate(wishes, start=1):
+                _require(entry, at=f" at proxy {number}")
             async with self._changing:
                 for wish in wishes:
                     made.append(await self._make_or_keep(wish))
@@ -108,32 +149,39 @@ class Catalog:
         raise ApiError(404, "toxic not found")
 
     def add_toxic(self, proxy_name: str, body: bytes) -> Attached:
+        """Read twice, as there: the attributes can be read when the type is known."""
         proxy = self.get(proxy_name)
-        data = read_object(body, "toxics.ToxicWrapper")
-        where = "ToxicWrapper"
-        type_ = field(data, "type", "", where=where)
-        stream = field(data, "stream", "downstream", where=where)
-        name = field(data, "name", "", where=where) or f"{type_}_{stream}"
-        toxicity = field(data, "toxicity", 1.0, where=where)
+        value = read_json(body)
+        wish: dict[str, Any] = {"name": "", "type": "", "stream": "downstream", "toxicity": 1.0}
+        wish |= read_object(value, "toxics.ToxicWrapper", _wrapper())
+        type_, stream = wish["type"], wish["stream"]
+        name = wish["name"] or f"{type_}_{stream}"
         if stream.lower() not in STREAMS:
             raise ApiError(400, "stream was invalid, can be either upstream or downstream")
         try:
-            toxic = toxics.load(type_)()
+            given = _attributes(toxics.load(type_)())
         except LookupError:
             raise ApiError(400, "invalid toxic type") from None
         if any(other.name == name for other in proxy.toxics):
             raise ApiError(409, "toxic already exists")
-        attached = Attached(name, type_, stream, toxicity, attributes(data.get("attributes"), toxic))
+        read_object(value, "", {"attributes": Field(".attributes", given)})
+        attached = Attached(name, type_, stream, wish["toxicity"], given.toxic())
         proxy.attach(attached)
         return attached
 
     def update_toxic(self, proxy_name: str, name: str, body: bytes) -> Attached:
-        """Only attributes and toxicity can change; a change that fails changes nothing."""
-        toxic = self.toxic(proxy_name, name)
-        data = read_object(body, "toxics.ToxicWrapper")
-        changed = attributes(data.get("attributes"), toxic.toxic)
-        toxicity = field(data, "toxicity", toxic.toxicity, where="ToxicWrapper")
-        self.get(proxy_name).change(toxic, attributes=changed, toxicity=toxicity)
+        """Only attributes and toxicity can change; attributes that are right do so whatever else is wrong."""
+        proxy, toxic = self.get(proxy_name), self.toxic(proxy_name, name)
+        given = _attributes(toxic.toxic)
+        fields = {"attributes": Field(".attributes", given), "toxicity": Field(".toxicity", share)}
+        value = read_json(body)
+        try:
+            toxicity = read_object(value, CHANGE, fields).get("toxicity", toxic.toxicity)
+        except ApiError:
+            if (changed := given.toxic()) != toxic.toxic:
+                proxy.change(toxic, attributes=changed, toxicity=toxic.toxicity)
+            raise
+        proxy.change(toxic, attributes=given.toxic(), toxicity=toxicity)
         return toxic
 
     def delete_toxic(self, proxy_name: str, name: str) -> None:
@@ -142,7 +190,9 @@ class Catalog:
 
     async def _make(self, wish: Mapping[str, Any]) -> Proxy:
         name = wish["name"]
-        proxy = Proxy(name, listen=wish["listen"], upstream=wish["upstream"], dice=self._dice(name))
+        proxy = Proxy(
+            name, listen=wish["listen"], upstream=wish["upstream"], dice=self._dice(name), meters=self._meters
+        )
         if wish["enabled"]:
             await proxy.start()
         self._proxies[name] = proxy
@@ -151,16 +201,24 @@ class Catalog:
     async def _make_or_keep(self, wish: Mapping[str, Any]) -> Proxy:
         existing = self._proxies.get(wish["name"])
         if existing is not None:
-            if await same_place(existing, listen=wish["listen"], upstream=wish["upstream"]):
+            if await _in_place(existing, wish):
                 return existing
             existing.stop()
             del self._proxies[existing.name]
         return await self._make(wish)
 
 
-def _wish(data: Mapping[str, Any], *, where: str, default: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    blank = {"name": "", "listen": "", "upstream": "", "enabled": True}
-    return {name: field(data, name, value, where=where) for name, value in {**blank, **(default or {})}.items()}
+async def _in_place(proxy: Proxy, wish: Mapping[str, Any]) -> bool:
+    """Whether the proxy is already where it is wished for.
+
+    Raises:
+        ApiError: 500, the wished-for address cannot be.
+    """
+    return await same_place(proxy.listen, wish["listen"]) and proxy.upstream == wish["upstream"]
+
+
+def _complete(wish: Mapping[str, Any]) -> dict[str, Any]:
+    return {"name": "", "listen": "", "upstream": "", "enabled": True, **wish}
 
 
 def _require(wish: Mapping[str, Any], *, at: str = "") -> None:
@@ -169,13 +227,17 @@ def _require(wish: Mapping[str, Any], *, at: str = "") -> None:
             raise ApiError(400, f"missing required field: {name}{at}")
 
 
-def _wishes(body: bytes) -> list[dict[str, Any]]:
-    entries = read_json(body)
-    if entries is None:
-        entries = []
-    if not isinstance(entries, list):
-        raise bad_body(f"json: cannot unmarshal {kind(entries)} into Go value of type []toxiproxy.Proxy")
-    wishes = [_wish(as_object(entry, "toxiproxy.Proxy"), where=".Proxy") for entry in entries]
-    for number, wish in enumerate(wishes, start=1):
-        _require(wish, at=f" at proxy {number}")
-    return wishes
+def _wrapper() -> dict[str, Field]:
+    """A toxic's body before its type is known: whatever its attributes are, they must be an object."""
+    return {
+        "name": Field("ToxicWrapper.name", text),
+        "type": Field("ToxicWrapper.type", text),
+        "stream": Field("ToxicWrapper.stream", text),
+        "toxicity": Field("ToxicWrapper.toxicity", share),
+        "attributes": Field("ToxicWrapper.attributes", Attributes("NoopToxic", Toxic(), missing="toxics.Toxic")),
+    }
+
+
+def _attributes(toxic: Toxic) -> Attributes:
+    name = type(toxic).__name__
+    return Attributes(f"{GO_NAMES.get(name, name)}Toxic", toxic)

@@ -1,19 +1,65 @@
-"""Request bodies, read as Go's decoder reads them: keys in any case, null is absent, unknown keys and trailing text ignored."""
+"""Request bodies, read as Go's decoder reads them: keys in any case, null is absent, unknown keys and trailing text ignored.
+
+Fields are read in the order of the body; the first value of a wrong type is complained about when all of them were read.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import fields
-from typing import Any, TypeVar
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from chaoslab.wire.server.errors import ApiError
+from chaoslab.wire.server.spelling import float32
+from chaoslab.wire.server.syntax import complaint, depth
 from chaoslab.wire.toxics import Toxic
 
-T = TypeVar("T")
-INT64_MAX = 2**63 - 1
-KINDS: Mapping[type, str] = {str: "string", bool: "bool", list: "array", dict: "object", int: "number", float: "number"}
-GO_TYPES: Mapping[type, str] = {str: "string", bool: "bool", float: "float32"}
+INT64 = range(-(2**63), 2**63)
+TOO_DEEP = "invalid character '[' exceeded max depth"
+DEPTH_MAX = 500  # Python's decoder is recursive
+INTEGER = re.compile(r"-?[0-9]{1,19}")
+SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class Number(str):
+    """A number as it was written."""
+
+    __slots__ = ()
+
+
+class Pairs(list[tuple[str, Any]]):
+    """An object, in its order and with what it repeats."""
+
+    __slots__ = ()
+
+
+KINDS: Mapping[type, str] = {str: "string", bool: "bool", list: "array", Pairs: "object", Number: "number"}
+
+
+class Mismatch(Exception):
+    """A value that is not of the type in Go that it should have; `path` is the field's, once it is known."""
+
+    def __init__(self, value: Any, go_type: str, *, spelled: bool = False) -> None:
+        super().__init__(go_type)
+        kind = KINDS[type(value)]
+        self.path: str | None = None
+        self._shown = f"{kind} {value}" if spelled and kind == "number" else kind
+        self._go_type = go_type
+
+    def __str__(self) -> str:
+        place = "value" if self.path is None else f"struct field {self.path}"
+        return f"json: cannot unmarshal {self._shown} into Go {place} of type {self._go_type}"
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field of a struct: its path in Go's words, and what reads a value (None: leave the field as it is)."""
+
+    path: str
+    read: Callable[[Any], Any]
 
 
 def bad_body(reason: str) -> ApiError:
@@ -21,95 +67,162 @@ def bad_body(reason: str) -> ApiError:
 
 
 def read_json(body: bytes) -> Any:
-    """The first JSON value of a body.
+    """The first JSON value of a body; bytes that are no UTF-8 are lone surrogates in it.
 
     Raises:
         ApiError: 400.
     """
+    if body.count(b"[") + body.count(b"{") > DEPTH_MAX and depth(body) > DEPTH_MAX:
+        raise bad_body(TOO_DEEP)
+    text = body.decode("utf-8", errors="surrogateescape").lstrip(" \t\r\n")
     try:
-        text = body.decode("utf-8", errors="replace").lstrip(" \t\r\n")
-        if not text:
-            raise bad_body("EOF")
-        value, _ = json.JSONDecoder(parse_constant=_no_constant).raw_decode(text)
-    except json.JSONDecodeError as error:
-        if error.pos >= len(text) or error.msg.startswith("Unterminated string"):
-            raise bad_body("unexpected EOF") from None
-        wanted = "object key string" if "property name" in error.msg else "value"
-        raise bad_body(f"invalid character '{text[error.pos]}' looking for beginning of {wanted}") from None
-    except (ValueError, RecursionError) as error:
-        raise bad_body(str(error)) from None
+        value, _ = DECODER.raw_decode(text)
+    except (ValueError, RecursionError):
+        raise bad_body(complaint(body) or TOO_DEEP) from None
+    if isinstance(value, Number) and (wrong := complaint(body)):
+        raise bad_body(wrong)  # of `1.x` Python reads the 1 and is content
     return value
 
 
 def _no_constant(name: str) -> Any:
-    raise ValueError(f"invalid character '{name[0]}' looking for beginning of value")
+    raise ValueError(f"{name} is no JSON")
 
 
-def read_object(body: bytes, go_type: str) -> dict[str, Any]:
-    """A body that must be an object, with lower-case keys (null is an empty one).
+DECODER = json.JSONDecoder(object_pairs_hook=Pairs, parse_int=Number, parse_float=Number, parse_constant=_no_constant)
+
+
+def read_object(value: Any, go_type: str, wanted: Mapping[str, Field]) -> dict[str, Any]:
+    """The fields of what must be an object; null is an empty one.
 
     Raises:
         ApiError: 400.
     """
-    return as_object(read_json(body), go_type)
+    wrong: list[Mismatch] = []
+    found = _object(value, go_type, wanted, wrong)
+    _raise_first(wrong)
+    return found
 
 
-def as_object(value: Any, go_type: str) -> dict[str, Any]:
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise bad_body(f"json: cannot unmarshal {kind(value)} into Go value of type {go_type}")
-    return {key.lower(): item for key, item in value.items() if item is not None}
-
-
-def field(data: Mapping[str, Any], name: str, default: T, *, where: str) -> T:
-    """One field, of its default's type.
+def read_objects(values: Any, go_type: str, wanted: Mapping[str, Field]) -> list[dict[str, Any]]:
+    """The same of what must be an array of objects.
 
     Raises:
-        ApiError: 400, naming the field `where`.
+        ApiError: 400.
     """
-    value = data.get(name)
+    wrong: list[Mismatch] = []
+    if values is not None and type(values) is not list:
+        wrong.append(Mismatch(values, f"[]{go_type}"))
+    found = [_object(value, go_type, wanted, wrong) for value in ([] if wrong else values or [])]
+    _raise_first(wrong)
+    return found
+
+
+def _raise_first(wrong: Sequence[Mismatch]) -> None:
+    if wrong:
+        raise bad_body(str(wrong[0]))
+
+
+def _object(value: Any, go_type: str, wanted: Mapping[str, Field], wrong: list[Mismatch]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if isinstance(value, Pairs):
+        for key, item in value:
+            name = key.lower().replace("ſ", "s")
+            if name in wanted:
+                _read(item, name, wanted[name], found, wrong)
+    elif value is not None:
+        wrong.append(Mismatch(value, go_type))
+    return found
+
+
+def _read(value: Any, name: str, field: Field, found: dict[str, Any], wrong: list[Mismatch]) -> None:
+    try:
+        read = field.read(value)
+    except Mismatch as error:
+        error.path = error.path or field.path
+        wrong.append(error)
+    else:
+        if read is not None:
+            found[name] = read
+
+
+def text(value: Any) -> str | None:
     if value is None:
-        return default
-    wanted = type(default)
-    if wanted is float and isinstance(value, int) and not isinstance(value, bool):
-        value = float(value)
-    if type(value) is not wanted:
-        raise bad_body(
-            f"json: cannot unmarshal {kind(value)} into Go struct field {where}.{name} of type {GO_TYPES[wanted]}"
-        )
+        return None
+    if type(value) is not str:
+        raise Mismatch(value, "string")
+    return SURROGATE.sub("\ufffd", value)
+
+
+def flag(value: Any) -> bool | None:
+    if value is not None and type(value) is not bool:
+        raise Mismatch(value, "bool")
     return value
 
 
-def attributes(given: Any, toxic: Toxic) -> Toxic:
-    """The toxic with the given attributes in place of its own; all of them or, on an error, none.
+def integer(go_type: str) -> Callable[[Any], int | None]:
+    """What reads a whole number of 64 bits."""
 
-    Raises:
-        ApiError: 400.
+    def read(value: Any) -> int | None:
+        if value is None:
+            return None
+        if not isinstance(value, Number) or INTEGER.fullmatch(value) is None or int(value) not in INT64:
+            raise Mismatch(value, go_type, spelled=True)
+        return int(value)
+
+    return read
+
+
+def share(value: Any) -> float | None:
+    """A toxicity; any number that has a place in 32 bits."""
+    if value is None:
+        return None
+    try:
+        if isinstance(value, Number) and math.isfinite(float(value)):
+            return float32(float(value))
+    except OverflowError:
+        pass
+    raise Mismatch(value, "float32", spelled=True)
+
+
+def ignored_object(go_type: str) -> Callable[[Any], None]:
+    """What is read for its type only."""
+
+    def read(value: Any) -> None:
+        if value is not None and not isinstance(value, Pairs):
+            raise Mismatch(value, go_type)
+
+    return read
+
+
+class Attributes:
+    """The attributes of one toxic, taken over one by one: what is right stays, whatever else is wrong with a body.
+
+    A null unhooks them: attributes that the body names once more behind it are ignored, or, where `missing` names a type, are
+    not of that.
     """
-    if given is None:
-        return toxic
-    go_type = f"{type(toxic).__name__}Toxic"
-    if not isinstance(given, dict):
-        raise bad_body(
-            f"json: cannot unmarshal {kind(given)} into Go struct field ToxicWrapper.attributes of type {go_type}"
-        )
-    names = {one.name for one in fields(toxic)}
-    merged = {name: getattr(toxic, name) for name in names}
-    for key, value in given.items():
-        name = key.lower()
-        if name in names and value is not None:
-            merged[name] = _int64(value, where=f"{go_type}.attributes.{name}")
-    return type(toxic)(**merged)
 
+    def __init__(self, go_type: str, toxic: Toxic, *, missing: str | None = None) -> None:
+        self._toxic = toxic
+        self._given: dict[str, int] = {}
+        self._go_type = go_type
+        read = integer("int" if go_type == "SlicerToxic" else "int64")
+        self._fields = {one.name: Field(f"{go_type}.attributes.{one.name}", read) for one in fields(toxic)}
+        self._missing = missing
+        self._hooked = True
 
-def _int64(value: Any, *, where: str) -> int:
-    if isinstance(value, int) and not isinstance(value, bool) and -INT64_MAX - 1 <= value <= INT64_MAX:
-        return value
-    shown = f"number {value}" if kind(value) == "number" else kind(value)
-    raise bad_body(f"json: cannot unmarshal {shown} into Go struct field {where} of type int64")
+    def toxic(self) -> Toxic:
+        """The toxic with what was given in place of its own."""
+        return replace(self._toxic, **self._given)
 
-
-def kind(value: Any) -> str:
-    """What JSON calls the type of a value."""
-    return KINDS[type(value)]
+    def __call__(self, value: Any) -> None:
+        if value is None:
+            self._hooked = False
+        elif self._hooked:
+            if not isinstance(value, Pairs):
+                raise Mismatch(value, f"toxics.{self._go_type}")
+            wrong: list[Mismatch] = []
+            self._given.update(_object(value, self._go_type, self._fields, wrong))
+            if wrong:
+                raise wrong[0]
+        elif self._missing is not None:
+            raise Mismatch(value, self._missing)

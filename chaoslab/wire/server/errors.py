@@ -10,3 +10,7 @@ class ApiError(Exception):
         super().__init__(message)
         self.status = status
         self.message = message
+
+
+class BadTarget(Exception):
+    """What a request asks for can be no target: the whole request is none."""

@@ -10,9 +10,13 @@ from typing import cast
 
 import h11
 
+from chaoslab.wire.server.errors import BadTarget
 from chaoslab.wire.server.rest import Request, Response
 
 BODY_BYTES_MAX = 1024 * 1024
+HEAD_BYTES_MAX = 1024 * 1024 + 4096
+WHOLE_BYTES_MAX = 2048  # a longer body goes out in chunks, as Go's does
+CONTINUE = b"100-continue"
 Answer = Callable[[Request], Awaitable[Response]]
 
 
@@ -22,7 +26,7 @@ class Http(asyncio.Protocol):
     def __init__(self, answer: Answer, connections: set[Http]) -> None:
         self._answer = answer
         self._connections = connections
-        self._h11 = h11.Connection(h11.SERVER)
+        self._h11 = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_BYTES_MAX)
         self._head: h11.Request | None = None
         self._body = bytearray()
         self._task: asyncio.Task[None] | None = None
@@ -62,11 +66,14 @@ class Http(asyncio.Protocol):
                         self._write(self._h11.send(h11.InformationalResponse(status_code=100, headers=[])))
                     return
                 if isinstance(event, h11.Request):
+                    if event.http_version not in (b"1.0", b"1.1"):
+                        self._refuse(505, ": unsupported protocol version")
+                        return
                     self._head, self._body = event, bytearray()
                 elif isinstance(event, h11.Data):
                     self._body += event.data
                     if len(self._body) > BODY_BYTES_MAX:
-                        self._refuse(413, "request body too large")
+                        self._refuse(413)
                         return
                 elif isinstance(event, h11.EndOfMessage) and self._head is not None:
                     self._transport.pause_reading()
@@ -76,7 +83,11 @@ class Http(asyncio.Protocol):
                     self._transport.close()
                     return
         except h11.RemoteProtocolError as error:
-            self._refuse(error.error_status_hint, "bad request")
+            if error.error_status_hint == HTTPStatus.NOT_IMPLEMENTED:
+                self._refuse(501, body="Unsupported transfer encoding")
+            else:
+                hostless = "mandatory Host" in str(error)
+                self._refuse(error.error_status_hint, ": missing required Host header" if hostless else "")
 
     async def _reply(self, head: h11.Request) -> None:
         headers = dict(head.headers)
@@ -87,7 +98,13 @@ class Http(asyncio.Protocol):
             headers.get(b"user-agent", b"").decode("latin-1"),
         )
         try:
-            response = await self._answer(request)
+            if headers.get(b"expect", CONTINUE).lower() == CONTINUE:
+                response = await self._answer(request)
+            else:
+                response = Response(417, headers={"Connection": "close"})
+        except BadTarget:
+            self._refuse(400)
+            return
         except BaseException:
             self.abort()  # a client that waits for ever would hide the bug
             raise
@@ -102,23 +119,26 @@ class Http(asyncio.Protocol):
         self._transport.resume_reading()
         self._go_on()
 
-    def _refuse(self, status: int, reason: str) -> None:
-        """The request cannot even be read: answer if that is still possible, and hang up."""
+    def _refuse(self, status: int, more: str = "", *, body: str = "") -> None:
+        """What came is no request to be answered: say so if that is still possible, and hang up."""
         assert self._transport is not None
+        line = f"{status} {HTTPStatus(status).phrase}"
         if self._h11.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            self._send(Response(status, f"{reason}\n".encode(), "text/plain; charset=utf-8"), closing=True)
+            head = f"HTTP/1.1 {line}{more}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
+            self._write((head + (body or f"{line}{more}")).encode())
         self._transport.close()
 
-    def _send(self, response: Response, *, head_only: bool = False, closing: bool = False) -> None:
+    def _send(self, response: Response, *, head_only: bool = False) -> None:
         headers = [] if response.content_type is None else [("Content-Type", response.content_type)]
         headers += [*response.headers.items(), ("Date", formatdate(usegmt=True))]
-        if response.status != HTTPStatus.NO_CONTENT:
+        unsaid = response.status == HTTPStatus.NO_CONTENT or (head_only and not response.body)
+        if len(response.body) <= WHOLE_BYTES_MAX and not unsaid and "Content-Length" not in response.headers:
             headers.append(("Content-Length", str(len(response.body))))
-        if closing:
-            headers.append(("Connection", "close"))
         reason = HTTPStatus(response.status).phrase.encode()
         out = self._h11.send(h11.Response(status_code=response.status, headers=headers, reason=reason)) or b""
-        if response.body and not head_only:
+        if head_only:
+            out = out.replace(b"Transfer-Encoding: chunked\r\n", b"")  # of a body that is not there
+        elif response.body:
             out += self._h11.send(h11.Data(data=response.body)) or b""
         self._write(out + (self._h11.send(h11.EndOfMessage()) or b""))
 

@@ -33,6 +33,8 @@ class Owner(Protocol):
 
     def closed(self, link: Link) -> None: ...
 
+    def metered(self, end: End) -> asyncio.Protocol: ...
+
 
 class End(asyncio.Protocol):
     """One end of a connection, and the direction of what arrives here: through the chain, on to the peer."""
@@ -322,7 +324,7 @@ class Link:
         try:
             host, port = self._owner.upstream_address
             async with asyncio.timeout(DIAL_TIMEOUT_S):
-                await asyncio.get_running_loop().create_connection(lambda: self.server, host, port)
+                await asyncio.get_running_loop().create_connection(lambda: self._owner.metered(self.server), host, port)
         except (OSError, ValueError):
             self.client.stop()
             self.client.close()

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-import json
+import asyncio
+import posixpath
 import re
 import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
+from chaoslab.wire.server import metrics
 from chaoslab.wire.server.catalog import Catalog, PopulateError
-from chaoslab.wire.server.errors import ApiError
+from chaoslab.wire.server.errors import ApiError, BadTarget
+from chaoslab.wire.server.spelling import dump
 
 VERSION = "2.12.0"
 JSON = "application/json"
+ANSWER_S = 25.0  # a change that takes longer is answered with 503
+TARGET = re.compile(r"([a-z][a-z0-9+.-]*:(?://[^/?]*)?(?=/|\?|$)|(?=/))(/[^?]*|)(\?.*)?|\*", re.IGNORECASE)
+TIMEOUT_PAGE = b"<html><head><title>Timeout</title></head><body><h1>Timeout</h1></body></html>"
 
 
 @dataclass(frozen=True)
@@ -22,9 +28,27 @@ class Request:
     """One request, as the routes see it."""
 
     method: str
-    path: str
-    body: bytes
-    user_agent: str
+    target: str
+    body: bytes = b""
+    user_agent: str = ""
+
+    @property
+    def path(self) -> str:
+        """What the target names, decoded; bytes that are no UTF-8 are lone surrogates in it.
+
+        Raises:
+            BadTarget: it names nothing.
+        """
+        found = TARGET.fullmatch(self.target)
+        if found is None or re.search("%(?![0-9a-f]{2})", found[2] or "", re.IGNORECASE):
+            raise BadTarget(self.target)
+        return unquote(self.target if found[2] is None else found[2], errors="surrogateescape")
+
+    def moved(self, path: str) -> str:
+        """The target with another path."""
+        found = TARGET.fullmatch(self.target)
+        assert found is not None
+        return (found[1] or "") + quote(path, safe="/$&+,:;=@", errors="surrogateescape") + (found[3] or "")
 
 
 @dataclass(frozen=True)
@@ -40,9 +64,18 @@ class Response:
 Handler = Callable[..., Awaitable[Response]]
 
 
-async def answer(catalog: Catalog, request: Request) -> Response:
-    """What the server says to a request; never raises for what a client did wrong."""
-    found = _match(request.path)
+async def answer(catalog: Catalog, request: Request, *, within_s: float = ANSWER_S) -> Response:
+    """What the server says to a request; never raises for what a client did wrong.
+
+    Raises:
+        BadTarget: the request's target names nothing.
+    """
+    path = request.path
+    if path == "*" and request.method == "OPTIONS":
+        return Response(200, headers={"Content-Length": "0"})
+    if path != (clean := _clean(path)):
+        return Response(301, headers={"Location": request.moved(clean)})
+    found = ({request.method: _metrics}, ()) if path == "/metrics" and catalog.shows_metrics else _match(path)
     if found is None:
         return _plain(404, "404 page not found\n")
     handlers, names = found
@@ -53,9 +86,12 @@ async def answer(catalog: Catalog, request: Request) -> Response:
         response = _plain(403, "User agent not allowed\n")
     else:
         try:
-            response = await handler(catalog, request, *names)
+            async with asyncio.timeout(within_s):
+                response = await handler(catalog, request, *names)
         except ApiError as error:
-            response = _plain(error.status, _dump({"error": error.message, "status": error.status}) + "\n")
+            response = _plain(error.status, dump({"error": error.message, "status": error.status}) + "\n")
+        except TimeoutError:
+            response = Response(503, TIMEOUT_PAGE, "text/html; charset=utf-8")
     response.headers["X-Toxiproxy-Request-Id"] = secrets.token_hex(10)
     return response
 
@@ -120,6 +156,10 @@ async def _reset(catalog: Catalog, request: Request) -> Response:  # noqa: ARG00
     return Response(204)
 
 
+async def _metrics(catalog: Catalog, request: Request) -> Response:  # noqa: ARG001
+    return Response(200, catalog.metrics().encode(), metrics.CONTENT_TYPE)
+
+
 NAME = "([^/]+)"
 PATHS: dict[str, dict[str, Handler]] = {
     "/version": {"GET": _version},
@@ -138,23 +178,22 @@ PATHS: dict[str, dict[str, Handler]] = {
 ROUTES = tuple((re.compile(path), handlers) for path, handlers in PATHS.items())
 
 
-def _match(target: str) -> tuple[dict[str, Handler], tuple[str, ...]] | None:
-    path = target.partition("?")[0]
+def _match(path: str) -> tuple[dict[str, Handler], tuple[str, ...]] | None:
     for pattern, handlers in ROUTES:
         if match := pattern.fullmatch(path):
-            return handlers, tuple(unquote(name) for name in match.groups())
+            return handlers, match.groups()
     return None
 
 
+def _clean(path: str) -> str:
+    """Without empty parts, `.` and `..`; a slash at the end stays."""
+    clean = posixpath.normpath("/" + path.lstrip("/"))
+    return clean + "/" if path.endswith("/") and clean != "/" else clean
+
+
 def _json(status: int, value: Any) -> Response:
-    return Response(status, _dump(value).encode(), JSON)
+    return Response(status, dump(value).encode(), JSON)
 
 
 def _plain(status: int, text: str) -> Response:
     return Response(status, text.encode(), "text/plain; charset=utf-8", {"X-Content-Type-Options": "nosniff"})
-
-
-def _dump(value: Any) -> str:
-    """As Go spells it: nothing between the tokens, and nothing that a browser could take for HTML."""
-    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")

@@ -1,0 +1,16 @@
+# One recipe for every part of the lab: PART is the folder or file to run, EXTRA its dependencies in pyproject.toml.
+# Images share the layers above their ARG, and a change of the code leaves those of the dependencies alone.
+FROM python:3.13-slim
+ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
+WORKDIR /lab
+COPY pyproject.toml containers/install.py ./
+RUN python install.py
+ARG EXTRA=""
+RUN test -z "$EXTRA" || python install.py $EXTRA
+COPY containers/as-owner containers/healthy ./
+COPY chaoslab chaoslab
+ARG PART
+COPY ${PART} ${PART}
+# Whoever owns ./logs reads the code, whatever umask the clone was made with.
+RUN chmod -R a+rX . && python -m compileall -q chaoslab ${PART} && mkdir -p logs state charts data && ln -s /lab/data /data
+ENTRYPOINT ["/lab/as-owner", "python", "-m"]

@@ -1,0 +1,79 @@
+"""The model, before the run: whether it is there, takes the key and knows the name. Asked around every proxy, without a token spent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from chaoslab.registry import did_you_mean
+from chaoslab.settings import GROQ_URL, SettingError, Settings, origin
+
+ANSWER_S = 10.0
+
+
+def check(chosen: Settings, given: Iterable[str] = ()) -> None:
+    """Asks a model that is not the lab's own; the lab's takes any key and any name. `given` is the command line, to be blamed.
+
+    A server that keeps no list of its models, or that is busy, passes: its prompts will tell.
+
+    Raises:
+        SettingError: nobody answers, the key is refused, or no model is called so.
+    """
+    given = tuple(given)
+    url = chosen.model_url or (GROQ_URL if chosen.groq_api_key else "")
+    if not url:
+        return
+    key = chosen.groq_api_key
+    with httpx.Client(
+        timeout=ANSWER_S,
+        trust_env=False,
+        verify=httpx.create_ssl_context(),
+        headers={"Authorization": f"Bearer {key or 'offline'}"},
+    ) as client:
+        models = f"{url}/openai/v1/models"
+        try:
+            reply = client.get(f"{models}/{quote(chosen.model_name, safe='/')}")
+            refused = _refusal(reply)
+            said = str(refused.get("message") or reply.reason_phrase)[:200]
+            if key:
+                said = said.replace(key, "***")
+            if reply.status_code in (401, 403):
+                blamed = (
+                    f"GROQ_API_KEY ({origin('GROQ_API_KEY', given)}) is refused by"
+                    if key
+                    else "GROQ_API_KEY is wanted by"
+                )
+                raise SettingError(
+                    f"{blamed} {url} ({reply.status_code}: {said}): give a key that it knows, "
+                    "or leave both GROQ_API_KEY and MODEL_URL empty for the offline model"
+                )
+            if reply.status_code == 404 and refused.get("code") == "model_not_found":
+                hint = did_you_mean(chosen.model_name, _names(client.get(models)))
+                raise SettingError(
+                    f"MODEL={chosen.model_name} ({origin('MODEL', given)}) is not known at {url}: {hint}"
+                )
+        except httpx.HTTPError as error:
+            where = origin("MODEL_URL", given) if chosen.model_url else "Groq's own, for there is a key"
+            raise SettingError(
+                f"MODEL_URL={url} ({where}) does not answer ({error or type(error).__name__}): "
+                "it should be the address of an OpenAI-compatible server, without /openai/v1"
+            ) from None
+
+
+def _refusal(reply: httpx.Response) -> dict[str, Any]:
+    """The server's own words for a failure, in the form that Groq and OpenAI give them; empty without any."""
+    try:
+        error = reply.json()["error"]
+    except (ValueError, KeyError, TypeError):
+        return {}
+    return error if isinstance(error, dict) else {"message": error}
+
+
+def _names(reply: httpx.Response) -> list[str]:
+    try:
+        return [str(model["id"]) for model in reply.json()["data"]]
+    except (ValueError, KeyError, TypeError):
+        return []

@@ -1,0 +1,33 @@
+"""A command line whose mistakes are said in one line, in the same words by every door of the lab."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import NoReturn
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse without the usage that would bury what was wrong; `--help` still has it."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
+
+
+def whole(low: int, high: int) -> Callable[[str], int]:
+    """The type of an argument that is a whole number within bounds, for `add_argument(type=…)`."""
+
+    def parse(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            value = low - 1
+        if not low <= value <= high:
+            raise argparse.ArgumentTypeError(f"{text[:60]} should be a whole number from {low} to {high}")
+        return value
+
+    return parse
+
+
+port = whole(0, 65535)
+"""0: any that is free."""

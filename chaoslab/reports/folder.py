@@ -1,0 +1,56 @@
+"""Which folder a run's name means, and which lab wrote what is in it: decided by its content, here alone."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from chaoslab import first_lab
+from chaoslab.events import History, PromptStarted, RunStarted
+from chaoslab.registry import did_you_mean
+
+LOGS = Path("logs")
+LATEST = "latest"
+_NUMBERED = re.compile(r"(?P<name>.+)#(?P<number>\d{1,6})")
+
+
+def read(name: str, *, logs: Path = LOGS) -> History:
+    """The history of a run: a folder or its name in `logs`, with `#2` after it the second run in a log of the first lab.
+
+    Raises:
+        LookupError: no such run, or its logs are of neither lab.
+    """
+    number = None
+    numbered = _NUMBERED.fullmatch(name)
+    if numbered and not Path(name).exists() and not (logs / name).exists():
+        name, number = numbered["name"], int(numbered["number"])
+    folder = find(name, logs=logs)
+    try:
+        history = History.read(folder)
+    except OSError as error:
+        raise LookupError(f"{error.filename or folder} cannot be read: {error.strerror}") from None
+    if history.first(RunStarted) or history.first(PromptStarted):
+        if number is not None:
+            raise LookupError(f"'{name}' is one run of this lab: only a log of the first lab is counted by #{number}")
+        return history
+    told = first_lab.read(folder, number=number)
+    if told is not None:
+        return told
+    raise LookupError(f"the logs of '{name}' tell of no run: neither this lab nor the first one wrote them")
+
+
+def find(name: str, *, logs: Path = LOGS) -> Path:
+    """The folder of a run, given as a path (also of a log in it) or by its name in `logs`.
+
+    Raises:
+        LookupError: no such run, or no run at all.
+    """
+    for folder in (Path(name), Path(name).parent if name.endswith(".log") else Path(name), logs / name):
+        if folder.is_dir() and any(folder.glob("*.log")):
+            return folder
+    known = [path.name for path in sorted(logs.glob("*")) if any(path.glob("*.log"))]
+    if known:
+        raise LookupError(f"no run with logs is called '{name}': {did_you_mean(Path(name).name, known)}")
+    if name == LATEST and any(logs.glob("*.log")):  # the first lab has no folder per run
+        return logs
+    raise LookupError(f"no logs yet in {logs}/: run make lab first")

@@ -1,0 +1,49 @@
+"""A reply's body, whole and unpacked, up to a stated size: what a hostile server sends beyond is neither kept nor unpacked."""
+
+from __future__ import annotations
+
+import zlib
+
+import httpx
+
+from chaoslab.exchange import Failure
+
+BODY_MAX = 4 * 1024 * 1024
+"""Bytes, on the wire and unpacked. More than any model could read; a tool that says more is cut off."""
+
+ACCEPTED = "gzip"
+"""What a server may pack with: that which is unpacked here step by step, whatever else is installed."""
+
+
+async def whole(response: httpx.Response) -> bytes:
+    """All of it.
+
+    Raises:
+        Failure: too_large, or garbled: not packed as its header says.
+    """
+    packed = bytearray()
+    async for chunk in response.aiter_raw():
+        packed += chunk
+        if len(packed) > BODY_MAX:
+            raise Failure("too_large")
+    body = bytes(packed)
+    for coding in reversed(response.headers.get("content-encoding", "").lower().split(",")):
+        body = _unpacked(body, coding.strip())
+    return body
+
+
+def _unpacked(packed: bytes, coding: str) -> bytes:
+    if coding in ("", "identity") or not packed:
+        return packed
+    if coding not in ("gzip", "x-gzip"):
+        raise Failure("garbled")
+    unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
+    try:
+        body = unpacker.decompress(packed, BODY_MAX + 1)
+    except zlib.error:
+        raise Failure("garbled") from None
+    if len(body) > BODY_MAX:
+        raise Failure("too_large")
+    if not unpacker.eof:
+        raise Failure("garbled")
+    return body

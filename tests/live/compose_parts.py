@@ -1,0 +1,170 @@
+"""The lab in containers as a person has it: a copy of this repository in a folder of its own, driven by `docker compose`."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cli_parts import environment
+
+from chaoslab.clock import system
+from chaoslab.events import History, parse_line
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+    from docker.models.containers import Container
+
+ROOT = Path(__file__).parent.parent.parent
+OWNER = 12345
+"""Who owns the copy when the tests run as root: nobody in particular, so that what the lab writes can be told apart."""
+WITHIN_S = 120.0
+
+
+def docker_missing() -> str:
+    """Why containers cannot be had here; empty when they can."""
+    if shutil.which("docker") is None:
+        return "no docker command on PATH"
+    for command in (["docker", "info"], ["docker", "compose", "version"]):
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)
+        if ended.returncode:
+            return f"`{' '.join(command)}` fails: {(ended.stderr.strip() or 'no words').splitlines()[-1]}"
+    return ""
+
+
+def free_ports(n: int) -> list[int]:
+    sockets = [socket.socket() for _ in range(n)]
+    for held in sockets:
+        held.bind(("127.0.0.1", 0))
+    ports = [held.getsockname()[1] for held in sockets]
+    for held in sockets:
+        held.close()
+    return ports
+
+
+def until(true: Callable[[], Any], what: str, *, within_s: float = WITHIN_S) -> Any:
+    """What `true` returns once it is true; it is asked ten times a second."""
+    began_s = system.monotonic()
+    while not (found := true()):
+        assert system.monotonic() - began_s < within_s, f"not within {within_s:g} s: {what}"
+        system.sleep(0.1)
+    return found
+
+
+@dataclass
+class Stack:
+    """One copy of the lab. `docker`: the SDK's client; `status_port`: where the manager's status is published."""
+
+    folder: Path
+    project: str
+    docker: DockerClient
+    status_port: int
+    toxiproxy_port: int
+    begun: list[Begun] = field(default_factory=list)
+
+    def environment(self, given: Mapping[str, str]) -> dict[str, str]:
+        ports = {"STATUS_PORT": str(self.status_port), "TOXIPROXY_PORT": str(self.toxiproxy_port)}
+        return {**environment(), "COMPOSE_PROJECT_NAME": self.project, **ports, **given}
+
+    def compose(self, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
+        """`docker compose …` in the copy, to its end."""
+        return subprocess.run(
+            ["docker", "compose", "--ansi", "never", *arguments],
+            cwd=self.folder,
+            env=self.environment(settings),
+            capture_output=True,
+            text=True,
+            timeout=900,
+            check=False,
+        )
+
+    def begin(self, command: Sequence[str], **settings: str) -> Begun:
+        """A command in the copy that goes on by itself, its output in a file; a process group of its own, as a terminal gives it."""
+        out = self.folder / "out.txt"
+        with out.open("w") as file:
+            process = subprocess.Popen(
+                command, cwd=self.folder, env=self.environment(settings), stdout=file, stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL, start_new_session=True,
+            )  # fmt: skip
+        self.begun.append(Begun(process, out))
+        return self.begun[-1]
+
+    def end(self) -> None:
+        """Ends what is still going on, and takes the containers down."""
+        for begun in self.begun:
+            if begun.process.poll() is None:
+                os.killpg(begun.process.pid, signal.SIGKILL)
+                begun.process.wait()
+        self.begun.clear()
+        (self.folder / ".env").unlink(missing_ok=True)
+        self.compose("down", "--volumes", "--timeout", "5")
+
+    def container(self, service: str) -> Container:
+        """The container of a service, running or not."""
+        labels = [f"com.docker.compose.project={self.project}", f"com.docker.compose.service={service}"]
+        found: list[Container] = self.docker.containers.list(
+            all=True, filters={"label": [*labels, "com.docker.compose.oneoff=False"]}
+        )
+        assert len(found) == 1, f"{len(found)} containers of {service}"
+        return found[0]
+
+    def exit_code(self, service: str) -> int:
+        return int(self.container(service).attrs["State"]["ExitCode"])
+
+    def prompts(self, asked: Sequence[object], name: str = "mine.json") -> str:
+        """A prompt file of the user's, by the path that holds in and out of containers."""
+        (self.folder / "data" / name).write_text(json.dumps(list(asked)))
+        return f"data/{name}"
+
+    def runs(self) -> list[str]:
+        return sorted(path.name for path in (self.folder / "logs").iterdir() if path.is_dir() and not path.is_symlink())
+
+    def history(self, run: str = "latest") -> History:
+        return History.read(self.folder / "logs" / run)
+
+    def logged(self, kind: str, *, after: Sequence[str], at_least: int = 1) -> str:
+        """Waits until a run that is none of `after` has logged so many events of a kind; returns the run's name."""
+
+        def found() -> str:
+            for run in set(self.runs()) - set(after):
+                lines = b"".join(p.read_bytes() for p in (self.folder / "logs" / run).glob("*.log")).splitlines()
+                records = [record for line in lines if (record := parse_line(line)) is not None]
+                if sum(record.event.kind == kind for record in records) >= at_least:
+                    return run
+            return ""
+
+        return str(until(found, f"{at_least} events {kind}"))
+
+
+@dataclass
+class Begun:
+    """A command that was begun."""
+
+    process: subprocess.Popen[bytes]
+    out: Path
+
+    def said(self, words: str) -> None:
+        """Waits until the command has printed these words."""
+
+        def found() -> bool:
+            assert self.process.poll() is None or words in self.out.read_text(), self.out.read_text()[-3000:]
+            return words in self.out.read_text()
+
+        until(found, f"the words {words!r}")
+
+    def interrupt(self) -> None:
+        """Ctrl-C: to the whole foreground group."""
+        os.killpg(self.process.pid, signal.SIGINT)
+
+    def ended(self, *, within_s: float = WITHIN_S) -> int:
+        return self.process.wait(within_s)
+
+    def text(self) -> str:
+        return self.out.read_text()

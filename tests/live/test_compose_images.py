@@ -1,0 +1,95 @@
+"""What is in the images: as little as each part needs, in layers that are shared."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+from compose_parts import ROOT, Stack
+
+from chaoslab.topology import SERVICES
+
+PARTS = [*SERVICES, "model", "proxy_manager", "agent", "charts"]
+
+
+def inside(stack: Stack, service: str, code: str) -> str:
+    """What a Python program prints in a service's image."""
+    image = f"{stack.project}-{service}"
+    command = ["docker", "run", "--rm", "--network", "none", "--entrypoint", "python", image, "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+@pytest.mark.parametrize(
+    ("service", "holds", "lacks"),
+    [
+        ("weather", ["flask", "waitress"], ["langchain", "pandas", "matplotlib", "numpy", "docker", "pytest"]),
+        ("proxy_manager", ["toxiproxy"], ["flask", "langchain", "pandas", "matplotlib", "pytest"]),
+        ("agent", ["langchain", "langchain_groq"], ["flask", "pandas", "matplotlib", "pytest"]),
+        ("charts", ["matplotlib"], ["flask", "langchain", "pandas", "pytest"]),
+    ],
+)
+def test_an_image_holds_what_its_part_needs_and_no_more(
+    built: Stack, service: str, holds: list[str], lacks: list[str]
+) -> None:
+    code = f"import importlib.util as u; print([n for n in {holds + lacks} if u.find_spec(n)])"
+    assert inside(built, service, code) == str(holds)
+
+
+def test_no_image_has_a_compiler_or_tests(built: Stack) -> None:
+    code = (
+        "import pathlib, shutil; print([shutil.which(n) for n in ('gcc', 'cc', 'make')],"
+        " [str(p) for root in ('/lab', '/usr/local/lib') for p in pathlib.Path(root).rglob('tests')])"
+    )
+    assert {inside(built, part, code) for part in ("weather", "agent", "charts")} == {"[None, None, None] []"}
+
+
+def test_images_share_the_layers_of_their_dependencies(built: Stack) -> None:
+    layers = {part: built.docker.images.get(f"{built.project}-{part}").attrs["RootFS"]["Layers"] for part in PARTS}
+    shared = [a for a, b in zip(layers["agent"], layers["charts"], strict=False) if a == b]
+    base = len(built.docker.images.get("python:3.13-slim").attrs["RootFS"]["Layers"])
+    assert len(shared) >= base + 3  # the folder, pyproject.toml with its reader, and what all parts need
+    assert all(layers[part][: len(shared)] == shared for part in PARTS)
+    assert all(layers[part] == layers["search"] for part in (*SERVICES, "model"))
+
+
+def test_no_secret_and_nothing_of_this_folder_gets_into_an_image(built: Stack) -> None:
+    code = "import os; print(sorted(os.listdir('/lab')))"
+    expected = [
+        "agent",
+        "as-owner",
+        "chaoslab",
+        "charts",
+        "data",
+        "healthy",
+        "install.py",
+        "logs",
+        "pyproject.toml",
+        "state",
+    ]
+    assert inside(built, "agent", code) == str(expected)
+
+
+def test_a_change_of_the_code_does_not_install_anything_again(built: Stack) -> None:
+    before = built.docker.images.get(f"{built.project}-calculator").attrs["RootFS"]["Layers"]
+    changed = built.folder / "flask_tools" / "calculator.py"
+    text = changed.read_text()
+    changed.write_text(text + "\n# another line\n")
+    try:
+        assert built.compose("build", "--quiet", "calculator").returncode == 0
+        after = built.docker.images.get(f"{built.project}-calculator").attrs["RootFS"]["Layers"]
+    finally:
+        changed.write_text(text)
+        assert built.compose("build", "--quiet", "calculator").returncode == 0
+    assert after != before
+    assert after[:-2] == before[:-2]
+    assert built.docker.images.get(f"{built.project}-calculator").attrs["RootFS"]["Layers"] == before
+
+
+def test_the_recipe_names_public_images_only() -> None:
+    import yaml
+
+    services = yaml.safe_load((ROOT / "docker-compose.yaml").read_text())["services"]
+    named = {service["image"] for service in services.values() if "image" in service}
+    assert named == {"ghcr.io/shopify/toxiproxy:2.12.0"}
+    assert all("build" in service for name, service in services.items() if name != "toxiproxy")
+    assert "FROM python:3.13-slim\n" in (ROOT / "Dockerfile").read_text()

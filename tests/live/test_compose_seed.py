@@ -1,0 +1,43 @@
+"""The same seed draws the same faults for the same calls, in containers on the real Toxiproxy and on loopback on the embedded one."""
+
+from __future__ import annotations
+
+from cli_parts import chaoslab, free_base
+from compose_parts import Stack
+
+from chaoslab.events import FaultScheduled, FaultWitnessed, History
+
+SETTINGS = {
+    "SEED": "11",
+    "TOXIC_PROB": "0.3",
+    "ERROR_PROB": "0.3",
+    "TOXICS": "timeout:1,latency:1,reset_peer:1,refused:1",
+}
+SHORT = {"LATENCY_MS": "60", "JITTER_MS": "30", "TIMEOUT_MS": "40"}
+
+
+def faults(history: History) -> dict[str, list[tuple[object, ...]]]:
+    """By stage, what was met: which fault with which parameters, at which attempt of which request of which prompt."""
+
+    def name(trial: str | None) -> str:
+        return (trial or "").partition(".")[2]  # without the run's own name
+
+    scheduled = [
+        (name(r.trial), e.target, e.request, e.attempt, e.fault, e.injection, sorted(e.params.items()))
+        for r, e in history.of(FaultScheduled)
+    ]
+    witnessed = [(name(r.trial), e.target, e.request, e.attempt, e.fault) for r, e in history.of(FaultWitnessed)]
+    return {"scheduled": sorted(scheduled, key=repr), "witnessed": sorted(witnessed, key=repr)}
+
+
+def test_containers_and_loopback_meet_the_same_faults(stack: Stack) -> None:
+    ran = stack.compose("run", "--rm", "-T", "agent", **SETTINGS, **SHORT)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    in_containers = stack.history()
+    given = [f"{name}={value}" for name, value in (SETTINGS | SHORT).items()]
+    ended = chaoslab(stack.folder, "lab", f"BASE_PORT={free_base()}", *given)
+    assert ended.returncode == 0, ended.stderr
+    on_loopback = stack.history()
+    assert faults(in_containers) == faults(on_loopback)
+    drawn = {event.fault for _, event in in_containers.of(FaultScheduled)}
+    assert {"timeout", "latency", "reset_peer", "refused", "tool_error", "lost_reply"} <= drawn

@@ -1,0 +1,245 @@
+"""What a person does with the lab in containers, and what they see."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import shlex
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from compose_parts import Stack
+from test_readme import commands, in_containers
+
+from chaoslab.events import CallFinished, FaultWitnessed, PromptFinished, RunFinished, RunStarted
+from chaoslab.topology import MODEL, SERVICES
+
+SECRET = "gsk_" + "s3cret" * 4
+MOUNTED = {"proxy_manager", "agent", *SERVICES}
+ASKED = ["What is 6 times 7?", "What's the weather in Oslo right now?", "Tell Carla that the review is in room 204."]
+
+
+def status(stack: Stack, path: str = "/status") -> dict[str, Any]:
+    connection = http.client.HTTPConnection("127.0.0.1", stack.status_port, timeout=5)
+    try:
+        connection.request("GET", path)
+        found: dict[str, Any] = json.loads(connection.getresponse().read())
+        return found
+    finally:
+        connection.close()
+
+
+def process(stack: Stack, service: str) -> dict[str, str]:
+    """What the kernel says of a container's first process."""
+    pid = stack.container(service).attrs["State"]["Pid"]
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
+
+
+def test_up_on_a_fresh_clone_works_through_the_prompts_and_draws_the_charts(stack: Stack) -> None:
+    """With a key in `.env` and the model's address at the stand-in, so that it may be seen who gets the key."""
+    (stack.folder / ".env").write_text(f"GROQ_API_KEY={SECRET}\nMODEL_URL=http://model:5007\nSEED=3\n")
+    up = stack.begin(
+        ["docker", "compose", "--ansi", "never", "up"], PROMPTS=stack.prompts(ASKED * 12), TOXIC_PROB="0.3"
+    )
+    run = stack.logged("prompt_finished", after=[], at_least=3)
+    assert run in status(stack)["runs"]
+    _each_part_is_shut_in(stack)
+    up.said("charts-1 exited with code 0")
+    assert {part["Health"] for part in _ps(stack).values() if part["Service"] != "toxiproxy"} == {"healthy"}
+    up.interrupt()
+    up.ended()
+    _what_was_said(stack, up.text())
+    _what_was_logged(stack, run)
+
+
+def _each_part_is_shut_in(stack: Stack) -> None:
+    owner = (stack.folder / "logs").stat()
+    published: dict[str, Any] = {}
+    for service in (*SERVICES, MODEL, "proxy_manager", "toxiproxy", "agent"):
+        container = stack.container(service)
+        said = process(stack, service)
+        capabilities = {said[name] for name in ("CapInh", "CapPrm", "CapEff", "CapAmb")}
+        if service == "toxiproxy":  # it has no shell to step down with, and writes nothing
+            assert set(said["Uid"].split()) == {"65534"}
+        else:
+            assert set(said["Uid"].split()) == {str(owner.st_uid)}, service
+            assert set(said["Gid"].split()) == {str(owner.st_gid)}, service
+            assert said["Groups"] == ""
+        assert {*capabilities, said["CapBnd"]} == {"0" * 16}, service
+        assert said["NoNewPrivs"] == "1"
+        host = container.attrs["HostConfig"]
+        assert host["ReadonlyRootfs"] is True
+        assert host["Privileged"] is False
+        writable = {mount["Destination"] for mount in container.attrs["Mounts"] if mount["RW"]}
+        assert writable <= {"/lab/logs", "/lab/state"}, service
+        assert ("/lab/logs" in writable) == (service in MOUNTED)
+        has_key = any(SECRET in variable for variable in container.attrs["Config"]["Env"])
+        assert has_key == (service == "agent"), service
+        published |= {port: where for port, where in (host["PortBindings"] or {}).items() if where}
+    assert {port: where[0]["HostIp"] for port, where in published.items()} == {
+        "8000/tcp": "127.0.0.1",
+        "8474/tcp": "127.0.0.1",
+    }
+
+
+def _ps(stack: Stack) -> dict[str, dict[str, Any]]:
+    lines = stack.compose("ps", "--format", "json").stdout.splitlines()
+    return {part["Service"]: part for part in map(json.loads, lines)}
+
+
+def _what_was_said(stack: Stack, said: str) -> None:
+    assert re.search(r"agent-1 +\| prompt   1/36 ok", said)
+    assert re.search(r"charts-1 +\| prompts: 36", said)
+    assert "\x1b[" not in "".join(line for line in said.splitlines() if line.startswith(("agent-1", "charts-1")))
+    assert SECRET not in said
+    assert "Traceback" not in said
+    assert {path.name for path in (stack.folder / "charts").glob("*.png")} == {
+        f"{name}.png"
+        for name in ("success_rate", "network_latency", "tool_latency", "errors", "response_time", "throughput", "mttr")
+    }
+
+
+def _what_was_logged(stack: Stack, run: str) -> None:
+    history = stack.history(run)
+    finished = history.first(RunFinished)
+    assert finished is not None
+    assert finished.reason == "done"
+    started = history.first(RunStarted)
+    assert started is not None
+    assert (started.settings["SEED"], started.settings["TOXIC_PROB"]) == (3, 0.3)  # from .env, and from the shell
+    assert any(record.writer == "manager" for record, _ in history.of(FaultWitnessed))
+    owner = (stack.folder / "logs").stat().st_uid
+    for folder in ("logs", "state", "charts"):
+        written = list((stack.folder / folder).rglob("*"))
+        assert written
+        assert {path.lstat().st_uid for path in written} == {owner}, folder
+    texts = b"".join(path.read_bytes() for path in (stack.folder / "logs" / run).iterdir())
+    assert SECRET.encode() not in texts
+
+
+def test_up_works_again_after_each_way_of_ending(stack: Stack) -> None:
+    prompts = stack.prompts(ASKED)
+    for end in ("stop", "kill", "down", "down -v"):
+        before = stack.runs()
+        up = stack.begin(["docker", "compose", "--ansi", "never", "up"], PROMPTS=prompts)
+        up.said("charts-1 exited with code 0")
+        assert stack.exit_code("agent") == 0, end
+        assert len(stack.runs()) == len(before) + 1
+        if end == "kill":
+            stack.compose("kill")
+        elif end.startswith("down"):
+            stack.compose(*end.split(), "--timeout", "5")
+        else:
+            up.interrupt()
+        up.ended()
+
+
+def test_ctrl_c_keeps_what_was_done_and_ends_with_130(stack: Stack) -> None:
+    before = stack.runs()
+    up = stack.begin(["make", "compose", f"PROMPTS={stack.prompts(ASKED * 40)}"])
+    run = stack.logged("prompt_finished", after=before, at_least=2)
+    up.interrupt()
+    assert up.ended() != 0
+    finished = stack.history(run).first(RunFinished)
+    assert finished is not None
+    assert finished.reason == "interrupted"
+    assert f"run {run}" in up.text()  # the report, of what there is
+    assert _ps(stack) == {}
+
+
+def test_make_compose_has_the_agents_exit_code(stack: Stack) -> None:
+    good = stack.begin(["make", "compose", f"PROMPTS={stack.prompts(ASKED)}"])
+    assert good.ended() == 0, good.text()[-2000:]
+    assert "prompts: 3" in good.text()
+    assert _ps(stack) == {}
+    before = stack.runs()
+    bad = stack.begin(["make", "compose", "TOXIC_PROB=1.5"])
+    assert bad.ended() == 2
+    assert "TOXIC_PROB=1.5 (environment) should be a chance from 0 to 1" in bad.text()
+    assert "Error 2" in bad.text()
+    assert "prompts: " not in bad.text()  # no report of a run that never was
+    assert stack.runs() == before
+
+
+def test_ones_own_prompts_with_run(stack: Stack) -> None:
+    stack.prompts(["What is 6 times 7?"], "own.json")
+    ran = stack.compose("run", "--rm", "-T", "agent", "--prompts", "/data/own.json")
+    assert ran.returncode == 0, ran.stderr
+    assert "prompt   1/1 ok" in ran.stdout
+    finished = [event for _, event in stack.history().of(PromptFinished)]
+    assert [event.prompt for event in finished] == ["What is 6 times 7?"]
+    wrong = stack.compose("run", "--rm", "-T", "agent", "--prompts", "/data/nothing.json")
+    assert wrong.returncode == 2
+    assert "/data/nothing.json cannot be read: No such file or directory" in wrong.stdout + wrong.stderr
+
+
+def test_where_root_owns_the_logs_a_part_is_root_without_capabilities(stack: Stack) -> None:
+    logs = stack.folder / "logs"
+    owner = logs.stat()
+    look = ("run", "--rm", "-T", "--no-deps", "--entrypoint", "/lab/as-owner cat /proc/self/status", "agent")
+    try:
+        if os.getuid() == 0:
+            os.chown(logs, 0, 0)
+        said = dict(line.split(":\t", 1) for line in stack.compose(*look).stdout.splitlines() if ":\t" in line)
+    finally:
+        if os.getuid() == 0:
+            os.chown(logs, owner.st_uid, owner.st_gid)
+    expected = "0" if os.getuid() == 0 else str(owner.st_uid)
+    assert set(said["Uid"].split()) == {expected}
+    assert {said[name] for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {"0" * 16}
+
+
+def test_one_service_scaled_stopped_and_started_again(stack: Stack) -> None:
+    """A stopped service is a failure that nobody injected, and is said to be one; the others do not notice."""
+    prompts = stack.prompts(
+        [*ASKED, "Schedule a dentist appointment tomorrow at 3pm for 45 minutes.", "When is my dentist appointment?"]
+    )
+
+    def agent() -> subprocess.CompletedProcess[str]:
+        return stack.compose("run", "--rm", "-T", "--no-deps", "agent", TOXIC_PROB="0", ERROR_PROB="0", PROMPTS=prompts)
+
+    up = stack.compose(
+        "up", "--detach", "--wait", "--scale", "weather=3", "--scale", "messaging=2", "proxy_manager", *SERVICES, MODEL
+    )
+    assert up.returncode == 0, up.stderr
+    assert agent().returncode == 0
+    assert all(event.ok for _, event in stack.history().of(CallFinished))
+    assert stack.compose("stop", "weather").returncode == 0
+    stopped = agent()
+    assert stopped.returncode == 2
+    assert "weather does not say what it offers" in stopped.stdout + stopped.stderr
+    assert stack.compose("up", "--detach", "--wait", "weather").returncode == 0
+    assert agent().returncode == 0
+
+
+def test_the_commands_of_the_readme(stack: Stack) -> None:
+    """The lines about containers, one after the other; what would go on for ever is ended, and the ports are this test's."""
+    stack.prompts(["What's the weather in Oslo right now?"])
+    lines = [line for line in commands() if in_containers(line)]
+    assert len(lines) >= 6
+    for line in lines:
+        words = shlex.split(line.replace("localhost:8000", f"127.0.0.1:{stack.status_port}"))
+        given = dict(word.split("=", 1) for word in words if re.match(r"[A-Z_]+=", word))
+        begun = stack.begin(words[len(given) :], PROMPTS="data/mine.json", **given)
+        if re.search(r"compose up\b(?!.*-d)", line):
+            begun.said("charts-1 exited with code 0")
+            begun.interrupt()
+        elif "logs -f" in line:
+            begun.said("GET /data/2.5/weather 200")
+            begun.interrupt()
+        else:
+            assert begun.ended() == 0, (line, begun.text()[-2000:])
+        begun.ended()
+        assert "Traceback" not in begun.text()
+
+
+def test_the_parts_can_be_followed(stack: Stack) -> None:
+    assert stack.compose("run", "--rm", "-T", "agent", PROMPTS=stack.prompts(ASKED)).returncode == 0
+    assert "POST /calculate 200" in stack.compose("logs", "calculator").stdout
+    all_of_them = stack.compose("logs").stdout
+    assert "ready: proxy manager" in all_of_them
+    assert "Traceback" not in all_of_them

@@ -1,0 +1,475 @@
+"""Bad input, at every door: one line that says what, where and what would be right; a code; and nothing logged before is touched.
+
+The doors are called in this process where they end before they start anything, and as processes where that is what is asked about.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import re
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from cli_parts import environment, free_base
+from lab_parts import Heard, said, site
+
+from chaoslab import events
+from chaoslab.exchange import Reply
+from chaoslab.runs import Run
+from chaoslab.settings import Settings
+from chaoslab.topology import Ports
+
+ROOT = Path(__file__).parents[1]
+DOORS = {
+    "chaoslab": "chaoslab.cli",
+    "agent": "agent.__main__",
+    "flask_tools": "flask_tools.__main__",
+    "proxy_manager": "proxy_manager.__main__",
+    "charts.py": "chaoslab.reports.charts",
+}
+Captured = pytest.CaptureFixture[str]
+KEY = "gsk_N0bodyMaySeeThis"
+EARLIER = "20260101-120000"
+LIKE = 'a list like [{"prompt": "What is 6 times 7?"}]'
+FOLDER = None
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """What is typed, over which files (`FOLDER`: one that stands in a file's place), and the whole line that answers.
+
+    In all texts, `{name}` stands for what the fixture `there` calls so; the line is matched from its start to its end, with `…` for
+    what another machine may word differently. `apart`: as a process of its own. `starts`: it fails only once it has begun a run.
+    """
+
+    typed: str
+    line: str
+    files: Mapping[str, str | bytes | None] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    apart: bool = False
+    starts: bool = False
+
+
+def env(text: str | bytes | None, line: str) -> Case:
+    return Case("chaoslab lab", line, {".env": text})
+
+
+def prompts(text: object, line: str) -> Case:
+    written = text if isinstance(text, str | bytes | None) else json.dumps(text)
+    return Case("chaoslab lab PROMPTS=mine.json", f"PROMPTS=mine.json{line}", {"mine.json": written})
+
+
+def config(text: object, line: str) -> Case:
+    written = text if isinstance(text, str | bytes | None) else json.dumps(text)
+    return Case("agent --config mine.json", f"mine.json{line}", {"mine.json": written})
+
+
+CHANCE = "should be a chance from 0 to 1"
+UNKNOWN = "is not a setting"
+REFUSES = "give a key that it knows, or leave both GROQ_API_KEY and MODEL_URL empty for the offline model"
+NO_RUN = "it was not started by the lab"
+SERVER = "it should be the address of an OpenAI-compatible server, without /openai/v1"
+OTHER_PORT = "end what holds it, or choose another BASE_PORT than"
+
+CASES = [
+    # --- .env ---
+    env("TOXIC_PROB=1.5\n", f"TOXIC_PROB=1.5 (.env, line 1) {CHANCE}"),
+    env("# mine\nTOXIC_PROB=nan\n", f"TOXIC_PROB=nan (.env, line 2) {CHANCE}"),
+    env("TOXIC_PROB=abc", f"TOXIC_PROB=abc (.env, line 1) {CHANCE}"),
+    env("TOXIC_PROB=0,3", f"TOXIC_PROB=0,3 (.env, line 1) {CHANCE}"),
+    env("TOXIC_PROB='0.3\n", "TOXIC_PROB (.env, line 1) should end with the quote that it begins with"),
+    env(f'GROQ_API_KEY="{KEY}\n', "GROQ_API_KEY (.env, line 1) should end with the quote that it begins with"),
+    env(
+        f"GROQ_API_KEY={KEY} {KEY}\n",
+        "GROQ_API_KEY= (.env, line 1) should be a key: letters, digits and signs without blanks",
+    ),
+    env(f"{KEY}\n", "'gsk_N…' (.env, line 1) is not understood: lines read NAME=value"),
+    env("TOXIC_PRB=0.1\n", f"TOXIC_PRB {UNKNOWN} (.env, line 1); did you mean TOXIC_PROB?"),
+    env("MODEL=a\0b\n", "MODEL (.env, line 1) has a NUL character in it; a value is one line of text"),
+    env("MODEL=Müller\n".encode("latin-1"), ".env is not UTF-8 text (byte 7); lines read NAME=value"),
+    env(FOLDER, ".env cannot be read: Is a directory; it should be a file of lines NAME=value"),
+    env("BASE_PORT=80\n", "BASE_PORT=80 (.env, line 1) should be a whole number from 1024 to 60000"),
+    env("TOXIPROXY_URL=8474\n", "TOXIPROXY_URL=8474 (.env, line 1) should be an address like http://127.0.0.1:8474"),
+    env("NOW=tomorrow\n", "NOW=tomorrow (.env, line 1) should be a moment like 2026-06-01T09:00:00Z, or now"),
+    env("TOXICS=latancy\n", "TOXICS=latancy (.env, line 1) should be names with weights … did you mean latency?"),
+    env("TOXIC_TARGETS=wether\n", "TOXIC_TARGETS names 'wether', which is no service: did you mean 'weather'?"),
+    Case("agent", f"TOXIC_PROB=2 (.env, line 1) {CHANCE}", {".env": "TOXIC_PROB=2"}),
+    Case("proxy_manager", f"SEEED {UNKNOWN} (.env, line 1); did you mean SEED?", {".env": "SEEED=2"}),
+    # --- the same on the command line and in the environment ---
+    Case("chaoslab lab TOXIC_PROB=1.5", f"TOXIC_PROB=1.5 (command line) {CHANCE}"),
+    Case("chaoslab lab TOXIC_PROB=nan", f"TOXIC_PROB=nan (command line) {CHANCE}"),
+    Case("chaoslab lab TOXIC_PRB=0.1", f"TOXIC_PRB {UNKNOWN} (command line); did you mean TOXIC_PROB?"),
+    Case(
+        "chaoslab lab 0.3",
+        "'…' (command line) is not understood: settings are given as NAME=value, e.g. TOXIC_PROB=0.3",
+    ),
+    Case("agent SEED=-1", "SEED=-1 (command line) should be a whole number from 0 to 9223372036854775807"),
+    Case("chaoslab lab", f"TOXIC_PROB=abc (environment) {CHANCE}", environment={"TOXIC_PROB": "abc"}),
+    Case("proxy_manager", f"TOXIC_PROB=1.5 (environment) {CHANCE}", environment={"TOXIC_PROB": "1.5"}),
+    # --- prompts ---
+    Case(
+        "chaoslab lab PROMPTS=none.json",
+        f"PROMPTS=none.json cannot be read: No such file or directory; it should be a file with {LIKE}",
+    ),
+    prompts(FOLDER, f" cannot be read: Is a directory; it should be a file with {LIKE}"),
+    prompts("", f" is not JSON: Expecting value: line 1 column 1 (char 0); it should hold {LIKE}"),
+    prompts(
+        '["one",\n "two"', f" is not JSON: Expecting ',' delimiter: line 2 column 7 (char 14); it should hold {LIKE}"
+    ),
+    prompts(b'["\xfc"]', f" is not UTF-8 text (byte 2); it should hold {LIKE}"),
+    prompts("[" * 100_000, f" is no JSON that can be read; it should hold {LIKE}"),
+    prompts({"prompt": "Hello?"}, f" should hold {LIKE}"),
+    prompts([], f" should hold {LIKE}"),
+    prompts(["What is 2 + 2?", " "], ", prompt 2: prompt: it is empty"),
+    prompts([""], ", prompt 1: prompt: String should have at least 1 character"),
+    prompts(["x" * 100_000], ", prompt 1: prompt: String should have at most 20000 characters"),
+    prompts([7], ", prompt 1 should be a text, or an object with a `prompt`"),
+    prompts([{"prompt": 7}], ", prompt 1: prompt: Input should be a valid string"),
+    prompts([{"promt": "Hello?"}], ", prompt 1: promt is not known: did you mean 'prompt'?"),
+    prompts([{"prompt": "Hello?", "facts": "42"}], ", prompt 1: facts: Input should be a valid list"),
+    prompts([{"prompt": "Hello?", "effects": ["sent"]}], ", prompt 1: effects.0: Input should be a valid dictionary"),
+    Case(
+        "agent --prompts mine.json BASE_PORT={tools}",
+        "PROMPTS=mine.json, prompt 1: facts: no tool is called 'current_wether': did you mean 'current_weather'?",
+        {"mine.json": '[{"prompt": "Cold?", "facts": [{"tool": "current_wether", "path": "main.temp"}]}]'},
+        starts=True,
+    ),
+    Case(
+        "agent --prompts mine.json BASE_PORT={tools}",
+        "PROMPTS=mine.json, prompt 1: effects: no effect is called 'mail_sent': did you mean 'message_sent'?",
+        {"mine.json": '[{"prompt": "Tell Ana.", "effects": [{"effect": "mail_sent"}]}]'},
+        starts=True,
+    ),
+    # --- agent/config.json ---
+    Case(
+        "agent --config none.json",
+        "none.json cannot be read: No such file or directory; it should be a file like agent/config.json",
+    ),
+    config(FOLDER, " cannot be read: Is a directory; it should be a file like agent/config.json"),
+    config('{"steps_max": }', ": the file: Invalid JSON: expected value at line 1 column 15"),
+    config([], ": the file: Input should be an object"),
+    config({"step_max": 3}, ": step_max is not known: did you mean 'steps_max'?"),
+    config({"steps_max": 0}, ": steps_max: Input should be greater than or equal to 1"),
+    config(
+        {"services": {"wether": {"url": "http://x"}}},
+        ": services: no service is called 'wether': did you mean 'weather'?",
+    ),
+    config({"services": {"weather": {"ulr": "http://x"}}}, ": services.weather.ulr is not known: did you mean 'url'?"),
+    Case(
+        "agent BASE_PORT={nobody}",
+        "search does not say what it offers at http://127.0.0.1:{nobody}/tools (…): is `python -m flask_tools` running?",
+        starts=True,
+    ),
+    # --- the model ---
+    Case(
+        "chaoslab lab",
+        f"GROQ_API_KEY (.env, line 1) is refused by {{refuses}} (401: Invalid API Key): {REFUSES}",
+        {".env": f"GROQ_API_KEY={KEY}\nMODEL_URL={{refuses}}"},
+        apart=True,
+    ),
+    Case(
+        "agent MODEL_URL={refuses}",
+        f"GROQ_API_KEY (environment) is refused by {{refuses}} (401: Invalid API Key): {REFUSES}",
+        environment={"GROQ_API_KEY": KEY},
+    ),
+    Case(
+        f"agent MODEL_URL={{forbids}} GROQ_API_KEY={KEY}",
+        f"GROQ_API_KEY (command line) is refused by {{forbids}} (403: no access for ***): {REFUSES}",
+    ),
+    Case(
+        "chaoslab lab MODEL_URL={refuses}", f"GROQ_API_KEY is wanted by {{refuses}} (401: Invalid API Key): {REFUSES}"
+    ),
+    Case(
+        f"chaoslab lab MODEL_URL={{knows}} GROQ_API_KEY={KEY} MODEL=lama-3.3",
+        "MODEL=lama-3.3 (command line) is not known at {knows}: did you mean 'llama-3.3'?",
+    ),
+    Case(
+        "chaoslab lab",
+        f"MODEL_URL=http://127.0.0.1:{{free}} (.env, line 1) does not answer (…): {SERVER}",
+        {".env": "MODEL_URL=http://127.0.0.1:{free}"},
+    ),
+    Case("agent MODEL_URL={garbage}", f"MODEL_URL={{garbage}} (command line) does not answer (…): {SERVER}"),
+    # --- Toxiproxy ---
+    Case(
+        "chaoslab lab TOXIPROXY_URL=http://127.0.0.1:{free}",
+        "TOXIPROXY_URL=http://127.0.0.1:{free} is no Toxiproxy: …; leave it empty for the embedded one",
+    ),
+    Case(
+        "chaoslab lab TOXIPROXY_URL={knows}",
+        "TOXIPROXY_URL={knows} is no Toxiproxy: …; leave it empty for the embedded one",
+    ),
+    Case("chaoslab toxiproxy --config none.json", "none.json: No such file or directory"),
+    Case("chaoslab toxiproxy --config mine.json", "mine.json: bad request body: …", {"mine.json": "{"}),
+    Case("chaoslab toxiproxy --config mine.json", "mine.json: Is a directory", {"mine.json": FOLDER}),
+    # --- ports ---
+    *(
+        Case(
+            f"chaoslab lab BASE_PORT={{{name} base}}",
+            f"port {{{name} port}} ({part}) is in use: {OTHER_PORT} {{{name} base}}",
+            apart=True,
+        )
+        for name, part in [
+            ("search", "search"),
+            ("proxy", "search's proxy"),
+            ("manager", "proxy manager"),
+            ("toxiproxy", "toxiproxy"),
+        ]
+    ),
+    Case(
+        "flask_tools search --base-port {search base}",
+        "search cannot listen on 127.0.0.1:{search port} (…): end what uses it, or choose …",
+        apart=True,
+    ),
+    Case(
+        "proxy_manager",
+        "the proxy manager cannot listen on 127.0.0.1:{manager port} (…): set BASE_PORT",
+        environment={"BASE_PORT": "{manager base}"},
+    ),
+    Case(
+        "chaoslab toxiproxy --port {toxiproxy port}",
+        "toxiproxy cannot listen on 127.0.0.1:{toxiproxy port} (…): end what uses it, or choose …",
+    ),
+    Case(
+        "chaoslab model --port {toxiproxy port}",
+        "model cannot listen on 127.0.0.1:{toxiproxy port} (…): end what uses it, or choose …",
+        apart=True,
+    ),
+    Case(
+        "chaoslab model --port 99999",
+        "chaoslab model: argument --port: 99999 should be a whole number from 0 to 65535; see …",
+    ),
+    Case(
+        "flask_tools --base-port abc",
+        "python -m flask_tools: argument --base-port: abc should be a whole number from 1024 to …",
+    ),
+    # --- what stands where the lab writes ---
+    Case("chaoslab lab", "logs: it should be a folder: rename it", {"logs": "mine"}),
+    Case("agent", "logs: it should be a folder: rename it", {"logs": "mine"}),
+    Case("chaoslab lab", "state: it should be a folder: rename it", {"state": "mine"}),
+    Case("chaoslab lab", "charts: it should be a folder: rename it", {"charts": "mine"}),
+    Case("chaoslab lab", "state/state.db: it should be a file: delete it", {"state/state.db": FOLDER}),
+    Case("chaoslab lab", "logs/latest: it should be a link to the newest run: rename it", {"logs/latest": FOLDER}),
+    Case(
+        "proxy_manager mine",
+        "python -m proxy_manager: unrecognized arguments: mine; see python -m proxy_manager --help",
+    ),
+    Case(
+        "agent --run mine",
+        "logs/mine/run.json does not describe a run (…): delete logs/mine",
+        {"logs/mine/run.json": "["},
+    ),
+    Case("agent --run never", "no run is called 'never' in logs"),
+    # --- reading runs ---
+    Case("chaoslab show never", f"no run with logs is called 'never': known are {EARLIER}, latest"),
+    Case("chaoslab summary 20260101-12000", f"no run with logs is called '20260101-12000': did you mean '{EARLIER}'?"),
+    Case("chaoslab charts mine", f"no run with logs is called 'mine': known are {EARLIER}, latest", {"mine": FOLDER}),
+    Case("charts.py never", f"no run with logs is called 'never': known are {EARLIER}, latest", apart=True),
+    Case("chaoslab show mine", f"the logs of 'mine' tell of no run: {NO_RUN}", {"mine/info.log": "hello\n"}),
+    Case("chaoslab summary mine", f"the logs of 'mine' tell of no run: {NO_RUN}", {"mine/info.log": b"\xff\0\n[]\n{}"}),
+    Case("chaoslab charts mine", f"the logs of 'mine' tell of no run: {NO_RUN}", {"mine/info.log": ""}),
+    Case("chaoslab summary mine", "mine/info.log cannot be read: Is a directory", {"mine/info.log": FOLDER}),
+    Case(f"chaoslab show {EARLIER} --prompt 999", "this run has no prompt 999: its prompts are 1 to 1"),
+    Case(
+        f"chaoslab show {EARLIER} --prompt one",
+        "chaoslab show: argument --prompt: one should be a whole number from 1 to …",
+    ),
+    Case(
+        f"charts.py {EARLIER} --out mine",
+        "cannot draw into mine: File exists; --out should name a folder",
+        {"mine": "x"},
+    ),
+    # --- commands ---
+    Case(
+        "chaoslab shw",
+        "chaoslab: argument COMMAND: invalid choice: 'shw' (choose from …summary…); see chaoslab --help",
+        apart=True,
+    ),
+    Case("chaoslab", "chaoslab: the following arguments are required: COMMAND; see chaoslab --help"),
+    Case("agent --frob", "python -m agent: unrecognized arguments: --frob; see python -m agent --help", apart=True),
+    Case("flask_tools wether", "no service is called 'wether': did you mean 'weather'?", apart=True),
+    Case("flask_tools --now soon", "--now soon should be a moment like 2026-06-01T09:00:00Z"),
+    Case("proxy_manager --frob", "python -m proxy_manager: unrecognized arguments: --frob; see …", apart=True),
+]
+
+
+def known(heard: Heard) -> Reply:
+    """A server that knows one model."""
+    if heard.path == "/openai/v1/models":
+        return said({"object": "list", "data": [{"id": "llama-3.3"}]})
+    return said({"error": {"message": "no such model", "code": "model_not_found"}}, 404)
+
+
+@pytest.fixture(scope="module")
+def there() -> Iterator[dict[str, str]]:
+    """What the cases find on this machine: servers that refuse, tools at work, a port that is free, and ports that are held."""
+    refusal = {"error": {"message": "Invalid API Key", "type": "invalid_request_error", "code": "invalid_api_key"}}
+    answers: dict[str, Callable[[Heard], Reply]] = {
+        "refuses": lambda _: said(refusal, 401),
+        "forbids": lambda _: said({"error": {"message": f"no access for {KEY}"}}, 403),
+        "knows": known,
+        "garbage": lambda _: Reply(200, {"Content-Encoding": "gzip"}, b"nonsense"),
+    }
+    with contextlib.ExitStack() as stack:
+        found = {name: stack.enter_context(site(answer)).url for name, answer in answers.items()}
+        for holder in ("search", "search's proxy", "proxy manager", "toxiproxy"):
+            base = free_base()
+            port = Ports(base).all()[holder]
+            stack.enter_context(socket.create_server(("127.0.0.1", port)))
+            name = holder.split()[-1]
+            found |= {f"{name} base": str(base), f"{name} port": str(port)}
+        base = free_base()
+        command = (sys.executable, "-m", "flask_tools", "--base-port", str(base), "--lifeline")
+        tools = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment())
+        assert tools.stdout is not None
+        assert tools.stdout.readline().startswith(b"ready")
+        nobody = free_base()
+        try:
+            yield found | {"tools": str(base), "nobody": str(nobody), "free": str(Ports(nobody).toxiproxy)}
+        finally:
+            tools.communicate(timeout=20)
+
+
+def filled(text: str, there: Mapping[str, str]) -> str:
+    return re.sub(r"\{([a-z ]+)\}", lambda found: there.get(found[1], found[0]), text)
+
+
+def prepare(case: Case, folder: Path, there: Mapping[str, str]) -> list[str]:
+    """Lays out the files beside an earlier run, and returns what is typed, the door first."""
+    if "logs" not in case.files:
+        earlier_run(folder / "logs")
+    for name, text in case.files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if text is FOLDER:
+            path.unlink(missing_ok=True)  # logs/latest
+            path.mkdir()
+        else:
+            path.write_bytes(text if isinstance(text, bytes) else filled(text, there).encode())
+    return filled(case.typed, there).split()
+
+
+def earlier_run(logs: Path) -> None:
+    run = Run("20260101-120000", logs / EARLIER, 0.0, "2026-06-01T09:00:00Z")
+    with run.log("info") as info:
+        info.write(
+            events.RunStarted(1, Settings().shown(), {"seed": 1, "injections": []}, 1, run.now, "chaoslab-offline")
+        )
+        info.write(events.PromptStarted(1, "What is 6 times 7?"), trial="p1.r1")
+    run.make_latest()
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    """Every file with its bytes, every link with where it leads, every folder."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        name = str(path.relative_to(folder))
+        found[name] = (
+            str(path.readlink()).encode() if path.is_symlink() else b"" if path.is_dir() else path.read_bytes()
+        )
+    return found
+
+
+@dataclass(frozen=True)
+class Came:
+    """What came of a case."""
+
+    code: int
+    out: str
+    err: str
+    before: Mapping[str, bytes]
+    after: Mapping[str, bytes]
+
+
+def as_process(case: Case, folder: Path, there: Mapping[str, str]) -> Came:
+    door, *arguments = prepare(case, folder, there)
+    program = [str(ROOT / door)] if door == "charts.py" else ["-m", door]
+    before = tree(folder)
+    done = subprocess.run(
+        [sys.executable, *program, *arguments], cwd=folder, env=environment() | dict(case.environment), capture_output=True,
+        text=True, timeout=60, check=False,
+    )  # fmt: skip
+    return Came(done.returncode, done.stdout, done.stderr, before, tree(folder))
+
+
+@pytest.fixture(scope="module")
+def processes(there: Mapping[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[Case, Future[Came]]]:
+    """The cases that are processes of their own, side by side, since each waits more than it works."""
+    with ThreadPoolExecutor(4) as pool:
+        yield {
+            case: pool.submit(as_process, case, tmp_path_factory.mktemp("apart"), there) for case in CASES if case.apart
+        }
+
+
+def in_here(case: Case, folder: Path, there: Mapping[str, str], patch: pytest.MonkeyPatch, captured: Captured) -> Came:
+    door, *arguments = prepare(case, folder, there)
+    for name in Settings().environment():
+        patch.delenv(name, raising=False)
+    for name, text in case.environment.items():
+        patch.setenv(name, filled(text, there))
+    patch.chdir(folder)
+    before = tree(folder)
+    try:
+        code = importlib.import_module(DOORS[door]).main(arguments)
+    except SystemExit as end:
+        code = end.code
+    words = captured.readouterr()
+    return Came(code, words.out, words.err, before, tree(folder))
+
+
+def test_the_table_is_long_enough() -> None:
+    assert len(CASES) >= 40
+    assert len(set(map(repr, CASES))) == len(CASES)
+
+
+@pytest.mark.parametrize("case", CASES, ids=[f"{n}-{case.typed[:60]}" for n, case in enumerate(CASES)])
+def test_bad_input_gets_one_line_and_touches_nothing(
+    case: Case,
+    there: dict[str, str],
+    processes: dict[Case, Future[Came]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Captured,
+) -> None:
+    came = processes[case].result() if case.apart else in_here(case, tmp_path, there, monkeypatch, capsys)
+    line = ".*".join(re.escape(part) for part in filled(case.line, there).split("…"))
+    assert re.fullmatch(line + "\n", came.err), came.err  # a dot is no line's end: there is one line, and it is this
+    assert (came.code, came.out) == (2, "")
+    assert KEY not in came.err
+    assert came.before.items() <= came.after.items()
+    if not case.starts:
+        assert came.after == came.before
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (None, "cannot be read (No such file or directory)"),
+        ("[{", "is not JSON (Expecting property name enclosed in double quotes: line 1 column 3 (char 2))"),
+        ('{"name": "Alien"}', "is not a JSON array"),
+        ('[{"title": "Alien"}]', "has no entry with a `name` and an `original_name`"),
+    ],
+)
+def test_films_that_cannot_be_read_are_said_and_the_bundled_ones_are_used(
+    text: str | None, why: str, tmp_path: Path
+) -> None:
+    shutil.copytree(ROOT / "flask_tools", tmp_path / "flask_tools", ignore=shutil.ignore_patterns("__pycache__"))
+    films = tmp_path / "flask_tools" / "data" / "movies.json"
+    films.unlink()
+    if text is not None:
+        films.write_text(text)
+    command = [sys.executable, "-m", "flask_tools", "movies", "--base-port", str(free_base()), "--lifeline"]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment() | {"PYTHONPATH": str(tmp_path)}, stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.stderr == f"movies: movies.json: {why}; the bundled films are used\n"
+    assert (done.returncode, done.stdout[:6]) == (0, "ready:")

@@ -1,0 +1,54 @@
+"""The compose file and the code say the same: settings, services, ports, and who gets the key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from chaoslab.settings import Settings
+from chaoslab.topology import MODEL, SERVICES, Ports
+
+ROOT = Path(__file__).parent.parent
+SERVICE_PARTS: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yaml").read_text())["services"]
+PLACES = {"TOXIPROXY_URL", "BASE_PORT"}
+"""Where things are is for the compose file to say."""
+
+
+def test_the_agent_gets_every_setting_but_where_things_are() -> None:
+    assert set(SERVICE_PARTS["agent"]["environment"]) == set(Settings().environment()) - PLACES
+
+
+def test_only_the_agent_gets_the_key() -> None:
+    with_key = [name for name, part in SERVICE_PARTS.items() if "GROQ_API_KEY" in str(part.get("environment"))]
+    assert with_key == ["agent"]
+
+
+def test_every_service_of_the_table_is_there_and_listens_where_the_agent_looks() -> None:
+    for target in (*SERVICES, MODEL):
+        health = SERVICE_PARTS[target]["healthcheck"]["test"]
+        assert health[-1] == str(Ports().service(target)), target
+    assert SERVICE_PARTS["proxy_manager"]["healthcheck"]["test"][-1] == str(Ports().manager)
+
+
+def test_the_agent_waits_for_everything_that_it_uses() -> None:
+    awaited = SERVICE_PARTS["agent"]["depends_on"]
+    assert set(awaited) == {*SERVICES, MODEL, "proxy_manager"}
+    assert {wait["condition"] for wait in awaited.values()} == {"service_healthy"}
+
+
+@pytest.mark.parametrize("name", SERVICE_PARTS)
+def test_each_part_is_shut_in(name: str) -> None:
+    part = SERVICE_PARTS[name]
+    assert part["read_only"] is True
+    assert part["cap_drop"] == ["ALL"]
+    assert part["security_opt"] == ["no-new-privileges:true"]
+    assert "privileged" not in part
+    assert all(port.startswith("127.0.0.1:") for port in part.get("ports", ()))
+
+
+def test_nothing_sleeps_to_be_in_time() -> None:
+    texts = [(ROOT / "docker-compose.yaml"), ROOT / "Dockerfile", *sorted((ROOT / "containers").iterdir())]
+    assert [path.name for path in texts if "sleep" in path.read_text()] == []

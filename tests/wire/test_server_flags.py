@@ -1,0 +1,98 @@
+"""`chaoslab toxiproxy` in the place of `toxiproxy-server`: the same flags, and one line for what is wrong with them."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+from pathlib import Path
+
+import httpx
+import pytest
+from cli_parts import command
+from wire_parts import embedded
+
+from chaoslab.cli import main
+
+
+def test_flags_with_one_dash_as_toxiproxy_server_has_them(tmp_path: Path) -> None:
+    config = tmp_path / "toxiproxy.json"
+    config.write_text('[{"name":"p","upstream":"127.0.0.1:9","listen":"127.0.0.1:0"}]')
+    flags = (
+        "-host",
+        "127.0.0.1",
+        "-port=0",
+        "-config",
+        str(config),
+        "-seed",
+        "7",
+        "-proxy-metrics",
+        "-runtime-metrics",
+    )
+    with subprocess.Popen(command("toxiproxy", *flags), stdout=subprocess.PIPE, text=True) as served:
+        try:
+            assert served.stdout is not None
+            url = "http://" + served.stdout.readline().split()[3]
+            assert list(httpx.get(f"{url}/proxies").json()) == ["p"]
+            shown = httpx.get(f"{url}/metrics").text
+        finally:
+            served.terminate()
+    assert served.returncode == 0
+    assert "# TYPE process_cpu_seconds_total counter\n" in shown
+    assert 'python_info{implementation="CPython"' in shown
+
+
+@pytest.mark.parametrize("flag", ["-version", "--version"])
+def test_the_version_is_the_one_that_it_stands_for(flag: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["toxiproxy", flag]) == 0
+    assert capsys.readouterr().out.startswith("toxiproxy-server version 2.12.0 (embedded in chaoslab ")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "EOF; it should be an array of proxies"),
+        ('[{"name":"a"', "unexpected EOF; it should be an array of proxies"),
+        ('{"name":"a"}', "json: cannot unmarshal object into Go value of type []struct"),
+        ('[{"name":"a"}]', "missing required field: upstream at proxy 1; it should be an array of proxies"),
+        ('[{"name":"a","upstream":"b:1","listen":"c"}]', "listen tcp: address c: missing port in address\n"),
+        (None, "no such file or directory; it should be a JSON file of proxies"),
+    ],
+)
+def test_a_config_file_that_is_wrong_gets_one_line(
+    tmp_path: Path, text: str | None, reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "toxiproxy.json"
+    if text is not None:
+        config.write_text(text)
+    assert main(["toxiproxy", "-port", "0", "-config", str(config)]) == 2
+    said = capsys.readouterr()
+    assert said.err.startswith(f"{config}: {reason}")
+    assert said.err.count("\n") == 1
+    assert said.out == ""
+
+
+def test_an_address_that_cannot_be_had_gets_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert main(["toxiproxy", "--port", str(port)]) == 2
+    assert main(["toxiproxy", "--port", "99999"]) == 2
+    assert capsys.readouterr().err == (
+        f"nobody can listen on 127.0.0.1:{port}: address already in use; give another host or port\n"
+        "port 99999 should be from 0 to 65535\n"
+    )
+
+
+def test_this_processs_metrics_are_python_ones_and_add_up() -> None:
+    """Each has its help and type, values are numbers, and nothing claims to be Go's."""
+    with embedded(metrics=["runtime"]) as url:
+        lines = httpx.get(f"{url}/metrics").text.splitlines()
+    names = [line.split()[2] for line in lines if line.startswith("# TYPE ")]
+    assert names == sorted(names)
+    assert names == [line.split()[2] for line in lines if line.startswith("# HELP ")]
+    samples = dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+    assert {name.partition("{")[0] for name in samples} == set(names)
+    assert not any(name.startswith("go_") for name in names)
+    assert float(samples["process_start_time_seconds"]) > 1.7e9
+    assert float(samples["process_cpu_seconds_total"]) > 0
+    assert json.loads(samples['promhttp_metric_handler_errors_total{cause="encoding"}']) == 0

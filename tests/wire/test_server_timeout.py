@@ -1,0 +1,41 @@
+"""A change that cannot be made in time is answered, and the next one is made."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+from wire_parts import DEADLINE_S
+
+from chaoslab.dice import Dice
+from chaoslab.wire.server.catalog import Catalog
+from chaoslab.wire.server.rest import Request, answer
+
+NAMED = b'{"name":"p","upstream":"127.0.0.1:9","listen":"localhost:0"}'
+
+
+def test_a_lookup_that_hangs_is_answered_with_503_and_blocks_nobody_behind_it() -> None:
+    """Names are looked up in the loop's threads; here the only one is taken."""
+    free = threading.Event()
+
+    async def story() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_default_executor(ThreadPoolExecutor(1))
+        taken = loop.run_in_executor(None, free.wait, DEADLINE_S)
+        catalog = Catalog(Dice(1))
+        reply = await answer(catalog, Request("POST", "/proxies", NAMED), within_s=0.05)
+        assert reply.status == 503
+        assert reply.content_type == "text/html; charset=utf-8"
+        assert b"<title>Timeout</title>" in reply.body
+        assert "X-Toxiproxy-Request-Id" in reply.headers
+        numbered = await answer(catalog, Request("POST", "/proxies", NAMED.replace(b"localhost", b"127.0.0.1")))
+        assert numbered.status == 201
+        assert await answer(catalog, Request("DELETE", "/proxies/p"))
+        free.set()
+        await taken
+        named = await answer(catalog, Request("POST", "/proxies", NAMED))
+        assert named.status == 201
+        catalog.stop()
+
+    asyncio.run(story())
