@@ -31,6 +31,8 @@ HANDED_ON = (
     "resume_reading",
     "is_reading",
     "get_extra_info",
+    "get_protocol",
+    "set_protocol",
     "get_write_buffer_size",
     "get_write_buffer_limits",
     "set_write_buffer_limits",
