@@ -246,6 +246,12 @@ def test_thousands_of_idle_connections_stay_open_and_cost_the_others_nothing(pro
             await asks(peers[-1])
             await server.api("DELETE", "/proxies/idle/toxics/latency_downstream")
             assert not any(peer.lost for peer in peers)
+            gone, peers = peers[::2], peers[1::2]
+            for peer in gone:
+                assert peer.transport is not None
+                peer.transport.close()
+            await reaches(lambda: process.held()["Link"] == len(peers), "the proxy keeps connections that are closed")
+            assert not any(peer.lost for peer in peers)
             await server.api("DELETE", "/proxies/idle")
             for peer in peers:
                 await reaches(lambda peer=peer: peer.lost, "a connection outlived its proxy")  # type: ignore[misc]
