@@ -94,6 +94,7 @@ DIFFERENCES = (
         "A fault that has not happened yet can still be changed or called off.",
         (
             ("reset_peer changed*", frozenset({"here.end_time", "there.end_time"})),
+            ("reset_peer, later slow_close*", frozenset({"here.end_time", "there.end_time"})),
             ("reset_peer removed*", BOTH_ENDS | {"there.bytes"}),
             ("reset_peer spared*", BOTH_ENDS | {"there.bytes"}),
         ),

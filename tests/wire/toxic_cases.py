@@ -34,7 +34,7 @@ KINDS = (
     Kind("slow_close", {"delay": 200}, {"delay": 500}),
     Kind("timeout", {"timeout": 600}, {"timeout": 250}),
     Kind("timeout", {"timeout": 0}, {"timeout": 250}, label="silence"),
-    Kind("reset_peer", {"timeout": 400}, {"timeout": 300}),
+    Kind("reset_peer", {"timeout": 450}, {"timeout": 300}),
     Kind("slicer", {"average_size": 400, "delay": 40_000}, {"average_size": 400, "delay": 100_000}),
     Kind("limit_data", {"bytes": 3000}, {"bytes": 2500}),
     Kind("noop", {}, {}),
