@@ -85,6 +85,9 @@ def _parser() -> argparse.ArgumentParser:
         "--runtime-metrics", "-runtime-metrics", action="store_true", help="this process at /metrics"
     )
     toxiproxy.add_argument("--version", "-version", action="store_true", help="what it stands for, and what it is")
+    toxiproxy.add_argument(
+        "--loop", choices=("auto", "asyncio", "uvloop"), default="auto", help="(default: %(default)s)"
+    )
     toxiproxy.add_argument("--lifeline", action="store_true", help="end when stdin closes")
     toxiproxy.set_defaults(command=_toxiproxy)
 
@@ -267,6 +270,11 @@ def _toxiproxy(options: argparse.Namespace) -> int:
     import asyncio
 
     from chaoslab.wire import server
+    from chaoslab.wire.server.process import allow_many_files, loop_factory
+
+    def ready(host: str, port: int) -> None:
+        loop = type(asyncio.get_running_loop()).__module__.partition(".")[0]
+        print(f"ready: toxiproxy on {host}:{port} ({loop})", flush=True)
 
     if options.version:
         from chaoslab.wire.server.rest import VERSION
@@ -283,7 +291,7 @@ def _toxiproxy(options: argparse.Namespace) -> int:
                 seed=options.seed,
                 proxy_metrics=options.proxy_metrics,
                 runtime_metrics=options.runtime_metrics,
-                ready=lambda host, port: print(f"ready: toxiproxy on {host}:{port}", flush=True),
+                ready=ready,
             )
         )
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -296,7 +304,9 @@ def _toxiproxy(options: argparse.Namespace) -> int:
             await task
 
     try:
-        asyncio.run(serve())
+        allow_many_files()
+        with asyncio.Runner(loop_factory=loop_factory(options.loop)) as runner:
+            runner.run(serve())
     except (OSError, ValueError) as error:
         return _refuse(error)
     return 0
