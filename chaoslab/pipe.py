@@ -208,14 +208,22 @@ class Chain:
     def remove(self, key: str, now: float) -> None:
         """The pipe under this key goes; what it held moves on at once."""
         self._advance(now)
-        place = self._keys.index(key)
-        released = self._pipes[place].release(now)
-        del self._keys[place], self._pipes[place]
-        for timed in released:
-            self._pass_on(place, timed)
+        self._cut(key, self.get(key).release(now))
+
+    def spare(self, key: str, now: float) -> None:
+        """The pipe under this key gives way to nothing at all, as to a successor: what it lost does not end the stream."""
+        self._advance(now)
+        leave, rest = self.get(key).retire(now)
+        self._cut(key, leave + [Timed(now, timed.item) for timed in rest])
 
     def get(self, key: str) -> Pipe:
         return self._pipes[self._keys.index(key)]
+
+    def _cut(self, key: str, left: list[Timed]) -> None:
+        place = self._keys.index(key)
+        del self._keys[place], self._pipes[place]
+        for timed in left:
+            self._pass_on(place, timed)
 
     def _advance(self, now: float) -> None:
         for place, pipe in enumerate(self._pipes):

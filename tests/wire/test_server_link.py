@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import socket
+import sys
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -38,9 +39,20 @@ class Lab:
         self.client.delete(f"/proxies/p/toxics/{name}").raise_for_status()
 
 
+@pytest.fixture(autouse=True, params=["asyncio", "uvloop"])
+def every_loop(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of these stories is the same on either event loop."""
+    if request.param == "uvloop":
+        pytest.importorskip("uvloop")
+    monkeypatch.setattr(sys.modules[__name__], "LOOP", request.param)
+
+
+LOOP = "asyncio"
+
+
 @contextlib.contextmanager
 def lab_over(address: str, *, seed: int = 1) -> Iterator[Lab]:
-    with embedded(seed=seed) as url, httpx.Client(base_url=url, timeout=DEADLINE_S) as client:
+    with embedded(seed=seed, loop=LOOP) as url, httpx.Client(base_url=url, timeout=DEADLINE_S) as client:
         body = {"name": "p", "upstream": address, "listen": "127.0.0.1:0"}
         yield Lab(client, client.post("/proxies", json=body).json()["listen"])
 

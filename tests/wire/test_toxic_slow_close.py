@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wire_parts import END, live, play
+from wire_parts import END, RESET, live, play
 
 from chaoslab.pipe import Chain, Timed
 from chaoslab.wire.toxics.slow_close import SlowClose
@@ -10,6 +10,10 @@ from chaoslab.wire.toxics.slow_close import SlowClose
 
 def test_only_the_end_is_late() -> None:
     assert play(live(SlowClose(delay=500)), [(0.0, b"a"), (0.25, END)]) == [(0.0, b"a"), (0.75, END)]
+
+
+def test_a_reset_is_late_too() -> None:
+    assert play(live(SlowClose(delay=500)), [(0.25, RESET)]) == [(0.75, RESET)]
 
 
 def test_taken_out_while_it_waits_the_end_comes_at_once() -> None:

@@ -17,6 +17,7 @@ from chaoslab.clock import system
 from chaoslab.dice import Dice
 from chaoslab.pipe import Pipe, Signal, Timed
 from chaoslab.wire.server import serve
+from chaoslab.wire.server.process import loop_factory
 from chaoslab.wire.toxics import Toxic
 
 DEADLINE_S = 5.0
@@ -46,7 +47,9 @@ def play(
 
 
 @contextlib.contextmanager
-def embedded(*, seed: int | None = 1, config: Path | None = None, metrics: Sequence[str] = ()) -> Iterator[str]:
+def embedded(
+    *, seed: int | None = 1, config: Path | None = None, metrics: Sequence[str] = (), loop: str = "asyncio"
+) -> Iterator[str]:
     """The embedded server on a free port, in a thread of its own; gives its URL. `metrics`: "proxy", "runtime"."""
     address: list[str] = []
     ready = threading.Event()
@@ -75,7 +78,8 @@ def embedded(*, seed: int | None = 1, config: Path | None = None, metrics: Seque
 
     def run() -> None:
         try:
-            asyncio.run(main())
+            with asyncio.Runner(loop_factory=loop_factory(loop)) as runner:
+                runner.run(main())
         except (OSError, ValueError) as error:
             failure.append(error)
             ready.set()
@@ -89,8 +93,8 @@ def embedded(*, seed: int | None = 1, config: Path | None = None, metrics: Seque
     try:
         yield address[0]
     finally:
-        loop, task = handle[0]
-        loop.call_soon_threadsafe(task.cancel)
+        running, task = handle[0]
+        running.call_soon_threadsafe(task.cancel)
         thread.join(DEADLINE_S)
         assert not thread.is_alive(), "the server did not stop"
 

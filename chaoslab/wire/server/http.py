@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from email.utils import formatdate
 from http import HTTPStatus
+from typing import cast
 
 import h11
 
@@ -32,8 +33,7 @@ class Http(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is none by class
         self._connections.add(self)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002

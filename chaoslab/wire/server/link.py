@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 from chaoslab.dice import Dice
 from chaoslab.pipe import Chain, Signal, Timed
@@ -51,6 +51,7 @@ class End(asyncio.Protocol):
         self._early_bytes = 0
         self._chain: Chain | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._wake: float | None = None  # what the timer was set for
         self._source_over = False  # nothing more arrives
         self._over = False  # nothing more is passed on
         self._paused = False
@@ -59,15 +60,11 @@ class End(asyncio.Protocol):
     # What asyncio tells.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
+        self.transport = cast(asyncio.Transport, transport)  # uvloop's is none by class
         self._link.made(self)
 
     def data_received(self, data: bytes) -> None:
-        if self._chain is None and self._early is None:
-            if not self._over and self.peer.transport is not None:
-                self.peer.transport.write(data)
-            return
+        """What arrives when it has to wait or to go through toxics; else `_rewire` has put the peer's `write` in this place."""
         self._arrive(data)
 
     def eof_received(self) -> bool:
@@ -96,6 +93,7 @@ class End(asyncio.Protocol):
         self._early_bytes = 0
         for item in early:
             self._pass(item, self._loop.time())
+        self._rewire()
         self.balance()
 
     def stop(self) -> None:
@@ -103,6 +101,7 @@ class End(asyncio.Protocol):
         self._over = True
         self._chain = None
         self._early = None
+        self._rewire()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -118,6 +117,7 @@ class End(asyncio.Protocol):
         now = self._loop.time()
         if self._chain is None:
             self._chain = Chain()
+            self._rewire()
         index = sum(name in before for name in self._chain.keys)
         self._chain.add(toxic.name, toxic.toxic.pipe(dice, now), now, index=index)
         self._pump()
@@ -130,13 +130,17 @@ class End(asyncio.Protocol):
             self._chain.replace(toxic.name, pipe, now)
             self._pump()
 
-    def take_out(self, name: str) -> None:
-        """The toxic acts no more; with the last one goes the chain."""
+    def take_out(self, name: str, *, spared: bool = False) -> None:
+        """The toxic acts no more, because it is gone or because a new draw spared this connection; with the last one goes the chain."""
         if self._chain is not None and name in self._chain.keys:
-            self._chain.remove(name, self._loop.time())
+            if spared:
+                self._chain.spare(name, self._loop.time())
+            else:
+                self._chain.remove(name, self._loop.time())
             self._pump()
             if self._chain is not None and not self._chain.keys:
                 self._chain = None
+                self._rewire()
                 self.balance()
 
     def close(self) -> None:
@@ -163,6 +167,18 @@ class End(asyncio.Protocol):
         elif self._paused and load < HELD_BYTES_MAX // 2:
             self._paused = False
             self.transport.resume_reading()
+
+    def _rewire(self) -> None:
+        """Without toxics what arrives goes straight into the other socket: no code of ours runs for it."""
+        direct = self._chain is None and self._early is None and not self._over
+        if direct == ("data_received" in self.__dict__):
+            return
+        if direct and self.peer.transport is not None:
+            self.data_received = self.peer.transport.write  # type: ignore[method-assign]
+        else:
+            self.__dict__.pop("data_received", None)
+        if self.transport is not None and not self.lost and not self.transport.is_closing():
+            self.transport.set_protocol(self.transport.get_protocol())  # only now does uvloop look the method up again
 
     def _load(self) -> int:
         """Bytes on their way from here; without toxics a full socket counts as too many at once."""
@@ -203,7 +219,9 @@ class End(asyncio.Protocol):
             return
         self.stop()
         if item is Signal.RESET:
-            self._link.reset()
+            self._link.rude = True
+        if self._link.rude:
+            self.peer.abort(rudely=True)  # and when that end is lost, the other one learns of it through its own toxics
         else:
             self.peer.close()
 
@@ -221,12 +239,11 @@ class End(asyncio.Protocol):
             if self._over:
                 return
         wake = self._chain.wake()
-        if self._timer is not None:
-            if wake is not None and self._timer.when() == wake - SLACK_S and not self._timer.cancelled():
-                self.balance()
-                return
-            self._timer.cancel()
-        self._timer = None if wake is None else self._loop.call_at(wake - SLACK_S, self._ring)
+        if self._timer is None or wake != self._wake:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = None if wake is None else self._loop.call_at(wake - SLACK_S, self._ring)
+            self._wake = wake
         self.balance()
 
     def _ring(self) -> None:
@@ -243,6 +260,7 @@ class Link:
         self._named: dict[str, Dice] = {}
         self._dial: asyncio.Task[None] | None = None
         self.open = False
+        self.rude = False  # a toxic has reset it: every end is told by RST
         self._dropped = False
         self.client = End(self, "upstream")
         self.server = End(self, "downstream")
@@ -264,12 +282,6 @@ class Link:
         if self.client.lost and (self.server.lost or self.server.transport is None):
             self._owner.closed(self)
 
-    def reset(self) -> None:
-        """Both sides are told by RST."""
-        for end in (self.client, self.server):
-            end.stop()
-            end.abort(rudely=True)
-
     def drop(self) -> None:
         """Close both ends at once, without waiting for anyone to read."""
         self._dropped = True
@@ -290,7 +302,7 @@ class Link:
             names = [other.name for other in self._owner.toxics]
             end.insert(toxic, dice("pipe"), names[: names.index(toxic.name)])
         else:
-            end.take_out(toxic.name)
+            end.take_out(toxic.name, spared=True)
 
     def detach(self, toxic: Attached) -> None:
         if self.open:
@@ -298,6 +310,7 @@ class Link:
 
     def _begin(self) -> None:
         self.open = True
+        self._dial = None
         for toxic in self._owner.toxics:
             self.attach(toxic)
         self.client.start()

@@ -12,9 +12,9 @@ from chaoslab.wire.toxics import Toxic
 
 @dataclass(frozen=True)
 class Slicer(Toxic):
-    """Chunks are cut to `average_size` ± `size_variation` bytes, each followed by a pause of `delay` microseconds.
+    """Chunks are halved, give or take `size_variation` bytes, until no piece exceeds `average_size` by more than that.
 
-    An average of 0 or less cuts nothing.
+    Each piece is followed by a pause of `delay` microseconds. An average of 0 or less cuts nothing.
     """
 
     average_size: int = 0
@@ -28,19 +28,24 @@ class Slicer(Toxic):
             if isinstance(timed.item, Signal):
                 yield Timed(start, timed.item)
                 return
-            rest = timed.item
-            while rest:
-                size = self._size(dice) or len(rest)
-                yield Timed(start, rest[:size])
-                rest = rest[size:]
+            begin = 0
+            for size in self._sizes(len(timed.item), dice):
+                yield Timed(start, timed.item[begin : begin + size])
+                begin += size
                 start += pause_s
             yield Timed(start, b"")
 
         return Line(law, since=now)
 
-    def _size(self, dice: Dice) -> int:
-        """The next piece's size, never below one byte (0: do not cut)."""
-        if self.average_size <= 0:
-            return 0
+    def _sizes(self, total: int, dice: Dice) -> Iterator[int]:
+        """The sizes of the pieces, from first to last, each of one byte at least."""
         spread = abs(self.size_variation)
-        return max(1, int(dice.between(self.average_size - spread, self.average_size + spread + 1)))
+        uncut = [total]
+        while uncut:
+            size = uncut.pop()
+            if self.average_size <= 0 or size <= max(1, self.average_size + spread):
+                yield size
+                continue
+            middle = size // 2 + (int(dice.between(-spread, spread)) if spread else 0)
+            first = min(max(1, middle), size - 1)
+            uncut += [size - first, first]

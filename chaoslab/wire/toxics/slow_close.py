@@ -12,7 +12,7 @@ from chaoslab.wire.toxics import Toxic
 
 @dataclass(frozen=True)
 class SlowClose(Toxic):
-    """The end of the stream comes `delay` milliseconds late."""
+    """The end of the stream, a reset too, comes `delay` milliseconds late."""
 
     delay: int = 0
 
@@ -20,5 +20,5 @@ class SlowClose(Toxic):
         return Line(self._law, since=now)
 
     def _law(self, timed: Timed, start: float) -> Iterator[Timed]:
-        late_s = max(0, self.delay) / 1000 if timed.item is Signal.END else 0.0
+        late_s = max(0, self.delay) / 1000 if isinstance(timed.item, Signal) else 0.0
         yield Timed(start + late_s, timed.item)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from chaoslab.dice import Dice
@@ -11,7 +12,10 @@ from chaoslab.wire.toxics import Toxic
 
 @dataclass(frozen=True)
 class Timeout(Toxic):
-    """All data is dropped; after `timeout` silent milliseconds the connection closes (0: it hangs until the toxic goes)."""
+    """All data is dropped; after `timeout` silent milliseconds the connection closes (0: it hangs until the toxic goes).
+
+    When the sender is through, the connection closes at once.
+    """
 
     timeout: int = 0
 
@@ -26,21 +30,26 @@ class _Silence:
 
     def __init__(self, timeout_s: float, now: float) -> None:
         self._timeout_s = timeout_s
-        self._end_at = now + timeout_s if timeout_s else None
+        self._since = now
+        self._end = Timed(now + timeout_s if timeout_s else math.inf, Signal.END)
+        self._over = False
 
     def feed(self, timed: Timed) -> None:
-        if self._end_at is not None and isinstance(timed.item, bytes):
-            self._end_at = timed.at + self._timeout_s
+        if timed.at >= self._end.at:
+            return  # over already
+        if isinstance(timed.item, Signal):
+            self._end = Timed(max(timed.at, self._since), timed.item)
+        elif self._timeout_s:
+            self._end = Timed(timed.at + self._timeout_s, Signal.END)
 
     def poll(self, now: float) -> list[Timed]:
-        if self._end_at is None or now < self._end_at:
+        if self._over or now < self._end.at:
             return []
-        end = Timed(self._end_at, Signal.END)
-        self._end_at, self._timeout_s = None, 0.0
-        return [end]
+        self._over = True
+        return [self._end]
 
     def wake(self) -> float | None:
-        return self._end_at
+        return None if self._over or self._end.at == math.inf else self._end.at
 
     def retire(self, now: float) -> tuple[list[Timed], list[Timed]]:  # noqa: ARG002
         return [], []

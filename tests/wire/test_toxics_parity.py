@@ -1,0 +1,338 @@
+"""On the wire the two servers are one: the same scripts, played on both, are heard alike, except where the list says why not."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from statistics import mean
+from typing import Any, TypeVar
+
+import httpx
+import pytest
+from toxic_cases import SCRIPTS
+from toxic_scripts import Script, Server, differences, play
+from wire_parts import DEADLINE_S, answers_by, dial, echo, embedded, free_port, read_exactly, real, real_with, upstream
+
+from chaoslab.clock import system
+
+DOCS = Path(__file__).parents[2] / "docs" / "toxiproxy.md"
+AT_ONCE = (100, 40, 40, 20, 20, 10)  # what went otherwise than it should is played again, with less going on beside it
+STAGGER_S = 0.02
+PATIENCE_S = 1.5  # after which an API that answers within milliseconds when well is taken for stuck
+
+BOTH_ENDS = frozenset({"here.end", "there.end"})
+CLOSED_EARLY = frozenset({"here.end_time", "there.bytes", "there.end_time"})
+LATE = frozenset({"there.times"})
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Something that the embedded server does otherwise on purpose, and in which scripts (by name) it is heard, as what."""
+
+    title: str
+    why: str
+    scripts: tuple[tuple[str, frozenset[str]], ...] = ()
+
+
+DIFFERENCES = (
+    Difference("A bad number", "One bad number must not end everybody's experiment."),
+    Difference("A stalled reader", "Healing must work when it is needed most."),
+    Difference("A black hole upstream", "Parallel calls must not meet each other's faults."),
+    Difference(
+        "A toxic that missed",
+        "Otherwise toxicity means nothing.",
+        (
+            ("reset_peer missed*", BOTH_ENDS),
+            ("timeout missed and removed*", CLOSED_EARLY),
+            ("silence missed and removed*", CLOSED_EARLY),
+        ),
+    ),
+    Difference(
+        "Delays behind each other",
+        "Token streams are what this lab is about.",
+        (
+            ("bandwidth then latency*", LATE),
+            ("slicer then latency*", LATE),
+            ("bandwidth, later latency*", LATE),
+            ("slicer, later latency*", LATE),
+        ),
+    ),
+    Difference("Jitter", "The number that was asked for should be the number that is measured."),
+    Difference("The seed", "Equal seeds, equal runs, whatever else goes on."),
+    Difference("What limit_data leaves behind", "Long runs."),
+    Difference(
+        "A toxic added behind a standstill",
+        "Adding a fault heals no other.",
+        (
+            ("standstill, later timeout*", frozenset({"here.end", "there.bytes", "there.end"})),
+            ("standstill, later reset_peer*", frozenset({"here.end", "there.bytes", "there.end"})),
+            ("standstill, later *", frozenset({"there.bytes"})),
+        ),
+    ),
+    Difference(
+        "Nothing at all through a standstill",
+        "What has not arrived cannot set anything off.",
+        (("standstill then timeout*", BOTH_ENDS), ("standstill then reset_peer*", BOTH_ENDS)),
+    ),
+    Difference(
+        "reset_peer on a live connection",
+        "It is what the toxic's name says.",
+        (("reset_peer added*", BOTH_ENDS), ("*, later reset_peer*", BOTH_ENDS)),
+    ),
+    Difference(
+        "reset_peer while it waits",
+        "A fault that has not happened yet can still be changed or called off.",
+        (
+            ("reset_peer changed*", frozenset({"here.end_time", "there.end_time"})),
+            ("reset_peer, later slow_close*", frozenset({"here.end_time", "there.end_time"})),
+            ("reset_peer removed*", BOTH_ENDS | {"there.bytes"}),
+            ("reset_peer spared*", BOTH_ENDS | {"there.bytes"}),
+        ),
+    ),
+)
+FLAWS: set[str] = set()  # the differences that have a test of their own below
+Test = TypeVar("Test", bound=Callable[..., None])
+
+
+def shows(title: str) -> Callable[[Test], Test]:
+    """Marks a test that fails when this difference has vanished."""
+    FLAWS.add(title)
+    return lambda test: test
+
+
+def listed(script: Script) -> frozenset[str]:
+    """What must be heard otherwise in this script: the first entry that names it counts."""
+    entries = (entry for difference in DIFFERENCES for entry in difference.scripts)
+    return next((aspects for pattern, aspects in entries if fnmatchcase(script.name, pattern)), frozenset())
+
+
+@contextlib.contextmanager
+def processes() -> Iterator[tuple[str, str]]:
+    """The embedded server and the real one, each a process, so that neither shares an interpreter with the script."""
+    if shutil.which("toxiproxy-server") is None:
+        pytest.skip("toxiproxy-server is not on PATH")
+    port = free_port()
+    command = (sys.executable, "-m", "chaoslab", "toxiproxy", "--port", str(port))
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process, real() as real_url:
+        try:
+            answers_by(port, system.monotonic() + DEADLINE_S)
+            yield f"http://127.0.0.1:{port}", real_url
+        finally:
+            process.kill()
+
+
+async def compare(urls: Sequence[str], scripts: Sequence[Script], at_once: int) -> list[tuple[Script, dict[str, str]]]:
+    """What differs in each script, each played on both servers at the same time."""
+    gate = asyncio.Semaphore(at_once)
+    async with contextlib.AsyncExitStack() as stack:
+        clients = [await stack.enter_async_context(httpx.AsyncClient(base_url=url, timeout=30)) for url in urls]
+        servers = [Server(client) for client in clients]
+
+        async def one(number: int, script: Script) -> dict[str, str]:
+            await asyncio.sleep(STAGGER_S * (number % at_once))  # or all would change their toxics at one moment
+            async with gate:
+                embedded_heard, real_heard = await asyncio.gather(*(play(server, script) for server in servers))
+            return differences(embedded_heard, real_heard)
+
+        found = await asyncio.gather(*(one(number, script) for number, script in enumerate(scripts)))
+    return list(zip(scripts, found, strict=True))
+
+
+def test_every_script_is_heard_alike_on_both_servers_and_every_listed_difference_is_still_there() -> None:
+    wrong: list[tuple[Script, dict[str, str]]] = [(script, {}) for script in SCRIPTS]
+    with processes() as urls:
+        for at_once in AT_ONCE:
+            heard = asyncio.run(compare(urls, [script for script, _ in wrong], at_once))
+            wrong = [(script, found) for script, found in heard if frozenset(found) != listed(script)]
+            if not wrong:
+                return
+    lines = [f"{script.name}: {found or 'alike'}, listed: {sorted(listed(script))}" for script, found in wrong]
+    pytest.fail("embedded against real:\n" + "\n".join(lines))
+
+
+def test_every_entry_of_the_list_names_a_script_or_has_a_test() -> None:
+    for difference in DIFFERENCES:
+        assert bool(difference.scripts) != (difference.title in FLAWS), difference.title
+        for pattern, _ in difference.scripts:
+            assert any(fnmatchcase(script.name, pattern) for script in SCRIPTS), pattern
+    assert {difference.title for difference in DIFFERENCES} >= FLAWS
+
+
+def test_the_list_is_the_one_in_the_docs() -> None:
+    section = re.split(r"^#+ ", DOCS.read_text(encoding="utf-8").split("## On the wire\n")[1], flags=re.MULTILINE)[0]
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if line.startswith("|")
+    ]
+    assert [(row[0], row[3]) for row in rows[2:]] == [(difference.title, difference.why) for difference in DIFFERENCES]
+
+
+# The flaws of the real server that no script can hear. Each test says what the embedded one does, too.
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A server to break, with the proxy `p` in front of an upstream."""
+
+    client: httpx.Client
+    listen: str
+
+    def add(self, kind: str, *, toxicity: float = 1.0, **attributes: int) -> None:
+        body = {"name": kind, "type": kind, "toxicity": toxicity, "attributes": attributes}
+        self.client.post("/proxies/p/toxics", json=body).raise_for_status()
+
+    def answers(self, method: str = "GET", path: str = "/version", body: Any = None) -> bool:
+        """Whether the API does so within its patience."""
+        try:
+            self.client.request(method, path, json=body, timeout=PATIENCE_S).raise_for_status()
+        except httpx.TransportError:
+            return False
+        return True
+
+
+@contextlib.contextmanager
+def bench(server: str, address: str, *, seed: int = 1, metrics: Sequence[str] = ()) -> Iterator[Bench]:
+    flags = ("-seed", str(seed), *(f"-{one}-metrics" for one in metrics))
+    started = embedded(seed=seed, metrics=metrics) if server == "embedded" else real_with(*flags)
+    with started as url, httpx.Client(base_url=url, timeout=DEADLINE_S) as client:
+        body = {"name": "p", "upstream": address, "listen": "127.0.0.1:0"}
+        yield Bench(client, client.post("/proxies", json=body).json()["listen"])
+
+
+def pour(connection: socket.socket) -> None:
+    while True:
+        connection.sendall(bytes(1_000_000))
+
+
+both = pytest.mark.parametrize("server", ["embedded", "real"])
+
+
+@shows("A bad number")
+@pytest.mark.parametrize(
+    ("kind", "attributes"),
+    [
+        ("bandwidth", {"rate": -1}),
+        ("latency", {"latency": 1, "jitter": 2**63 - 1}),
+        ("slicer", {"average_size": 1, "size_variation": 100}),
+    ],
+)
+@both
+def test_a_bad_number_ends_the_real_server_only(server: str, kind: str, attributes: dict[str, int]) -> None:
+    with upstream(echo) as address, bench(server, address) as it:
+        it.add(kind, **attributes)
+        with dial(it.listen) as connection, contextlib.suppress(OSError):
+            connection.settimeout(PATIENCE_S / 5)
+            for _ in range(20):
+                connection.sendall(bytes(1000))
+                connection.recv(65536)
+        assert it.answers() == (server == "embedded")
+
+
+@shows("A stalled reader")
+@both
+def test_a_stalled_reader_stops_changes_of_the_real_server_only(server: str) -> None:
+    with upstream(pour) as address, bench(server, address) as it, dial(it.listen) as stalled:
+        assert stalled.recv(1)
+        it.add("latency", latency=1)
+        full = threading.Event()
+        full.wait(PATIENCE_S / 5)  # nothing tells when the last buffer is full
+        assert it.answers("DELETE", "/proxies/p/toxics/latency") == (server == "embedded")
+
+
+@shows("A black hole upstream")
+@both
+def test_a_black_hole_holds_up_the_other_connections_of_the_real_server_only(server: str) -> None:
+    with upstream(echo) as address, black_hole() as hole, bench(server, hole) as it, dial(it.listen):
+        threading.Event().wait(PATIENCE_S / 5)  # nothing tells when the dialling has begun
+        assert it.answers("PATCH", "/proxies/p", {"upstream": address}) == (server == "embedded")
+
+
+@contextlib.contextmanager
+def black_hole() -> Iterator[str]:
+    """An address where dialling gets no answer at all: nobody accepts, and the queue of those waiting is full."""
+    with socket.socket() as hole, contextlib.ExitStack() as stack:
+        hole.bind(("127.0.0.1", 0))
+        hole.listen(0)
+        for _ in range(3):
+            filler = stack.enter_context(socket.socket())
+            filler.setblocking(False)
+            filler.connect_ex(hole.getsockname())
+        yield f"127.0.0.1:{hole.getsockname()[1]}"
+
+
+@shows("Jitter")
+@both
+def test_jitter_makes_a_stream_of_the_real_server_later_than_its_latency(server: str) -> None:
+    """100 ± 80 ms on bytes that come every 5 ms: the mean should be 100."""
+
+    def drip(connection: socket.socket) -> None:
+        for _ in range(100):
+            sent.setdefault(connection.getpeername()[1], []).append(system.monotonic())
+            connection.sendall(b".")
+            threading.Event().wait(0.005)
+        connection.recv(1)
+
+    def delays(connection: socket.socket, into: list[float]) -> None:
+        came = [system.monotonic() for _ in range(100) if read_exactly(connection, 1)]
+        into.extend(came)
+
+    sent: dict[int, list[float]] = {}
+    with upstream(drip) as address, bench(server, address) as it, contextlib.ExitStack() as stack:
+        it.add("latency", latency=100, jitter=80)
+        connections = [stack.enter_context(dial(it.listen)) for _ in range(10)]
+        heard: list[list[float]] = [[] for _ in connections]
+        threads = [threading.Thread(target=delays, args=pair) for pair in zip(connections, heard, strict=True)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(DEADLINE_S)
+        lag_s = mean(mean(one) for one in heard) - mean(mean(one) for one in sent.values())
+    assert (lag_s < 0.135) == (server == "embedded"), lag_s
+
+
+@shows("The seed")
+@both
+def test_equal_seeds_draw_alike_on_the_embedded_server_only(server: str) -> None:
+    def draws() -> list[bool]:
+        with upstream(echo) as address, bench(server, address, seed=7) as it:
+            it.add("limit_data", toxicity=0.5, bytes=1)
+            hits = []
+            for _ in range(30):
+                with dial(it.listen) as connection:
+                    connection.sendall(b"ab")
+                    try:
+                        hits.append(read_exactly(connection, 2) != b"ab")
+                    except (EOFError, ConnectionResetError):
+                        hits.append(True)
+            return hits
+
+    assert (draws() == draws()) == (server == "embedded")
+
+
+@shows("What limit_data leaves behind")
+def test_limit_data_leaves_goroutines_behind() -> None:
+    """What the embedded one leaves (nothing) is counted in test_server_stress.py."""
+
+    def goroutines() -> int:
+        found = re.search(r"^go_goroutines (\d+)", it.client.get("/metrics").text, re.MULTILINE)
+        assert found
+        return int(found[1])
+
+    with upstream(pour) as address, bench("real", address, metrics=("runtime",)) as it:
+        it.add("limit_data", bytes=1)
+        before = goroutines()
+        for _ in range(20):
+            with dial(it.listen) as connection, contextlib.suppress(OSError):
+                while connection.recv(100):
+                    pass
+        threading.Event().wait(PATIENCE_S / 3)  # time for all that would end
+        assert goroutines() >= before + 20

@@ -1,0 +1,55 @@
+"""The embedded server in a process of its own that, asked by a line on stdin, says what it holds.
+
+Run as `python watched_server.py PORT LOOP`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import gc
+import json
+import os
+import re
+import sys
+from collections import Counter
+from pathlib import Path
+
+from chaoslab.pipe import Chain, Line
+from chaoslab.wire.server import serve
+from chaoslab.wire.server.link import End, Link
+from chaoslab.wire.server.process import allow_many_files, loop_factory
+from chaoslab.wire.server.proxy import Attached, Proxy
+
+WATCHED = (Proxy, Attached, Link, End, Chain, Line)
+
+
+def held() -> dict[str, int]:
+    """How many files, tasks and things of ours there are, and the memory (KB) once all that is free is given back."""
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
+    found = Counter(type(thing).__name__ for thing in gc.get_objects() if isinstance(thing, WATCHED))
+    memory = re.search(r"VmRSS:\s*(\d+)", Path("/proc/self/status").read_text(encoding="ascii"))
+    assert memory
+    return {
+        **{kind.__name__: found[kind.__name__] for kind in WATCHED},
+        "files": len(os.listdir("/proc/self/fd")),
+        "tasks": len(asyncio.all_tasks()),
+        "memory_kb": int(memory[1]),
+    }
+
+
+async def main(port: int) -> None:
+    def look() -> None:
+        if not os.read(sys.stdin.fileno(), 100):
+            sys.exit(0)
+        print(json.dumps(held()), flush=True)
+
+    asyncio.get_running_loop().add_reader(sys.stdin.fileno(), look)
+    await serve(port=port, seed=1, ready=lambda *_: print("ready", flush=True))
+
+
+if __name__ == "__main__":
+    allow_many_files()
+    with asyncio.Runner(loop_factory=loop_factory(sys.argv[2])) as runner:
+        runner.run(main(int(sys.argv[1])))
