@@ -94,8 +94,8 @@ def _lab(options: argparse.Namespace) -> int:
         chosen = settings.load(options.settings)
         from_settings(chosen)
         _check_places()
-        _check_state()
         _check_agent(chosen.prompts)
+        _check_state()
         ports = free_ports(chosen.base_port, system)
         run = Run.create(LOGS, now=chosen.now)
     except (settings.SettingError, WorldError, OSError) as error:
