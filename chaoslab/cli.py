@@ -115,10 +115,10 @@ def _lab(options: argparse.Namespace) -> int:
         chosen = settings.load(options.settings)
         from_settings(chosen)
         _check_places()
-        _check_state()
         _check_agent(chosen, options.settings)
         _check_toxiproxy(chosen.toxiproxy_url)
         importlib.import_module("flask_tools.app").check(chosen)
+        _check_state()
         ports = free_ports(chosen.base_port, system)
         run = Run.create(LOGS, now=chosen.now)
     except (settings.SettingError, WorldError, OSError) as error:
