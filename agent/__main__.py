@@ -8,7 +8,7 @@ import signal
 import sqlite3
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -33,9 +33,12 @@ from chaoslab.seams.http import HttpSeam, Target
 from chaoslab.settings import GROQ_URL, SettingError, Settings
 from chaoslab.topology import BASE_PORT, MODEL, Ports
 from chaoslab.wire.control import Control, explain
-from chaoslab.wire.lanes import LOST_S, LabDown, Lanes
+from chaoslab.wire.lanes import MENDING_S, Health, LabDown, Lanes
+from chaoslab.worlds.local import terminated_as_interrupt
 
 READY_S = 20.0
+HEALTH_S = 8.0
+"""Longer than a manager takes to find that it stands still."""
 LAB_DOWN = 3
 INTERRUPTED = 130
 HOSTS = ("tools", "model", "proxy", "manager")
@@ -76,12 +79,14 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"{error.filename or options.logs}: {error.strerror or error}", file=sys.stderr)
         return 2
     settings.keep_tracing_off()
-    if options.lifeline:
-        from chaoslab.lifeline import end_with_stdin
-
-        end_with_stdin()
+    told = bytearray()
     try:
-        return asyncio.run(_main(chosen, config, file, asked, run, options.state, system))
+        with terminated_as_interrupt():
+            if options.lifeline:
+                from chaoslab.lifeline import end_with_stdin
+
+                told = end_with_stdin()
+            return asyncio.run(_main(chosen, config, file, asked, run, options.state, system, told))
     except SettingError as error:
         print(error.args[0], file=sys.stderr)
         return 2
@@ -92,12 +97,22 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"the lab is down: {explain(options.state, error)}", file=sys.stderr)
         return LAB_DOWN
     except KeyboardInterrupt:
-        return INTERRUPTED
+        if told:
+            print(f"the lab is down: {told.decode()}", file=sys.stderr)
+        return LAB_DOWN if told else INTERRUPTED
 
 
 async def _main(
-    chosen: Settings, config: Config, file: Path, asked: list[prompts.Prompt], run: Run, state: Path, clock: Clock
+    chosen: Settings,
+    config: Config,
+    file: Path,
+    asked: list[prompts.Prompt],
+    run: Run,
+    state: Path,
+    clock: Clock,
+    told: bytearray,
 ) -> int:
+    """`told`: why the lab is down, when it is the supervisor that found out."""
     ports = Ports(chosen.base_port or BASE_PORT)
     manager = f"http://{config.manager_host}:{ports.manager}"
     async with contextlib.AsyncExitStack() as stack:
@@ -120,8 +135,8 @@ async def _main(
             raise SettingError(
                 f"{error.filename or run.folder} cannot be written: {error.strerror or error}"
             ) from error
-        await _open(run, control, plan.to_json(), targets, clock, lambda: _health(manager))
-        lanes = Lanes(state, run.name, clock=clock, healthy=lambda: _health(manager), poll_s=config.poll_s)
+        await _open(run, control, plan.to_json(), targets, clock, lambda: _health(plain, manager))
+        lanes = Lanes(state, run.name, clock=clock, healthy=lambda: _health(plain, manager), poll_s=config.poll_s)
         stack.callback(lanes.close)
         progress = Progress(len(asked) * chosen.repeats)
         seam = HttpSeam(
@@ -138,7 +153,7 @@ async def _main(
             events.RunStarted(chosen.seed, chosen.shown(), plan.to_json(), progress.prompts, run.now, chosen.model_name)
         )
         shown = display.choose(progress, lambda: _faults(plain, manager, seam))
-        return await _watched(session, asked, shown, config, control, run)
+        return await _watched(session, asked, shown, config, control, run, told)
 
 
 async def _watched(
@@ -148,6 +163,7 @@ async def _watched(
     config: Config,
     control: Control,
     run: Run,
+    told: bytearray,
 ) -> int:
     """The session with its display, ended cleanly by SIGINT or SIGTERM."""
     work = asyncio.ensure_future(session.run(asked))
@@ -160,6 +176,9 @@ async def _watched(
         await work
         await _settled(control, run.name, session.clock)
     except asyncio.CancelledError:
+        if told:
+            reason = "lab_down"
+            raise LabDown(told.decode()) from None
         reason, code = "interrupted", INTERRUPTED
     except (LabDown, LogLost, sqlite3.Error):
         reason = "lab_down"
@@ -185,7 +204,7 @@ async def _settled(control: Control, run: str, clock: Clock) -> None:
     """
     began_s = clock.monotonic()
     while control.pending([run]):
-        if clock.monotonic() - began_s > LOST_S:
+        if clock.monotonic() - began_s > MENDING_S:
             raise LabDown("the proxy manager has not said what became of the last lane")
         await clock.asleep(0.005)
     state, error = control.run_state(run)
@@ -219,7 +238,7 @@ async def _open(
     plan: dict[str, Any],
     targets: dict[str, Target],
     clock: Clock,
-    healthy: Callable[[], str],
+    healthy: Callable[[], Awaitable[Health]],
 ) -> None:
     """Asks the manager for the run's lanes and waits for them.
 
@@ -227,9 +246,9 @@ async def _open(
         LabDown: there is no manager, or it cannot make them.
     """
     began_s = clock.monotonic()
-    while trouble := healthy():
+    while (health := await healthy()).trouble or health.recovering:
         if clock.monotonic() - began_s > READY_S:
-            raise LabDown(trouble)
+            raise LabDown(health.trouble or "Toxiproxy does not come back")
         await clock.asleep(0.1)
     control.open_run(run.name, plan=plan, targets={name: _upstream(t.url) for name, t in targets.items()})
     try:
@@ -237,7 +256,7 @@ async def _open(
             if found[0] in ("failed", "missing"):
                 raise LabDown(found[1] or "the manager has forgotten the run")
             if clock.monotonic() - began_s > READY_S:
-                raise LabDown(healthy() or "the proxy manager does not make the run's lanes")
+                raise LabDown((await healthy()).trouble or "the proxy manager does not make the run's lanes")
             await clock.asleep(0.005)
     except BaseException:
         with contextlib.suppress(sqlite3.Error):  # a run that is left asked would get its lanes without its agent
@@ -245,13 +264,13 @@ async def _open(
         raise
 
 
-def _health(manager: str) -> str:
-    """Empty when the manager says that all is well."""
+async def _health(plain: httpx.AsyncClient, manager: str) -> Health:
+    """What the manager says of the lab; no manager is a trouble too."""
     try:
-        reply = httpx.get(f"{manager}/health", timeout=5, trust_env=False)
-        return str(reply.json()["trouble"])
+        said = (await plain.get(f"{manager}/health", timeout=HEALTH_S)).json()
+        return Health(str(said["trouble"]), int(said["epoch"]), bool(said["recovering"]))
     except (httpx.HTTPError, ValueError, KeyError) as error:
-        return f"no proxy manager answers at {manager} ({error})"
+        return Health(f"no proxy manager answers at {manager} ({error or type(error).__name__})")
 
 
 async def _faults(plain: httpx.AsyncClient, manager: str, seam: HttpSeam) -> str:

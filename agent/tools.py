@@ -5,9 +5,10 @@ A tool retries, falls back and reports a failure to the model as a message; noth
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
@@ -26,6 +27,8 @@ from chaoslab.settings import SettingError, Settings
 from chaoslab.topology import SERVICES, Ports
 
 TYPES: dict[str, type] = {"string": str, "integer": int, "number": float, "boolean": bool}
+AT_ONCE = 16
+"""Attempts under way at the same time. A model may ask for a thousand in one message; they then wait in line, in its order."""
 AGAIN = {408, 425, 429, 500, 502, 503, 504}
 """Statuses after which the same request may well succeed (RFC 9110, RFC 6585)."""
 
@@ -69,6 +72,7 @@ class Toolbox:
     settings: Settings
     log: Log
     clock: Clock
+    turn: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
 
     def tools(self) -> list[BaseTool]:
         """All tools of all services, for LangChain."""
@@ -131,7 +135,8 @@ class Toolbox:
         built.headers["Idempotency-Key"] = request.id
         built.extensions[EXTENSION] = asked
         try:
-            response = await self.client.send(built)
+            async with self.turn:
+                response = await self.client.send(built)
         except httpx.HTTPError as error:
             said = str(error) or type(error).__name__
             who = "" if service.name in said else f"{service.name} did not answer: "

@@ -28,7 +28,7 @@ from chaoslab.runs import Run
 from chaoslab.settings import DEFAULT_NOW, Settings
 from chaoslab.topology import Ports
 from chaoslab.wire.control import Control
-from chaoslab.wire.lanes import Lanes
+from chaoslab.wire.lanes import Health, Lanes
 
 ROUNDS = 200
 START_S = 20.0
@@ -53,6 +53,10 @@ class Side:
         self.times[expected].append(took_s)
         if expected == "armed":
             self.lanes.done(row, Seen(0.02, 1.0, None, 200))
+
+
+async def healthy() -> Health:
+    return Health()
 
 
 @contextlib.contextmanager
@@ -109,7 +113,7 @@ def side(name: str, binary: Sequence[str], base: int, folder: Path) -> Iterator[
             if found[0] == "failed" or system.monotonic() > deadline:
                 raise RuntimeError(f"{name}: {found}")
             system.sleep(0.01)
-        lanes = Lanes(state, run.name, clock=system, healthy=lambda: "")
+        lanes = Lanes(state, run.name, clock=system, healthy=healthy)
         stack.callback(lanes.close)
         yield Side(name, lanes)
 

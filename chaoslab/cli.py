@@ -109,17 +109,17 @@ def _lab(options: argparse.Namespace) -> int:
     from chaoslab.runs import Run
     from chaoslab.scenario import from_settings
     from chaoslab.topology import Ports
-    from chaoslab.worlds.local import Local, WorldError, free_ports, terminated_as_interrupt
+    from chaoslab.worlds.local import Local, WorldError, free_ports, interrupted_once
 
     try:
         chosen = settings.load(options.settings)
         from_settings(chosen)
         _check_places()
+        _check_state()
         _check_agent(chosen, options.settings)
         _check_toxiproxy(chosen.toxiproxy_url)
         importlib.import_module("flask_tools.app").check(chosen)
         ports = free_ports(chosen.base_port, system)
-        _check_state(str(ports.manager))
         run = Run.create(LOGS, now=chosen.now)
     except (settings.SettingError, WorldError, OSError) as error:
         return _refuse(error)
@@ -128,8 +128,8 @@ def _lab(options: argparse.Namespace) -> int:
     chosen = chosen.override({"BASE_PORT": str(ports.base)})
     environment = settings.child_environment(chosen)
     code = 0
-    with terminated_as_interrupt(), Local(ports, LOGS, STATE, run.folder, environment, system) as world:
-        try:
+    try:
+        with interrupted_once(), Local(ports, LOGS, STATE, run.folder, environment, system) as world:
             world.start(
                 now=chosen.now,
                 toxiproxy=not chosen.toxiproxy_url,
@@ -137,10 +137,10 @@ def _lab(options: argparse.Namespace) -> int:
             )
             print(f"run {run.name}: the lab is up, status at http://127.0.0.1:{ports.manager}/status", flush=True)
             code = world.run_agent(("--run", run.name))
-        except WorldError as error:
-            return _refuse(error, code=3)
-        except KeyboardInterrupt:
-            code = 130
+    except WorldError as error:
+        return _refuse(error, code=3)
+    except KeyboardInterrupt:
+        code = 130
     return _close(run.folder, code)
 
 
@@ -153,8 +153,8 @@ def _check_places() -> None:
         raise IsADirectoryError(errno.EISDIR, "it should be a file: delete it", str(STATE))
 
 
-def _check_state(manager: str) -> None:
-    """Opens the shared state as this lab's manager will.
+def _check_state() -> None:
+    """Opens the shared state as the manager will.
 
     Raises:
         WorldError: it cannot be used.
@@ -165,7 +165,7 @@ def _check_state(manager: str) -> None:
     from chaoslab.worlds.local import WorldError
 
     try:
-        Control.fresh(STATE, manager=manager).close()
+        Control.fresh(STATE).close()
     except sqlite3.Error as error:
         raise WorldError(explain(STATE, error)) from error
 
@@ -213,12 +213,12 @@ def _close(folder: Path, code: int, *, program: str | None = None) -> int:
     print("\n" + summary.render(history))
     from chaoslab.reports import charts
 
+    print(f"\nlogs    {folder}/  (also {LOGS}/latest)")
     try:
         drawn = charts.save(charts.draw(history), CHARTS)
-    except OSError as error:
+    except OSError as error:  # the run is over and counts all the same
         print(f"cannot draw into {error.filename or CHARTS}: {error.strerror or error}", file=sys.stderr)
         return code or 2
-    print(f"\nlogs    {folder}/  (also {LOGS}/latest)")
     print("charts  " + "\n        ".join(str(path) for path in drawn))
     print(f"next    {program or _called()} show latest --prompt 1")
     return code
@@ -307,10 +307,8 @@ def _toxiproxy(options: argparse.Namespace) -> int:
         allow_many_files()
         with asyncio.Runner(loop_factory=loop_factory(options.loop)) as runner:
             runner.run(serve())
-    except ValueError as error:
+    except (OSError, ValueError) as error:
         return _refuse(error)
-    except OSError as error:
-        return _refuse(error if error.filename else _unbound("toxiproxy", options, error))
     return 0
 
 
@@ -329,15 +327,9 @@ def _model(options: argparse.Namespace) -> int:
     try:
         endpoint.serve(host=options.host, port=options.port, ready=ready)
     except (OSError, ValueError) as error:  # waitress says so of a host that has no address
-        return _refuse(_unbound("model", options, error))
+        said = f"model cannot listen on {options.host}:{options.port} ({error})"
+        return _refuse(ValueError(f"{said}: end what uses it, or choose another with --host or --port"))
     return 0
-
-
-def _unbound(who: str, options: argparse.Namespace, error: Exception) -> Exception:
-    return ValueError(
-        f"{who} cannot listen on {options.host}:{options.port} ({error}): "
-        "end what uses it, or choose another with --host or --port"
-    )
 
 
 def _settings(options: argparse.Namespace) -> int:

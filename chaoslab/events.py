@@ -142,6 +142,33 @@ class FaultHealed(_FaultEvent, Event):
 
 
 @dataclass(frozen=True)
+class LabDisturbed(Event):
+    """The clean proxies were gone and have been made anew: Toxiproxy was restarted, say (manager.log, without a trial).
+
+    `since`: when it was noticed (ISO 8601); `lasted_s`: until all stood again; `lanes`: armed lanes lost with it; `epoch`: how often
+    this has happened to this manager.
+    """
+
+    what: str
+    since: str
+    lasted_s: float
+    lanes: list[str]
+    epoch: int
+
+
+@dataclass(frozen=True)
+class CallDisturbed(Event):
+    """An attempt was hit by something that nobody planned: it was cut, held up, or its lane was lost. Its trial is invalid."""
+
+    target: str
+    tool: str
+    request: int
+    attempt: int
+    request_id: str
+    why: str
+
+
+@dataclass(frozen=True)
 class Retry(Event):
     """The tool will try the same request again after `wait_s`."""
 
@@ -243,7 +270,7 @@ class PromptFinished(Event):
 
 @dataclass(frozen=True)
 class RunFinished(Event):
-    """The run ends. `reason`: done, interrupted, lab_down. A count of -1: another lab's log does not tell it."""
+    """The run ends. `reason`: done, interrupted, lab_down, broken. A count of -1: another lab's log does not tell it."""
 
     received: int
     processed: int

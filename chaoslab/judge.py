@@ -15,11 +15,21 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
-from chaoslab.events import UNTOLD, Effect, FaultArmed, FaultWitnessed, History, PromptFinished, PromptStarted, Record
+from chaoslab.events import (
+    UNTOLD,
+    CallDisturbed,
+    Effect,
+    FaultArmed,
+    FaultWitnessed,
+    History,
+    PromptFinished,
+    PromptStarted,
+    Record,
+)
 
 
 class Outcome(StrEnum):
-    """How a trial ended, best first; the last two say that nothing can be concluded from it."""
+    """How a trial ended, best first; the last three say that nothing can be concluded from it."""
 
     CORRECT = "correct"
     DEGRADED = "degraded"
@@ -27,6 +37,7 @@ class Outcome(StrEnum):
     FAILED = "failed"
     UNKNOWN = "unknown"
     INVALID = "invalid"
+    UNFINISHED = "unfinished"
 
 
 @dataclass(frozen=True)
@@ -46,12 +57,13 @@ def judge(history: History, trial: str) -> Verdict:
     started = next((event for _, event in history.of(PromptStarted, trial=trial)), None)
     if started is None:
         raise LookupError(f"no trial is called '{trial}'; there are {', '.join(history.trials[:8]) or 'none'}")
-    unmet = _armed_in_vain(history, trial)
-    if unmet:
-        return Verdict(Outcome.INVALID, unmet)
     finished = next((event for _, event in history.of(PromptFinished, trial=trial)), None)
     if finished is None:
-        return Verdict(Outcome.FAILED, "the trial never ended")
+        # What was cut off failed at nothing, and a fault that it did not live to meet is no fault of the lab.
+        return Verdict(Outcome.UNFINISHED, "the run ended before it did")
+    spoilt = _disturbed(history, trial) or _armed_in_vain(history, trial)
+    if spoilt:
+        return Verdict(Outcome.INVALID, spoilt)
     if finished.status == UNTOLD:
         return Verdict(Outcome.UNKNOWN, "the log does not tell how it ended")
     if finished.status != "ok":
@@ -89,6 +101,12 @@ def _weigh(answer: str, excess: list[str], missing: list[str], *, effects_stated
     if effects_stated and _DENIAL.search(_spoken(answer)):
         return Verdict(Outcome.DEGRADED, "every stated effect happened, though the answer says it could not be done")
     return Verdict(Outcome.CORRECT, "all that was stated holds")
+
+
+def _disturbed(history: History, trial: str) -> str:
+    for _, event in history.of(CallDisturbed, trial=trial):
+        return f"the lab itself got in the way of {event.target} {event.request}.{event.attempt}: {event.why}"
+    return ""
 
 
 def _armed_in_vain(history: History, trial: str) -> str:

@@ -1,10 +1,14 @@
 """What a service did, kept so that nothing is done twice: one appended line an effect, and the first answer to each request id.
 
-Within a trial requests are worked one after the other, so that of two twins the second finds the first one's answer.
+Within a trial requests are worked one after the other, so that of two twins the second finds the first one's answer. The log is
+all that a service remembers by, so that it may be started again, or run as several processes that share the file.
 """
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -12,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from chaoslab.api import Service
 from chaoslab.clock import Clock, system
@@ -56,6 +60,27 @@ class _Book:
     answers: OrderedDict[str, tuple[str, Worked]] = field(default_factory=OrderedDict)
     lock: threading.Lock = field(default_factory=threading.Lock)
     users: int = 0
+    read_to: int = 0
+
+    def catch_up(self, log: BinaryIO, trial: str) -> None:
+        """Reads what the log tells of the trial since it was last read; lines that cannot be read are passed over."""
+        mark = f'"{trial}"'.encode()
+        log.seek(self.read_to)
+        for line in log:
+            if not line.endswith(b"\n"):
+                break
+            self.read_to += len(line)
+            record = parse_line(line) if mark in line else None
+            if record is not None and record.trial == trial and isinstance(record.event, Effect):
+                self._add(record.event)
+
+    def _add(self, event: Effect) -> None:
+        done = Done(event.effect, event.content)
+        self.past.append(done)
+        if event.request_id:
+            reply: dict[str, Any] = event.reply
+            worked = Worked(int(reply["status"]), str(reply["body"]), dict(reply["headers"]), done)
+            self.effects[event.request_id] = (event.fingerprint, worked)
 
 
 class Ledger:
@@ -82,7 +107,8 @@ class Ledger:
             Mismatch: the id belongs to another request.
             Unwritten: the effect could not be written down, so it has not happened.
         """
-        with self._open(trial) as (run, log, book), book.lock:
+        with self._open(trial) as (run, log, book), book.lock, _alone(log.path) as lines:
+            book.catch_up(lines, trial.key)
             known = (book.effects.get(key) or book.answers.get(key)) if key else None
             if known is not None:
                 first, worked = known
@@ -95,6 +121,7 @@ class Ledger:
                 done = worked.done
                 event = Effect(self._service.name, tool, key or "", done.effect, done.content, reply, fingerprint)
                 _written(log, event, trial)
+                book.read_to = lines.seek(0, os.SEEK_END)
                 book.past.append(done)
                 if key:
                     book.effects[key] = (fingerprint, worked)
@@ -126,7 +153,7 @@ class Ledger:
             run, log = self._run(trial.run)
             name = (trial.run, trial.key)
             if name not in self._books:
-                self._books[name] = _read(log.path, trial.key)
+                self._books[name] = _Book()
             self._books.move_to_end(name)
             book = self._books[name]
             book.users += 1
@@ -174,20 +201,20 @@ def _written(log: Log, event: Event, trial: Trial) -> None:
         raise Unwritten(str(lost)) from lost
 
 
-def _read(path: Path, trial: str) -> _Book:
-    """The trial's book as the log tells it; lines that cannot be read are passed over."""
-    book = _Book()
-    mark = f'"{trial}"'.encode()
-    with path.open("rb") as lines:
-        for line in lines:
-            record = parse_line(line) if mark in line else None
-            if record is None or record.trial != trial or not isinstance(record.event, Effect):
-                continue
-            event = record.event
-            done = Done(event.effect, event.content)
-            book.past.append(done)
-            reply: dict[str, Any] = event.reply
-            if event.request_id:
-                worked = Worked(int(reply["status"]), str(reply["body"]), dict(reply["headers"]), done)
-                book.effects[event.request_id] = (event.fingerprint, worked)
-    return book
+@contextmanager
+def _alone(path: Path) -> Iterator[BinaryIO]:
+    """The log to read, with no other process of this service (nor thread of this one) at work on the run meanwhile.
+
+    Raises:
+        Unwritten: it is gone, so what would be done could not be known again.
+    """
+    try:
+        log = path.open("rb")
+    except OSError as error:
+        raise Unwritten(f"{path} cannot be read ({error.strerror or error})") from error
+    with log:
+        with contextlib.suppress(
+            OSError
+        ):  # a file system without locks: one process a service is all that it can serve
+            fcntl.flock(log, fcntl.LOCK_EX)
+        yield log

@@ -15,7 +15,8 @@ from chaoslab.events import LogLost
 from chaoslab.settings import SettingError
 from chaoslab.topology import BASE_PORT, MODEL, SERVICES, Ports
 from chaoslab.wire.client import ToxiproxyClient
-from proxy_manager.manager import Manager, Places
+from proxy_manager.arming import Places
+from proxy_manager.manager import Manager
 from proxy_manager.status import server
 
 LAST_WORDS_S = 2.0

@@ -7,68 +7,34 @@ import sqlite3
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from chaoslab import events
-from chaoslab.clock import Clock
-from chaoslab.events import Log, LogLost
-from chaoslab.exchange import Seen, Told, Toxic
+from chaoslab.clock import Clock, iso
+from chaoslab.events import LogLost
+from chaoslab.exchange import Seen, Told
 from chaoslab.plan import Plan
 from chaoslab.runs import Run
-from chaoslab.wire.client import ProxyInfo, ToxicInfo, ToxiproxyClient, ToxiproxyDown, ToxiproxyError
+from chaoslab.wire.client import ProxyInfo, ToxiproxyClient, ToxiproxyDown, ToxiproxyError
 from chaoslab.wire.control import Answer, Control, Row, RunRow, explain
+from chaoslab.wire.lanes import Health
+from proxy_manager.arming import Arming, Places
+from proxy_manager.experiment import REFUSED, Experiment, Lane, fault_of
+from proxy_manager.standing import Outage, Standing
 
 BUSY_POLL_S, IDLE_POLL_S, IDLE_AFTER_S = 0.001, 0.01, 2.0
 EXPIRE_POLL_S = 0.5
-LEASE_S = 60
-"""How long past its deadline a lane may stand; one that stands longer has lost its owner, and any manager may reap it."""
-
-UNITS: dict[str, dict[str, tuple[str, int]]] = {
-    "latency": {"delay_s": ("latency", 1000)},
-    "timeout": {"after_s": ("timeout", 1000)},
-    "reset_peer": {"after_s": ("timeout", 1000)},
-}
-"""Toxic type → the lab's parameter → Toxiproxy's attribute and how many of its units make one of ours."""
-
-
-@dataclass(frozen=True)
-class Places:
-    """Where Toxiproxy binds, and where callers find what it bound: in containers these are two addresses."""
-
-    bind: str
-    dial: str
-    proxy_ports: dict[str, int]
-    refused_port: int
-
-
-@dataclass
-class Lane:
-    """An armed fault and the proxy that carries it."""
-
-    told: Told
-    proxy: str
-    row: Row
-    until_s: float
-    """When its lease runs out, by the monotonic clock: the wall clock may be set while it stands."""
-
-
-@dataclass
-class Experiment:
-    """A run as the manager serves it."""
-
-    run: str
-    plan: Plan
-    log: Log
-    targets: dict[str, str]
-    lanes: dict[int, Lane] = field(default_factory=dict)
-    count: int = 0
+STILL_S = 5.0
+"""A loop that has not come round for so long stands still."""
+TRIES = 3
+"""How often a fault is armed anew when Toxiproxy was restarted in the middle of it."""
 
 
 class Manager:
-    """Serves every run that an agent opens, until stopped. Only `serve` touches Toxiproxy and the state; `status` may be asked
-    from any thread."""
+    """Serves every run that an agent opens, until stopped. Only `serve` touches Toxiproxy and the state; `health` and `status` may be
+    asked from any thread."""
 
     def __init__(
         self, *, state: Path, logs: Path, toxiproxy: ToxiproxyClient, places: Places, clock: Clock, name: str = ""
@@ -82,26 +48,33 @@ class Manager:
         self.paused = threading.Event()
         self.stopping = threading.Event()
         self._began = threading.Event()
-        self._ticked_s = clock.monotonic()
-        self.trouble = ""
+        self._arming = Arming(toxiproxy, places=places, clock=clock)
+        self._standing = Standing(toxiproxy, clock=clock, stopping=self.stopping)
+        self._wish_to_look: list[threading.Event] = []
+        self._held: set[int] = set()
         self.broken = ""
         """Why the loop is over, once it has broken: `health` says so while there is still somebody to ask."""
 
     # What may be asked from any thread.
 
-    def health(self) -> str:
-        """Empty when all is well, else what is wrong in a line."""
+    def health(self) -> Health:
+        """What is so now: the loop looks after its proxies before this is answered, unless it is mending them."""
         if self.broken:
-            return self.broken
+            return Health(self.broken)
         if not self._began.is_set():  # a run that is opened before the state is cleared would be cleared with it
-            return "the proxy manager has not begun yet"
-        try:
-            self._toxiproxy.version()
-        except ToxiproxyError as error:
-            return str(error)
-        if self._clock.monotonic() - self._ticked_s > 5:
-            return "the proxy manager's loop stands still"
-        return self.trouble
+            return Health("the proxy manager has not begun yet")
+        looked = threading.Event()
+        with self._lock:
+            self._wish_to_look.append(looked)
+        began_s = self._clock.monotonic()
+        while not looked.wait(0.02):
+            if self._standing.recovering:
+                return Health(epoch=self._standing.epoch, recovering=True)
+            if self.broken or self.stopping.is_set():
+                return Health(self.broken or "the proxy manager is being stopped")
+            if self._clock.monotonic() - began_s > STILL_S:
+                return Health("the proxy manager's loop stands still")
+        return Health(self._standing.gone or self._arming.trouble, self._standing.epoch)
 
     def status(self) -> dict[str, Any]:
         """The runs served, counts per fault and stage, and the lanes in force."""
@@ -141,15 +114,17 @@ class Manager:
         try:
             with self._blamed():
                 while not self.stopping.is_set():
-                    self._ticked_s = self._clock.monotonic()
+                    now_s = self._clock.monotonic()
+                    due = now_s - expired_s > EXPIRE_POLL_S
+                    self._look_as_wished(control, anyway=due and bool(self._runs))
                     if self._tick(control):
-                        busy_s = self._ticked_s
-                    if self._ticked_s - expired_s > EXPIRE_POLL_S:
-                        expired_s = self._ticked_s
+                        busy_s = now_s
+                    if due:
+                        expired_s = now_s
+                        control.check_place()
                         self._expire()
                         self._close_ended(control)
-                    idle = self._ticked_s - busy_s > IDLE_AFTER_S
-                    self._clock.sleep(IDLE_POLL_S if idle else BUSY_POLL_S)
+                    self._clock.sleep(IDLE_POLL_S if now_s - busy_s > IDLE_AFTER_S else BUSY_POLL_S)
         finally:
             for run in tuple(self._runs):
                 self._close(run)
@@ -188,8 +163,8 @@ class Manager:
         """What could not be written down was not done: the lane goes, the call fails, and the run with it."""
         with self._lock:
             lane = experiment.lanes.pop(row.id, None)
-        if lane is not None and lane.proxy != "refused":
-            self._destroy(lane.proxy)
+        if lane is not None and lane.own:
+            self._arming.destroy(lane.proxy)
         control.set_run(experiment.run, "failed", error=str(lost))
         if row.state == "asked":
             control.reply(row.id, Answer("failed", error=str(lost)))
@@ -201,24 +176,63 @@ class Manager:
         self._close_ended(control)
         try:
             run = Run.open(self._logs, opened.run)
-            self._reap()
             wanted = [
                 ProxyInfo(target, f"{self.places.bind}:{self.places.proxy_ports[target]}", upstream)
                 for target, upstream in opened.targets.items()
             ]
-            wanted.append(ProxyInfo("refused", f"{self.places.bind}:{self.places.refused_port}", "127.0.0.1:1", False))
-            for proxy in wanted:
-                self._destroy(proxy.name)
-            self._toxiproxy.populate([p for p in wanted if p.enabled])
-            refused = wanted[-1]
-            self._toxiproxy.create(refused.name, upstream=refused.upstream, listen=refused.listen, enabled=False)
+            wanted.append(ProxyInfo(REFUSED, f"{self.places.bind}:{self.places.refused_port}", "127.0.0.1:1", False))
+            self._standing.add(wanted)
+            self._arming.reap(own={lane.proxy for e in self._runs.values() for lane in e.lanes.values()})
             log = run.log("manager", clock=self._clock)
         except (ToxiproxyError, LookupError, OSError, ValueError) as error:
             control.set_run(opened.run, "failed", error=str(error))
+            if not self._runs:
+                self._drop()
             return
         with self._lock:
             self._runs[opened.run] = Experiment(opened.run, Plan.from_json(opened.plan), log, dict(opened.targets))
         control.set_run(opened.run, "ready")
+
+    # What must stand, and what to do when it does not.
+
+    def _look_as_wished(self, control: Control, *, anyway: bool) -> None:
+        with self._lock:
+            wished, self._wish_to_look = self._wish_to_look, []
+        if wished or anyway:
+            self._look(control)
+        for each in wished:
+            each.set()
+
+    def _look(self, control: Control) -> bool:
+        """Whether the clean proxies stand, be it that they had to be made anew: then all that was under way is marked."""
+        try:
+            outage = self._standing.look()
+        except ToxiproxyError:
+            return False
+        if outage is not None:
+            for experiment in self._runs.values():
+                self._disturbed(experiment, outage)
+            self._held |= {row.id for row in control.pending(self._runs) if row.state == "asked"}
+        return True
+
+    def _disturbed(self, experiment: Experiment, outage: Outage) -> None:
+        lost = [
+            lane
+            for lane in experiment.lanes.values()
+            if lane.proxy in outage.missing or (lane.own and lane.proxy not in outage.held)
+        ]
+        for lane in lost:
+            lane.lost = True
+        names, since = [lane.proxy for lane in lost], iso(outage.since)
+        with contextlib.suppress(LogLost):  # the run's next call will find it so
+            experiment.log.write(events.LabDisturbed(outage.what, since, outage.lasted_s, names, self._standing.epoch))
+
+    def _mark(self, experiment: Experiment, row: Row, why: str) -> None:
+        call = row.call
+        event = events.CallDisturbed(call.target, call.tool, call.request, call.attempt, call.request_id, why)
+        experiment.log.write(event, trial=call.trial)
+
+    # One call.
 
     def _answer(self, control: Control, experiment: Experiment, row: Row) -> None:
         self._asked += 1
@@ -231,54 +245,79 @@ class Manager:
                 if told is None and injection.covers(row.call):
                     rolled.append(injection.name)
                     told = experiment.plan.roll(injection, row.call)
-        if told is None:
-            control.reply(row.id, Answer("clear", rolled=rolled))
-            return
-        self._write(experiment, row, events.FaultScheduled(*_fault(told, row), params=vars(told.fault)))
+        if self._standing.gone:
+            control.reply(row.id, Answer("failed", rolled=rolled, error=self._standing.gone))
+        elif told is None:
+            self._reply(control, experiment, row, Answer("clear", rolled=rolled))
+        else:
+            self._answer_armed(control, experiment, row, told, rolled)
+
+    def _answer_armed(self, control: Control, experiment: Experiment, row: Row, told: Told, rolled: list[str]) -> None:
+        self._write(experiment, row, events.FaultScheduled(*fault_of(told, row), params=vars(told.fault)))
         began_s = self._clock.monotonic()
-        try:
-            proxy, port = self._arm(experiment, row, told)
-        except ToxiproxyError as error:
-            self.trouble = "" if isinstance(error, ToxiproxyDown) else str(error)
-            control.reply(row.id, Answer("failed", rolled=rolled, error=f"a fault could not be armed: {error}"))
-            return
+        for left in range(TRIES - 1, -1, -1):
+            try:
+                lane, port = self._arming.arm(experiment, row, told)
+                break
+            except ToxiproxyError as error:
+                epoch = self._standing.epoch
+                stands = self._look(control)
+                restarted = isinstance(error, ToxiproxyDown) or self._standing.epoch != epoch
+                if stands and restarted and left:
+                    continue
+                self._arming.trouble = "" if isinstance(error, ToxiproxyDown) else str(error)
+                why = self._standing.gone or f"a fault could not be armed: {error}"
+                control.reply(row.id, Answer("failed", rolled=rolled, error=why))
+                return
         took_s = round(self._clock.monotonic() - began_s, 6)
         with self._lock:
-            experiment.lanes[row.id] = Lane(told, proxy, row, began_s + row.deadline_s + LEASE_S)
-        self._write(experiment, row, events.FaultArmed(*_fault(told, row), lane=proxy, took_s=took_s))
-        control.reply(row.id, Answer("armed", self.places.dial, port, rolled))
+            experiment.lanes[row.id] = lane
+        self._write(experiment, row, events.FaultArmed(*fault_of(told, row), lane=lane.proxy, took_s=took_s))
+        self._reply(control, experiment, row, Answer("armed", self.places.dial, port, rolled))
 
-    def _arm(self, experiment: Experiment, row: Row, told: Told) -> tuple[str, int]:
-        """A proxy for this call alone with its toxics, read back; its name and port."""
-        if any(toxic.type == "refused" for toxic in told.fault.toxics()):
-            held = self._toxiproxy.get("refused")
-            if held.enabled:
-                raise ToxiproxyError("the proxy 'refused' has been enabled by somebody else", status=None)
-            return "refused", self.places.refused_port
-        toxics = [_toxic_info(toxic) for toxic in told.fault.toxics()]
-        experiment.count += 1
-        expires = int(self._clock.utc().timestamp() + row.deadline_s) + LEASE_S
-        name = f"lane.{row.call.target}.{experiment.run}.{experiment.count}.{expires}"
-        armed = self._toxiproxy.arm(
-            name, upstream=experiment.targets[row.call.target], listen=f"{self.places.bind}:0", toxics=toxics
-        )
-        return name, int(armed.listen.rpartition(":")[2])
+    def _reply(self, control: Control, experiment: Experiment, row: Row, answer: Answer) -> None:
+        held = row.id in self._held
+        if held:
+            self._held.discard(row.id)
+            self._mark(experiment, row, "it had to wait until the clean proxies stood again")
+        control.reply(row.id, replace(answer, epoch=self._standing.epoch, held=held))
 
     def _heal(self, control: Control, experiment: Experiment, row: Row) -> None:
         """The call is over: says whether the fault was met, and takes the lane down."""
-        with self._lock:
-            lane = experiment.lanes.pop(row.id, None)
+        lane = experiment.lanes.get(row.id)
         if lane is not None:
-            if lane.proxy != "refused":
-                self._destroy(lane.proxy)
-            seen = Seen(**row.observation)
-            fault = _fault(lane.told, row)
-            evidence = lane.told.fault.witnessed(seen)
+            fault = fault_of(lane.told, row)
+            self._take_down(control, lane)
+            evidence = None if lane.lost else lane.told.fault.witnessed(Seen(**row.observation))
+            if lane.lost:
+                self._mark(experiment, row, f"its lane {lane.proxy} was lost before it was over")
             if evidence:
                 self._write(experiment, row, events.FaultInjected(*fault))
                 self._write(experiment, row, events.FaultWitnessed(*fault, evidence=evidence))
             self._write(experiment, row, events.FaultHealed(*fault, witnessed=evidence is not None))
+            with self._lock:
+                del experiment.lanes[row.id]
         control.healed(row.id)
+
+    def _take_down(self, control: Control, lane: Lane) -> None:
+        """Deletes the lane, and finds out that way whether it stood to the end."""
+        for _ in range(2):
+            if lane.lost:
+                return
+            try:
+                if lane.own:
+                    self._toxiproxy.destroy(lane.proxy)
+                else:
+                    self._toxiproxy.get(lane.proxy)
+                return
+            except ToxiproxyError as error:
+                if error.status == 404:
+                    lane.lost = True
+                elif not isinstance(error, ToxiproxyDown):
+                    self._arming.trouble = str(error)
+                    return
+                self._look(control)
+        lane.lost = True
 
     def _expire(self) -> None:
         """Takes down the lanes whose agent never said how its call ended: it was killed."""
@@ -287,19 +326,11 @@ class Manager:
             for lane in [lane for lane in experiment.lanes.values() if lane.until_s < now_s]:
                 with self._lock:
                     del experiment.lanes[lane.row.id]
-                if lane.proxy != "refused":
-                    self._destroy(lane.proxy)
+                if lane.own:
+                    self._arming.destroy(lane.proxy)
                 with contextlib.suppress(LogLost):  # nobody is left to be told, and the loop has other runs to serve
-                    self._write(experiment, lane.row, events.FaultHealed(*_fault(lane.told, lane.row), witnessed=False))
-
-    def _reap(self) -> None:
-        """Deletes the lanes whose lease has run out, whoever made them; its own are `_expire`'s, which no wall clock misleads."""
-        now = self._clock.utc().timestamp()
-        own = {lane.proxy for experiment in self._runs.values() for lane in experiment.lanes.values()}
-        for name in self._toxiproxy.proxies():
-            expires = name.rpartition(".")[2]
-            if name.startswith("lane.") and expires.isdigit() and int(expires) < now and name not in own:
-                self._destroy(name)
+                    gone = events.FaultHealed(*fault_of(lane.told, lane.row), witnessed=False)
+                    self._write(experiment, lane.row, gone)
 
     def _close_ended(self, control: Control) -> None:
         for run in control.ended_runs() & self._runs.keys():
@@ -309,34 +340,23 @@ class Manager:
         """Takes down what a run had: its lanes, and the clean ones unless another run shares them."""
         with self._lock:
             experiment = self._runs.pop(run)
-        shared = ("refused", *experiment.targets)
         for lane in experiment.lanes.values():
-            if lane.proxy not in shared:
-                self._destroy(lane.proxy)
-        for name in () if self._runs else shared:
-            self._destroy(name)
+            if lane.own:
+                self._arming.destroy(lane.proxy)
+        if not self._runs:
+            self._drop()
         experiment.log.close()
 
-    def _destroy(self, proxy: str) -> None:
-        """Takes down what may be gone already; what else goes wrong makes /health say so, and the loop goes on."""
+    def _drop(self) -> None:
+        """With the last run go the clean proxies, and whatever trouble it had."""
+        self._held.clear()
+        self._arming.trouble = ""
         try:
-            self._toxiproxy.destroy(proxy)
+            self._standing.drop()
         except ToxiproxyError as error:
-            if error.status != 404:
-                self.trouble = str(error)
+            self._arming.trouble = str(error)
 
     def _write(self, experiment: Experiment, row: Row, event: Any) -> None:
         experiment.log.write(event, trial=row.call.trial)
         with self._lock:
             self._counts[(event.fault, event.kind.removeprefix("fault_"))] += 1
-
-
-def _fault(told: Told, row: Row) -> tuple[str, str, str, int, int, str]:
-    call = row.call
-    return (told.fault_name, told.injection, call.target, call.request, call.attempt, call.request_id)
-
-
-def _toxic_info(toxic: Toxic) -> ToxicInfo:
-    names = UNITS.get(toxic.type, {})
-    attributes = {names[key][0]: round(value * names[key][1]) for key, value in toxic.params.items()}
-    return ToxicInfo(f"{toxic.type}_{toxic.stream}", toxic.type, toxic.stream or "downstream", 1.0, attributes)

@@ -20,8 +20,9 @@ def server(manager: Manager, *, host: str, port: int) -> ThreadingHTTPServer:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             if self.path == "/health":
-                trouble = manager.health()
-                self._say(503 if trouble else 200, {"status": "trouble" if trouble else "ok", "trouble": trouble})
+                health = manager.health()
+                status = "trouble" if health.trouble else "recovering" if health.recovering else "ok"
+                self._say(200 if status == "ok" else 503, {"status": status, **vars(health)})
             elif self.path == "/status":
                 self._say(200, manager.status())
             else:

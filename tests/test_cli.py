@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from chaoslab import cli, events
 from chaoslab.cli import main
+from chaoslab.runs import Run
+from chaoslab.settings import Settings
 
 ROOT = Path(__file__).parent.parent
 
@@ -78,6 +81,20 @@ def test_what_make_was_given_is_blamed_on_the_command_line(
     monkeypatch.setenv("TOXIC_PROB", "2")
     assert main(["lab", "TOXIC_PROB=2"]) == 2
     assert capsys.readouterr().err == "TOXIC_PROB=2 (command line) should be a chance from 0 to 1\n"
+
+
+def test_a_picture_that_cannot_be_written_is_said_after_the_figures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = Run.create(Path("logs"), now="2026-06-01T09:00:00Z")
+    with run.log("info") as info:
+        info.write(events.RunStarted(1, Settings().shown(), {"seed": 1, "injections": []}, 1, run.now, "mine"))
+    Path("charts/throughput.png").mkdir(parents=True)
+    assert [cli._close(run.folder, code) for code in (0, 130)] == [2, 130]
+    said = capsys.readouterr()
+    assert said.err == "cannot draw into charts/throughput.png: Is a directory\n" * 2
+    assert said.out.count(f"run {run.name}") == 2
 
 
 def test_settings_prints_the_example_file(capsys: pytest.CaptureFixture[str]) -> None:

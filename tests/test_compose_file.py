@@ -15,15 +15,17 @@ ROOT = Path(__file__).parent.parent
 SERVICE_PARTS: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yaml").read_text())["services"]
 PLACES = {"TOXIPROXY_URL", "BASE_PORT"}
 """Where things are is for the compose file to say."""
+TRANSLATORS = {"TRANSLATOR", "TRANSLATOR_URL", "TRANSLATOR_KEY"}
 
 
-def test_the_agent_gets_every_setting_but_where_things_are() -> None:
-    assert set(SERVICE_PARTS["agent"]["environment"]) == set(Settings().environment()) - PLACES
+def test_the_agent_gets_every_setting_but_where_things_are_and_the_translators_own() -> None:
+    assert set(SERVICE_PARTS["agent"]["environment"]) == set(Settings().environment()) - PLACES - TRANSLATORS
+    assert set(SERVICE_PARTS["translator"]["environment"]) == {"NOW", *TRANSLATORS}
 
 
-def test_only_the_agent_gets_the_key() -> None:
-    with_key = [name for name, part in SERVICE_PARTS.items() if "GROQ_API_KEY" in str(part.get("environment"))]
-    assert with_key == ["agent"]
+@pytest.mark.parametrize(("key", "owner"), [("GROQ_API_KEY", "agent"), ("TRANSLATOR_KEY", "translator")])
+def test_a_key_goes_to_the_part_that_needs_it_and_no_other(key: str, owner: str) -> None:
+    assert [name for name, part in SERVICE_PARTS.items() if key in str(part.get("environment"))] == [owner]
 
 
 def test_every_service_of_the_table_is_there_and_listens_where_the_agent_looks() -> None:

@@ -6,7 +6,17 @@ from typing import Any
 
 import pytest
 
-from chaoslab.events import Effect, Event, FaultArmed, FaultWitnessed, History, PromptFinished, PromptStarted, Record
+from chaoslab.events import (
+    CallDisturbed,
+    Effect,
+    Event,
+    FaultArmed,
+    FaultWitnessed,
+    History,
+    PromptFinished,
+    PromptStarted,
+    Record,
+)
 from chaoslab.judge import Outcome, admits, judge, shows, verdicts
 
 TRIAL = "p1.r1"
@@ -102,6 +112,8 @@ def test_an_admission_is_in_the_agents_own_words(answer: str, honest: bool) -> N
 
 
 FACT = [["21.4", "21,4"]]
+ARMED = FaultArmed("latency", "wire", "weather", 1, 1, "id1")
+CUT = CallDisturbed("weather", "current_weather", 1, 2, "id1", "cut")
 STORIES: list[tuple[str, list[Event], Outcome, str]] = [
     ("a fact shows", [started(FACT), finished("21.4 °C")], Outcome.CORRECT, "all that was stated"),
     ("its other spelling", [started(FACT), finished("21,4 °C")], Outcome.CORRECT, "all that was stated"),
@@ -110,7 +122,16 @@ STORIES: list[tuple[str, list[Event], Outcome, str]] = [
     ("admitted", [started(FACT), finished("I could not find it.")], Outcome.DEGRADED, "missing fact '21.4'; says"),
     ("a failure", [started(FACT), finished("", "failed")], Outcome.FAILED, "model error"),
     ("silence", [started(FACT), finished("  ")], Outcome.FAILED, "empty"),
-    ("a killed run", [started(FACT)], Outcome.FAILED, "never ended"),
+    ("a killed run", [started(FACT)], Outcome.UNFINISHED, "the run ended before it did"),
+    ("cut off on an armed lane", [started(FACT), ARMED], Outcome.UNFINISHED, "the run ended before it did"),
+    ("armed in vain", [started(FACT), ARMED, finished("21.4 °C")], Outcome.INVALID, "latency was armed on weather 1.1"),
+    (
+        "the lab in the way",
+        [started(FACT), CUT, finished("21.4 °C")],
+        Outcome.INVALID,
+        "in the way of weather 1.2: cut",
+    ),
+    ("cut and no more", [started(FACT), CUT], Outcome.UNFINISHED, "the run ended before it did"),
     ("nothing stated", [started(), finished("21.4")], Outcome.UNKNOWN, "nothing was stated"),
     ("nothing stated, no answer", [started(), finished("", "failed")], Outcome.FAILED, "no answer"),
     ("the effect", [started([], [ANA]), message("Ana", "21.4 °C"), finished("Sent.")], Outcome.CORRECT, "all"),

@@ -9,7 +9,9 @@ import sys
 CHILD = """
 import signal
 from chaoslab.lifeline import end_with_stdin
-end_with_stdin()
+said = end_with_stdin()
+signal.signal(signal.SIGTERM, lambda *_: (print(said.decode(), flush=True), signal.signal(signal.SIGTERM, signal.SIG_DFL),
+                                          signal.raise_signal(signal.SIGTERM)))
 signal.alarm(60)
 print("up", flush=True)
 signal.pause()
@@ -28,10 +30,11 @@ def test_a_closed_stdin_is_a_sigterm() -> None:
         assert child.stdout is not None
         assert child.stdout.readline() == b"up\n"
         assert child.poll() is None
-        child.stdin.write(b"what is said does not matter\n")
+        child.stdin.write(b"the model has ended")
         child.stdin.flush()
         assert child.poll() is None
         child.stdin.close()
+        assert child.stdout.readline() == b"the model has ended\n"
         assert child.wait(SOON_S) == -signal.SIGTERM
 
 
@@ -41,4 +44,4 @@ def test_a_child_outlives_no_parent_that_was_killed() -> None:
         assert parent.stdout.readline() == b"up\n"
         parent.kill()
         said, _ = parent.communicate(timeout=SOON_S)  # returns once the child, too, has let go of its end
-        assert said == b""
+        assert said == b"\n"

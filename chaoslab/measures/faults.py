@@ -1,4 +1,5 @@
-"""Which faults were delivered: eligible → scheduled → injected → witnessed; and the failures that nobody injected.
+"""Which faults were delivered: eligible → scheduled → injected → witnessed; the failures that nobody injected; and what the
+lab itself got in the way of.
 
 An attempt is eligible for an injection when its dice were rolled for it; what an outer fault masks never was. Whether the plan
 was carried out is checked by the exact binomial interval of the hits, at 99.9 %.
@@ -13,12 +14,14 @@ from typing import Any
 
 from chaoslab import registry
 from chaoslab.events import (
+    CallDisturbed,
     CallFinished,
     FaultArmed,
     FaultInjected,
     FaultScheduled,
     FaultWitnessed,
     History,
+    LabDisturbed,
     RunStarted,
 )
 from chaoslab.measures.intervals import clopper_pearson
@@ -55,7 +58,7 @@ class InjectionCount:
 
 @dataclass(frozen=True)
 class Failure:
-    """An attempt that failed although no fault was witnessed on it, and how often."""
+    """An attempt that failed although no fault was witnessed on it nor the lab disturbed, and how often."""
 
     target: str
     error: str
@@ -105,12 +108,33 @@ def by_injection(history: History) -> list[InjectionCount]:
 def uninjected(history: History) -> list[Failure]:
     """The failures that nobody injected, most frequent first."""
     met = {(record.trial, e.target, e.request, e.attempt) for record, e in history.of(FaultWitnessed)}
+    met |= _disturbed(history)
     counts = Counter(
         (e.target, e.error or (f"status {e.status}" if e.status else "no reason given"))
         for record, e in history.of(CallFinished)
         if not e.ok and (record.trial, e.target, e.request, e.attempt) not in met
     )
     return [Failure(*key, count) for key, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))]
+
+
+@dataclass(frozen=True)
+class Disturbance:
+    """What the lab did to its own experiment: how often its proxies were lost, for how long in all, and how many attempts that hit."""
+
+    times: int
+    lasted_s: float
+    attempts: int
+
+
+def disturbance(history: History) -> Disturbance | None:
+    """None for a lab that stood all the time."""
+    outages = [e for _, e in history.of(LabDisturbed)]
+    hit = _disturbed(history)
+    return Disturbance(len(outages), sum(e.lasted_s for e in outages), len(hit)) if outages or hit else None
+
+
+def _disturbed(history: History) -> set[tuple[str | None, str, int, int]]:
+    return {(record.trial, e.target, e.request, e.attempt) for record, e in history.of(CallDisturbed)}
 
 
 def _eligible(history: History) -> Counter[tuple[str, str]]:

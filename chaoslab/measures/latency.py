@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from chaoslab.events import CallFinished, FaultWitnessed, History
+from chaoslab.events import CallDisturbed, CallFinished, FaultWitnessed, History
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,9 @@ class Latency:
 
 
 def attempts(history: History) -> list[Attempt]:
-    """Every attempt that left the seam and whose duration is told, in the order in which they ended."""
+    """Every attempt that left the seam and whose duration is told, in the order in which they ended; but for those that the lab
+    itself got in the way of, since their durations are no target's."""
+    disturbed = {(record.trial, e.target, e.request, e.attempt) for record, e in history.of(CallDisturbed)}
     faults: dict[tuple[str | None, str, int, int], list[str]] = {}
     for record, e in history.of(FaultWitnessed):
         faults.setdefault((record.trial, e.target, e.request, e.attempt), []).append(e.fault)
@@ -49,7 +51,9 @@ def attempts(history: History) -> list[Attempt]:
             tuple(faults.get((record.trial, e.target, e.request, e.attempt), ())),
         )
         for record, e in history.of(CallFinished)
-        if e.via != "none" and not math.isnan(e.duration_s)
+        if e.via != "none"
+        and not math.isnan(e.duration_s)
+        and (record.trial, e.target, e.request, e.attempt) not in disturbed
     ]
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from chaoslab.measures.intervals import Rate, rate
 
-UNJUDGED = ("unknown", "invalid")
+UNJUDGED = ("unknown", "invalid", "unfinished")
 
 
 @dataclass(frozen=True)

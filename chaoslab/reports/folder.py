@@ -27,6 +27,8 @@ def read(name: str, *, logs: Path = LOGS) -> History:
     folder = find(name, logs=logs)
     try:
         history = History.read(folder)
+    except FileNotFoundError as error:
+        raise LookupError(str(error)) from None
     except OSError as error:
         raise LookupError(f"{error.filename or folder} cannot be read: {error.strerror}") from None
     if history.first(RunStarted) or history.first(PromptStarted):

@@ -9,6 +9,7 @@ from typing import Any
 from chaoslab.events import (
     UNTOLD,
     Budget,
+    CallDisturbed,
     CallFinished,
     CallStarted,
     Effect,
@@ -91,6 +92,8 @@ def _said(event: Event) -> str:
             return f"fault    {_place(event)} {event.fault} witnessed: {_flat(event.evidence)}"
         case FaultHealed():
             return f"fault    {_place(event)} {event.fault} healed{'' if event.witnessed else ', NOT WITNESSED'}"
+        case CallDisturbed():
+            return f"lab      {_place(event)} disturbed: {_flat(event.why)}"
         case Retry():
             return f"retry    {_place(event)} after {_wait(event.wait_s)}: {_flat(event.reason)}"
         case Fallback():

@@ -105,6 +105,10 @@ def _faults(history: History) -> list[str]:
             rows.append([f"  {name}", "", *map(str, sums), "", ""])
     header = ["faults", "eligible", "scheduled", "injected", "witnessed", "chance", "hits"]
     lines = _table(header, rows) if rows else ["faults: none was planned"]
+    if hit := faults.disturbance(history):
+        lines.append(
+            f"the lab was disturbed {hit.times} times, {hit.lasted_s:.2f} s in all; {hit.attempts} attempts hit by it"
+        )
     lone = faults.uninjected(history)
     lines.append(f"failures that nobody injected: {sum(f.count for f in lone) if lone else 'none'}")
     return lines + [f"  {f.count} × {f.target}: {_line(f.error)}" for f in lone[:WARNINGS]] + _more(len(lone))

@@ -23,6 +23,7 @@ from chaoslab.events import Event, Log
 from chaoslab.exchange import Call, Failure, Reply, Seen, Told, chain, play
 from chaoslab.identity import Request, Requests, Trial
 from chaoslab.plan import Injection, Plan
+from chaoslab.wire.control import Answer
 from chaoslab.wire.lanes import Lanes
 from chaoslab.wire.sending import native, over, to, with_json
 
@@ -99,6 +100,8 @@ class HttpSeam(httpx.AsyncBaseTransport):
         self.witnessed = 0
         self.tls = tls or httpx.create_ssl_context()
         self.clean = httpx.AsyncHTTPTransport(verify=self.tls)
+        self._epoch = 0
+        self._retired: list[httpx.AsyncHTTPTransport] = []
 
     @contextmanager
     def trial(self, trial: Trial) -> Iterator[Episode]:
@@ -126,8 +129,16 @@ class HttpSeam(httpx.AsyncBaseTransport):
                 return target
         raise LookupError(f"no target of the lab is at {request.url.netloc.decode()}")
 
+    def clean_since(self, epoch: int) -> httpx.AsyncHTTPTransport:
+        """The transport of the clean lanes; a new one when they were made anew, since the old one's connections lead nowhere."""
+        if epoch != self._epoch:
+            self._retired.append(self.clean)
+            self.clean, self._epoch = httpx.AsyncHTTPTransport(verify=self.tls), epoch
+        return self.clean
+
     async def aclose(self) -> None:
-        await self.clean.aclose()
+        for transport in (self.clean, *self._retired):
+            await transport.aclose()
 
 
 def _asked_of_model(request: httpx.Request, target: Target) -> Asked:
@@ -147,6 +158,7 @@ class _Attempt:
         self.told: list[Told] = []
         self.rolled: list[str] = []
         self.sent: Call | None = None
+        self.held_s = 0.0
         self.via = "none"
         self.call = Call(
             target.name,
@@ -242,18 +254,28 @@ class _Attempt:
         if self.asked.direct:
             self.via = "direct"
             return await over(self.seam.clean, request, within_s=self._left_s())
+        asked_s = self.seam.clock.monotonic()
         row, answer = await self.seam.lanes.ask(call, deadline_s=self.target.deadline_s)
         self.rolled += answer.rolled
+        if answer.held:  # the lab mended itself meanwhile: no time of the target's
+            self.held_s += self.seam.clock.monotonic() - asked_s
         if answer.state == "clear":
             self.via = "proxy"
+            clean = self.seam.clean_since(answer.epoch)
             try:
-                return await over(self.seam.clean, to(request, self.target.lane), within_s=self._left_s())
+                return await over(clean, to(request, self.target.lane), within_s=self._left_s())
             except Failure as failure:
-                if failure.kind == "refused":  # Toxiproxy accepts before it dials: nobody listens there any more
-                    self.seam.lanes.check()
+                await self._ask_who_cut_it(answer, failure)
                 raise
         self.via = "lane"
         return await self._over_lane(row, to(request, (answer.host, answer.port)))
+
+    async def _ask_who_cut_it(self, answer: Answer, failure: Failure) -> None:
+        """No fault of the lab's fails a call on a clean lane: it is the target's doing, or the lab itself has been disturbed."""
+        if await self.seam.lanes.cut(answer):
+            call = self.call
+            why = f"it ended ({failure.kind}) when the clean proxies went away under it"
+            self._write(events.CallDisturbed(call.target, call.tool, call.request, call.attempt, call.request_id, why))
 
     async def _over_lane(self, row: int, request: httpx.Request) -> Reply:
         began_s, left_s = self.seam.clock.monotonic(), self._left_s()
@@ -279,7 +301,7 @@ class _Attempt:
             await fresh.aclose()
 
     def _left_s(self) -> float:
-        return self.target.deadline_s - (self.seam.clock.monotonic() - self.began_s)
+        return self.target.deadline_s - (self.seam.clock.monotonic() - self.began_s - self.held_s)
 
     # What is said afterwards.
 

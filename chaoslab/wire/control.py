@@ -60,13 +60,18 @@ def explain(path: Path, error: sqlite3.Error) -> str:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the manager says to a call. `state`: clear, armed or failed; `rolled`: the injections whose dice were rolled."""
+    """What the manager says to a call. `state`: clear, armed or failed; `rolled`: the injections whose dice were rolled.
+
+    `epoch`: how often the clean proxies had been made anew by then; `held`: the answer had to wait for that.
+    """
 
     state: str
     host: str = ""
     port: int = 0
     rolled: list[str] = field(default_factory=list)
     error: str = ""
+    epoch: int = 0
+    held: bool = False
 
 
 @dataclass(frozen=True)
@@ -104,14 +109,15 @@ class Control:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            unopened = sqlite3.OperationalError(f"{error.filename or path.parent}: {error.strerror or error}")
-            unopened.sqlite_errorname = "SQLITE_CANTOPEN"
-            raise unopened from error
+            why = f"{error.filename or path.parent}: {error.strerror or error}"
+            raise _error(why, "SQLITE_CANTOPEN") from error
+        self._path = path
         self._db = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)
         try:
             self._db.execute("PRAGMA journal_mode = PERSIST")
             self._db.execute("PRAGMA synchronous = OFF")
             self._migrate()
+            self._file = _file(path)
         except sqlite3.Error:
             self._db.close()
             raise
@@ -147,6 +153,15 @@ class Control:
 
     def close(self) -> None:
         self._db.close()
+
+    def check_place(self) -> None:
+        """For one who mostly reads: SQLite sees only when it writes that the file was taken away under it.
+
+        Raises:
+            sqlite3.OperationalError: another file stands there, or none.
+        """
+        if _file(self._path) != self._file:
+            raise _error("it is not the file that was opened", "SQLITE_READONLY_DBMOVED")
 
     # What the agent does.
 
@@ -253,6 +268,20 @@ class Control:
     def _write(self, statement: str, values: Sequence[Any]) -> int:
         with self._transaction():
             return self._db.execute(statement, values).lastrowid or 0
+
+
+def _error(why: str, name: str) -> sqlite3.OperationalError:
+    error = sqlite3.OperationalError(why)
+    error.sqlite_errorname = name
+    return error
+
+
+def _file(path: Path) -> tuple[int, int] | None:
+    try:
+        held = path.stat()
+    except OSError:
+        return None
+    return held.st_dev, held.st_ino
 
 
 def _decoded(text: str) -> dict[str, Any]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from chaoslab.clock import Clock
@@ -14,6 +15,9 @@ LATE_S = 0.25
 """An answer that takes longer makes the seam ask after the manager's health."""
 LOST_S = 10.0
 """A healthy manager that does not answer for so long is taken for broken."""
+MENDING_S = 20.0
+"""How long a manager may say that it mends the lab; by itself it gives up sooner."""
+FORGOTTEN = "the proxy manager was restarted and has forgotten this run"
 
 
 class LabDown(BaseException):
@@ -23,14 +27,21 @@ class LabDown(BaseException):
     """
 
 
-class Lanes:
-    """One run's door to the manager, for one event loop.
+@dataclass(frozen=True)
+class Health:
+    """What the manager says of the lab. `trouble`: empty when all is well, else what is wrong in a line; `epoch`: how often the
+    clean proxies were made anew; `recovering`: they are not there at the moment, and the manager is at it."""
 
-    `healthy` asks the manager's /health: "" when all is well, else what is wrong in a line.
-    """
+    trouble: str = ""
+    epoch: int = 0
+    recovering: bool = False
+
+
+class Lanes:
+    """One run's door to the manager, for one event loop. `healthy` has the manager look at its clean proxies there and then."""
 
     def __init__(
-        self, state: Path, run: str, *, clock: Clock, healthy: Callable[[], str], poll_s: float = 0.001
+        self, state: Path, run: str, *, clock: Clock, healthy: Callable[[], Awaitable[Health]], poll_s: float = 0.001
     ) -> None:
         self._control, self._state = Control(state), state
         self._run, self._clock, self._healthy, self._poll_s = run, clock, healthy, poll_s
@@ -45,20 +56,22 @@ class Lanes:
         """
         try:
             row = self._control.ask(self._run, call, deadline_s=deadline_s)
-            asked = self._clock.monotonic()
+            asked = began = self._clock.monotonic()
             probe_at = asked + LATE_S
             while (answer := self._control.answer(row)) is None:
                 await self._clock.asleep(self._poll_s)
                 now = self._clock.monotonic()
                 if now > probe_at:
-                    self.check()
+                    if (await self.check()).recovering and now < began + MENDING_S:
+                        asked = now
                     probe_at = now + LATE_S * 4
                 if now > asked + LOST_S:
-                    raise self._down(f"the proxy manager did not answer for {LOST_S:g} s")
+                    raise self._down(f"the proxy manager did not answer for {now - began:.0f} s")
+            if answer.state == "failed":
+                self._known()
+                raise self._down(answer.error)
         except sqlite3.Error as error:
             raise self._down(explain(self._state, error)) from error
-        if answer.state == "failed":
-            raise self._down(answer.error)
         return row, answer
 
     def done(self, row: int, seen: Seen) -> None:
@@ -75,11 +88,37 @@ class Lanes:
         except sqlite3.Error as error:
             raise self._down(explain(self._state, error)) from error
 
-    def check(self) -> None:
-        """Raises LabDown when the manager says that something is wrong, or says nothing."""
-        trouble = self._healthy()
-        if trouble:
-            raise self._down(trouble)
+    async def cut(self, answer: Answer) -> bool:
+        """Whether the clean proxies went away under a call that had got this answer; returns once they stand again.
+
+        Raises:
+            LabDown: they do not come back.
+        """
+        began = self._clock.monotonic()
+        while (health := await self.check()).recovering:
+            if self._clock.monotonic() > began + MENDING_S:
+                raise self._down(f"the clean proxies have not come back in {MENDING_S:g} s")
+            await self._clock.asleep(LATE_S / 5)
+        return health.epoch != answer.epoch
+
+    async def check(self) -> Health:
+        """What the manager says of the lab.
+
+        Raises:
+            LabDown: that something is wrong, or nothing at all.
+        """
+        health = await self._healthy()
+        if health.trouble:
+            raise self._down(health.trouble)
+        try:
+            self._known()
+        except sqlite3.Error as error:
+            raise self._down(explain(self._state, error)) from error
+        return health
+
+    def _known(self) -> None:
+        if self._control.run_state(self._run)[0] == "missing":
+            raise self._down(FORGOTTEN)
 
     def give_up(self, why: str) -> None:
         """Raises LabDown, and remembers it: another part of the lab has said that it is broken."""

@@ -18,7 +18,9 @@ from chaoslab.topology import BASE_PORT, MODEL, SERVICES, Ports
 
 HOST = "127.0.0.1"
 BASES = (BASE_PORT, 15000, 25000)
-START_S, END_S, FREE_S = 30.0, 5.0, 3.0
+START_S, END_S, FREE_S, WATCH_S = 30.0, 5.0, 3.0, 0.1
+LAB_DOWN, INTERRUPTED = 3, 130
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class WorldError(Exception):
@@ -35,7 +37,9 @@ class Part:
 
     def last_words(self) -> str:
         lines = self.words.read_text(errors="replace").strip().splitlines() if self.words.exists() else []
-        return lines[-1] if lines else f"exit code {self.process.returncode}"
+        code = self.process.returncode
+        how = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+        return how if not lines or lines[-1].startswith("ready:") else lines[-1]
 
 
 @dataclass
@@ -75,24 +79,37 @@ class Local:
         self._await(self.parts[-1], self.ports.manager, "/health")
 
     def run_agent(self, arguments: Sequence[str]) -> int:
-        """The agent, on this terminal, to its end; its exit code. A second Ctrl-C does not wait for it."""
+        """The agent, its words on this terminal, to its end; its exit code. It is told by its lifeline when a part has died, since
+        what it would do then means nothing, and when the user has had enough."""
         command = (sys.executable, "-m", "agent", "--lifeline", "--logs", str(self.logs), "--state", str(self.state))
-        environment = without_keys_of_tools(self.environment)
-        agent = subprocess.Popen((*command, *arguments), stdin=subprocess.PIPE, env=environment)
+        agent = subprocess.Popen(
+            (*command, *arguments), stdin=subprocess.PIPE, env=without_keys_of_tools(self.environment),
+            start_new_session=True,
+        )  # fmt: skip
         try:
-            return agent.wait()
+            while (code := _waited(agent, WATCH_S)) is None:
+                dead = next((part for part in self.parts if part.process.poll() is not None), None)
+                if dead is not None:
+                    return _end_for(agent, f"{dead.name} has ended in mid-run ({dead.last_words()})")
+            if code < 0:
+                print(f"the lab is down: the agent was killed by signal {-code}", file=sys.stderr)
+                return LAB_DOWN
+            return code
         except KeyboardInterrupt:
-            with contextlib.suppress(KeyboardInterrupt, subprocess.TimeoutExpired):
-                agent.wait(END_S)  # the terminal has told it too: let it write down what it has
-            return 130
+            return INTERRUPTED
         finally:
-            _end(agent)
+            _end([agent])
 
     def close(self) -> None:
-        """Tells every part to end, the newest first, and waits until all have."""
-        for part in reversed(self.parts):
-            _end(part.process)
-        self.parts.clear()
+        """Tells every part to end and waits until all have."""
+        processes = [part.process for part in self.parts]
+        try:
+            _end(processes)
+        except KeyboardInterrupt:  # the only one: see `interrupted_once`
+            _end(processes)
+            raise
+        finally:
+            self.parts.clear()
 
     def __enter__(self) -> Local:
         return self
@@ -129,16 +146,35 @@ class Local:
             self.clock.sleep(0.02)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Closes the child's lifeline; kills it when that is not enough."""
-    if process.stdin is not None:
-        with contextlib.suppress(OSError):
-            process.stdin.close()
+def _end(processes: Sequence[subprocess.Popen[bytes]]) -> None:
+    """Closes the children's lifelines; kills those for which that is not enough."""
+    for process in processes:
+        if process.stdin is not None:
+            with contextlib.suppress(OSError):
+                process.stdin.close()
+    for process in processes:
+        if _waited(process, END_S) is None:
+            process.kill()
+            process.wait()
+
+
+def _end_for(agent: subprocess.Popen[bytes], reason: str) -> int:
+    """Has the agent say why the lab is down, and says it in its place when it cannot; the exit code."""
+    assert agent.stdin is not None
+    with contextlib.suppress(OSError):
+        agent.stdin.write(reason.encode())
+        agent.stdin.close()
+    code = _waited(agent, END_S)
+    if code not in (0, LAB_DOWN):
+        print(f"the lab is down: {reason}", file=sys.stderr)
+    return LAB_DOWN if code else 0
+
+
+def _waited(process: subprocess.Popen[bytes], for_s: float) -> int | None:
     try:
-        process.wait(END_S)
+        return process.wait(for_s)
     except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+        return None
 
 
 def _answers(port: int, path: str) -> bool:
@@ -190,7 +226,7 @@ def _taken(ports: Ports) -> tuple[str, int] | None:
 
 @contextlib.contextmanager
 def terminated_as_interrupt() -> Iterator[None]:
-    """SIGTERM ends the supervisor as Ctrl-C does, so that its children are taken down."""
+    """SIGTERM ends this process as Ctrl-C does, so that what it has begun is wound up."""
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
@@ -200,3 +236,21 @@ def terminated_as_interrupt() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+@contextlib.contextmanager
+def interrupted_once() -> Iterator[None]:
+    """Ctrl-C or SIGTERM interrupts, and whoever repeats it is not heard: the winding up that follows is bounded, and must not be
+    cut short half-way through the children."""
+
+    def interrupt(*_: object) -> None:
+        for number in SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    before = [signal.signal(number, interrupt) for number in SIGNALS]
+    try:
+        yield
+    finally:
+        for number, handler in zip(SIGNALS, before, strict=True):
+            signal.signal(number, handler)

@@ -20,7 +20,7 @@ from agent.prompts import Prompt
 from agent.session import Progress, Session
 from agent.tools import Toolbox
 from chaoslab import events
-from chaoslab.clock import system
+from chaoslab.clock import Clock, system
 from chaoslab.events import History
 from chaoslab.exchange import Reply
 from chaoslab.model.endpoint import ERRORS, INSUFFICIENT_QUOTA
@@ -87,8 +87,10 @@ def session(
     prompts: Sequence[Prompt] = (ASKED,),
     plan: Plan | None = None,
     steps_max: int = 15,
-    sums: Reply | None = None,
+    sums: Reply | Callable[[Heard], Reply] | None = None,
     model: AbstractContextManager[Site | Hostile] | None = None,
+    deadline_s: float = 2.0,
+    clock: Clock = system,
     **chosen: Any,
 ) -> Told:
     """Works through the prompts with a model that says this in turn, the last for ever; `model`: another one."""
@@ -100,13 +102,13 @@ def session(
         where = {name: made.address for name, made in sites.items()}
         told = plan or from_settings(settings)
         words = {**ERRORS, 402: INSUFFICIENT_QUOTA}
-        async with bench(folder, url, told, where, errors=words) as lab:
+        async with bench(folder, url, told, where, deadline_s=deadline_s, errors=words) as lab:
             with lab.run.log("agent") as agent_log:
                 config, progress = Config(steps_max=steps_max, retry_wait_s=0.001), Progress(len(prompts))
-                toolbox = Toolbox(lab.client, lab.seam.targets, SERVICES, config, settings, lab.seam.log, system)
+                toolbox = Toolbox(lab.client, lab.seam.targets, SERVICES, config, settings, lab.seam.log, clock)
                 graph = _graph(settings, lab.seam.targets["model"].url, lab.client, toolbox)
                 made = Session(
-                    settings, config, lab.run, lab.seam, toolbox, graph, lab.seam.log, agent_log, system, progress
+                    settings, config, lab.run, lab.seam, toolbox, graph, lab.seam.log, agent_log, clock, progress
                 )
                 await made.run(list(prompts))
                 made.finish("done")
@@ -116,7 +118,7 @@ def session(
     with (
         embedded() as url,
         model or site(in_turn(script)) as at_model,
-        site(lambda _: answer) as sums_site,
+        site(answer if callable(answer) else lambda _: answer) as sums_site,
         site(lambda _: said({"ok": True, "ts": "1.0"})) as mail,
     ):
         return asyncio.run(run(url, {"model": at_model, "calculator": sums_site, "messaging": mail}))

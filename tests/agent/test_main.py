@@ -20,13 +20,14 @@ from agent_parts import DEADLINE_S, NOW, embedded, eventually, managed, said, si
 from chaoslab import events, settings
 from chaoslab.clock import SystemClock, system
 from chaoslab.events import History
+from chaoslab.exchange import Call
 from chaoslab.plan import Plan
 from chaoslab.runs import Run
 from chaoslab.seams.http import Target
 from chaoslab.settings import Settings
 from chaoslab.topology import Ports
 from chaoslab.wire.control import Control
-from chaoslab.wire.lanes import LabDown
+from chaoslab.wire.lanes import Health, LabDown
 from chaoslab.worlds.local import Local
 
 LONG_S = 40.0
@@ -94,7 +95,7 @@ def test_a_lab_that_breaks_ends_the_run_with_a_code_of_its_own(tmp_path: Path, b
             )
             assert process.poll() is None, process.communicate()[1]
             os.kill(next(p.process.pid for p in world.parts if p.name == part), signal.SIGKILL)
-            words = process.communicate(timeout=DEADLINE_S)[1]
+            words = process.communicate(timeout=LONG_S)[1]  # Toxiproxy might have come back
         finally:
             process.kill()
             process.wait()
@@ -128,8 +129,12 @@ def open_run(folder: Path, healthy: str, clock: SystemClock) -> tuple[str, str]:
     run = Run.create(folder / "logs", now=NOW)
     targets = {"weather": Target("weather", "http://127.0.0.1:9", ("127.0.0.1", 1), 1.0)}
     with contextlib.closing(Control(folder / "state.db")) as control:
+
+        async def asked() -> Health:
+            return Health(healthy)
+
         with pytest.raises(LabDown) as down:
-            asyncio.run(_open(run, control, Plan(1).to_json(), targets, clock, lambda: healthy))
+            asyncio.run(_open(run, control, Plan(1).to_json(), targets, clock, asked))
         return str(down.value), control.run_state(run.name)[0]
 
 
@@ -139,6 +144,37 @@ def test_a_manager_that_is_not_there_is_not_waited_for_for_ever(tmp_path: Path) 
 
 def test_a_run_that_gets_no_lanes_is_not_left_asked(tmp_path: Path) -> None:
     assert open_run(tmp_path, "", Leaping()) == ("the proxy manager does not make the run's lanes", "over")
+
+
+def test_a_run_is_not_done_before_the_manager_has_written_down_its_last_lane(tmp_path: Path) -> None:
+    from agent.__main__ import _settled
+
+    class Manager(Leaping):
+        """Heals the lane while the agent waits."""
+
+        async def asleep(self, delay_s: float) -> None:
+            await super().asleep(delay_s)
+            if self.now_s > 1:
+                manager.healed(row)
+
+    with (
+        contextlib.closing(Control(tmp_path / "state.db")) as control,
+        contextlib.closing(Control(tmp_path / "state.db")) as manager,
+    ):
+        control.open_run("r1", plan={}, targets={})
+        manager.set_run("r1", "ready")
+        row = control.ask("r1", Call("weather", "t", "p1.r1", 1, 1), deadline_s=1)
+        control.done(row, {})
+        clock = Manager()
+        asyncio.run(_settled(control, "r1", clock))
+        assert clock.now_s > 1
+        control.done(row, {})
+        with pytest.raises(LabDown, match="has not said what became of the last lane"):
+            asyncio.run(_settled(control, "r1", Leaping()))
+        manager.healed(row)
+        manager.set_run("r1", "failed", error="manager.log cannot be written")
+        with pytest.raises(LabDown, match=r"manager\.log cannot be written"):
+            asyncio.run(_settled(control, "r1", Leaping()))
 
 
 def test_lanes_that_cannot_be_made_end_the_run_before_it_begins(tmp_path: Path) -> None:

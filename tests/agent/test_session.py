@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from session_parts import ASKED, SUM, calls, no, says, session
 
 from agent.prompts import Prompt
 from chaoslab import events
+from chaoslab.clock import SystemClock, iso
 from chaoslab.exchange import Reply
 from chaoslab.model.endpoint import INSUFFICIENT_QUOTA
 from chaoslab.plan import Choice, Injection, Plan
@@ -176,3 +178,25 @@ def test_the_models_connection_is_poisoned_too(tmp_path: Path) -> None:
     assert all(c.duration_s >= 0.03 for c in made)
     assert [(w.injection, w.target) for w in told.of(events.FaultWitnessed)] == [("model_wire", "model")] * 2
     assert [c.via for c in told.of(events.CallFinished) if c.target == "calculator"] == ["proxy"]
+
+
+class SetBack(SystemClock):
+    """A wall clock that somebody sets back by an hour whenever it is looked at."""
+
+    hours = 0
+
+    def utc(self) -> datetime:
+        self.hours += 1
+        return super().utc() - timedelta(hours=self.hours)
+
+
+def test_no_attempt_ends_before_it_began_whatever_the_wall_clock_says(tmp_path: Path) -> None:
+    told = session(tmp_path, [BROKEN, says("42")], prompt_limit=1, clock=SetBack())
+    first, second = told.of(events.PromptAttempt)
+    for attempt in (first, second):
+        began = datetime.fromisoformat(attempt.start_time)
+        assert iso(began + timedelta(seconds=attempt.duration_s)) == attempt.end_time
+        assert attempt.duration_s >= 0
+    assert second.start_time < first.start_time
+    assert [event.duration_s >= 0 for event in told.of(events.PromptFinished)] == [True]
+    assert all(event.duration_s >= 0 for event in told.of(events.CallFinished))

@@ -193,3 +193,42 @@ def test_an_id_that_the_client_chose_is_taken_once(tmp_path: Path) -> None:
         replies = [client.post(EVENTS, json=event, headers=trial(tmp_path)) for _ in range(2)]
     assert [reply.status_code for reply in replies] == [200, 409]
     assert json.loads(replies[1].data)["error"]["errors"][0]["reason"] == "duplicate"
+
+
+def test_two_processes_of_one_service_know_what_the_other_did(tmp_path: Path) -> None:
+    """As after `docker compose up --scale calendar=2`: each request may reach another one."""
+    headers = trial(tmp_path)
+    event = {
+        "summary": "Dentist",
+        "start": {"dateTime": "2026-06-02T15:00:00Z"},
+        "end": {"dateTime": "2026-06-02T15:45:00Z"},
+    }
+    with service("calendar", tmp_path) as one, service("calendar", tmp_path) as other:
+        assert other.get(EVENTS, headers=headers).status_code == 200  # it has read the trial's book already
+        made = one.post(EVENTS, json=event, headers=headers | {"Idempotency-Key": "k1"})
+        again = other.post(EVENTS, json=event, headers=headers | {"Idempotency-Key": "k1"})
+        assert again.data == made.data
+        assert again.headers["Idempotency-Replayed"] == "true"
+        listed = [item["summary"] for item in json.loads(other.get(EVENTS, headers=headers).data)["items"]]
+        assert "Dentist" in listed
+        path = f"{EVENTS}/{json.loads(made.data)['id']}"
+        assert other.delete(path, headers=headers).status_code == 204
+        assert one.delete(path, headers=headers).status_code in (404, 410)
+    assert [e.effect for e in effects(tmp_path)] == ["event_created", "event_deleted"]
+
+
+def test_twins_at_two_processes_have_one_effect(tmp_path: Path) -> None:
+    headers = trial(tmp_path) | {"Idempotency-Key": "k1"}
+    with service("messaging", tmp_path) as one, service("messaging", tmp_path) as other:
+        barrier = threading.Barrier(8)
+
+        def send(app: Flask) -> None:
+            barrier.wait(10)
+            app.test_client().post(SEND, json=HELLO, headers=headers)
+
+        threads = [threading.Thread(target=send, args=(c.application,)) for c in (one, other) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(10)
+    assert [e.content["text"] for e in effects(tmp_path)] == ["Hello"]

@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 
 from chaoslab.events import (
+    CallDisturbed,
     CallFinished,
     Event,
     FaultInjected,
     FaultScheduled,
     FaultWitnessed,
     History,
+    LabDisturbed,
     PromptFinished,
     Record,
     RunStarted,
@@ -41,14 +43,18 @@ PLACE = ("latency", "wire", "search", 1, 1, "id")
 
 
 def test_rates_are_of_all_and_correct_is_of_the_judged() -> None:
-    found = success(["correct", "correct", "wrong", "unknown", "invalid"])
-    assert (found.total, found.by_outcome["correct"].value, "failed" in found.by_outcome) == (5, 0.4, False)
+    found = success(["correct", "correct", "wrong", "unknown", "invalid", "unfinished"])
+    assert (found.total, found.by_outcome["correct"].value, "failed" in found.by_outcome) == (
+        6,
+        2 / 6,
+        False,
+    )
     assert found.correct is not None
     assert (found.correct.count, found.correct.total) == (2, 3)
 
 
 def test_where_nothing_was_judged_there_is_no_rate() -> None:
-    assert success([]).correct is success(["unknown", "invalid"]).correct is None
+    assert success([]).correct is success(["unknown", "invalid", "unfinished"]).correct is None
 
 
 def test_a_fault_is_counted_through_its_life() -> None:
@@ -98,6 +104,15 @@ def test_a_failure_without_a_witness_is_nobodys() -> None:
         faults.Failure("search", "rate limited", 2),
         faults.Failure("search", "status 500", 1),
     ]
+
+
+def test_what_the_lab_did_to_its_own_experiment_is_neither_a_failure_nor_a_latency() -> None:
+    hit = CallDisturbed("search", "search_web", 1, 1, "id", "cut")
+    story = history(call(1, ok=False, error="closed"), hit, LabDisturbed("restarted", "", 0.4, [], 1), call(2))
+    assert faults.uninjected(story) == []
+    assert [a.ok for a in attempts(story)] == [True]
+    assert faults.disturbance(story) == faults.Disturbance(1, 0.4, 1)
+    assert faults.disturbance(history(call(1))) is None
 
 
 def test_percentiles_lie_between_the_nearest_ranks() -> None:

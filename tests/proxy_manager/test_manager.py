@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from manager_parts import SERVERS, Bench, bench, embedded, eventually, said, site
+from manager_parts import SERVERS, Bench, bench, embedded, eventually, open_run, said, site
 
 from chaoslab import events
 from chaoslab.clock import Clock, SystemClock, system
 from chaoslab.exchange import Call, Seen
 from chaoslab.identity import Trial
 from chaoslab.plan import Choice, Injection, Plan
+from chaoslab.runs import Run
 from chaoslab.wire.client import ToxicInfo, ToxiproxyClient
 from chaoslab.wire.control import Control
-from chaoslab.wire.lanes import LabDown
+from chaoslab.wire.lanes import Health, LabDown
+from proxy_manager import standing
 
 SLOW = {"delay_s": 0.05, "stream": "downstream"}
 CALL = Call("weather", "current_weather", "p1.r1", 1, 1, "id1")
@@ -122,7 +124,7 @@ def test_a_fault_that_cannot_be_armed_ends_the_experiment(tmp_path: Path) -> Non
         lab.toxiproxy.update("refused", enabled=True)
         with pytest.raises(LabDown, match="could not be armed: the proxy 'refused' has been enabled by somebody else"):
             await lab.seam.lanes.ask(CALL, deadline_s=2.0)
-        assert "enabled by somebody else" in lab.manager.health()
+        assert "enabled by somebody else" in lab.manager.health().trouble
         assert not list(lab.history().of(events.FaultArmed))
 
     with_lab(tmp_path, always("refused"), story)
@@ -144,12 +146,15 @@ def test_a_new_run_reaps_what_lost_its_owner_and_nothing_else(tmp_path: Path) ->
 
 
 class Ahead(SystemClock):
-    """A wall clock that can be set."""
+    """Time of which more passes than really does."""
 
     by_s = 0.0
 
+    def monotonic(self) -> float:
+        return super().monotonic() + self.by_s
+
     def utc(self) -> datetime:
-        return datetime.now(UTC) + timedelta(seconds=self.by_s)
+        return super().utc() + timedelta(seconds=self.by_s)
 
 
 def test_a_lane_whose_agent_was_killed_goes_when_its_lease_runs_out(tmp_path: Path) -> None:
@@ -190,22 +195,76 @@ def test_a_run_that_cannot_be_opened_says_why(tmp_path: Path) -> None:
         eventually(lambda: control.run_state("nobody-made-me")[0] == "failed")
         assert "no run is called 'nobody-made-me'" in control.run_state("nobody-made-me")[1]
         control.close()
-        assert lab.manager.health() == ""
+        assert lab.manager.health().trouble == ""
 
     with_lab(tmp_path, Plan(1), story)
 
 
-def test_a_dead_toxiproxy_is_said_at_once(tmp_path: Path) -> None:
+def test_a_dead_toxiproxy_is_waited_for_and_then_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(standing, "RECOVER_S", 0.5)
+    seen: list[Health] = []  # no longer than the half second that Toxiproxy is waited for
+
     async def run(address: str) -> None:
         with embedded() as url:
             at_work = bench(tmp_path, url, always("latency", **SLOW), {"weather": address})
             lab = await at_work.__aenter__()
         try:
-            assert "cannot be reached" in lab.manager.health()
-            with pytest.raises(LabDown, match=r"could not be armed: Toxiproxy at .* cannot be reached"):
+            while not seen or seen[-1].recovering:
+                seen.append(await asyncio.to_thread(lab.manager.health))
+            assert seen[0] == Health(recovering=True)
+            assert seen[-1].trouble == f"Toxiproxy at {url} is gone: it did not answer for 0.5 s"
+            with pytest.raises(LabDown, match=f"Toxiproxy at {url} is gone"):
                 await lab.seam.lanes.ask(CALL, deadline_s=2.0)
         finally:
             await at_work.__aexit__(None, None, None)
 
     with site(lambda _: said({})) as weather:
         asyncio.run(run(weather.address))
+
+
+def test_what_is_taken_down_by_hand_is_made_anew_and_told(tmp_path: Path) -> None:
+    async def story(lab: Bench) -> None:
+        lab.toxiproxy.destroy("weather")
+        assert lab.manager.health() == Health(epoch=1)
+        assert lab.toxiproxy.get("weather").listen.endswith(f":{lab.manager.places.proxy_ports['weather']}")
+        (told,) = [e for _, e in lab.history().of(events.LabDisturbed)]
+        assert (told.what, told.lanes, told.epoch) == ("weather had been taken down", [], 1)
+
+    with_lab(tmp_path, Plan(1), story)
+
+
+def test_a_clean_proxy_that_has_become_anothers_is_no_lab_of_ours(tmp_path: Path) -> None:
+    async def story(lab: Bench) -> None:
+        lab.toxiproxy.update("weather", upstream="127.0.0.1:9")
+        assert "'weather' on the Toxiproxy" in lab.manager.health().trouble
+        with pytest.raises(LabDown, match=r"is another's: it listens on .* for 127.0.0.1:9"):
+            await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+        control = Control(lab.state)
+        control.end_run(lab.run.name)
+        eventually(lambda: not lab.manager.status()["runs"])
+        control.close()
+        assert lab.manager.health().trouble == ""
+        assert set(lab.toxiproxy.proxies()) == {"weather"}  # the other's is left to the other
+
+    with_lab(tmp_path, Plan(1), story)
+
+
+def test_a_second_run_of_the_same_lab_shares_the_proxies_and_cuts_nothing(tmp_path: Path) -> None:
+    async def story(lab: Bench) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", lab.manager.places.proxy_ports["weather"])
+        second = Run.create(lab.run.folder.parent, now=lab.run.now)
+        upstream = lab.toxiproxy.get("weather").upstream
+        open_run(lab.state, second.name, Plan(1), {"weather": upstream})
+        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        assert (await reader.read()).startswith(b"HTTP/1.1 200")
+        writer.close()
+        await writer.wait_closed()
+        third = Run.create(lab.run.folder.parent, now=lab.run.now)
+        control = Control(lab.state)
+        control.open_run(third.name, plan=Plan(1).to_json(), targets={"weather": "127.0.0.1:9"})
+        eventually(lambda: control.run_state(third.name)[0] == "failed")
+        assert f"for {upstream}; end that lab" in control.run_state(third.name)[1]
+        control.close()
+        assert lab.manager.health() == Health()
+
+    with_lab(tmp_path, Plan(1), story)

@@ -9,9 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
-from manager_parts import bench, embedded, said, site
+import pytest
+from manager_parts import bench, embedded, eventually, said, site
 
 from chaoslab.plan import Plan
+from proxy_manager import standing
 from proxy_manager.manager import Manager
 from proxy_manager.status import server
 
@@ -34,7 +36,7 @@ def test_health_status_pause_and_resume(tmp_path: Path) -> None:
     async def run(url: str, address: str) -> None:
         async with bench(tmp_path, url, Plan(1), {"weather": address}) as lab:
             with asked(lab.manager) as client:
-                assert client.get("/health").json() == {"status": "ok", "trouble": ""}
+                assert client.get("/health").json() == {"status": "ok", "trouble": "", "epoch": 0, "recovering": False}
                 shown = {"paused": False, "runs": [lab.run.name], "calls": 0, "faults": {}, "lanes": []}
                 assert client.get("/status").json() == shown
                 assert client.post("/pause").json() == {"paused": True}
@@ -51,7 +53,9 @@ def test_health_status_pause_and_resume(tmp_path: Path) -> None:
         asyncio.run(run(url, weather.address))
 
 
-def test_health_is_503_when_toxiproxy_is_dead(tmp_path: Path) -> None:
+def test_health_is_503_when_toxiproxy_is_dead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(standing, "RECOVER_S", 0.5)
+
     async def run(address: str) -> None:
         with embedded() as url:
             at_work = bench(tmp_path, url, Plan(1), {"weather": address})
@@ -59,8 +63,11 @@ def test_health_is_503_when_toxiproxy_is_dead(tmp_path: Path) -> None:
         try:
             with asked(lab.manager) as client:
                 reply = client.get("/health")
-                assert reply.status_code == 503
-                assert "cannot be reached" in reply.json()["trouble"]
+                assert (reply.status_code, reply.json()["status"]) == (503, "recovering")
+                eventually(lambda: bool(client.get("/health").json()["trouble"]))
+                reply = client.get("/health")
+                assert (reply.status_code, reply.json()["status"]) == (503, "trouble")
+                assert "is gone: it did not answer" in reply.json()["trouble"]
                 assert client.get("/status").status_code == 200
         finally:
             await at_work.__aexit__(None, None, None)

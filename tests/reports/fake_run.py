@@ -73,9 +73,9 @@ class FakeRun:
     seed: int = 7
     targets: dict[str, str] = field(default_factory=lambda: dict(TARGETS))
     effects: bool = True
+    clock: ScriptedClock = field(default_factory=ScriptedClock)
 
     def write(self) -> Path:
-        self.clock = ScriptedClock()
         self.info, self.manager, self.service = (
             Log(self.folder, writer, run="fake", origin=0.0, clock=self.clock)
             for writer in ("info", "manager", "messaging")

@@ -47,7 +47,7 @@ def test_each_repeat_is_told() -> None:
     text = render(History(starts), prompt=7)
     assert "p7.r1  prompt 7: again" in text
     assert "p7.r2  prompt 7: again" in text
-    assert text.count("the trial never ended") == 2
+    assert text.count("unfinished: the run ended before it did") == 2
 
 
 def test_a_prompt_that_is_not_there_is_said_so(tmp_path: Path) -> None:

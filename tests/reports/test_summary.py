@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from pathlib import Path
 
-from fake_run import FakeRun
+from fake_run import FakeRun, ScriptedClock
 
 from chaoslab.events import History
 from chaoslab.reports.summary import render
@@ -49,3 +50,22 @@ def test_an_empty_history_is_told_too() -> None:
     assert "prompts: none was started" in text
     assert "faults: none was planned" in text
     assert "time to recovery: no data" in text
+
+
+class SetBack(ScriptedClock):
+    """A wall clock that is set back by an hour, and later ahead by a day."""
+
+    def utc(self) -> datetime:
+        return super().utc() + timedelta(hours=0 if self.now_s < 20 else -1 if self.now_s < 40 else 24)
+
+
+def test_no_figure_depends_on_the_wall_clock(tmp_path: Path) -> None:
+    steady, set_back = (
+        History.read(FakeRun(tmp_path / name, clock=clock).write())
+        for name, clock in (("steady", ScriptedClock()), ("set_back", SetBack()))
+    )
+    stamps = [record.ts for record in set_back.records]
+    assert stamps != sorted(stamps)
+    assert [record.event for record in set_back.records] == [record.event for record in steady.records]
+    assert render(set_back) == render(steady)
+    assert "time to recovery: no data" not in render(steady)

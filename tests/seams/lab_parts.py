@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
 import socket
+import sqlite3
 import ssl
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -18,7 +20,7 @@ import httpx
 from wire_parts import embedded, free_port, real
 
 from chaoslab.clock import Clock, system
-from chaoslab.events import History
+from chaoslab.events import History, LogLost
 from chaoslab.exchange import Reply
 from chaoslab.identity import Request
 from chaoslab.model.prices import cost_usd
@@ -28,7 +30,8 @@ from chaoslab.seams.http import EXTENSION, Asked, HttpSeam, Target
 from chaoslab.wire.client import ToxiproxyClient
 from chaoslab.wire.control import Control
 from chaoslab.wire.lanes import Lanes
-from proxy_manager.manager import Manager, Places
+from proxy_manager.arming import Places
+from proxy_manager.manager import Manager
 
 __all__ = [
     "DEADLINE_S",
@@ -153,10 +156,15 @@ def managed(folder: Path, url: str, targets: list[str], *, clock: Clock = system
         manager = Manager(
             state=folder / "state.db", logs=folder / "logs", toxiproxy=toxiproxy, places=places, clock=clock
         )
-        thread = threading.Thread(target=manager.serve)
+
+        def serve() -> None:
+            with contextlib.suppress(sqlite3.Error, LogLost):  # as its own process does, once it has said so
+                manager.serve()
+
+        thread = threading.Thread(target=serve)
         thread.start()
         try:
-            eventually(lambda: manager.health() != "the proxy manager has not begun yet")
+            eventually(lambda: manager.health().trouble != "the proxy manager has not begun yet")
             yield manager
         finally:
             manager.stopping.set()
@@ -176,9 +184,9 @@ def fixed_ports(count: int, *, start: int = 28000) -> list[int]:
     raise OSError(f"{count} ports are not free from {start} on")
 
 
-def eventually(true: Callable[[], bool]) -> None:
+def eventually(true: Callable[[], bool], *, within_s: float = DEADLINE_S) -> None:
     """Waits until something that another thread or process brings about is so."""
-    deadline = system.monotonic() + DEADLINE_S
+    deadline = system.monotonic() + within_s
     while not true():
         assert system.monotonic() < deadline, "it never came"
         threading.Event().wait(0.005)
@@ -244,7 +252,7 @@ async def bench(
             for name, at in sites.items()
         }
         open_run(state, run.name, plan, sites)
-        lanes = Lanes(state, run.name, clock=system, healthy=manager.health)
+        lanes = Lanes(state, run.name, clock=system, healthy=lambda: asyncio.to_thread(manager.health))
         stack.callback(lanes.close)
         info = stack.enter_context(run.log("info"))
         toxiproxy = stack.enter_context(ToxiproxyClient(url))

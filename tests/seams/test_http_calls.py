@@ -18,6 +18,7 @@ from chaoslab.identity import Request, Trial
 from chaoslab.plan import Choice, Injection, Plan
 from chaoslab.seams.http import episode
 from chaoslab.wire.lanes import LabDown
+from proxy_manager import standing
 
 DEADLINE_S = 0.3
 FIRST = Request("weather", "current_weather", 1, "id1")
@@ -78,13 +79,18 @@ def test_a_service_that_hangs_up_is_not_a_dead_lab(tmp_path: Path) -> None:
         through(tmp_path, address, story)
 
 
-def test_a_dead_toxiproxy_is_no_fault_of_the_target(tmp_path: Path) -> None:
+def test_a_dead_toxiproxy_is_no_fault_of_the_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(standing, "RECOVER_S", 0.5)
+
     async def run(address: str) -> None:
         with embedded() as url:
             at_work = bench(tmp_path, url, Plan(1), {"weather": address}, deadline_s=DEADLINE_S)
             lab = await at_work.__aenter__()
         try:
-            with lab.seam.trial(Trial(lab.run.name, 1)), pytest.raises(LabDown, match="cannot be reached"):
+            with (
+                lab.seam.trial(Trial(lab.run.name, 1)),
+                pytest.raises(LabDown, match="is gone: it did not answer for"),
+            ):
                 await lab.get(FIRST)
             assert lab.seam.lanes.down is not None
         finally:

@@ -57,6 +57,10 @@ DIFFERENCES = [
     ),
     Difference("With `-runtime-metrics` it shows Go's: `go_*`.", [get("/metrics")], metrics="runtime"),
     Difference(
+        "A request that is 15 s on its way is refused, and a connection that idles for 60 s is closed.",
+        shown_by="nothing: it would take so long",
+    ),
+    Difference(
         "A host that cannot be looked up is named with the resolver's address.",
         shown_by="nothing: a name server would have to be asked",
     ),

@@ -14,7 +14,7 @@ import pytest
 from chaoslab.clock import SystemClock
 from chaoslab.exchange import Call, Seen
 from chaoslab.wire.control import Answer, Control
-from chaoslab.wire.lanes import LATE_S, LOST_S, LabDown, Lanes
+from chaoslab.wire.lanes import FORGOTTEN, LATE_S, LOST_S, MENDING_S, Health, LabDown, Lanes
 
 CALL = Call("weather", "current_weather", "p1.r1", 1, 1, "id1")
 
@@ -35,9 +35,14 @@ class Counted(SystemClock):
 
 
 @contextlib.contextmanager
-def lanes(folder: Path, clock: Counted, healthy: Callable[[], str]) -> Iterator[tuple[Lanes, Control]]:
-    door = Lanes(folder / "state.db", "r1", clock=clock, healthy=healthy, poll_s=0.01)
+def lanes(folder: Path, clock: Counted, healthy: Callable[[], str | Health]) -> Iterator[tuple[Lanes, Control]]:
+    async def asked() -> Health:
+        said = healthy()
+        return Health(said) if isinstance(said, str) else said
+
+    door = Lanes(folder / "state.db", "r1", clock=clock, healthy=asked, poll_s=0.01)
     manager = Control(folder / "state.db")
+    manager.open_run("r1", plan={}, targets={})
     try:
         yield door, manager
     finally:
@@ -47,7 +52,7 @@ def lanes(folder: Path, clock: Counted, healthy: Callable[[], str]) -> Iterator[
 
 def test_an_answer_is_waited_for_and_handed_on(tmp_path: Path) -> None:
     clock = Counted()
-    with lanes(tmp_path, clock, lambda: "") as (door, manager):
+    with lanes(tmp_path, clock, lambda: "nobody who is in time is asked how he is") as (door, manager):
         armed = Answer("armed", "127.0.0.1", 40001, ["wire"])
 
         def at_last(now_s: float) -> None:
@@ -87,6 +92,58 @@ def test_a_manager_that_lives_and_does_not_answer_is_taken_for_broken(tmp_path: 
             asyncio.run(door.ask(CALL, deadline_s=2.0))
         assert LOST_S < clock.now_s < LOST_S + 0.05
         assert len(probes) == 10  # the first after LATE_S, then one a second: a busy manager is not asked all the time
+
+
+def test_a_manager_that_mends_the_lab_is_waited_for_and_not_for_ever(tmp_path: Path) -> None:
+    clock = Counted()
+    with lanes(tmp_path, clock, lambda: Health(recovering=True)) as (door, manager):
+
+        def at_last(now_s: float) -> None:
+            if now_s > LOST_S + 5:
+                for row in manager.pending(["r1"]):
+                    manager.reply(row.id, Answer("clear", epoch=1, held=True))
+
+        clock.on_nap = at_last
+        _, answer = asyncio.run(door.ask(CALL, deadline_s=2.0))
+        assert (answer.epoch, answer.held) == (1, True)
+        clock.on_nap = lambda _: None
+        clock.now_s = 0.0
+        with pytest.raises(LabDown, match="did not answer for"):
+            asyncio.run(door.ask(CALL, deadline_s=2.0))
+        assert MENDING_S < clock.now_s < MENDING_S + LOST_S + 0.1
+
+
+def test_a_call_was_cut_when_the_clean_proxies_are_others_than_those_it_was_sent_to(tmp_path: Path) -> None:
+    clock = Counted()
+
+    def healthy() -> Health:
+        return Health(epoch=3) if clock.now_s > 1 else Health(recovering=True)
+
+    with lanes(tmp_path, clock, healthy) as (door, _):
+        assert asyncio.run(door.cut(Answer("clear", epoch=2))) is True
+        assert 1 < clock.now_s < 1.1
+        assert asyncio.run(door.cut(Answer("clear", epoch=3))) is False
+
+
+def test_clean_proxies_that_do_not_come_back_are_the_end_of_the_lab(tmp_path: Path) -> None:
+    clock = Counted()
+    with lanes(tmp_path, clock, lambda: Health(recovering=True)) as (door, _):
+        with pytest.raises(LabDown, match=f"have not come back in {MENDING_S:g} s"):
+            asyncio.run(door.cut(Answer("clear")))
+        assert door.down is not None
+
+
+def test_a_manager_that_was_restarted_has_forgotten_the_run_and_that_is_said_soon(tmp_path: Path) -> None:
+    clock = Counted()
+    with lanes(tmp_path, clock, lambda: "") as (door, manager):
+        clock.on_nap = lambda _: manager.forget()
+        with pytest.raises(LabDown, match=FORGOTTEN):
+            asyncio.run(door.ask(CALL, deadline_s=2.0))
+        assert clock.now_s < 0.05  # the call's own row is gone
+        clock.on_nap = lambda _: None
+        with pytest.raises(LabDown, match=FORGOTTEN):
+            asyncio.run(door.ask(CALL, deadline_s=2.0))
+        assert clock.now_s < LATE_S + 0.05  # nobody looks at this one
 
 
 def test_a_fault_that_was_not_armed_stops_everything(tmp_path: Path) -> None:

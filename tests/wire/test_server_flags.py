@@ -76,10 +76,11 @@ def test_an_address_that_cannot_be_had_gets_one_line(capsys: pytest.CaptureFixtu
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert main(["toxiproxy", "--port", str(port)]) == 2
-    assert main(["toxiproxy", "--port", "99999"]) == 2
+    with pytest.raises(SystemExit, match="2"):
+        main(["toxiproxy", "--port", "99999"])
     assert capsys.readouterr().err == (
         f"nobody can listen on 127.0.0.1:{port}: address already in use; give another host or port\n"
-        "port 99999 should be from 0 to 65535\n"
+        "chaoslab toxiproxy: argument --port/-port: 99999 should be a whole number from 0 to 65535; see chaoslab toxiproxy --help\n"
     )
 
 

@@ -17,7 +17,7 @@ from lab_parts import eventually
 from parity_differences import DIFFERENCES, Difference
 from parity_parts import Ask, Side, delete, fresh, get, patch, post
 from parity_stories import STORIES
-from wire_parts import dial, echo, embedded, read_exactly, real, upstream
+from wire_parts import dial, echo, embedded, free_port, read_exactly, real_with, upstream
 
 from chaoslab.dice import Dice
 
@@ -30,7 +30,7 @@ Sides = tuple[Side, Side]
 @contextlib.contextmanager
 def both(*metrics: str) -> Iterator[Sides]:
     """The real server first, since it skips where it is not installed."""
-    with real(metrics=metrics) as model, embedded(metrics=metrics) as own:
+    with real_with(*(f"-{one}-metrics" for one in metrics)) as model, embedded(metrics=metrics) as own:
         sides = Side(model), Side(own)
         try:
             yield sides
@@ -114,13 +114,16 @@ def changed_at_once(side: Side) -> tuple[list[str], object]:
 
 
 def test_bytes_are_counted_alike_when_a_connection_closes() -> None:
-    """Of a limited stream too: what was received is more than what was sent on."""
+    """Of a limited stream too, where less is sent on than was received; nothing of one whose upstream was not there."""
     proxy = {"name": 'q"\\\n<', "listen": "127.0.0.1:0"}
     shown = []
     with upstream(echo) as address, both("proxy") as counting:
         assert asked_alike(counting, [get("/metrics"), Ask("PUT", "/metrics"), Ask("HEAD", "/metrics")]) == 3
         for side in counting:
             with httpx.Client(base_url=side.url) as client:
+                lost = {"name": "lost", "upstream": f"127.0.0.1:{free_port()}", "listen": "127.0.0.1:0"}
+                with dial(client.post("/proxies", json=lost).raise_for_status().json()["listen"]) as connection:
+                    assert connection.recv(1) == b""
                 made = client.post("/proxies", json=proxy | {"upstream": address}).raise_for_status()
                 exchange(made.json()["listen"], b"x" * 1_234_567)
                 limit = {"type": "limit_data", "attributes": {"bytes": 5}}
@@ -161,14 +164,14 @@ def test_a_difference_on_the_list_is_one(difference: Difference, request: pytest
 def test_a_config_file_that_cannot_be_used_stops_the_embedded_server_only(tmp_path: Path) -> None:
     config = tmp_path / "toxiproxy.json"
     config.write_text('[{"name":"x"}]')
-    with real(config=config) as url:
+    with real_with("-config", str(config)) as url:
         assert httpx.get(f"{url}/proxies").json() == {}
     with pytest.raises(ValueError, match="missing required field"), embedded(config=config):
         pass
 
 
 def test_the_docs_list_the_same_differences() -> None:
-    section = DOCS.read_text().partition("### In the API\n")[2].partition("\n#")[0]
+    section = DOCS.read_text().partition("## In the API\n")[2].partition("\n#")[0]
     rows = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| ")]
     assert rows[0] == ["the real server", "here", "because"]
     assert [real_ for real_, _, _ in rows[1:]] == [difference.real for difference in DIFFERENCES]

@@ -100,18 +100,22 @@ def embedded(
 
 
 @contextlib.contextmanager
-def real(*, seed: int | None = None, config: Path | None = None, metrics: Sequence[str] = ()) -> Iterator[str]:
+def real() -> Iterator[str]:
     """Shopify's own server on a free port; skips where it is not installed."""
+    with real_with() as url:
+        yield url
+
+
+@contextlib.contextmanager
+def real_with(*flags: str) -> Iterator[str]:
+    """The same with flags of its own."""
     binary = shutil.which("toxiproxy-server")
     if binary is None:
         pytest.skip("toxiproxy-server is not on PATH")
     port = free_port()
-    command = [binary, "-port", str(port), *(f"-{one}-metrics" for one in metrics)]
-    if config is not None:
-        command += ["-config", str(config)]
-    if seed is not None:
-        command += ["-seed", str(seed)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [binary, "-port", str(port), *flags], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     try:
         answers_by(port, system.monotonic() + DEADLINE_S)
         yield f"http://127.0.0.1:{port}"

@@ -26,6 +26,7 @@ OUTCOMES = {
     "failed": (BLACK, "v"),
     "unknown": (GREY, "D"),
     "invalid": (PURPLE, "P"),
+    "unfinished": (YELLOW, "^"),
 }
 NOTE_WIDTH = 80
 """Signs in a line under the title: what fits beside long labels on the left."""

@@ -65,10 +65,12 @@ async def serve(
 
 
 async def _listen(connection: Callable[[], asyncio.Protocol], host: str, port: int) -> asyncio.Server:
+    from chaoslab.wire.server.address import PORT_MAX
+
+    if not 0 <= port <= PORT_MAX:  # uvloop would take the rest of a division
+        raise ValueError(f"port {port} should be from 0 to {PORT_MAX}")
     try:
         return await asyncio.get_running_loop().create_server(connection, host, port)
-    except OverflowError:
-        raise ValueError(f"port {port} should be from 0 to 65535") from None
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
         where = f"nobody can listen on {host}:{port}"

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from chaoslab.clock import system
 from chaoslab.wire.server.spelling import sample
@@ -94,8 +94,7 @@ class _Counted(asyncio.Protocol):
         self._out: _CountedOut | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._out = _CountedOut(transport)
+        self._out = _CountedOut(cast(asyncio.Transport, transport))  # uvloop's is none by class
         self._end.connection_made(self._out)
 
     def data_received(self, data: bytes) -> None:

@@ -1,0 +1,66 @@
+"""Lanes on Toxiproxy: made for one call with the toxics of its fault, read back, and taken down."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from chaoslab.clock import Clock
+from chaoslab.exchange import Told
+from chaoslab.wire.client import ToxiproxyClient, ToxiproxyDown, ToxiproxyError
+from chaoslab.wire.control import Row
+from proxy_manager.experiment import REFUSED, Experiment, Lane, in_toxiproxys_words
+
+LEASE_S = 60
+"""How long past its deadline a lane may stand; one that stands longer has lost its owner, and any manager may reap it."""
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where Toxiproxy binds, and where callers find what it bound: in containers these are two addresses."""
+
+    bind: str
+    dial: str
+    proxy_ports: dict[str, int]
+    refused_port: int
+
+
+class Arming:
+    """For one thread; `trouble` may be read from any: what went wrong that nobody can be asked to wait for."""
+
+    def __init__(self, toxiproxy: ToxiproxyClient, *, places: Places, clock: Clock) -> None:
+        self._toxiproxy, self._places, self._clock = toxiproxy, places, clock
+        self.trouble = ""
+
+    def arm(self, experiment: Experiment, row: Row, told: Told) -> tuple[Lane, int]:
+        """A proxy for this call alone with its toxics, read back; and its port."""
+        until_s = self._clock.monotonic() + row.deadline_s + LEASE_S
+        if any(toxic.type == REFUSED for toxic in told.fault.toxics()):
+            if self._toxiproxy.get(REFUSED).enabled:
+                raise ToxiproxyError(f"the proxy '{REFUSED}' has been enabled by somebody else", status=None)
+            return Lane(told, REFUSED, row, until_s), self._places.refused_port
+        toxics = [in_toxiproxys_words(toxic) for toxic in told.fault.toxics()]
+        experiment.count += 1
+        expires = int(self._clock.utc().timestamp() + row.deadline_s) + LEASE_S
+        name = f"lane.{row.call.target}.{experiment.run}.{experiment.count}.{expires}"
+        armed = self._toxiproxy.arm(
+            name, upstream=experiment.targets[row.call.target], listen=f"{self._places.bind}:0", toxics=toxics
+        )
+        return Lane(told, name, row, until_s), int(armed.listen.rpartition(":")[2])
+
+    def destroy(self, proxy: str) -> None:
+        """Takes down what may be gone already; what else goes wrong makes /health say so, and the loop goes on."""
+        try:
+            self._toxiproxy.destroy(proxy)
+        except ToxiproxyDown:
+            return  # gone with everything, or about to be found missing
+        except ToxiproxyError as error:
+            if error.status != 404:
+                self.trouble = str(error)
+
+    def reap(self, *, own: set[str]) -> None:
+        """Deletes the lanes whose lease has run out, whoever made them; `own` are this manager's, which no wall clock misleads."""
+        now = self._clock.utc().timestamp()
+        for name in self._toxiproxy.proxies():
+            expires = name.rpartition(".")[2]
+            if name.startswith("lane.") and expires.isdigit() and int(expires) < now and name not in own:
+                self.destroy(name)

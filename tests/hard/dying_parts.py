@@ -1,0 +1,153 @@
+"""What the tests of dying parts share: a Toxiproxy that can be killed and started again, and a lab to be killed or broken off."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from cli_parts import command, environment, free_base
+from lab_parts import eventually, fixed_ports
+from wire_parts import answers_by
+
+from chaoslab.clock import system
+from chaoslab.worlds.local import free_ports
+
+__all__ = ["DEADLINE_S", "SERVERS", "Lab", "Mortal", "eventually", "gone", "lab", "mortal", "ports_are_free"]
+
+DEADLINE_S = 20.0
+LONG_S = 60.0
+"""For a lab as a whole, on a machine that has other things to do."""
+
+
+def _embedded() -> Callable[[int], list[str]]:
+    return lambda port: [sys.executable, "-m", "chaoslab", "toxiproxy", "--port", str(port)]
+
+
+def _real() -> Callable[[int], list[str]]:
+    binary = shutil.which("toxiproxy-server")
+    if binary is None:
+        pytest.skip("toxiproxy-server is not on PATH")
+    return lambda port: [binary, "-port", str(port)]
+
+
+SERVERS = {"embedded": _embedded, "real": _real}
+
+
+@dataclass
+class Mortal:
+    """A Toxiproxy as a process of its own, always at the same address."""
+
+    command: list[str]
+    port: int
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        """It will answer in a moment."""
+        self.process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def kill(self) -> None:
+        """With SIGKILL, as by a crash or by the kernel's memory killer."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait(DEADLINE_S)
+
+    def restart(self) -> None:
+        self.kill()
+        self.start()
+
+
+@contextlib.contextmanager
+def mortal(server: str) -> Iterator[Mortal]:
+    """One that answers."""
+    command = SERVERS[server]()
+    (port,) = fixed_ports(1, start=31500)
+    made = Mortal(command(port), port)
+    made.start()
+    try:
+        answers_by(port, system.monotonic() + DEADLINE_S)
+        yield made
+    finally:
+        made.kill()
+
+
+@dataclass
+class Lab:
+    """`chaoslab lab` as a process with a terminal's process group of its own; what it says goes to a file."""
+
+    process: subprocess.Popen[bytes]
+    folder: Path
+    base: int
+    words: Path
+
+    @property
+    def said(self) -> str:
+        return self.words.read_text()
+
+    @property
+    def run(self) -> Path:
+        """The folder of its run."""
+        return max((self.folder / "logs").glob("2*"))
+
+    def until(self, file: str, word: str) -> None:
+        """Waits until the word is in that file of the run, or in what the lab says ("said.txt")."""
+
+        def there() -> bool:
+            assert self.process.poll() is None, f"ended without '{word}' in {file}: {self.said}"
+            if file == "said.txt":
+                return word in self.said
+            return any(word in path.read_text() for path in (self.folder / "logs").glob(f"2*/{file}"))
+
+        eventually(there, within_s=LONG_S)
+
+    def children(self) -> dict[int, str]:
+        """Each child's process id and command."""
+        table = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True)
+        rows = [line.split(None, 2) for line in table.stdout.splitlines()]
+        return {int(row[0]): row[2] for row in rows if len(row) == 3 and int(row[1]) == self.process.pid}
+
+    def interrupt(self) -> None:
+        """As the terminal does at Ctrl-C: to the whole group."""
+        os.killpg(self.process.pid, signal.SIGINT)
+
+    def ended(self) -> int:
+        return self.process.wait(LONG_S)
+
+
+@contextlib.contextmanager
+def lab(folder: Path, *arguments: str, base: int | None = None, said: str = "said.txt") -> Iterator[Lab]:
+    """The lab on its way; killed afterwards if it is still there."""
+    base = base or free_base()
+    with (folder / said).open("wb") as out:
+        process = subprocess.Popen(
+            command("lab", f"BASE_PORT={base}", *arguments), cwd=folder, env=environment(), stdout=out,
+            stderr=subprocess.STDOUT, start_new_session=True,
+        )  # fmt: skip
+    try:
+        yield Lab(process, folder, base, folder / said)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def gone(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+def ports_are_free(base: int) -> bool:
+    return free_ports(base, system).base == base

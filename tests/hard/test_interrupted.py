@@ -1,0 +1,77 @@
+"""Ctrl-C at any moment: one exit code, no traceback, nothing left behind, and what there is kept and summed up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cli_parts import prompts
+from dying_parts import eventually, gone, lab, ports_are_free
+
+from chaoslab.events import History, PromptFinished, RunFinished
+from chaoslab.judge import Outcome, verdicts
+
+EASY = ("What is 17 times 24?", "What is the weather in Oslo?") * 20
+SLOW = ("TOXIC_PROB=1", "TOXICS=latency", "LATENCY_MS=400", "JITTER_MS=0", "ERROR_PROB=0")
+REFUSING = ("TOXIC_PROB=1", "TOXICS=refused", "ERROR_PROB=0", "TOOL_LIMIT=5")
+BEFORE = {
+    "a part starts": ("tools.out", ""),
+    "the manager starts": ("manager.out", "ready"),
+    "the agent starts": ("said.txt", "the lab is up"),
+}
+WITHIN = {
+    "a model call": ("info.log", '"kind": "call_started", "target": "model"', SLOW, 1),
+    "a tool call on an armed lane": ("manager.log", '"fault_armed", "fault": "latency", "injection": "wire", "target": "c', SLOW, 1),
+    "a retry": ("info.log", '"kind": "retry"', REFUSING, 1),
+    "a lane, twice in quick succession": ("manager.log", '"kind": "fault_armed"', SLOW, 2),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("moment", BEFORE)
+def test_before_the_run_has_begun(tmp_path: Path, moment: str) -> None:
+    with lab(tmp_path, prompts(tmp_path, EASY), *SLOW) as it:
+        it.until(*BEFORE[moment])
+        children = it.children()
+        it.interrupt()
+        assert it.ended() == 130
+        eventually(lambda: all(gone(pid) for pid in children))
+        assert ports_are_free(it.base)
+        assert "Traceback" not in it.said
+        assert "prompts:" not in it.said
+
+
+@pytest.mark.parametrize("moment", WITHIN)
+def test_within_a_prompt(tmp_path: Path, moment: str) -> None:
+    file, word, settings, times = WITHIN[moment]
+    with lab(tmp_path, prompts(tmp_path, EASY), *settings) as it:
+        it.until(file, word)
+        children = it.children()
+        for _ in range(times):
+            it.interrupt()
+        assert it.ended() == 130
+        assert all(gone(pid) for pid in children), children
+        assert len(children) == 5
+        assert ports_are_free(it.base)
+        assert "Traceback" not in it.said
+        history = History.read(it.run)
+        (end,) = [event for _, event in history.of(RunFinished)]
+        finished = len(list(history.of(PromptFinished)))
+        assert (end.reason, end.processed) == ("interrupted", finished)
+        assert "interrupted after" in it.said
+        outcomes = [verdict.outcome for verdict in verdicts(history).values()]
+        assert outcomes[-1] is Outcome.UNFINISHED
+        assert Outcome.INVALID not in outcomes
+        assert outcomes.count(Outcome.UNFINISHED) == 1
+        assert "unfinished" in it.said
+        assert history.cut == {}
+
+
+def test_while_the_charts_are_drawn(tmp_path: Path) -> None:
+    with lab(tmp_path, prompts(tmp_path, EASY[:1]), "TOXIC_PROB=0", "ERROR_PROB=0") as it:
+        it.until("said.txt", "usage:")
+        it.interrupt()
+        assert it.ended() == 130
+        assert "Traceback" not in it.said
+        assert ports_are_free(it.base)
+        history = History.read(it.run)
+        assert [event.reason for _, event in history.of(RunFinished)] == ["done"]

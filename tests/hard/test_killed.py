@@ -1,0 +1,128 @@
+"""kill -9 in mid-run: what was logged stays, nobody is left, one line says who it was, and the next run starts clean."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from cli_parts import chaoslab, environment, free_base, prompts
+from dying_parts import DEADLINE_S, LONG_S, eventually, gone, lab, ports_are_free
+
+from chaoslab import events
+from chaoslab.clock import system
+from chaoslab.events import History, parse_line
+from chaoslab.judge import Outcome, verdicts
+from chaoslab.runs import Run
+from chaoslab.settings import Settings
+from chaoslab.topology import Ports
+from chaoslab.wire.lanes import FORGOTTEN
+from chaoslab.worlds.local import Local
+
+EASY = ("What is 17 times 24?", "What is the weather in Oslo?") * 20
+SLOW = ("TOXIC_PROB=1", "TOXICS=latency", "LATENCY_MS=200", "JITTER_MS=0", "ERROR_PROB=0")
+VICTIMS = {
+    "agent": "the agent was killed by signal 9",
+    "proxy_manager": "manager has ended in mid-run (killed by signal 9)",
+    "flask_tools": "tools has ended in mid-run (killed by signal 9)",
+}
+
+
+class Tee:
+    """Copies a log while it grows, as `tail -f` would."""
+
+    def __init__(self, path: Path) -> None:
+        self.seen, self._path, self._stop = b"", path, threading.Event()
+        self._thread = threading.Thread(target=self._follow)
+        self._thread.start()
+
+    def _follow(self) -> None:
+        with self._path.open("rb") as file:
+            while not self._stop.wait(0.005):
+                self.seen += file.read()
+
+    def close(self) -> None:
+        self._stop.set()
+        self._thread.join(DEADLINE_S)
+
+
+@pytest.mark.parametrize("victim", VICTIMS)
+def test_a_part_that_is_killed_ends_the_run_and_loses_nothing(tmp_path: Path, victim: str) -> None:
+    with lab(tmp_path, prompts(tmp_path, EASY), *SLOW) as it:
+        it.until("info.log", '"kind": "prompt_finished"')
+        it.until("manager.log", '"kind": "fault_armed"')
+        tees = [Tee(it.run / "info.log"), Tee(it.run / "manager.log")]
+        children = it.children()
+        (pid,) = [pid for pid, line in children.items() if f"-m {victim}" in line]
+        os.kill(pid, signal.SIGKILL)
+        code = it.ended()
+        for tee in tees:
+            tee.close()
+        assert (code, "Traceback" in it.said) == (3, False)
+        (line,) = [line for line in it.said.splitlines() if line.startswith("the lab is down: ")]
+        says_it_itself = victim == "proxy_manager" and "no proxy manager answers" in line  # it may be the first to know
+        assert line.removeprefix("the lab is down: ") == VICTIMS[victim] or says_it_itself
+        assert all(gone(pid) for pid in children), children
+        assert ports_are_free(it.base)
+    for tee, name in zip(tees, ("info.log", "manager.log"), strict=True):
+        data = (it.run / name).read_bytes()
+        assert len(tee.seen) > 500
+        assert data.startswith(tee.seen)
+        assert all(parse_line(line) for line in data.splitlines()[:-1])
+    history = History.read(it.run)
+    assert len(history.records) > 10
+    ended = [event.reason for _, event in history.of(events.RunFinished)]
+    assert ended == ([] if victim == "agent" else ["lab_down"])
+    outcomes = [verdict.outcome for verdict in verdicts(history).values()]
+    assert outcomes[-1] is Outcome.UNFINISHED
+    if victim == "proxy_manager":  # who leaves the most behind
+        again = chaoslab(
+            tmp_path, "lab", f"BASE_PORT={it.base}", prompts(tmp_path, EASY[:1]), "TOXIC_PROB=0", "ERROR_PROB=0"
+        )
+        assert (again.returncode, again.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("victim", ["toxiproxy", "manager"])
+def test_a_part_that_is_killed_and_started_again(tmp_path: Path, victim: str) -> None:
+    """As in containers, where nobody watches over the parts but each is started again."""
+    ports = Ports(free_base())
+    chosen = Settings().override(
+        {"TOXIC_PROB": "0.3", "TOXICS": "latency", "LATENCY_MS": "30", "ERROR_PROB": "0", "BASE_PORT": str(ports.base)}
+    )
+    variables = {**environment(), **chosen.environment()}
+    run = Run.create(tmp_path / "logs", now="2026-06-01T09:00:00Z")
+    with Local(ports, tmp_path / "logs", tmp_path / "state.db", run.folder, variables, system) as world:
+        world.start(now=run.now, toxiproxy=True, model=True)
+        agent = subprocess.Popen(
+            [sys.executable, "-m", "agent", "--run", run.name, "--logs", str(world.logs), "--state", str(world.state),
+             prompts(tmp_path, EASY[:16])],
+            env=variables, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        try:
+            log = run.folder / "info.log"
+            eventually(lambda: log.exists() and log.read_text().count("prompt_finished") > 3, within_s=LONG_S)
+            part = next(part for part in world.parts if part.name == victim)
+            part.process.kill()
+            part.process.communicate()
+            part.process = subprocess.Popen(part.process.args, stdin=subprocess.PIPE, env=variables)
+            said = agent.communicate(timeout=LONG_S)[1]
+        finally:
+            agent.kill()
+            agent.wait()
+    history = History.read(run.folder)
+    (end,) = [event for _, event in history.of(events.RunFinished)]
+    if victim == "toxiproxy":
+        assert (agent.returncode, said) == (0, "")
+        assert (end.reason, end.processed) == ("done", 16)
+        assert [event.what for _, event in history.of(events.LabDisturbed)] == ["Toxiproxy was restarted"]
+        hit = {record.trial for record, _ in history.of(events.CallDisturbed)}
+        assert {t for t, v in verdicts(history).items() if v.outcome is Outcome.INVALID} == hit
+        assert len(hit) < 4
+    else:
+        assert (agent.returncode, end.reason) == (3, "lab_down")
+        assert said.count("\n") == 1
+        assert FORGOTTEN in said or "no proxy manager answers" in said
