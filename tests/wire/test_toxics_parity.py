@@ -200,9 +200,8 @@ class Bench:
 
 
 @contextlib.contextmanager
-def bench(server: str, address: str, *, seed: int = 1, metrics: Sequence[str] = ()) -> Iterator[Bench]:
-    flags = ("-seed", str(seed), *(f"-{one}-metrics" for one in metrics))
-    started = embedded(seed=seed, metrics=metrics) if server == "embedded" else real_with(*flags)
+def bench(server: str, address: str, *flags: str, seed: int = 1) -> Iterator[Bench]:
+    started = embedded(seed=seed) if server == "embedded" else real_with("-seed", str(seed), *flags)
     with started as url, httpx.Client(base_url=url, timeout=DEADLINE_S) as client:
         body = {"name": "p", "upstream": address, "listen": "127.0.0.1:0"}
         yield Bench(client, client.post("/proxies", json=body).json()["listen"])
@@ -327,7 +326,7 @@ def test_limit_data_leaves_goroutines_behind() -> None:
         assert found
         return int(found[1])
 
-    with upstream(pour) as address, bench("real", address, metrics=("runtime",)) as it:
+    with upstream(pour) as address, bench("real", address, "-runtime-metrics") as it:
         it.add("limit_data", bytes=1)
         before = goroutines()
         for _ in range(20):
