@@ -115,11 +115,11 @@ def _lab(options: argparse.Namespace) -> int:
         chosen = settings.load(options.settings)
         from_settings(chosen)
         _check_places()
-        _check_state()
         _check_agent(chosen, options.settings)
         _check_toxiproxy(chosen.toxiproxy_url)
         importlib.import_module("flask_tools.app").check(chosen)
         ports = free_ports(chosen.base_port, system)
+        _check_state()
         run = Run.create(LOGS, now=chosen.now)
     except (settings.SettingError, WorldError, OSError) as error:
         return _refuse(error)
