@@ -217,7 +217,10 @@ def _close(folder: Path, code: int, *, program: str | None = None) -> int:
     try:
         drawn = charts.save(charts.draw(history), CHARTS)
     except OSError as error:  # the run is over and counts all the same
-        print(f"cannot draw into {error.filename2 or error.filename or CHARTS}: {error.strerror or error}", file=sys.stderr)
+        print(
+            f"cannot draw into {error.filename2 or error.filename or CHARTS}: {error.strerror or error}",
+            file=sys.stderr,
+        )
         return code or 2
     print("charts  " + "\n        ".join(str(path) for path in drawn))
     print(f"next    {program or _called()} show latest --prompt 1")
