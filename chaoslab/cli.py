@@ -120,6 +120,7 @@ def _lab(options: argparse.Namespace) -> int:
         importlib.import_module("flask_tools.app").check(chosen)
         _check_state()
         ports = free_ports(chosen.base_port, system)
+        _check_state()
         run = Run.create(LOGS, now=chosen.now)
     except (settings.SettingError, WorldError, OSError) as error:
         return _refuse(error)
