@@ -5,6 +5,7 @@ The door (`main`) is what `python charts.py` calls.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -61,7 +62,8 @@ def save(figures: dict[str, Figure], folder: Path) -> list[Path]:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     folder.mkdir(parents=True, exist_ok=True)
-    parts = {folder / f"{name}.png": folder / f".{name}.png.part" for name in figures}
+    # Two labs may draw into one folder at once: each writes files of its own, and the later pictures stay.
+    parts = {folder / f"{name}.png": folder / f".{name}.{os.getpid()}.png.part" for name in figures}
     try:
         for part, figure in zip(parts.values(), figures.values(), strict=True):
             FigureCanvasAgg(figure)
