@@ -60,8 +60,10 @@ async def serve(
         for connection in tuple(connections):
             connection.abort()
         catalog.stop()
-        await asyncio.sleep(0)  # aborted transports close their sockets in the loop's next round
-        await asyncio.sleep(0)
+        for _ in range(
+            5
+        ):  # aborted transports close their sockets in the loop's next rounds, as do those just accepted
+            await asyncio.sleep(0)
 
 
 async def _listen(connection: Callable[[], asyncio.Protocol], host: str, port: int) -> asyncio.Server:

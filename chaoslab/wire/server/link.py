@@ -270,6 +270,8 @@ class Link:
         """An end is connected: the client's was accepted, the server's was dialled."""
         if end is self.client:
             self._owner.opened(self)
+            if self._dropped:
+                return
             self._dial = asyncio.get_running_loop().create_task(self._dial_upstream())
         elif self.client.lost or self._dropped:
             end.abort()
@@ -285,6 +287,8 @@ class Link:
     def drop(self) -> None:
         """Close both ends at once, without waiting for anyone to read."""
         self._dropped = True
+        if self._dial is not None:
+            self._dial.cancel()
         for end in (self.client, self.server):
             end.stop()
             end.abort()

@@ -114,6 +114,8 @@ class Proxy:
 
     def opened(self, link: Link) -> None:
         self._links.add(link)
+        if self._server is None:
+            link.drop()  # accepted before the stop, and told of only after it
 
     def closed(self, link: Link) -> None:
         self._links.discard(link)
