@@ -23,6 +23,8 @@ COST_LIMIT_WITH_KEY_USD = 0.5
 GROQ_URL = "https://api.groq.com"
 GROQ_MODEL = "llama-3.3-70b-versatile"
 OFFLINE_MODEL = "chaoslab-offline"
+COMPOSES_OWN = ("COMPOSE_", "DOCKER_", "STATUS_PORT", "TOXIPROXY_PORT")
+"""What `.env` may hold besides: `docker compose` reads it too."""
 TOOLS_KEYS = ("TRANSLATOR_KEY",)
 
 
@@ -314,6 +316,8 @@ def load(
     environment = os.environ if environment is None else environment
     settings = Settings()
     for number, name, value in _parse(env_file):
+        if name.startswith(COMPOSES_OWN):
+            continue
         settings = settings.override({name: value}, where=f"{env_file}, line {number}")
     given: dict[str, str] = {}
     for argument in arguments:

@@ -37,6 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
         "--state", type=Path, default=Path("state/state.db"), help="shared state (default: %(default)s)"
     )
     parser.add_argument("--logs", type=Path, default=Path("logs"), help="where runs are (default: %(default)s)")
+    parser.add_argument("--verbose", action="store_true", help="print a line for each fault")
     parser.add_argument("--lifeline", action="store_true", help="end when stdin closes")
     options = parser.parse_args(arguments)
     try:
@@ -53,6 +54,8 @@ def main(arguments: list[str] | None = None) -> int:
     manager = Manager(
         state=options.state, logs=options.logs, toxiproxy=toxiproxy, places=places, clock=system, name=name
     )
+    if options.verbose:
+        manager.tell = lambda line: print(line, flush=True)
     try:
         http = server(manager, host=options.host, port=ports.manager)
     except OSError as error:

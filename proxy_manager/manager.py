@@ -6,7 +6,7 @@ import contextlib
 import sqlite3
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -52,6 +52,8 @@ class Manager:
         self._standing = Standing(toxiproxy, clock=clock, stopping=self.stopping)
         self._wish_to_look: list[threading.Event] = []
         self._held: set[int] = set()
+        self.tell: Callable[[str], None] = lambda _: None
+        """Is told in a line what a person who follows the manager wants to know."""
         self.broken = ""
         """Why the loop is over, once it has broken: `health` says so while there is still somebody to ask."""
 
@@ -186,12 +188,14 @@ class Manager:
             log = run.log("manager", clock=self._clock)
         except (ToxiproxyError, LookupError, OSError, ValueError) as error:
             control.set_run(opened.run, "failed", error=str(error))
+            self.tell(f"run {opened.run} cannot be served: {error}")
             if not self._runs:
                 self._drop()
             return
         with self._lock:
             self._runs[opened.run] = Experiment(opened.run, Plan.from_json(opened.plan), log, dict(opened.targets))
         control.set_run(opened.run, "ready")
+        self.tell(f"run {opened.run} is open")
 
     # What must stand, and what to do when it does not.
 
@@ -224,6 +228,7 @@ class Manager:
         for lane in lost:
             lane.lost = True
         names, since = [lane.proxy for lane in lost], iso(outage.since)
+        self.tell(f"{outage.what}; all stands again after {outage.lasted_s:.2f} s, {len(names)} lanes lost")
         with contextlib.suppress(LogLost):  # the run's next call will find it so
             experiment.log.write(events.LabDisturbed(outage.what, since, outage.lasted_s, names, self._standing.epoch))
 
@@ -295,6 +300,11 @@ class Manager:
                 self._write(experiment, row, events.FaultInjected(*fault))
                 self._write(experiment, row, events.FaultWitnessed(*fault, evidence=evidence))
             self._write(experiment, row, events.FaultHealed(*fault, witnessed=evidence is not None))
+            call = row.call
+            met = "lost with its lane" if lane.lost else evidence or "NOT witnessed"
+            self.tell(
+                f"{lane.told.fault_name} on {call.target}.{call.tool}, {call.trial} attempt {call.attempt}: {met}"
+            )
             with self._lock:
                 del experiment.lanes[row.id]
         control.healed(row.id)
@@ -340,6 +350,7 @@ class Manager:
         """Takes down what a run had: its lanes, and the clean ones unless another run shares them."""
         with self._lock:
             experiment = self._runs.pop(run)
+        self.tell(f"run {run} is over")
         for lane in experiment.lanes.values():
             if lane.own:
                 self._arming.destroy(lane.proxy)

@@ -377,3 +377,9 @@ def test_tracing_stays_off_whatever_the_environment_says(monkeypatch: pytest.Mon
         monkeypatch.setenv(name, "true")
     settings.keep_tracing_off()
     assert (os.environ["LANGSMITH_TRACING"], os.environ["LANGCHAIN_TRACING_V2"]) == ("false", "false")
+
+
+def test_what_docker_compose_reads_from_the_same_file_is_let_be(tmp_path: Path) -> None:
+    file = tmp_path / ".env"
+    file.write_text("COMPOSE_PROJECT_NAME=two\nSTATUS_PORT=18000\nTOXIPROXY_PORT=18474\nSEED=9\n")
+    assert load(environment={}, env_file=file).seed == 9

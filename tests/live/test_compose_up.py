@@ -238,8 +238,14 @@ def test_the_commands_of_the_readme(stack: Stack) -> None:
 
 
 def test_the_parts_can_be_followed(stack: Stack) -> None:
-    assert stack.compose("run", "--rm", "-T", "agent", PROMPTS=stack.prompts(ASKED)).returncode == 0
+    ran = stack.compose(
+        "run", "--rm", "-T", "agent", PROMPTS=stack.prompts(ASKED * 3), TOXIC_PROB="1", TOXICS="latency"
+    )
+    assert ran.returncode == 0
     assert "POST /calculate 200" in stack.compose("logs", "calculator").stdout
     all_of_them = stack.compose("logs").stdout
     assert "ready: proxy manager" in all_of_them
+    assert re.search(r"run \d{8}-\d{6} is open", all_of_them)
+    assert "latency on calculator.calculate, p1.r1 attempt 1: took 0." in all_of_them
+    assert re.search(r"run \d{8}-\d{6} is over", all_of_them)
     assert "Traceback" not in all_of_them
