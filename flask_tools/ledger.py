@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import io
 import os
 import threading
 from collections import OrderedDict
@@ -205,16 +206,13 @@ def _written(log: Log, event: Event, trial: Trial) -> None:
 def _alone(path: Path) -> Iterator[BinaryIO]:
     """The log to read, with no other process of this service (nor thread of this one) at work on the run meanwhile.
 
-    Raises:
-        Unwritten: it is gone, so what would be done could not be known again.
+    A log that is gone tells nothing; that it is gone is said by whoever would write to it.
     """
     try:
-        log = path.open("rb")
-    except OSError as error:
-        raise Unwritten(f"{path} cannot be read ({error.strerror or error})") from error
+        log: BinaryIO = path.open("rb")
+    except OSError:
+        log = io.BytesIO()
     with log:
-        with contextlib.suppress(
-            OSError
-        ):  # a file system without locks: one process a service is all that it can serve
+        with contextlib.suppress(OSError):  # a file system without locks: one process a service is all that it can serve
             fcntl.flock(log, fcntl.LOCK_EX)
         yield log
