@@ -81,12 +81,14 @@ def main(arguments: list[str] | None = None) -> int:
     settings.keep_tracing_off()
     told = bytearray()
     try:
-        with terminated_as_interrupt():
-            if options.lifeline:
-                from chaoslab.lifeline import end_with_stdin
+        with asyncio.Runner() as runner:
+            runner.get_loop()  # made before anything may interrupt: a loop that is made by half complains when it is collected
+            with terminated_as_interrupt():
+                if options.lifeline:
+                    from chaoslab.lifeline import end_with_stdin
 
-                told = end_with_stdin()
-            return asyncio.run(_main(chosen, config, file, asked, run, options.state, system, told))
+                    told = end_with_stdin()
+                return runner.run(_main(chosen, config, file, asked, run, options.state, system, told))
     except SettingError as error:
         print(error.args[0], file=sys.stderr)
         return 2
