@@ -42,10 +42,11 @@ def process(stack: Stack, service: str) -> dict[str, str]:
 def test_up_on_a_fresh_clone_works_through_the_prompts_and_draws_the_charts(stack: Stack) -> None:
     """With a key in `.env` and the model's address at the stand-in, so that it may be seen who gets the key."""
     (stack.folder / ".env").write_text(f"GROQ_API_KEY={SECRET}\nMODEL_URL=http://model:5007\nSEED=3\n")
+    before = stack.runs()
     up = stack.begin(
         ["docker", "compose", "--ansi", "never", "up"], PROMPTS=stack.prompts(ASKED * 12), TOXIC_PROB="0.3"
     )
-    run = stack.logged("prompt_finished", after=[], at_least=3)
+    run = stack.logged("prompt_finished", after=before, at_least=3)
     assert run in status(stack)["runs"]
     _each_part_is_shut_in(stack)
     up.said("charts-1 exited with code 0")
@@ -219,7 +220,7 @@ def test_one_service_scaled_stopped_and_started_again(stack: Stack) -> None:
 def test_the_commands_of_the_readme(stack: Stack) -> None:
     """The lines about containers, one after the other; what would go on for ever is ended, and the ports are this test's."""
     stack.prompts(["What's the weather in Oslo right now?"])
-    lines = [line for line in commands() if in_containers(line)]
+    lines = dict.fromkeys(line for line in commands() if in_containers(line))
     assert len(lines) >= 6
     for line in lines:
         words = shlex.split(line.replace("localhost:8000", f"127.0.0.1:{stack.status_port}"))
