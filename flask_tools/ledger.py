@@ -213,6 +213,6 @@ def _alone(path: Path) -> Iterator[BinaryIO]:
     except OSError:
         log = io.BytesIO()
     with log:
-        with contextlib.suppress(OSError):  # a file system without locks: one process a service is all that it can serve
+        with contextlib.suppress(OSError):  # without locks, a file system can serve one process a service
             fcntl.flock(log, fcntl.LOCK_EX)
         yield log
