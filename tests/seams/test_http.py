@@ -124,7 +124,9 @@ def met(history: History, kind: Any) -> set[Met]:
     return {(str(record.trial), e.target, e.request, e.attempt, e.fault) for record, e in history.of(kind)}
 
 
-@pytest.mark.parametrize(("server", "trials", "requests", "least"), [("embedded", 70, 11, 2000), ("real", 70, 11, 2000)])
+@pytest.mark.parametrize(
+    ("server", "trials", "requests", "least"), [("embedded", 70, 11, 2000), ("real", 70, 11, 2000)]
+)
 def test_what_was_delivered_is_what_was_planned(
     tmp_path: Path, server: str, trials: int, requests: int, least: int
 ) -> None:
