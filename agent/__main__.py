@@ -24,7 +24,7 @@ from chaoslab import events, settings
 from chaoslab.api import Service
 from chaoslab.clock import Clock, system
 from chaoslab.commandline import Parser
-from chaoslab.events import LogLost
+from chaoslab.log import LogLost
 from chaoslab.model.endpoint import ERRORS, INSUFFICIENT_QUOTA
 from chaoslab.model.prices import cost_usd
 from chaoslab.runs import Run

@@ -12,8 +12,8 @@ from agent.prompts import Lookup, Prompt, at, dated
 from agent.tools import Toolbox
 from chaoslab import events
 from chaoslab.clock import Clock, iso
-from chaoslab.events import Log
 from chaoslab.identity import Trial
+from chaoslab.log import Log
 from chaoslab.runs import Run
 from chaoslab.seams.http import HttpSeam
 from chaoslab.settings import Settings

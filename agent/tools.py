@@ -19,9 +19,9 @@ from agent.config import Config
 from chaoslab import events
 from chaoslab.api import Service, Tool, fill
 from chaoslab.clock import Clock
-from chaoslab.events import Log
 from chaoslab.exchange import Reply
 from chaoslab.identity import Request, Trial
+from chaoslab.log import Log
 from chaoslab.seams.http import EXTENSION, Asked, Episode, Target, episode
 from chaoslab.settings import SettingError, Settings
 from chaoslab.topology import SERVICES, Ports

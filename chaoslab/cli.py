@@ -201,7 +201,8 @@ def _check_toxiproxy(url: str) -> None:
 
 def _close(folder: Path, code: int, *, program: str | None = None) -> int:
     """What a run leaves for a person: its figures, its pictures, and where they are."""
-    from chaoslab.events import History, RunStarted
+    from chaoslab.events import RunStarted
+    from chaoslab.history import History
 
     try:
         history = History.read(folder)

@@ -15,17 +15,8 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
-from chaoslab.events import (
-    UNTOLD,
-    CallDisturbed,
-    Effect,
-    FaultArmed,
-    FaultWitnessed,
-    History,
-    PromptFinished,
-    PromptStarted,
-    Record,
-)
+from chaoslab.events import UNTOLD, CallDisturbed, Effect, FaultArmed, FaultWitnessed, PromptFinished, PromptStarted
+from chaoslab.history import History, Record
 
 
 class Outcome(StrEnum):

@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from chaoslab.clock import Clock, iso, system
-from chaoslab.events import Log
 from chaoslab.identity import ALONE
+from chaoslab.log import Log
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,11 @@ from typing import Any, BinaryIO
 
 from chaoslab.api import Service
 from chaoslab.clock import Clock, system
-from chaoslab.events import Effect, Event, Log, LogLost, parse_line
+from chaoslab.events import Effect, Event
 from chaoslab.events import Warning as Notice
+from chaoslab.history import parse_line
 from chaoslab.identity import Trial
+from chaoslab.log import Log, LogLost
 from chaoslab.runs import Run
 from flask_tools.desk import Done, moment
 

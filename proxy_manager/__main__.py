@@ -11,7 +11,7 @@ from pathlib import Path
 from chaoslab import settings
 from chaoslab.clock import system
 from chaoslab.commandline import Parser
-from chaoslab.events import LogLost
+from chaoslab.log import LogLost
 from chaoslab.settings import SettingError
 from chaoslab.topology import BASE_PORT, MODEL, SERVICES, Ports
 from chaoslab.wire.client import ToxiproxyClient

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from chaoslab.events import Log
 from chaoslab.exchange import Told, Toxic
+from chaoslab.log import Log
 from chaoslab.plan import Plan
 from chaoslab.wire.client import ToxicInfo
 from chaoslab.wire.control import Row

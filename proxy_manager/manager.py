@@ -13,8 +13,8 @@ from typing import Any
 
 from chaoslab import events
 from chaoslab.clock import Clock, iso
-from chaoslab.events import LogLost
 from chaoslab.exchange import Seen, Told
+from chaoslab.log import LogLost
 from chaoslab.plan import Plan
 from chaoslab.runs import Run
 from chaoslab.wire.client import ProxyInfo, ToxiproxyClient, ToxiproxyDown, ToxiproxyError

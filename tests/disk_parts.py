@@ -17,7 +17,8 @@ from cli_parts import environment
 from lab_parts import NOW, eventually
 
 from chaoslab.clock import system
-from chaoslab.events import History, PromptFinished
+from chaoslab.events import PromptFinished
+from chaoslab.history import History
 from chaoslab.reports import summary
 from chaoslab.runs import Run
 from chaoslab.settings import Settings

@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from chaoslab.events import CallFinished, History, PromptAttempt
+from chaoslab.events import CallFinished, PromptAttempt
+from chaoslab.history import History
 from chaoslab.topology import Ports
 
 ROOT = Path(__file__).parents[1]

@@ -17,8 +17,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from chaoslab.clock import Clock
-from chaoslab.events import Event, History, Log, PromptStarted, Record, Retry, RunFinished, parse_line
+from chaoslab.events import Event, PromptStarted, Retry, RunFinished
 from chaoslab.events import Warning as Notice
+from chaoslab.history import History, Record, parse_line
+from chaoslab.log import Log
 
 ENVELOPE = {"ts", "t", "run", "trial", "writer", "seq", "kind"}
 SAMPLES: dict[str, Any] = {

@@ -6,17 +6,8 @@ from typing import Any
 
 import pytest
 
-from chaoslab.events import (
-    CallDisturbed,
-    Effect,
-    Event,
-    FaultArmed,
-    FaultWitnessed,
-    History,
-    PromptFinished,
-    PromptStarted,
-    Record,
-)
+from chaoslab.events import CallDisturbed, Effect, Event, FaultArmed, FaultWitnessed, PromptFinished, PromptStarted
+from chaoslab.history import History, Record
 from chaoslab.judge import Outcome, admits, judge, shows, verdicts
 
 TRIAL = "p1.r1"

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from chaoslab.clock import iso
-from chaoslab.events import History
 from chaoslab.events import Warning as Notice
+from chaoslab.history import History
 from chaoslab.identity import ALONE
 from chaoslab.runs import Run
 

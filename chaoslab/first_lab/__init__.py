@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from chaoslab.events import History
 from chaoslab.first_lab.runs import apart
 from chaoslab.first_lab.scan import scan
 from chaoslab.first_lab.telling import tell
+from chaoslab.history import History
 
 
 def read(folder: Path, *, number: int | None = None) -> History | None:

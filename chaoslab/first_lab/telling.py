@@ -29,11 +29,9 @@ from chaoslab.events import (
     FaultInjected,
     FaultScheduled,
     FaultWitnessed,
-    History,
     PromptAttempt,
     PromptFinished,
     PromptStarted,
-    Record,
     Retry,
     RunFinished,
     RunStarted,
@@ -42,6 +40,7 @@ from chaoslab.events import (
 from chaoslab.first_lab.prompts import Asked, answered, asked, text
 from chaoslab.first_lab.runs import Part
 from chaoslab.first_lab.scan import Entry, lasted, number, whole
+from chaoslab.history import History, Record
 
 NEVER_TOLD = (
     FaultScheduled, FaultArmed, FaultInjected, FaultWitnessed, FaultHealed, Usage, Effect, Budget,

@@ -20,10 +20,10 @@ from chaoslab.events import (
     FaultInjected,
     FaultScheduled,
     FaultWitnessed,
-    History,
     LabDisturbed,
     RunStarted,
 )
+from chaoslab.history import History
 from chaoslab.measures.intervals import clopper_pearson
 
 PLAUSIBLE = 0.999

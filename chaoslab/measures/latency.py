@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from chaoslab.events import CallDisturbed, CallFinished, FaultWitnessed, History
+from chaoslab.events import CallDisturbed, CallFinished, FaultWitnessed
+from chaoslab.history import History
 
 
 @dataclass(frozen=True)

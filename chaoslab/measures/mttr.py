@@ -22,7 +22,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from statistics import fmean
 
-from chaoslab.events import UNTOLD, CallFinished, FaultWitnessed, History, PromptAttempt, PromptFinished, Record
+from chaoslab.events import UNTOLD, CallFinished, FaultWitnessed, PromptAttempt, PromptFinished
+from chaoslab.history import History, Record
 from chaoslab.measures.intervals import Estimate, Interval, Spell, bootstrap_mean, kaplan_meier
 
 ENOUGH = 8

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from chaoslab.events import CallFinished, History, PromptFinished
+from chaoslab.events import CallFinished, PromptFinished
+from chaoslab.history import History
 
 WIDTHS_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, 600.0, 3600.0)
 STRETCHES = 40

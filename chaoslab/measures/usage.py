@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from chaoslab.events import History, Usage
+from chaoslab.events import Usage
+from chaoslab.history import History
 
 
 @dataclass(frozen=True)

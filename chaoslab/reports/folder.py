@@ -6,7 +6,8 @@ import re
 from pathlib import Path
 
 from chaoslab import first_lab
-from chaoslab.events import History, PromptStarted, RunStarted
+from chaoslab.events import PromptStarted, RunStarted
+from chaoslab.history import History
 from chaoslab.registry import did_you_mean
 
 LOGS = Path("logs")

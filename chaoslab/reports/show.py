@@ -20,15 +20,14 @@ from chaoslab.events import (
     FaultInjected,
     FaultScheduled,
     FaultWitnessed,
-    History,
     PromptAttempt,
     PromptFinished,
     PromptStarted,
-    Record,
     Retry,
     Usage,
 )
 from chaoslab.events import Warning as Told
+from chaoslab.history import History, Record
 from chaoslab.judge import judge
 
 WIDTH = 200

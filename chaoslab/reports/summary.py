@@ -12,13 +12,13 @@ from chaoslab.events import (
     CallStarted,
     Fallback,
     FaultWitnessed,
-    History,
     Retry,
     RunFinished,
     RunStarted,
     Usage,
 )
 from chaoslab.events import Warning as Told
+from chaoslab.history import History
 from chaoslab.judge import Outcome, Verdict, judgeable, verdicts
 from chaoslab.measures import faults, mttr
 from chaoslab.measures.latency import attempts, latency

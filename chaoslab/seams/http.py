@@ -19,9 +19,10 @@ import httpx
 from chaoslab import events
 from chaoslab.api import TROUBLE, ErrorReply
 from chaoslab.clock import Clock
-from chaoslab.events import Event, Log
+from chaoslab.events import Event
 from chaoslab.exchange import Call, Failure, Reply, Seen, Told, chain, play
 from chaoslab.identity import Request, Requests, Trial
+from chaoslab.log import Log
 from chaoslab.plan import Injection, Plan
 from chaoslab.wire.control import Answer
 from chaoslab.wire.lanes import Lanes

@@ -21,8 +21,8 @@ from agent.session import Progress, Session
 from agent.tools import Toolbox
 from chaoslab import events
 from chaoslab.clock import Clock, system
-from chaoslab.events import History
 from chaoslab.exchange import Reply
+from chaoslab.history import History
 from chaoslab.model.endpoint import ERRORS, INSUFFICIENT_QUOTA
 from chaoslab.plan import Plan
 from chaoslab.scenario import from_settings

@@ -20,8 +20,8 @@ from session_parts import PRICED, Told, session
 from agent.prompts import Prompt
 from agent.tools import AT_ONCE
 from chaoslab import events
-from chaoslab.events import History
 from chaoslab.exchange import Reply
+from chaoslab.history import History
 
 SDK_TRIES = 3
 STEPS_MAX = 4

@@ -18,7 +18,7 @@ from agent.config import Config
 from agent.tools import Toolbox
 from chaoslab import events
 from chaoslab.clock import system
-from chaoslab.events import History
+from chaoslab.history import History
 from chaoslab.identity import Trial
 from chaoslab.plan import Plan
 from chaoslab.settings import Settings

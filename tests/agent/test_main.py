@@ -19,8 +19,8 @@ from agent_parts import DEADLINE_S, NOW, embedded, eventually, managed, said, si
 
 from chaoslab import events, settings
 from chaoslab.clock import SystemClock, system
-from chaoslab.events import History
 from chaoslab.exchange import Call
+from chaoslab.history import History
 from chaoslab.plan import Plan
 from chaoslab.runs import Run
 from chaoslab.seams.http import Target

@@ -17,9 +17,11 @@ from flask.testing import FlaskClient
 from agent.prompts import Lookup, Prompt, at, dated, load
 from chaoslab.api import Service, Tool, fill
 from chaoslab.clock import system
-from chaoslab.events import History, Log, PromptFinished, PromptStarted
+from chaoslab.events import PromptFinished, PromptStarted
+from chaoslab.history import History
 from chaoslab.identity import Trial
 from chaoslab.judge import Outcome, judge
+from chaoslab.log import Log
 from chaoslab.model.chat import answer
 from chaoslab.runs import Run
 from chaoslab.topology import SERVICES

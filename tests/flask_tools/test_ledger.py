@@ -12,8 +12,9 @@ from flask import Flask
 from service_parts import EVENTS, NOW, service, trial
 
 from chaoslab.api import ErrorReply, Service
-from chaoslab.events import Effect, History
+from chaoslab.events import Effect
 from chaoslab.events import Warning as Notice
+from chaoslab.history import History
 from chaoslab.runs import Run
 from flask_tools import ledger, movies
 from flask_tools.app import Desk, app_of

@@ -23,7 +23,8 @@ from flask.testing import FlaskClient
 from service_parts import NOW, trial
 
 from chaoslab.clock import system
-from chaoslab.events import History, PromptFinished, RunStarted
+from chaoslab.events import PromptFinished, RunStarted
+from chaoslab.history import History
 from chaoslab.runs import Run
 from chaoslab.settings import SettingError, Settings
 from chaoslab.topology import Ports

@@ -12,9 +12,10 @@ import pytest
 from lab_parts import NOW, Bench, bench, embedded, eventually, open_run, said, site
 
 from chaoslab.clock import SystemClock
-from chaoslab.events import CallFinished, FaultHealed, FaultWitnessed, History
+from chaoslab.events import CallFinished, FaultHealed, FaultWitnessed
 from chaoslab.events import Warning as Notice
 from chaoslab.exchange import Call, Seen
+from chaoslab.history import History
 from chaoslab.identity import Trial
 from chaoslab.plan import Choice, Injection, Plan
 from chaoslab.runs import Run

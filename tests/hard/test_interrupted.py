@@ -8,7 +8,8 @@ import pytest
 from cli_parts import prompts
 from dying_parts import eventually, gone, lab, ports_are_free
 
-from chaoslab.events import History, PromptFinished, RunFinished
+from chaoslab.events import PromptFinished, RunFinished
+from chaoslab.history import History
 from chaoslab.judge import Outcome, verdicts
 
 EASY = ("What is 17 times 24?", "What is the weather in Oslo?") * 20

@@ -15,7 +15,7 @@ from dying_parts import DEADLINE_S, LONG_S, eventually, gone, lab, ports_are_fre
 
 from chaoslab import events
 from chaoslab.clock import system
-from chaoslab.events import History, parse_line
+from chaoslab.history import History, parse_line
 from chaoslab.judge import Outcome, verdicts
 from chaoslab.runs import Run
 from chaoslab.settings import Settings

@@ -22,21 +22,12 @@ from lab_parts import Bench, bench, embedded, said, site
 from chaoslab.api import TROUBLE
 from chaoslab.cli import _close, main
 from chaoslab.clock import system
-from chaoslab.events import (
-    Effect,
-    FaultArmed,
-    FaultWitnessed,
-    History,
-    Log,
-    LogLost,
-    PromptFinished,
-    PromptStarted,
-    RunFinished,
-    RunStarted,
-)
+from chaoslab.events import Effect, FaultArmed, FaultWitnessed, PromptFinished, PromptStarted, RunFinished, RunStarted
 from chaoslab.events import Warning as Notice
 from chaoslab.exchange import Call
+from chaoslab.history import History
 from chaoslab.identity import Trial
+from chaoslab.log import Log, LogLost
 from chaoslab.plan import Choice, Injection, Plan
 from chaoslab.reports import charts
 from chaoslab.runs import Run
@@ -110,7 +101,8 @@ def test_a_full_disk_takes_whole_lines_or_none_and_goes_on_when_there_is_room(tm
 WRITER = """
 import resource, signal, sys
 from pathlib import Path
-from chaoslab.events import Log, LogLost, Warning
+from chaoslab.events import Warning
+from chaoslab.log import Log, LogLost
 if sys.argv[2] == "killed":
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
 if len(sys.argv) > 4:

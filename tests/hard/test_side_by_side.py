@@ -8,7 +8,7 @@ from cli_parts import chaoslab, free_base, prompts
 from dying_parts import Lab, lab, mortal
 
 from chaoslab import events
-from chaoslab.events import History
+from chaoslab.history import History
 from chaoslab.topology import Ports
 from chaoslab.wire.client import ToxiproxyClient
 

@@ -13,8 +13,8 @@ from dying_parts import SERVERS, Mortal, eventually, mortal
 from lab_parts import Bench, bench, managed, said, site
 
 from chaoslab import events
-from chaoslab.events import History
 from chaoslab.exchange import Call, Seen
+from chaoslab.history import History
 from chaoslab.identity import Requests, Trial
 from chaoslab.judge import Outcome, verdicts
 from chaoslab.measures import faults

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from cli_parts import environment
 
 from chaoslab.clock import system
-from chaoslab.events import History, parse_line
+from chaoslab.history import History, parse_line
 
 if TYPE_CHECKING:
     from docker import DockerClient

@@ -5,7 +5,8 @@ from __future__ import annotations
 from cli_parts import chaoslab, free_base
 from compose_parts import Stack
 
-from chaoslab.events import FaultScheduled, FaultWitnessed, History
+from chaoslab.events import FaultScheduled, FaultWitnessed
+from chaoslab.history import History
 
 SETTINGS = {
     "SEED": "11",

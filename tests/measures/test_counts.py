@@ -13,13 +13,12 @@ from chaoslab.events import (
     FaultInjected,
     FaultScheduled,
     FaultWitnessed,
-    History,
     LabDisturbed,
     PromptFinished,
-    Record,
     RunStarted,
     Usage,
 )
+from chaoslab.history import History, Record
 from chaoslab.measures import faults
 from chaoslab.measures.latency import attempts, latency, percentile
 from chaoslab.measures.success import success

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from chaoslab.events import CallFinished, Event, FaultWitnessed, History, PromptFinished, Record
+from chaoslab.events import CallFinished, Event, FaultWitnessed, PromptFinished
+from chaoslab.history import History, Record
 from chaoslab.measures.mttr import Ending, Incident, incidents, mttr, recovery, told
 
 Moment = tuple[float, Event]

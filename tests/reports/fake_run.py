@@ -17,7 +17,6 @@ from chaoslab.events import (
     FaultInjected,
     FaultScheduled,
     FaultWitnessed,
-    Log,
     PromptFinished,
     PromptStarted,
     Retry,
@@ -25,6 +24,7 @@ from chaoslab.events import (
     RunStarted,
     Usage,
 )
+from chaoslab.log import Log
 
 TARGETS = {
     "search": "search_web",

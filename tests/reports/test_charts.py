@@ -13,7 +13,7 @@ from fake_run import TARGETS, FakeRun
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from chaoslab.events import History
+from chaoslab.history import History
 from chaoslab.reports.charts import draw, main, overlay, save
 
 NAMES = ["throughput", "success_rate", "network_latency", "tool_latency", "errors", "response_time", "mttr"]

@@ -24,7 +24,6 @@ from chaoslab.events import (
     CallFinished,
     Fallback,
     FaultWitnessed,
-    History,
     PromptAttempt,
     PromptFinished,
     PromptStarted,
@@ -34,6 +33,7 @@ from chaoslab.events import (
     Usage,
 )
 from chaoslab.first_lab.scan import scan
+from chaoslab.history import History
 from chaoslab.judge import verdicts
 from chaoslab.measures.latency import attempts
 from chaoslab.measures.mttr import Ending, incidents

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from fake_run import FakeRun
 
-from chaoslab.events import History, PromptStarted, Record
+from chaoslab.events import PromptStarted
+from chaoslab.history import History, Record
 from chaoslab.reports.show import render
 
 

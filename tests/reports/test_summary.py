@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fake_run import FakeRun, ScriptedClock
 
-from chaoslab.events import History
+from chaoslab.history import History
 from chaoslab.reports.summary import render
 
 

@@ -20,9 +20,10 @@ import httpx
 from wire_parts import embedded, free_port, real
 
 from chaoslab.clock import Clock, system
-from chaoslab.events import History, LogLost
 from chaoslab.exchange import Reply
+from chaoslab.history import History
 from chaoslab.identity import Request
+from chaoslab.log import LogLost
 from chaoslab.model.prices import cost_usd
 from chaoslab.plan import Plan
 from chaoslab.runs import Run

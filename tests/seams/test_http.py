@@ -12,8 +12,9 @@ import pytest
 from lab_parts import SERVERS, Bench, Heard, bench, said, site
 
 from chaoslab import events
-from chaoslab.events import Event, History
+from chaoslab.events import Event
 from chaoslab.exchange import Call, Failure, Reply, Seen, Told, chain, play
+from chaoslab.history import History
 from chaoslab.identity import Request, Requests, Trial
 from chaoslab.measures.intervals import clopper_pearson
 from chaoslab.plan import Plan

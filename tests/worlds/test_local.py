@@ -15,7 +15,8 @@ import pytest
 from cli_parts import chaoslab, command, environment, free_base, prompts
 
 from chaoslab.clock import system
-from chaoslab.events import CallFinished, FaultArmed, FaultWitnessed, History, PromptFinished, RunFinished
+from chaoslab.events import CallFinished, FaultArmed, FaultWitnessed, PromptFinished, RunFinished
+from chaoslab.history import History
 from chaoslab.judge import Outcome, judge
 from chaoslab.runs import Run
 from chaoslab.settings import Settings, child_environment

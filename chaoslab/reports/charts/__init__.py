@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from chaoslab.events import History, RunStarted
+from chaoslab.events import RunStarted
+from chaoslab.history import History
 from chaoslab.reports.folder import LATEST, LOGS, read
 
 if TYPE_CHECKING:

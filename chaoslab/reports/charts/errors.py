@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from chaoslab.events import CallFinished, FaultWitnessed, History
+from chaoslab.events import CallFinished, FaultWitnessed
+from chaoslab.history import History
 from chaoslab.reports.charts.style import BLUE, ORANGE, canvas, legend, nothing, short, unmet
 
 if TYPE_CHECKING:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from chaoslab.events import FaultWitnessed, History
+from chaoslab.events import FaultWitnessed
+from chaoslab.history import History
 from chaoslab.measures import mttr as measure
 from chaoslab.measures.mttr import Ending
 from chaoslab.reports.charts.style import (

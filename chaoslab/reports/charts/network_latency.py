@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from chaoslab.events import FaultWitnessed, History
+from chaoslab.events import FaultWitnessed
+from chaoslab.history import History
 from chaoslab.measures.latency import attempts, latency
 from chaoslab.reports.charts.style import BLACK, CYCLE, GREY, MARKERS, canvas, legend, nothing, scale, short, unmet
 

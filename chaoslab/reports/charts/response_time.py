@@ -6,7 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from chaoslab.events import History, PromptFinished
+from chaoslab.events import PromptFinished
+from chaoslab.history import History
 from chaoslab.measures.latency import percentile
 from chaoslab.reports.charts.style import OUTCOMES, canvas, legend, nothing, scale
 

@@ -6,7 +6,8 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from chaoslab.events import FaultWitnessed, History
+from chaoslab.events import FaultWitnessed
+from chaoslab.history import History
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from chaoslab.events import FaultWitnessed, History
+from chaoslab.events import FaultWitnessed
+from chaoslab.history import History
 from chaoslab.judge import judgeable, verdicts
 from chaoslab.measures.intervals import Estimate
 from chaoslab.measures.mttr import Incident, incidents, recovery

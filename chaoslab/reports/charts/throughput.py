@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from chaoslab.events import History, Usage
+from chaoslab.events import Usage
+from chaoslab.history import History
 from chaoslab.measures import throughput as measure
 from chaoslab.reports.charts.style import BLUE, ORANGE, canvas, legend, nothing
 
