@@ -5,19 +5,15 @@ Command line > environment > `.env` > default; an empty value means unset. This 
 
 from __future__ import annotations
 
-import difflib
-import math
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
-from chaoslab.clock import system
+from chaoslab import values
 
-Weights = tuple[tuple[str, float], ...]
 DEFAULT_NOW = "2026-06-01T09:00:00Z"
 COST_LIMIT_WITH_KEY_USD = 0.5
 GROQ_URL = "https://api.groq.com"
@@ -32,114 +28,6 @@ class SettingError(ValueError):
     """A setting that cannot be: says what, where it was read, and what would be right."""
 
 
-def _chance(text: str) -> float:
-    return _bounded(text, 0.0, 1.0, "a chance from 0 to 1")
-
-
-def _positive(text: str) -> float:
-    value = _bounded(text, 0.0, math.inf, "a number above 0")
-    if value == 0:
-        raise ValueError("a number above 0")
-    return value
-
-
-def _at_least_0(text: str) -> float:
-    return _bounded(text, 0.0, math.inf, "a number, 0 or more")
-
-
-def _bounded(text: str, low: float, high: float, what: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        raise ValueError(what) from None
-    if not (low <= value <= high) or math.isinf(value):
-        raise ValueError(what)
-    return value
-
-
-def _whole(low: int, high: int) -> Callable[[str], int]:
-    def parse(text: str) -> int:
-        what = f"a whole number from {low} to {high}"
-        try:
-            value = int(text)
-        except ValueError:
-            raise ValueError(what) from None
-        if not low <= value <= high:
-            raise ValueError(what)
-        return value
-
-    return parse
-
-
-def _one_of(*words: str) -> Callable[[str], str]:
-    def parse(text: str) -> str:
-        if text.lower() not in words:
-            raise ValueError(" or ".join(words))
-        return text.lower()
-
-    return parse
-
-
-def _weights(*known: str) -> Callable[[str], Weights]:
-    def parse(text: str) -> Weights:
-        what = f"names with weights like {known[0]}:1,{known[1]}:2 out of {', '.join(known)}"
-        parsed = []
-        for part in text.split(","):
-            name, _, weight = part.strip().partition(":")
-            if name not in known:
-                raise ValueError(what + _near(name, known))
-            parsed.append((name, _bounded(weight or "1", 0.0, 1e6, what)))
-        if not any(weight for _, weight in parsed):
-            raise ValueError("at least one weight above 0")
-        return tuple(parsed)
-
-    return parse
-
-
-def _names(text: str) -> tuple[str, ...]:
-    """Services by name, or `all`; checked against the table by the plan."""
-    names = tuple(part.strip() for part in text.split(",") if part.strip())
-    if not names:
-        raise ValueError("all, or names with commas")
-    return names
-
-
-def _key(text: str) -> str:
-    if not re.fullmatch(r"[!-~]+", text):
-        raise ValueError("a key: letters, digits and signs without blanks")
-    return text
-
-
-def _url(text: str) -> str:
-    what = "an address like http://127.0.0.1:8474"
-    try:
-        parts = urlsplit(text)
-        port_fits = parts.port != 0  # asking for a port that is no port raises
-    except ValueError:
-        raise ValueError(what) from None
-    if parts.scheme not in ("http", "https") or not parts.hostname or not port_fits:
-        raise ValueError(what)
-    return text.rstrip("/")
-
-
-def _moment(text: str) -> str:
-    from datetime import UTC, datetime
-
-    if text == "now":
-        return system.utc().strftime("%Y-%m-%dT%H:%M:%SZ")
-    try:
-        moment = datetime.fromisoformat(text)
-        moment = moment.replace(tzinfo=moment.tzinfo or UTC).astimezone(UTC)
-    except (ValueError, OverflowError):
-        raise ValueError("a moment like 2026-06-01T09:00:00Z, or now") from None
-    return moment.replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
-
-
-def _near(wrong: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(wrong, list(known), n=1, cutoff=0.6)
-    return f"; did you mean {near[0]}?" if near else ""
-
-
 def _setting(default: Any, parse: Callable[[str], Any], doc: str, *, group: str = "", secret: bool = False) -> Any:
     return field(default=default, metadata={"parse": parse, "doc": doc, "group": group, "secret": secret})
 
@@ -149,108 +37,112 @@ class Settings:
     """All settings in force. A field's environment name is its own name in capitals."""
 
     groq_api_key: str = _setting(
-        "", _key, "A Groq key. Empty: the offline model answers.", group="The model", secret=True
+        "", values.key, "A Groq key. Empty: the offline model answers.", group="The model", secret=True
     )
     model: str = _setting("", str, f"The model's name. Empty: {GROQ_MODEL} with a key, {OFFLINE_MODEL} without.")
     model_url: str = _setting(
         "",
-        _url,
+        values.url,
         f"An OpenAI-compatible address, without its /openai/v1. Empty: {GROQ_URL} with a key, `chaoslab model` without.",
     )
 
     seed: int = _setting(
-        1, _whole(0, 2**63 - 1), "The seed of all dice: the same seed draws the same faults.", group="The run"
+        1, values.whole(0, 2**63 - 1), "The seed of all dice: the same seed draws the same faults.", group="The run"
     )
-    repeats: int = _setting(1, _whole(1, 1000), "The whole prompt file so many times, each time with other dice.")
+    repeats: int = _setting(1, values.whole(1, 1000), "The whole prompt file so many times, each time with other dice.")
     prompts: str = _setting("", str, "A JSON file of prompts. Empty: the prompts that come with the agent.")
     now: str = _setting(
         DEFAULT_NOW,
-        _moment,
+        values.moment,
         "What the tools and the model call now (UTC); `now` is the clock's. Fixed, so that a seed repeats.",
     )
 
     toxic_prob: float = _setting(
         0.1,
-        _chance,
+        values.chance,
         "Chance that one attempt of a tool request goes over a poisoned connection.",
         group="Faults of the network",
     )
-    toxics: Weights = _setting(
+    toxics: values.Weights = _setting(
         (("timeout", 1.0), ("latency", 1.0)),
-        _weights("timeout", "latency", "reset_peer", "refused"),
+        values.weights("timeout", "latency", "reset_peer", "refused"),
         "Which, by weight: latency, timeout, reset_peer, refused. Up- or downstream is drawn too.",
     )
     toxic_targets: tuple[str, ...] = _setting(
-        ("all",), _names, "Services whose connections may be poisoned: all, or names with commas."
+        ("all",), values.names, "Services whose connections may be poisoned: all, or names with commas."
     )
-    latency_ms: float = _setting(500.0, _at_least_0, "How late, in milliseconds.")
-    jitter_ms: float = _setting(200.0, _at_least_0, "More or less by up to so much, in milliseconds.")
+    latency_ms: float = _setting(500.0, values.at_least_0, "How late, in milliseconds.")
+    jitter_ms: float = _setting(200.0, values.at_least_0, "More or less by up to so much, in milliseconds.")
     timeout_ms: float = _setting(
-        0.0, _at_least_0, "How long a timeout holds the connection before it closes; 0: never answers."
+        0.0, values.at_least_0, "How long a timeout holds the connection before it closes; 0: never answers."
     )
-    model_toxic_prob: float = _setting(0.0, _chance, "The same chance for the model's connection.")
+    model_toxic_prob: float = _setting(0.0, values.chance, "The same chance for the model's connection.")
 
     error_prob: float = _setting(
         0.1,
-        _chance,
+        values.chance,
         "Chance that one attempt of a tool request meets an application error.",
         group="Faults of tools and meaning",
     )
-    errors: Weights = _setting(
+    errors: values.Weights = _setting(
         (("tool_error", 4.0), ("lost_reply", 1.0)),
-        _weights("tool_error", "lost_reply"),
+        values.weights("tool_error", "lost_reply"),
         "Which, by weight: tool_error (the service's own 500, 503, 429, 401 or 404), lost_reply (done, but unanswered).",
     )
     error_targets: tuple[str, ...] = _setting(
-        ("all",), _names, "Services that may fail or answer wrongly: all, or names with commas."
+        ("all",), values.names, "Services that may fail or answer wrongly: all, or names with commas."
     )
-    hallucination_prob: float = _setting(0.0, _chance, "Chance that a tool's answer has a wrong value in it.")
-    context_prob: float = _setting(0.0, _chance, "Chance that a model call loses the oldest half of its messages.")
+    hallucination_prob: float = _setting(0.0, values.chance, "Chance that a tool's answer has a wrong value in it.")
+    context_prob: float = _setting(
+        0.0, values.chance, "Chance that a model call loses the oldest half of its messages."
+    )
 
     token_limit: float | None = _setting(
-        None, _positive, "Tokens that one prompt may use. Empty: no limit.", group="Budgets"
+        None, values.positive, "Tokens that one prompt may use. Empty: no limit.", group="Budgets"
     )
     cost_limit_usd: float | None = _setting(
-        None, _positive, f"Dollars that the run may cost. Empty: no limit, but {COST_LIMIT_WITH_KEY_USD:g} with a key."
+        None,
+        values.positive,
+        f"Dollars that the run may cost. Empty: no limit, but {COST_LIMIT_WITH_KEY_USD:g} with a key.",
     )
     call_limit: float | None = _setting(
-        None, _positive, "Calls to tools and model that one prompt may make. Empty: no limit."
+        None, values.positive, "Calls to tools and model that one prompt may make. Empty: no limit."
     )
-    time_limit_s: float | None = _setting(None, _positive, "Seconds that one prompt may take. Empty: no limit.")
+    time_limit_s: float | None = _setting(None, values.positive, "Seconds that one prompt may take. Empty: no limit.")
     budget: str = _setting(
-        "hard", _one_of("hard", "soft"), "hard: a call over the limit is refused; soft: it is only logged."
+        "hard", values.one_of("hard", "soft"), "hard: a call over the limit is refused; soft: it is only logged."
     )
 
     tool_limit: int = _setting(
         1,
-        _whole(0, 20),
+        values.whole(0, 20),
         "Retries of one tool request: 1 means two attempts, with one request id.",
         group="The agent's resilience",
     )
     prompt_limit: int = _setting(
-        1, _whole(0, 20), "Retries of a prompt after a model error, an empty answer or the loop bound."
+        1, values.whole(0, 20), "Retries of a prompt after a model error, an empty answer or the loop bound."
     )
     fallback: str = _setting(
-        "direct", _one_of("direct", "none"), "After the last retry: one call around the proxy (direct), or none."
+        "direct", values.one_of("direct", "none"), "After the last retry: one call around the proxy (direct), or none."
     )
-    tool_timeout_s: float = _setting(2.0, _positive, "Deadline of one attempt at a tool, in seconds.")
-    model_timeout_s: float = _setting(30.0, _positive, "Deadline of one attempt at the model, in seconds.")
+    tool_timeout_s: float = _setting(2.0, values.positive, "Deadline of one attempt at a tool, in seconds.")
+    model_timeout_s: float = _setting(30.0, values.positive, "Deadline of one attempt at the model, in seconds.")
 
     translator: str = _setting(
         "phrasebook",
-        _one_of("phrasebook", "online"),
+        values.one_of("phrasebook", "online"),
         "What translates: the bundled phrasebook, or a LibreTranslate server (online; needs `chaoslab[online]`).",
         group="The translator",
     )
-    translator_url: str = _setting("", _url, "That server's address. There is no default.")
+    translator_url: str = _setting("", values.url, "That server's address. There is no default.")
     translator_key: str = _setting("", str, "Its key, if it wants one.", secret=True)
 
     toxiproxy_url: str = _setting(
-        "", _url, "A Toxiproxy server to use. Empty: the embedded one.", group="Where things are"
+        "", values.url, "A Toxiproxy server to use. Empty: the embedded one.", group="Where things are"
     )
     base_port: int | None = _setting(
         None,
-        _whole(1024, 60000),
+        values.whole(1024, 60000),
         "Services from here, proxies 1000 above, manager 3000 and Toxiproxy 3474 above. Empty: 5000, or higher where taken.",
     )
 
@@ -261,21 +153,21 @@ class Settings:
             SettingError: an unknown name, or a value out of its bounds.
         """
         table = {f.name.upper(): f for f in fields(self)}
-        values: dict[str, Any] = {}
+        found: dict[str, Any] = {}
         for name, text in given.items():
             at = f" ({where})" if where else ""
             if name not in table:
-                raise SettingError(f"{name} is not a setting{at}{_near(name.upper(), table)}")
+                raise SettingError(f"{name} is not a setting{at}{values.near(name.upper(), table)}")
             if not text.strip():
                 continue
             if "\0" in text:  # no environment can carry it to the lab's other processes
                 raise SettingError(f"{name}{at} has a NUL character in it; a value is one line of text")
             try:
-                values[table[name].name] = table[name].metadata["parse"](text.strip())
+                found[table[name].name] = table[name].metadata["parse"](text.strip())
             except ValueError as error:
                 shown = "" if table[name].metadata["secret"] else text.strip()[:60]
                 raise SettingError(f"{name}={shown}{at} should be {error}") from None
-        return replace(self, **values)
+        return replace(self, **found)
 
     def shown(self) -> dict[str, Any]:
         """All settings by environment name, as JSON, with secrets masked."""

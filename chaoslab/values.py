@@ -1,0 +1,121 @@
+"""What the text of a setting may be: each parser returns the value, or raises a ValueError that says what would be right."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Callable, Iterable
+from urllib.parse import urlsplit
+
+from chaoslab.clock import system
+
+Weights = tuple[tuple[str, float], ...]
+
+
+def chance(text: str) -> float:
+    return bounded(text, 0.0, 1.0, "a chance from 0 to 1")
+
+
+def positive(text: str) -> float:
+    value = bounded(text, 0.0, math.inf, "a number above 0")
+    if value == 0:
+        raise ValueError("a number above 0")
+    return value
+
+
+def at_least_0(text: str) -> float:
+    return bounded(text, 0.0, math.inf, "a number, 0 or more")
+
+
+def bounded(text: str, low: float, high: float, what: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise ValueError(what) from None
+    if not (low <= value <= high) or math.isinf(value):
+        raise ValueError(what)
+    return value
+
+
+def whole(low: int, high: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        what = f"a whole number from {low} to {high}"
+        try:
+            value = int(text)
+        except ValueError:
+            raise ValueError(what) from None
+        if not low <= value <= high:
+            raise ValueError(what)
+        return value
+
+    return parse
+
+
+def one_of(*words: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text.lower() not in words:
+            raise ValueError(" or ".join(words))
+        return text.lower()
+
+    return parse
+
+
+def weights(*known: str) -> Callable[[str], Weights]:
+    def parse(text: str) -> Weights:
+        what = f"names with weights like {known[0]}:1,{known[1]}:2 out of {', '.join(known)}"
+        parsed = []
+        for part in text.split(","):
+            name, _, weight = part.strip().partition(":")
+            if name not in known:
+                raise ValueError(what + near(name, known))
+            parsed.append((name, bounded(weight or "1", 0.0, 1e6, what)))
+        if not any(weight for _, weight in parsed):
+            raise ValueError("at least one weight above 0")
+        return tuple(parsed)
+
+    return parse
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Services by name, or `all`; checked against the table by the plan."""
+    names = tuple(part.strip() for part in text.split(",") if part.strip())
+    if not names:
+        raise ValueError("all, or names with commas")
+    return names
+
+
+def key(text: str) -> str:
+    if not re.fullmatch(r"[!-~]+", text):
+        raise ValueError("a key: letters, digits and signs without blanks")
+    return text
+
+
+def url(text: str) -> str:
+    what = "an address like http://127.0.0.1:8474"
+    try:
+        parts = urlsplit(text)
+        port_fits = parts.port != 0  # asking for a port that is no port raises
+    except ValueError:
+        raise ValueError(what) from None
+    if parts.scheme not in ("http", "https") or not parts.hostname or not port_fits:
+        raise ValueError(what)
+    return text.rstrip("/")
+
+
+def moment(text: str) -> str:
+    from datetime import UTC, datetime
+
+    if text == "now":
+        return system.utc().strftime("%Y-%m-%dT%H:%M:%SZ")
+    try:
+        moment = datetime.fromisoformat(text)
+        moment = moment.replace(tzinfo=moment.tzinfo or UTC).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise ValueError("a moment like 2026-06-01T09:00:00Z, or now") from None
+    return moment.replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
+
+
+def near(wrong: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(wrong, list(known), n=1, cutoff=0.6)
+    return f"; did you mean {near[0]}?" if near else ""
