@@ -42,6 +42,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _refuse(
             OSError(error.errno, f"what this command prints cannot be written ({error.strerror}): make room")
         )
+    finally:
+        if arguments is None:  # a program of its own, which has nothing left that Ctrl-C could spare anybody
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -212,7 +215,7 @@ def _close(folder: Path, code: int, *, program: str | None = None) -> int:
         return code
     from chaoslab.reports import summary
 
-    print("\n" + summary.render(history))
+    print("\n" + summary.render(history), flush=True)
     from chaoslab.reports import charts
 
     print(f"\nlogs    {folder}/  (also {LOGS}/latest)")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from cli_parts import chaoslab, free_base
 from compose_parts import Stack
 
@@ -31,14 +33,14 @@ def faults(history: History) -> dict[str, list[tuple[object, ...]]]:
     return {"scheduled": sorted(scheduled, key=repr), "witnessed": sorted(witnessed, key=repr)}
 
 
-def test_containers_and_loopback_meet_the_same_faults(stack: Stack) -> None:
+def test_containers_and_loopback_meet_the_same_faults(stack: Stack, tmp_path: Path) -> None:
     ran = stack.compose("run", "--rm", "-T", "agent", **SETTINGS, **SHORT)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     in_containers = stack.history()
     given = [f"{name}={value}" for name, value in (SETTINGS | SHORT).items()]
-    ended = chaoslab(stack.folder, "lab", f"BASE_PORT={free_base()}", *given)
+    ended = chaoslab(tmp_path, "lab", f"BASE_PORT={free_base()}", *given)
     assert ended.returncode == 0, ended.stderr
-    on_loopback = stack.history()
+    on_loopback = History.read(tmp_path / "logs" / "latest")
     assert faults(in_containers) == faults(on_loopback)
     drawn = {event.fault for _, event in in_containers.of(FaultScheduled)}
     assert {"timeout", "latency", "reset_peer", "refused", "tool_error", "lost_reply"} <= drawn
