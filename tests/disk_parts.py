@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import resource
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from cli_parts import environment
+from cli_parts import environment, free_base
 from lab_parts import NOW, eventually
 
 from chaoslab.clock import system
@@ -28,16 +26,6 @@ from chaoslab.worlds.local import Local
 __all__ = ["NOW", "Rest", "Working", "eventually", "free_base", "limit", "read_only", "rest_of_the_lab", "small_disk"]
 
 END_S = 40.0
-
-
-def free_base() -> int:
-    """A base whose ports are all free; tests that run side by side look in different places."""
-    for base in range(9500 + os.getpid() % 20 * 100, 11500, 100):
-        with contextlib.ExitStack() as stack, contextlib.suppress(OSError):
-            for port in Ports(base).all().values():
-                stack.enter_context(socket.create_server(("127.0.0.1", port)))
-            return base
-    raise OSError("no free ports")
 
 
 @contextlib.contextmanager
