@@ -75,9 +75,9 @@ class _Book:
             self.read_to += len(line)
             record = parse_line(line) if mark in line else None
             if record is not None and record.trial == trial and isinstance(record.event, Effect):
-                self._add(record.event)
+                self.add(record.event)
 
-    def _add(self, event: Effect) -> None:
+    def add(self, event: Effect) -> None:
         done = Done(event.effect, event.content)
         self.past.append(done)
         if event.request_id:
@@ -125,9 +125,7 @@ class Ledger:
                 event = Effect(self._service.name, tool, key or "", done.effect, done.content, reply, fingerprint)
                 _written(log, event, trial)
                 book.read_to = lines.seek(0, os.SEEK_END)
-                book.past.append(done)
-                if key:
-                    book.effects[key] = (fingerprint, worked)
+                book.add(event)
             elif key and not worked.failed:
                 book.answers[key] = (fingerprint, worked)
                 if len(book.answers) > ANSWERS_MAX:

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import IO, Any
 
 import pytest
+from cli_parts import free_base
 
-from chaoslab.topology import SERVICES, Ports
+from chaoslab.topology import Ports
 
 BIG = 1_000_000
 HUGE = 1_000_000_000
@@ -23,23 +24,9 @@ HEADER_MAX = 262_144
 END_S = 2.0
 
 
-def base_of_free_ports() -> int:
-    """A base, below what the system hands out itself, where no service's port is taken."""
-    for base in range(21000, 30000, 100):
-        with contextlib.ExitStack() as probes:
-            try:
-                for name in SERVICES:
-                    probe = probes.enter_context(socket.socket())
-                    probe.bind(("127.0.0.1", Ports(base).service(name)))
-            except OSError:
-                continue
-            return base
-    raise AssertionError("no free ports")
-
-
 @contextlib.contextmanager
 def services(logs: Path, *names: str) -> Iterator[tuple[subprocess.Popen[str], Ports]]:
-    base = base_of_free_ports()
+    base = free_base()
     command = [sys.executable, "-m", "flask_tools", *names, "--base-port", str(base), "--logs", str(logs), "--lifeline"]
     process = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True

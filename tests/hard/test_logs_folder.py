@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import random
 import shutil
 import signal
 import subprocess
@@ -22,6 +21,7 @@ from lab_parts import Bench, bench, embedded, said, site
 from chaoslab.api import TROUBLE
 from chaoslab.cli import _close, main
 from chaoslab.clock import system
+from chaoslab.dice import Dice
 from chaoslab.events import Effect, FaultArmed, FaultWitnessed, PromptFinished, PromptStarted, RunFinished, RunStarted
 from chaoslab.events import Warning as Notice
 from chaoslab.exchange import Call
@@ -162,11 +162,11 @@ def test_a_writer_killed_within_a_line_loses_that_line_alone(tmp_path: Path) -> 
 
 
 def test_writers_killed_at_any_moment_lose_nothing_that_they_said_was_written(tmp_path: Path) -> None:
-    dice, said_written = random.Random(7), 0
+    dice, said_written = Dice(7, "killed"), 0
     for _ in range(8):
         with writer(tmp_path, "whole", 300_000) as process:
             assert process.stdout is not None
-            for _ in range(dice.randint(1, 12)):
+            for _ in range(dice.pick(range(1, 13))):
                 assert process.stdout.readline()
                 said_written += 1
             process.send_signal(signal.SIGKILL)

@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
-from wire_parts import DEADLINE_S, dial, echo, embedded, free_port, read_exactly, upstream
+from wire_parts import DEADLINE_S, black_hole, dial, echo, embedded, free_port, read_exactly, upstream
 
 from chaoslab.clock import system
 from chaoslab.wire.server import link
@@ -347,19 +347,6 @@ def test_an_upstream_that_cannot_be_dialled_ends_the_connection(lab: Lab, addres
     lab.client.patch("/proxies/p", json={"upstream": address}).raise_for_status()
     with dial(lab.listen) as connection:
         assert connection.recv(1) == b""
-
-
-@contextlib.contextmanager
-def black_hole() -> Iterator[str]:
-    """An address where dialling gets no answer at all: nobody accepts, and the queue of those waiting is full."""
-    with socket.socket() as hole, contextlib.ExitStack() as stack:
-        hole.bind(("127.0.0.1", 0))
-        hole.listen(0)
-        for _ in range(3):
-            filler = stack.enter_context(socket.socket())
-            filler.setblocking(False)
-            filler.connect_ex(hole.getsockname())
-        yield f"127.0.0.1:{hole.getsockname()[1]}"
 
 
 def test_dialling_a_black_hole_is_given_up(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,6 @@ import contextlib
 import json
 import re
 import resource
-import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from wire_parts import free_port
+from wire_parts import black_hole, free_port
 
 from chaoslab.clock import system
 from chaoslab.dice import Dice
@@ -298,19 +297,6 @@ DEADLY: tuple[tuple[str, dict[str, int]], ...] = (
     ("reset_peer", {"timeout": 1}),
     ("limit_data", {"bytes": 2000}),
 )
-
-
-@contextlib.contextmanager
-def black_hole() -> Iterator[str]:
-    """An address where dialling gets no answer at all: nobody accepts, and the queue of those waiting is full."""
-    with socket.socket() as hole, contextlib.ExitStack() as stack:
-        hole.bind(("127.0.0.1", 0))
-        hole.listen(0)
-        for _ in range(3):
-            filler = stack.enter_context(socket.socket())
-            filler.setblocking(False)
-            filler.connect_ex(hole.getsockname())
-        yield f"127.0.0.1:{hole.getsockname()[1]}"
 
 
 def test_a_black_hole_upstream_holds_up_no_healthy_one(process: Process) -> None:

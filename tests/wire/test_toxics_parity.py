@@ -21,7 +21,19 @@ import httpx
 import pytest
 from toxic_cases import SCRIPTS
 from toxic_scripts import Script, Server, differences, play
-from wire_parts import DEADLINE_S, answers_by, dial, echo, embedded, free_port, read_exactly, real, real_with, upstream
+from wire_parts import (
+    DEADLINE_S,
+    answers_by,
+    black_hole,
+    dial,
+    echo,
+    embedded,
+    free_port,
+    read_exactly,
+    real,
+    real_with,
+    upstream,
+)
 
 from chaoslab.clock import system
 
@@ -253,19 +265,6 @@ def test_a_black_hole_holds_up_the_other_connections_of_the_real_server_only(ser
     with upstream(echo) as address, black_hole() as hole, bench(server, hole) as it, dial(it.listen):
         threading.Event().wait(PATIENCE_S / 5)  # nothing tells when the dialling has begun
         assert it.answers("PATCH", "/proxies/p", {"upstream": address}) == (server == "embedded")
-
-
-@contextlib.contextmanager
-def black_hole() -> Iterator[str]:
-    """An address where dialling gets no answer at all: nobody accepts, and the queue of those waiting is full."""
-    with socket.socket() as hole, contextlib.ExitStack() as stack:
-        hole.bind(("127.0.0.1", 0))
-        hole.listen(0)
-        for _ in range(3):
-            filler = stack.enter_context(socket.socket())
-            filler.setblocking(False)
-            filler.connect_ex(hole.getsockname())
-        yield f"127.0.0.1:{hole.getsockname()[1]}"
 
 
 @shows("Jitter")

@@ -203,3 +203,16 @@ def read_exactly(connection: socket.socket, size: int) -> bytes:
             raise EOFError(f"ended after {data!r}")
         data += piece
     return data
+
+
+@contextlib.contextmanager
+def black_hole() -> Iterator[str]:
+    """An address where dialling gets no answer at all: nobody accepts, and the queue of those waiting is full."""
+    with socket.socket() as hole, contextlib.ExitStack() as stack:
+        hole.bind(("127.0.0.1", 0))
+        hole.listen(0)
+        for _ in range(3):
+            filler = stack.enter_context(socket.socket())
+            filler.setblocking(False)
+            filler.connect_ex(hole.getsockname())
+        yield f"127.0.0.1:{hole.getsockname()[1]}"
