@@ -34,13 +34,11 @@ from chaoslab.settings import GROQ_URL, SettingError, Settings
 from chaoslab.topology import BASE_PORT, MODEL, Ports
 from chaoslab.wire.control import Control, explain
 from chaoslab.wire.lanes import MENDING_S, Health, LabDown, Lanes
-from chaoslab.worlds.local import terminated_as_interrupt
+from chaoslab.worlds.local import INTERRUPTED, LAB_DOWN, terminated_as_interrupt
 
 READY_S = 20.0
 HEALTH_S = 8.0
 """Longer than a manager takes to find that it stands still."""
-LAB_DOWN = 3
-INTERRUPTED = 130
 HOSTS = ("tools", "model", "proxy", "manager")
 """Parts of the lab that may be on hosts of their own."""
 

@@ -112,7 +112,7 @@ def _lab(options: argparse.Namespace) -> int:
     from chaoslab.runs import Run
     from chaoslab.scenario import from_settings
     from chaoslab.topology import Ports
-    from chaoslab.worlds.local import Local, WorldError, free_ports, interrupted_once
+    from chaoslab.worlds.local import INTERRUPTED, LAB_DOWN, Local, WorldError, free_ports, interrupted_once
 
     try:
         chosen = settings.load(options.settings)
@@ -142,9 +142,9 @@ def _lab(options: argparse.Namespace) -> int:
             print(f"run {run.name}: the lab is up, status at http://127.0.0.1:{ports.manager}/status", flush=True)
             code = world.run_agent(("--run", run.name))
     except WorldError as error:
-        return _refuse(error, code=3)
+        return _refuse(error, code=LAB_DOWN)
     except KeyboardInterrupt:
-        code = 130
+        code = INTERRUPTED
     return _close(run.folder, code)
 
 

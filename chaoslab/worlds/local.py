@@ -20,6 +20,7 @@ HOST = "127.0.0.1"
 BASES = (BASE_PORT, 15000, 25000)
 START_S, END_S, FREE_S, WATCH_S = 30.0, 5.0, 3.0, 0.1
 LAB_DOWN, INTERRUPTED = 3, 130
+"""Exit codes, the agent's as well as the supervisor's."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
