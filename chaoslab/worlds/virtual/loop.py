@@ -1,0 +1,162 @@
+"""An asyncio event loop on the virtual machine: asyncio's own, but for where it waits and what it connects to."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any
+
+from chaoslab.worlds.virtual.here import Uncovered
+from chaoslab.worlds.virtual.machine import SPINS_MAX, Hung, Waiter
+from chaoslab.worlds.virtual.network import End
+from chaoslab.worlds.virtual.sockets import VirtualSocket
+from chaoslab.worlds.virtual.transport import VirtualTransport
+
+if TYPE_CHECKING:
+    from chaoslab.worlds.virtual.world import World
+
+
+class VirtualLoop(asyncio.BaseEventLoop):
+    """The loop of one thread of the machine; a program may run several, one after the other or in several threads."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__()
+        self._world, self.machine = world, world.machine
+        self._clock_resolution = 1e-9
+        self._selector = self  # what BaseEventLoop waits in
+        self._waiter: Waiter | None = None
+        self._spins = 0
+        self._tasks_named = itertools.count(1)
+
+    # Where asyncio waits.
+
+    def time(self) -> float:
+        return self.machine.now
+
+    def select(self, timeout: float | None) -> tuple[()]:
+        """Lets others run: at this moment only if this loop has something to do, else until it has."""
+        if timeout is not None and timeout <= 0:
+            self._spins += 1
+            if self._spins > SPINS_MAX:
+                raise Hung(f"an event loop turned {SPINS_MAX} times without any time passing", self.waiting())
+            self.machine.pass_turn()
+            return ()
+        self._spins = 0
+        waiter = self._waiter = Waiter(self.machine)
+        try:
+            waiter.park(self, None if timeout is None else self._scheduled[0]._when)  # type: ignore[attr-defined]
+        finally:
+            self._waiter = None
+        return ()
+
+    def _process_events(self, event_list: object) -> None:
+        pass
+
+    def _write_to_self(self) -> None:
+        if self._waiter is not None:
+            self._waiter.wake()
+
+    def waiting(self) -> list[str]:
+        """The unfinished tasks and where each stands."""
+        return sorted(_stand(task) for task in asyncio.all_tasks(self))
+
+    # Tasks and threads.
+
+    def create_task(self, coro: Coroutine[Any, Any, Any], *, name: Any = None, **kwargs: Any) -> asyncio.Task[Any]:  # type: ignore[override]
+        """asyncio numbers its tasks through the life of the process; here each loop counts from one."""
+        number = next(self._tasks_named)
+        return super().create_task(coro, name=f"Task-{number}" if name is None else name, **kwargs)
+
+    def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:  # type: ignore[override]
+        """The default executor is a thread for each call: nothing is gained here by keeping them."""
+        if executor is not None:
+            return super().run_in_executor(executor, func, *args)
+        future = self.create_future()
+
+        def work() -> None:
+            try:
+                result = func(*args)
+            except (KeyboardInterrupt, SystemExit):
+                raise
+            except BaseException as error:  # noqa: BLE001 - whoever awaits the result is told
+                self.call_soon_threadsafe(_settle, future, None, error)
+            else:
+                self.call_soon_threadsafe(_settle, future, result, None)
+
+        self.machine.start(work, name=f"asyncio worker ({getattr(func, '__qualname__', func)!s})")
+        return future
+
+    # Connections.
+
+    async def getaddrinfo(self, host: Any, port: Any, **_: Any) -> list[Any]:
+        return self._world.resolve(host, port)
+
+    async def getnameinfo(self, sockaddr: Any, flags: int = 0) -> tuple[str, str]:  # noqa: ARG002
+        return str(sockaddr[0]), str(sockaddr[1])
+
+    async def create_connection(  # type: ignore[override]
+        self, protocol_factory: Callable[[], asyncio.BaseProtocol], host: Any = None, port: Any = None, *, ssl: Any = None,
+        sock: Any = None, **_: Any,
+    ) -> tuple[asyncio.BaseTransport, asyncio.BaseProtocol]:  # fmt: skip
+        if ssl:
+            raise Uncovered("TLS", "speak http:// to its stand-in")
+        if sock is None:
+            sock = VirtualSocket()
+            await self.sock_connect(sock, (host, port))
+        protocol = protocol_factory()
+        transport = VirtualTransport(self, sock.end, protocol, sock)
+        transport.begin()
+        return transport, protocol
+
+    async def sock_connect(self, sock: Any, address: Any) -> None:
+        done = self.create_future()
+
+        def found(outcome: End | OSError) -> None:
+            self.call_soon_threadsafe(
+                _settle, done, *((None, outcome) if isinstance(outcome, OSError) else (outcome, None))
+            )
+
+        host, port = address[:2]
+        if self._world.network.address_of(str(host)) is None:
+            host = self._world.resolve(host, port)[0][4][0]
+        self._world.network.dial(self._world.known((host, port)), found)
+        sock.adopt(await done)
+
+    async def subprocess_exec(self, *_: Any, **__: Any) -> Any:
+        raise Uncovered("a subprocess", "call what it does as a function")
+
+    subprocess_shell = subprocess_exec
+
+    def add_reader(self, *_: Any) -> None:  # type: ignore[override]
+        raise Uncovered("waiting for a file with add_reader", "leave it out of the trial")
+
+    def add_writer(self, *_: Any) -> None:  # type: ignore[override]
+        raise Uncovered("waiting for a file with add_writer", "leave it out of the trial")
+
+
+def _settle(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
+    if future.cancelled():
+        return
+    if error is None:
+        future.set_result(result)
+    elif isinstance(error, StopIteration):  # no future can carry it
+        future.set_exception(RuntimeError("the thread raised StopIteration"))
+    else:
+        future.set_exception(error)
+
+
+def _stand(task: asyncio.Task[Any]) -> str:
+    """A task, what it awaits, and where in its code."""
+    stack = task.get_stack(limit=None)
+    if not stack:
+        return f"{task.get_name()} has not begun"
+    frame = stack[-1]
+    for outer in reversed(stack):
+        if not str(outer.f_globals.get("__name__", "")).startswith(("asyncio", "anyio", "httpcore", "chaoslab.worlds")):
+            frame = outer
+            break
+    where = f"{frame.f_globals.get('__name__', '?')}.{frame.f_code.co_name}, line {frame.f_lineno}"
+    awaited = getattr(task, "_fut_waiter", None)
+    named = f"task {awaited.get_name()}" if isinstance(awaited, asyncio.Task) else "something that nobody has promised"
+    return f"{task.get_name()} waits for {named} in {where}"

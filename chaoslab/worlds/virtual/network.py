@@ -1,0 +1,229 @@
+"""The virtual network: who listens where, and connections of two ends between which bytes are on their way for a moment.
+
+It carries what TCP carries to a program: bytes in order, an end, a reset, a refusal. Each delivery takes `TRIP_S`, so that time
+passes with every call and a loop of calls is bounded by the trial's deadline.
+"""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import os
+import socket
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from chaoslab.worlds.virtual.machine import Machine
+
+TRIP_S = 0.000_05
+"""From one end to the other; on loopback it takes about as long."""
+WINDOW_BYTES = 1024 * 1024
+"""So much may be on its way or unread before the writer is told to wait."""
+
+Address = tuple[str, int]
+
+
+class Receiver(Protocol):
+    """What an end tells of. Called by the machine, never from within a call of the end's own."""
+
+    def arrived(self) -> None:
+        """Bytes or the end of the stream are there to `take`."""
+
+    def broke(self, error: OSError) -> None:
+        """The connection was reset: nothing more comes, nothing more can be sent."""
+
+    def drained(self) -> None:
+        """There is room to write again."""
+
+
+class End:
+    """One end of a connection."""
+
+    __slots__ = (
+        "_inbox", "_unread", "address", "closed", "ended", "error", "machine", "peer", "peer_address", "receiver", "sent_end",
+    )  # fmt: skip
+
+    def __init__(self, machine: Machine, address: Address, peer_address: Address) -> None:
+        self.machine, self.address, self.peer_address = machine, address, peer_address
+        self.peer: End
+        self.receiver: Receiver | None = None
+        self.error: OSError | None = None
+        self.ended = False
+        """The other end has sent all that it will."""
+        self.sent_end = False
+        self.closed = False
+        self._inbox: deque[bytes] = deque()
+        self._unread = 0  # bytes that this end has sent and the other has not taken
+
+    def write(self, data: bytes) -> None:
+        """Raises OSError: the connection is over."""
+        if self.error is not None:
+            raise self.error
+        if self.sent_end or self.closed:
+            raise OSError(errno.EPIPE, os.strerror(errno.EPIPE))
+        if data:
+            self._unread += len(data)
+            self.machine.after(TRIP_S, self.peer._arrive, bytes(data))
+
+    @property
+    def full(self) -> bool:
+        return self._unread > WINDOW_BYTES
+
+    @property
+    def waiting_bytes(self) -> int:
+        """What was written beyond what the window takes."""
+        return max(0, self._unread - WINDOW_BYTES)
+
+    @property
+    def available_bytes(self) -> bool:
+        return bool(self._inbox)
+
+    def end(self) -> None:
+        """No more from here; what was written still arrives."""
+        if not self.sent_end and self.error is None:
+            self.sent_end = True
+            self.machine.after(TRIP_S, self.peer._arrive, None)
+
+    def close(self) -> None:
+        """Ends, and hears no more: what still arrives is answered with a reset, as is what was never read."""
+        if self.closed:
+            return
+        self.closed = True
+        if self._inbox and not self.sent_end:
+            self._reset_peer()
+        self.end()
+        self._inbox.clear()
+
+    def reset(self) -> None:
+        """Closes rudely: the other end gets an error, and what was on its way to it is lost."""
+        if not self.closed:
+            self.closed = self.sent_end = True
+            self._inbox.clear()
+            self._reset_peer()
+
+    def available(self) -> bool:
+        """Whether `take` would give something at once: bytes, the end, or an error."""
+        return bool(self._inbox) or self.ended or self.error is not None
+
+    def take(self, most: int = 65536) -> bytes:
+        """Up to so many bytes of what has arrived; nothing when all has been taken.
+
+        Raises:
+            OSError: reset.
+        """
+        if not self._inbox:
+            if self.error is not None:
+                raise self.error
+            return b""
+        data = self._inbox.popleft()
+        if len(data) > most:
+            self._inbox.appendleft(data[most:])
+            data = data[:most]
+        peer = self.peer
+        was_full = peer.full
+        peer._unread -= len(data)
+        if was_full and not peer.full and peer.receiver is not None:
+            self.machine.after(TRIP_S, peer.receiver.drained)
+        return data
+
+    def _arrive(self, data: bytes | None) -> None:
+        if self.error is not None:
+            return
+        if self.closed:
+            if data:
+                self._reset_peer()
+            return
+        if data is None:
+            self.ended = True
+        else:
+            self._inbox.append(data)
+        if self.receiver is not None:
+            self.receiver.arrived()
+
+    def _reset_peer(self) -> None:
+        self.machine.after(
+            TRIP_S, self.peer._break, ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET))
+        )
+
+    def _break(self, error: OSError) -> None:
+        if self.error is None and not (self.closed and self.ended):
+            self.error = error
+            self._inbox.clear()
+            if self.receiver is not None and not self.closed:
+                self.receiver.broke(error)
+
+
+Accept = Callable[[End], None]
+
+
+class Network:
+    """Names, addresses and listeners of one trial."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self._listeners: dict[Address, Accept] = {}
+        self._names: dict[str, str] = {"localhost": "127.0.0.1"}
+        self._ports = itertools.count(32768)
+
+    def listen(self, host: str, port: int, accept: Accept) -> None:
+        """`host`: a name, which is given an address, or an address. `accept` gets the server's end of each connection."""
+        self._listeners[self.address_of(host) or self._name(host), port] = accept
+
+    def silence(self, host: str, port: int) -> None:
+        """Nobody listens there any more."""
+        self._listeners.pop((self.address_of(host) or host, port), None)
+
+    def knows(self, host: str) -> bool:
+        """Whether anybody of that name or address is on this network."""
+        address = self.address_of(host)
+        return address is not None and any(address == known for known, _ in self._listeners)
+
+    def address_of(self, host: str) -> str | None:
+        """The address of a name; an address is its own."""
+        return self._names.get(host) or (host if _is_address(host) else None)
+
+    def dial(self, address: Address, done: Callable[[End | OSError], None]) -> None:
+        """Connects; `done` gets this side's end, or why there is none."""
+        self.machine.after(TRIP_S, self._knock, address, done)
+
+    def _knock(self, address: Address, done: Callable[[End | OSError], None]) -> None:
+        accept = self._listeners.get(address)
+        if accept is None:
+            self.machine.after(
+                TRIP_S, done, ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
+            )
+            return
+        ours = ("127.0.0.1", next(self._ports))
+        client, server = End(self.machine, ours, address), End(self.machine, address, ours)
+        client.peer, server.peer = server, client
+        self.machine.after(TRIP_S, done, client)
+        accept(server)
+
+    def resolve(self, host: str | bytes | None, port: Any) -> list[tuple[Any, ...]]:
+        """As `socket.getaddrinfo`: one address.
+
+        Raises:
+            LookupError: nobody of that name is here.
+        """
+        name = host.decode() if isinstance(host, bytes) else host or "localhost"
+        address = self.address_of(name)
+        if address is None:
+            raise LookupError(name)
+        number = int(port) if port not in (None, "") else 0
+        return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (address, number))]
+
+    def _name(self, host: str) -> str:
+        n = len(self._names)
+        self._names[host] = f"10.77.{n // 250}.{n % 250 + 1}"
+        return self._names[host]
+
+
+def _is_address(host: str) -> bool:
+    for family in (socket.AF_INET, socket.AF_INET6):
+        try:
+            socket.inet_pton(family, host)
+        except OSError:
+            continue
+        return True
+    return False

@@ -1,0 +1,319 @@
+"""Blocking sockets on the virtual network: what `socket.socket` is to a thread of the machine, and `select` over them."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import select as real_select
+import socket as real
+import struct
+from typing import TYPE_CHECKING, Any
+
+from chaoslab.worlds.virtual.here import Uncovered, world
+from chaoslab.worlds.virtual.machine import Waiter
+from chaoslab.worlds.virtual.network import End
+
+if TYPE_CHECKING:
+    from chaoslab.worlds.virtual.world import World
+
+FIRST_FD = 1_000_000_000
+"""Numbers that no file of the process has."""
+
+
+class VirtualSocket:
+    """A TCP client's socket."""
+
+    def __init__(
+        self,
+        family: int = real.AF_INET,
+        type: int = real.SOCK_STREAM,  # noqa: A002 - the name that callers know
+        proto: int = 0,
+        fileno: Any = None,
+    ) -> None:
+        if fileno is not None or family not in (real.AF_INET, real.AF_INET6, -1) or type not in (real.SOCK_STREAM, -1):
+            raise Uncovered("a socket that is not a TCP client's", "use TCP")
+        self.family, self.type, self.proto = real.AddressFamily(max(family, 2)), real.SOCK_STREAM, proto
+        self.end: End | None = None
+        self.rude = False
+        self._world: World = world()
+        self._timeout: float | None = self._world.default_timeout_s
+        self._waiters: list[Waiter] = []
+        self._number = self._world.sockets.add(self)
+        self._closed = False
+        self._held = 0  # files made of it
+
+    # What the end tells: whoever waits looks again.
+
+    def arrived(self) -> None:
+        waiters, self._waiters = self._waiters, []
+        for waiter in waiters:
+            waiter.wake()
+
+    def broke(self, error: OSError) -> None:  # noqa: ARG002 - kept by the end
+        self.arrived()
+
+    def drained(self) -> None:
+        self.arrived()
+
+    # Connecting.
+
+    def connect(self, address: Any) -> None:
+        machine = self._world.machine
+        until = None if self._timeout is None else machine.now + self._timeout
+        waiter = Waiter(machine)
+        found: list[End | OSError] = []
+
+        def done(outcome: End | OSError) -> None:
+            found.append(outcome)
+            waiter.wake()
+
+        self._world.network.dial(self._world.known(address), done)
+        if not waiter.park(f"connect to {address[0]}:{address[1]}", until):
+            raise TimeoutError("timed out")
+        if isinstance(found[0], OSError):
+            raise found[0]
+        self.adopt(found[0])
+
+    def connect_ex(self, address: Any) -> int:
+        try:
+            self.connect(address)
+        except OSError as error:
+            return error.errno or errno.EIO
+        return 0
+
+    def adopt(self, end: End) -> None:
+        """Takes over a connection that was made for it."""
+        self.end = end
+        end.receiver = self
+
+    def bind(self, address: Any) -> None:
+        """Where a client calls from matters to nobody here."""
+        if address[1] != 0:
+            raise Uncovered("a socket that listens", "serve it with services={…}")
+
+    def listen(self, backlog: int = 0) -> None:  # noqa: ARG002
+        raise Uncovered("a socket that listens", "serve it with services={…}")
+
+    # Reading and writing.
+
+    def _connected(self) -> End:
+        if self._closed:
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+        if self.end is None:
+            raise OSError(errno.ENOTCONN, os.strerror(errno.ENOTCONN))
+        return self.end
+
+    def _wait(self, ready: Any, what: str) -> None:
+        machine = self._world.machine
+        until = None if self._timeout is None else machine.now + self._timeout
+        while not ready():
+            if self._timeout == 0:
+                raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+            waiter = Waiter(machine)
+            self._waiters.append(waiter)
+            end = self.end
+            where = f"{end.peer_address[0]}:{end.peer_address[1]}" if end else "nobody"
+            if not waiter.park(f"{what} {where}", until) and not ready():
+                raise TimeoutError("timed out")
+            if self._closed:
+                raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+
+    def recv(self, size: int, flags: int = 0) -> bytes:
+        end = self._connected()
+        if flags & real.MSG_PEEK:
+            raise Uncovered("MSG_PEEK on a socket", "read without it")
+        if not end.available():
+            self._wait(end.available, "recv from")
+        return end.take(size)
+
+    def recv_into(self, buffer: Any, nbytes: int = 0, flags: int = 0) -> int:
+        view = memoryview(buffer).cast("B")
+        data = self.recv(nbytes or len(view), flags)
+        view[: len(data)] = data
+        return len(data)
+
+    def send(self, data: Any, flags: int = 0) -> int:  # noqa: ARG002
+        end = self._connected()
+        if end.full:
+            self._wait(lambda: not end.full or end.error is not None, "send to")
+        end.write(bytes(data))
+        return len(data)
+
+    def sendall(self, data: Any, flags: int = 0) -> None:
+        self.send(data, flags)
+
+    def readable(self) -> bool:
+        return self.end is None or self.end.available()
+
+    def writable(self) -> bool:
+        return self.end is not None and not self.end.full
+
+    def watch(self, waiter: Waiter) -> None:
+        self._waiters.append(waiter)
+
+    def makefile(self, mode: str = "r", buffering: int | None = None, **kwargs: Any) -> Any:
+        raw = real.SocketIO(self, "".join(sorted(set(mode) & set("rw"))))  # type: ignore[arg-type]
+        self._held += 1
+        if buffering == 0:
+            return raw
+        size = io.DEFAULT_BUFFER_SIZE if buffering in (None, -1) else int(buffering or 0)
+        buffered: Any = io.BufferedRWPair(raw, raw, size) if {"r", "w"} <= set(mode) else (
+            io.BufferedReader(raw, size) if "r" in mode else io.BufferedWriter(raw, size)
+        )  # fmt: skip
+        return buffered if "b" in mode else io.TextIOWrapper(buffered, **kwargs)
+
+    # Ending.
+
+    def _decref_socketios(self) -> None:
+        """What a file made of this socket calls when it is closed."""
+        self._held -= 1
+        if self._closed and not self._held:
+            self._really_close()
+
+    def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            if not self._held:
+                self._really_close()
+
+    def _really_close(self) -> None:
+        self._world.sockets.drop(self._number)
+        if self.end is not None:
+            if self.rude:
+                self.end.reset()
+            else:
+                self.end.close()
+        self.arrived()
+
+    def detach(self) -> int:
+        return self._number
+
+    def shutdown(self, how: int) -> None:
+        end = self._connected()
+        if how in (real.SHUT_WR, real.SHUT_RDWR):
+            end.end()
+
+    # What may be asked and set.
+
+    def settimeout(self, timeout: float | None) -> None:
+        self._timeout = timeout
+
+    def gettimeout(self) -> float | None:
+        return self._timeout
+
+    @property
+    def timeout(self) -> float | None:
+        return self._timeout
+
+    def setblocking(self, flag: bool) -> None:
+        self._timeout = None if flag else 0.0
+
+    def getblocking(self) -> bool:
+        return self._timeout != 0
+
+    def setsockopt(self, level: int, option: int, *value: Any) -> None:
+        if (level, option) == (real.SOL_SOCKET, real.SO_LINGER):
+            self.rude = struct.unpack("ii", value[0]) == (1, 0)
+
+    def getsockopt(self, level: int, option: int, buflen: int = 0) -> Any:  # noqa: ARG002
+        return b"\0" * buflen if buflen else 0
+
+    def getsockname(self) -> Any:
+        return self.end.address if self.end else ("0.0.0.0", 0)
+
+    def getpeername(self) -> Any:
+        return self._connected().peer_address
+
+    def fileno(self) -> int:
+        return -1 if self._closed else self._number
+
+    def set_inheritable(self, inheritable: bool) -> None:
+        pass
+
+    def __enter__(self) -> VirtualSocket:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Sockets:
+    """The numbers of a trial's sockets."""
+
+    def __init__(self) -> None:
+        self._next = FIRST_FD
+        self._open: dict[int, VirtualSocket] = {}
+
+    def add(self, sock: VirtualSocket) -> int:
+        self._next += 1
+        self._open[self._next] = sock
+        return self._next
+
+    def drop(self, number: int) -> None:
+        self._open.pop(number, None)
+
+    def of(self, file: Any) -> VirtualSocket:
+        number = file if isinstance(file, int) else file.fileno()
+        if number in self._open:
+            return self._open[number]
+        if number < 0:
+            raise ValueError("file descriptor cannot be a negative integer (-1)")
+        raise Uncovered("waiting for a real file or pipe", "leave it out of the trial")
+
+
+class Poll:
+    """`select.poll()`."""
+
+    def __init__(self) -> None:
+        self._asked: dict[int, int] = {}
+
+    def register(self, fd: Any, eventmask: int = real_select.POLLIN | real_select.POLLOUT) -> None:
+        self._asked[fd if isinstance(fd, int) else fd.fileno()] = eventmask
+        world().sockets.of(fd)
+
+    def modify(self, fd: Any, eventmask: int) -> None:
+        self.register(fd, eventmask)
+
+    def unregister(self, fd: Any) -> None:
+        del self._asked[fd if isinstance(fd, int) else fd.fileno()]
+
+    def poll(self, timeout: float | None = None) -> list[tuple[int, int]]:
+        """`timeout` in milliseconds."""
+        return _until(self._ready, list(self._asked), None if timeout is None or timeout < 0 else timeout / 1000)
+
+    def _ready(self) -> list[tuple[int, int]]:
+        found = []
+        for number, mask in self._asked.items():
+            sock = world().sockets.of(number)
+            events = (real_select.POLLIN if sock.readable() else 0) | (real_select.POLLOUT if sock.writable() else 0)
+            if events & mask:
+                found.append((number, events & mask))
+        return found
+
+
+def select(rlist: Any, wlist: Any, xlist: Any, timeout: float | None = None) -> tuple[list[Any], list[Any], list[Any]]:
+    """`select.select`."""
+    sockets = world().sockets
+
+    def ready() -> list[tuple[list[Any], list[Any]]]:
+        r = [s for s in rlist if sockets.of(s).readable()]
+        w = [s for s in wlist if sockets.of(s).writable()]
+        return [(r, w)] if r or w else []
+
+    found = _until(ready, [*rlist, *wlist, *xlist], timeout)
+    return (*found[0], []) if found else ([], [], [])
+
+
+def _until(ready: Any, files: list[Any], timeout_s: float | None) -> list[Any]:
+    machine, sockets = world().machine, world().sockets
+    until = None if timeout_s is None else machine.now + timeout_s
+    while not (found := ready()):
+        if until is not None and machine.now >= until:
+            return []
+        waiter = Waiter(machine)
+        for file in files:
+            sockets.of(file).watch(waiter)
+        if not waiter.park("select", until):
+            return list(ready())
+    return list(found)
