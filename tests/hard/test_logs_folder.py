@@ -37,6 +37,7 @@ from chaoslab.wire.lanes import LabDown
 from flask_tools import messaging as messaging_desk
 from flask_tools.app import Desk, app_of, create_app
 from flask_tools.desk import Answer, Ask, Route
+from flask_tools.ledger import Folders
 
 SLOW = Plan(1, (Injection("wire", (Choice("latency", 1.0, {"delay_s": 0.01, "stream": "downstream"}),), ("weather",)),))
 SEND = "/api/chat.postMessage"
@@ -265,7 +266,7 @@ def test_a_service_that_crashes_and_cannot_say_so_is_in_trouble(tmp_path: Path) 
         raise ZeroDivisionError
 
     desk = Desk(messaging_desk.SERVICE, (Route("GET", "/boom", "boom", crash),), messaging_desk.wording, ())
-    app = app_of(desk, logs=tmp_path, now=NOW)
+    app = app_of(desk, Folders(tmp_path, NOW))
     reply = app.test_client().get("/boom", headers={"X-Trial": f"{run.name}.p1.r1"})
     app.extensions["ledger"].close()
     assert (reply.status_code, "it was deleted" in reply.headers[TROUBLE]) == (500, True)
