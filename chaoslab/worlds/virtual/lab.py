@@ -118,7 +118,10 @@ class _Lab:
         import httpx
 
         order, chosen = self._order, self._order.settings
-        parts = {name: importlib.import_module(f"agent.{name}") for name in ("assembly", "config", "prompts", "session", "tools")}
+        parts = {
+            name: importlib.import_module(f"agent.{name}")
+            for name in ("assembly", "config", "prompts", "session", "tools")
+        }
         config = parts["config"].load()
         self._prompts = [parts["prompts"].Prompt.model_validate(prompt) for prompt in order.prompts]
         targets = parts["assembly"].targets(services, config.model_copy(update={"services": {}}), self._ports, chosen)
@@ -168,12 +171,9 @@ class _Lab:
         if self._done % SWEPT == 0:
             gc.collect()
         witnessed = sum('"kind": "fault_witnessed"' in entry.text for entry in kept if isinstance(entry.text, str))
-        return Done(
-            unit.number, seconds, session.progress.succeeded > succeeded, hung, witnessed, seam.cost_usd, kept
-        )
+        return Done(unit.number, seconds, session.progress.succeeded > succeeded, hung, witnessed, seam.cost_usd, kept)
 
 
 def one_by_one(plan: Plan) -> bool:
     """Whether a trial depends on what those before it spent, so that they cannot be done side by side."""
     return any(choice.params.get("cost_usd") for i in plan.injections for choice in i.choices)
-

@@ -36,7 +36,9 @@ class Recording:
             waiting = self._replies.get(key)
             reply = waiting.pop(0) if waiting else self._last.get(key)
             if reply is None:
-                start_response("500 Internal Server Error", [("Content-Type", "application/json"), ("X-Should-Retry", "false")])
+                start_response(
+                    "500 Internal Server Error", [("Content-Type", "application/json"), ("X-Should-Retry", "false")]
+                )
                 return [b'{"error":{"message":"the log holds no reply to this question"}}']
             self._last[key] = reply
             text = reply.body.encode()
