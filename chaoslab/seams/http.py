@@ -26,7 +26,7 @@ from chaoslab.identity import Request, Requests, Trial, digest
 from chaoslab.log import Log
 from chaoslab.plan import Injection, Plan
 from chaoslab.wire.control import Answer
-from chaoslab.wire.lanes import Lanes
+from chaoslab.wire.lanes import Door
 from chaoslab.wire.sending import native, over, to, with_json
 
 EXTENSION = "chaoslab"
@@ -101,7 +101,7 @@ class HttpSeam(httpx.AsyncBaseTransport):
         *,
         plan: Plan,
         targets: Mapping[str, Target],
-        lanes: Lanes,
+        lanes: Door,
         log: Log,
         clock: Clock,
         price: Callable[[str, int, int], float | None],
@@ -243,16 +243,12 @@ class _Attempt:
         return roll
 
     def _scheduled(self, told: Told) -> None:
-        self._write(events.FaultScheduled(*self._fault(told), params=vars(told.fault)))
+        self._write(events.FaultScheduled(*told.on(self.call), params=vars(told.fault)))
 
     def _injected(self, told: Told) -> None:
         if getattr(told.fault, "conditional", False):
             self._scheduled(told)
-        self._write(events.FaultInjected(*self._fault(told)))
-
-    def _fault(self, told: Told) -> tuple[str, str, str, int, int, str]:
-        call = self.call
-        return (told.fault_name, told.injection, call.target, call.request, call.attempt, call.request_id)
+        self._write(events.FaultInjected(*told.on(self.call)))
 
     # What the stories may ask for.
 
@@ -354,7 +350,7 @@ class _Attempt:
             evidence = told.injected and told.fault.witnessed(replace(seen, told_call=told.call, told_reply=told.reply))
             if evidence:
                 self.seam.witnessed += 1
-                self._write(events.FaultWitnessed(*self._fault(told), evidence=evidence))
+                self._write(events.FaultWitnessed(*told.on(self.call), evidence=evidence))
         said_no = reply is not None and target.says_no(reply)
         error = seen.error or (_message(reply) if reply is not None and said_no else None)
         if reply is None and failure is None:

@@ -108,18 +108,9 @@ class World:
                 return loop.run_until_complete(work())
             finally:
                 try:
-                    _cancel_all(loop)
-                    loop.run_until_complete(loop.shutdown_asyncgens())
+                    loop.finish()
                 finally:
                     asyncio.set_event_loop(None)
                     loop.close()
 
         return self.run(main)
-
-
-def _cancel_all(loop: asyncio.AbstractEventLoop) -> None:
-    left = asyncio.all_tasks(loop)
-    for task in left:
-        task.cancel()
-    if left:
-        loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
