@@ -104,6 +104,7 @@ def _virtual(chosen: Settings, given: Sequence[str]) -> int:  # noqa: ARG001
         run = Run.create(LOGS, now=order.now, name=order.run)
     except (settings.SettingError, OSError) as error:
         return refuse(error)
+    run.make_latest()
     return leave(run.folder, carry_out(order, asked, run.folder))
 
 

@@ -152,7 +152,7 @@ class HttpSeam(httpx.AsyncBaseTransport):
                 return target
         raise LookupError(f"no target of the lab is at {request.url.netloc.decode()}")
 
-    def renew(self, lanes: Any, *, spent_usd: float = 0.0) -> None:
+    def renew(self, lanes: Door, *, spent_usd: float = 0.0) -> None:
         """Begins anew with other lanes, no connections and a purse of which so much is spent: the next trial has a network of its own."""
         self.lanes, self.cost_usd, self.witnessed = lanes, spent_usd, 0
         self.clean, self._epoch, self._retired = httpx.AsyncHTTPTransport(verify=self.tls), 0, []

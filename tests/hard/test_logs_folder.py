@@ -19,7 +19,7 @@ from disk_parts import NOW, Rest, free_base, limit, read_only, rest_of_the_lab, 
 from lab_parts import Bench, bench, embedded, said, site
 
 from chaoslab.api import TROUBLE
-from chaoslab.cli import _close, main
+from chaoslab.cli import main
 from chaoslab.clock import system
 from chaoslab.dice import Dice
 from chaoslab.events import Effect, FaultArmed, FaultWitnessed, PromptFinished, PromptStarted, RunFinished, RunStarted
@@ -30,6 +30,7 @@ from chaoslab.identity import Trial
 from chaoslab.log import Log, LogLost
 from chaoslab.plan import Choice, Injection, Plan
 from chaoslab.reports import charts
+from chaoslab.running import leave
 from chaoslab.runs import Run
 from chaoslab.seams.http import Episode
 from chaoslab.wire.control import Control
@@ -488,7 +489,7 @@ def test_a_lab_whose_pictures_do_not_fit_has_its_figures_all_the_same(
     folder = told(tmp_path)
     (tmp_path / "charts").mkdir()
     with small_disk(tmp_path / "charts", kib=8):
-        assert [_close(folder, code) for code in (0, 3)] == [2, 3]
+        assert [leave(folder, code) for code in (0, 3)] == [2, 3]
         assert list((tmp_path / "charts").iterdir()) == []
     out, words = capsys.readouterr()
     assert words == "cannot draw into charts: No space left on device\n" * 2

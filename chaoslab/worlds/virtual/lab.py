@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from chaoslab.clock import system
 from chaoslab.events import Replied
@@ -126,7 +126,12 @@ class _Lab:
         self._prompts = [parts["prompts"].Prompt.model_validate(prompt) for prompt in order.prompts]
         targets = parts["assembly"].targets(services, config.model_copy(update={"services": {}}), self._ports, chosen)
         seam = self._seam = HttpSeam(
-            plan=order.plan, targets=targets, lanes=None, log=self._logs["info"], clock=system, price=cost_usd
+            plan=order.plan,
+            targets=targets,
+            lanes=cast(Any, None),
+            log=self._logs["info"],
+            clock=system,
+            price=cost_usd,
         )
         client = httpx.AsyncClient(transport=seam, timeout=None)
         toolbox = parts["tools"].Toolbox(client, targets, services, config, chosen, self._logs["info"], system)
