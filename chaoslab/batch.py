@@ -189,7 +189,7 @@ class Batch:
             else:
                 place.run(work)
         except hung as error:
-            ended.hung = str(error)
+            ended.hung, ended.answer, ended.error = str(error), None, None
         finally:
             seam.book = None
             _set_running_loop(outer)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from types import FrameType
 from typing import TYPE_CHECKING, Any
+
+from greenlet import GreenletExit
 
 from chaoslab.worlds.virtual.here import Uncovered
 from chaoslab.worlds.virtual.machine import SPINS_MAX, Hung, Waiter
@@ -96,7 +99,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         def work() -> None:
             try:
                 result = func(*args)
-            except (KeyboardInterrupt, SystemExit):
+            except (KeyboardInterrupt, SystemExit, GreenletExit):
                 raise
             except BaseException as error:  # noqa: BLE001 - whoever awaits the result is told
                 self.call_soon_threadsafe(_settle, future, None, error)
@@ -173,15 +176,25 @@ def _settle(future: asyncio.Future[Any], result: Any, error: BaseException | Non
 
 def _stand(task: asyncio.Task[Any]) -> str:
     """A task, what it awaits, and where in its code."""
-    stack = task.get_stack(limit=None)
+    stack = list(_frames(task.get_coro()))
     if not stack:
         return f"{task.get_name()} has not begun"
     frame = stack[-1]
     for outer in reversed(stack):
-        if not str(outer.f_globals.get("__name__", "")).startswith(("asyncio", "anyio", "httpcore", "chaoslab.worlds")):
+        if not str(outer.f_globals.get("__name__", "")).startswith(("asyncio", "anyio", "httpcore", "chaoslab")):
             frame = outer
             break
     where = f"{frame.f_globals.get('__name__', '?')}.{frame.f_code.co_name}, line {frame.f_lineno}"
     awaited = getattr(task, "_fut_waiter", None)
     named = f"task {awaited.get_name()}" if isinstance(awaited, asyncio.Task) else "something that nobody has promised"
     return f"{task.get_name()} waits for {named} in {where}"
+
+
+def _frames(awaited: Any) -> Iterator[FrameType]:
+    """Where a suspended task stands, from its own function to the innermost that it awaits, of which asyncio tells the first alone."""
+    while awaited is not None:
+        kind = next((kind for kind in ("cr", "gi", "ag") if hasattr(awaited, f"{kind}_frame")), None)
+        if kind is None or getattr(awaited, f"{kind}_frame") is None:
+            return
+        yield getattr(awaited, f"{kind}_frame")
+        awaited = getattr(awaited, "gi_yieldfrom" if kind == "gi" else f"{kind}_await")

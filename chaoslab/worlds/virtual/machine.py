@@ -228,7 +228,7 @@ def _place(strand: Strand) -> str:
     frame = strand.gr_frame
     while frame is not None:
         module = str(frame.f_globals.get("__name__", ""))
-        if not module.startswith(("chaoslab.worlds.virtual", "threading", "queue", "concurrent.", "asyncio")):
+        if not module.startswith(("chaoslab", "threading", "queue", "concurrent.", "asyncio")):
             return f", called in {module}.{frame.f_code.co_name}, line {frame.f_lineno}"
         frame = frame.f_back
     return ""
