@@ -87,6 +87,12 @@ class Batch:
     """Warnings that hold for each of its trials."""
 
     @contextmanager
+    def prepared(self) -> Iterator[None]:
+        """The world is at hand meanwhile, so that it need not be made so again for each `opened`."""
+        with {"virtual": self._virtual, "local": self._local}[self.world]():
+            yield
+
+    @contextmanager
     def opened(self) -> Iterator[Callable[[int], Ended]]:
         """What does the trial of a number, counted from 0.
 

@@ -60,7 +60,10 @@ def nth(run: str, number: int, prompts: int) -> Trial:
 
 def canonical(value: Any) -> str:
     """JSON with one spelling per value, to hash and to compare."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return _encoder.encode(value)
+
+
+_encoder = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def digest(value: Any) -> str:
@@ -70,7 +73,11 @@ def digest(value: Any) -> str:
 
 def request_id(trial: str, tool: str, arguments: Any, nth: int) -> str:
     """32 hex digits: hash(trial, tool, canonical arguments, n), so that asking again for the same thing has the same id."""
-    text = "\x1f".join((trial, tool, canonical(arguments), str(nth)))
+    return _identity(trial, (tool, canonical(arguments)), nth)
+
+
+def _identity(trial: str, wish: tuple[str, str], nth: int) -> str:
+    text = "\x1f".join((trial, *wish, str(nth)))
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
@@ -107,7 +114,7 @@ class Requests:
         wish = (tool, canonical(arguments))
         if safe:
             self._safe.add(wish)
-        identity = request_id(self.trial.header, tool, arguments, self._answered.get(wish, 0) + 1)
+        identity = _identity(self.trial.header, wish, self._answered.get(wish, 0) + 1)
         if identity not in self._known:
             self._count[target] = self._count.get(target, 0) + 1
             self._known[identity] = Request(target, tool, self._count[target], identity)

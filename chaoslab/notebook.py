@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -11,7 +11,8 @@ from chaoslab.clock import Clock, iso, system
 from chaoslab.events import Event
 from chaoslab.history import History, Record
 from chaoslab.identity import Requests, Trial
-from chaoslab.log import Kept, told
+from chaoslab.log import Kept
+from chaoslab.log import told as as_json
 
 WRITER = "info"
 
@@ -45,19 +46,47 @@ class Notebook:
         return self._history
 
     def _records(self) -> Iterable[Record]:
-        run, trial, number = self.trial.run, self.trial.key, 0
+        run, trial = self.trial.run, self.trial.key
+        for number, (t, event) in enumerate(self._told(), 1):
+            yield Record(iso(self.began + timedelta(seconds=t)), t, run, trial, WRITER, number, event)
+
+    def _told(self) -> Iterator[tuple[float, Event]]:
+        """Each event and when, to be asked for once."""
         for moment, noted in self._lines:
             t = round(moment - self.origin, 6)
-            ts = iso(self.began + timedelta(seconds=t))
-            for event in (noted,) if isinstance(noted, Event) else noted(self.requests, t):
-                number += 1
-                yield Record(ts, t, run, trial, WRITER, number, event)
+            if isinstance(noted, Event):
+                yield t, noted
+            else:
+                for event in noted(self.requests, t):
+                    yield t, event
 
     @property
     def kept(self) -> list[Kept]:
         """The same, as a run's folder takes it."""
-        return [Kept(r.writer, r.t, r.trial, r.event if r.event.moves else told(r.event)) for r in self.history.records]
+        return [
+            Kept(r.writer, r.t, r.trial, r.event if r.event.moves else as_json(r.event)) for r in self.history.records
+        ]
 
     def __getstate__(self) -> dict[str, Any]:
-        """To another process goes what happened, and nothing that could go on."""
-        return {"trial": self.trial, "began": self.began, "calls": self.calls, "_history": self.history}
+        """To another process goes what happened, in few words, and nothing that could go on."""
+        told = self._told() if self._history is None else ((r.t, r.event) for r in self._history.records)
+        events = [(t, event.kind, vars(event)) for t, event in told]
+        return {"trial": self.trial, "began": self.began, "calls": self.calls, "origin": 0.0, "_sent": events}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        sent = state.pop("_sent")
+        self.__dict__.update(state)
+        self._history, self.requests = None, Requests(self.trial)
+        self._lines = [(t, _Sent(kind, fields)) for t, kind, fields in sent]
+
+
+class _Sent:
+    """An event from another process, made again when it is read."""
+
+    __slots__ = ("_fields", "_kind")
+
+    def __init__(self, kind: str, fields: dict[str, Any]) -> None:
+        self._kind, self._fields = kind, fields
+
+    def __call__(self, _requests: Requests, _t: float) -> tuple[Event]:
+        return (Event.kinds[self._kind](**self._fields),)

@@ -172,9 +172,11 @@ def _trials(
     batch: Batch, trials: int, jobs: int, *, wants_twin: bool, logs: Path | None
 ) -> Generator[Trial, None, None]:
     twin = None
-    if wants_twin:
-        twin, batch = _compared(batch)
     with ExitStack() as stack:
+        if jobs == 1:
+            stack.enter_context(batch.prepared())
+        if wants_twin:
+            twin, batch = _compared(batch)
         add = stack.enter_context(_written(batch, trials, logs)) if logs is not None else None
         done = cast(Generator[Ended, None, None], spread(batch, range(trials), jobs=jobs))
         for ended in stack.enter_context(closing(done)):
