@@ -32,7 +32,7 @@ def inject(
         LookupError: no such fault. ValueError: a parameter or a value that it does not take.
     """
     known = {f.name: f for f in fields(load("faults", fault))}
-    if isinstance(calls, int | float):
+    if isinstance(calls, int | float) and "calls" in known:
         params["calls"], calls = calls, ()
     hints = get_type_hints(load("faults", fault))
     for key, value in params.items():
@@ -46,7 +46,7 @@ def inject(
         raise ValueError(f"{fault} has the target {target!r}: it should be the name of a function or service")
     if not isinstance(chance, int | float) or not 0 <= chance <= 1:
         raise ValueError(f"chance of {fault} on {targets[0]} is {chance!r}: it should be a number from 0 to 1")
-    if isinstance(calls, str) or not all(type(n) is int and n >= 1 for n in calls):
+    if not isinstance(calls, list | tuple | set | range) or not all(type(n) is int and n >= 1 for n in calls):
         raise ValueError(f"calls of {fault} on {targets[0]} is {calls!r}: it should be requests' numbers, as in [1, 3]")
     found = Injection(
         name or f"{fault} on {', '.join(targets)}", (Choice(fault, 1.0, params),), targets, float(chance), tuple(calls)

@@ -69,7 +69,7 @@ class References:
     def _stand_in(self, value: Any) -> Any:
         """What belongs in this value's place; the value itself when nothing does."""
         number = self._by_id.get(id(value))
-        if number is None and isinstance(value, MethodType):
+        if number is None and type(value) is MethodType:
             number = next((n for n in self._methods if self._pairs[n][0] == value), None)
         if number is not None:
             self.count[number] += 1
@@ -77,7 +77,7 @@ class References:
         if type(value) is tuple and value:
             parts = tuple(self._stand_in(part) for part in value)
             return parts if any(new is not old for new, old in zip(parts, value, strict=True)) else value
-        if isinstance(value, staticmethod):
+        if type(value) is staticmethod:
             inside = self._stand_in(value.__func__)
             return value if inside is value.__func__ else staticmethod(inside)
         return value
