@@ -207,13 +207,15 @@ def test_arguments_of_any_type_are_told_in_plain_words_as_they_were_when_called(
 
     def agent(_: str) -> None:
         order(Basket(), ["a"], 1, 2, colours={3, 2})
+        order(17, ["b"])  # type: ignore[arg-type]
 
     for faults in ([], [lab.inject("latency", "order", delay_s=1.0)]):
         trial = lab.run(agent, "go", tools=[order], faults=faults, effects=[])
-        (call,) = [event for _, event in trial.history.of(CallStarted)]
-        assert call.arguments == {
+        first, second = [event.arguments for _, event in trial.history.of(CallStarted)]
+        assert first == {
             "basket": f"a {__name__}.{Basket.__qualname__}", "items": ["a"], "more": [1, 2], "colours": [2, 3],
         }  # fmt: skip
+        assert second == {"basket": 17, "items": ["b"]}
 
 
 def test_a_call_with_arguments_that_do_not_fit_raises_pythons_own_error() -> None:
