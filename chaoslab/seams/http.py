@@ -27,7 +27,7 @@ from chaoslab.log import Log
 from chaoslab.plan import Injection, Plan
 from chaoslab.wire.control import Answer
 from chaoslab.wire.lanes import Door
-from chaoslab.wire.sending import Way, fresh, kept, native, over
+from chaoslab.wire.sending import Sockets, Way, Ways, native, over
 
 EXTENSION = "chaoslab"
 MODEL_TOOL = "chat"
@@ -107,13 +107,15 @@ class HttpSeam(httpx.AsyncBaseTransport):
         price: Callable[[str, int, int], float | None],
         on_call: Callable[[str], None] = lambda _: None,
         tls: ssl.SSLContext | None = None,
+        ways: Ways | None = None,
     ) -> None:
         self.plan, self.targets, self.lanes, self.log, self.clock = plan, targets, lanes, log, clock
         self.price, self.on_call = price, on_call
         self.cost_usd = 0.0
         self.witnessed = 0
         self.tls = tls or httpx.create_ssl_context()
-        self.clean = kept(self.tls)
+        self.ways = ways or Sockets()
+        self.clean = self.ways.kept(self.tls)
         self._epoch = 0
         self._retired: list[Way] = []
         self._places = {httpx.URL(target.url).netloc: target for target in targets.values()}
@@ -156,13 +158,13 @@ class HttpSeam(httpx.AsyncBaseTransport):
     def renew(self, lanes: Door, *, spent_usd: float = 0.0) -> None:
         """Begins anew with other lanes, no connections and a purse of which so much is spent: the next trial has a network of its own."""
         self.lanes, self.cost_usd, self.witnessed = lanes, spent_usd, 0
-        self.clean, self._epoch, self._retired = kept(self.tls), 0, []
+        self.clean, self._epoch, self._retired = self.ways.kept(self.tls), 0, []
 
     def clean_since(self, epoch: int) -> Way:
         """The transport of the clean lanes; a new one when they were made anew, since the old one's connections lead nowhere."""
         if epoch != self._epoch:
             self._retired.append(self.clean)
-            self.clean, self._epoch = kept(self.tls), epoch
+            self.clean, self._epoch = self.ways.kept(self.tls), epoch
         return self.clean
 
     async def aclose(self) -> None:
@@ -314,7 +316,7 @@ class _Attempt:
         began_s, left_s = self.seam.clock.monotonic(), self._left_s()
         error: str | None = "cancelled"
         reply: Reply | None = None
-        way = fresh(self.seam.tls, self.request, address)
+        way = self.seam.ways.fresh(self.seam.tls, self.request, address)
         try:
             reply = await over(way, self.request, within_s=left_s, to=address, body=body)
             error = None

@@ -9,7 +9,7 @@ import asyncio
 import re
 import ssl
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import anyio
 import httpcore
@@ -18,22 +18,35 @@ import httpx
 from chaoslab.exchange import Failure, Reply
 from chaoslab.wire.body import ACCEPTED, BODY_MAX, whole
 
-Way = httpcore.AsyncConnectionPool | httpcore.AsyncHTTPConnection
-"""Connections that are kept, or one."""
+
+class Way(Protocol):
+    """Takes requests to where they go."""
+
+    async def handle_async_request(self, request: httpcore.Request) -> httpcore.Response: ...
+    async def aclose(self) -> None: ...
 
 
-def kept(tls: ssl.SSLContext) -> httpcore.AsyncConnectionPool:
-    """Connections that are used again, as httpx keeps them."""
-    limits = httpx.Limits()
-    return httpcore.AsyncConnectionPool(
-        tls, max_connections=100, max_keepalive_connections=20, keepalive_expiry=limits.keepalive_expiry
-    )
+class Ways(Protocol):
+    """How a seam reaches its targets."""
+
+    def kept(self, tls: ssl.SSLContext) -> Way:
+        """Connections that are used again."""
+
+    def fresh(self, tls: ssl.SSLContext, request: httpx.Request, address: tuple[str, int]) -> Way:
+        """A connection for this request alone."""
 
 
-def fresh(tls: ssl.SSLContext, request: httpx.Request, address: tuple[str, int]) -> httpcore.AsyncHTTPConnection:
-    """A connection for this request alone."""
-    host, port = address
-    return httpcore.AsyncHTTPConnection(httpcore.Origin(request.url.raw_scheme, host.encode(), port), tls)
+class Sockets:
+    """Over TCP, with connections kept as httpx keeps them."""
+
+    def kept(self, tls: ssl.SSLContext) -> Way:
+        return httpcore.AsyncConnectionPool(
+            tls, max_connections=100, max_keepalive_connections=20, keepalive_expiry=5.0
+        )
+
+    def fresh(self, tls: ssl.SSLContext, request: httpx.Request, address: tuple[str, int]) -> Way:
+        host, port = address
+        return httpcore.AsyncHTTPConnection(httpcore.Origin(request.url.raw_scheme, host.encode(), port), tls)
 
 
 async def over(

@@ -29,6 +29,7 @@ from chaoslab.worlds.virtual.lanes import Lanes
 from chaoslab.worlds.virtual.machine import STARTS_S, Hung
 from chaoslab.worlds.virtual.patches import Patches
 from chaoslab.worlds.virtual.recorded import Recording
+from chaoslab.worlds.virtual.ways import Ways
 from chaoslab.worlds.virtual.world import World
 
 HOST = "127.0.0.1"
@@ -140,6 +141,7 @@ class Lab:
             log=self._logs["info"],
             clock=system,
             price=cost_usd,
+            ways=Ways(),
         )
         client = httpx.AsyncClient(transport=seam, timeout=None)
         toolbox = parts["tools"].Toolbox(client, targets, services, config, chosen, self._logs["info"], system)
