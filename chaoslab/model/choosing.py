@@ -96,12 +96,13 @@ KINDS: dict[str, Kind] = {
 
 
 def offers(tools: Sequence[Mapping[str, Any]] | None) -> tuple[Offer, ...]:
-    """The functions among the tools of a chat request; the same ones for the same tools, which an agent sends with every request."""
-    return _offers(json.dumps(tools))
+    """The functions among the tools of a chat request."""
+    return offered_in(json.dumps(tools))
 
 
 @lru_cache(64)
-def _offers(text: str) -> tuple[Offer, ...]:
+def offered_in(text: str) -> tuple[Offer, ...]:
+    """The same, from the tools as JSON; the same ones for the same text, which an agent sends with every request."""
     found = []
     for tool in json.loads(text) or ():
         function = tool.get("function") if isinstance(tool, Mapping) else None

@@ -175,7 +175,8 @@ class HttpSeam(httpx.AsyncBaseTransport):
 def _asked_of_model(request: httpx.Request, target: Target) -> Asked:
     """An SDK's request: the same body again, be it the SDK's own retry or a prompt's, is another attempt of one request."""
     body = json.loads(request.content or b"null")
-    wish = episode().requests.ask(target.name, MODEL_TOOL, body)
+    spelt = request.content.decode("utf-8", "surrogateescape")
+    wish = episode().requests.ask(target.name, MODEL_TOOL, body, spelt=spelt)
     return Asked(wish, wish.next_attempt(), body)
 
 
@@ -364,7 +365,7 @@ class _Attempt:
             )
         )  # fmt: skip
         if self._of_model and reply is not None and not said_no:
-            self.trial.requests.answered(MODEL_TOOL, self.asked.arguments)
+            self.trial.requests.answered(self.asked.request)
             self._count(reply)
 
     def _count(self, reply: Reply) -> None:
