@@ -143,7 +143,8 @@ class Made:
         return self.request
 
     def answered(self, requests: Requests) -> None:
-        requests.answered(self.tool.name, self.told)
+        assert self.request is not None
+        requests.answered(self.request)
 
     def place(self) -> tuple[str, int, int, str]:
         assert self.request is not None
