@@ -249,6 +249,9 @@ def _batch(agent: Any, prompt: Any, given: Options) -> tuple[Batch, bool, Path |
     _check_number("deadline_s", deadline_s)
     names = _names(agent, tools, reads, services)
     plan = Plan(seed, check(given.get("faults", ()), names))
+    for injection in plan.injections:
+        if hit := [target for target in injection.targets if target in services]:
+            raise ValueError(f"'{injection.name}' is aimed at the service {hit[0]}: faults meet functions alone as yet")
     effects, facts = given.get("effects"), given.get("facts")
     for effect in effects or ():
         if effect.get("effect") not in names:

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 import chaoslab as lab
@@ -220,6 +221,41 @@ def test_another_thread_is_told_to_wait_its_turn() -> None:
     assert trial_of(world="local").error is None
 
 
+def weather(environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
+    start_response("200 OK", [("Content-Length", "5")])
+    time.sleep(0.25)
+    return [environ["PATH_INFO"][-5:].encode()]
+
+
+def test_a_service_stands_on_the_virtual_network_under_its_name() -> None:
+    async def asks(_: str) -> str:
+        async with httpx.AsyncClient() as client:
+            answers = await asyncio.gather(*(client.get(f"http://weather/{city}") for city in ("paris", "milan")))
+            refund(17, 30)
+        return " ".join(answer.text for answer in answers)
+
+    trial = lab.run(asks, "go", tools=[refund], services={"weather": weather}, effects=[{"effect": "refund"}])
+    assert (trial.answer, trial.outcome) == ("paris milan", lab.Outcome.CORRECT)
+    assert 0.25 <= trial.seconds < 0.3
+
+
+def test_what_leads_out_of_the_virtual_world_is_named_in_one_line_whatever_the_agent_makes_of_it() -> None:
+    async def asks(_: str) -> str:
+        try:
+            async with httpx.AsyncClient() as client:
+                await client.get("http://nobody.invalid/")
+        except BaseException:  # noqa: BLE001
+            return "never mind"
+        return "answered"
+
+    with pytest.raises(
+        BaseException, match=r"the host nobody.invalid .*is not covered by virtual time: give its stand-in"
+    ) as told:
+        lab.run(asks, "go", effects=[])
+    assert "\n" not in str(told.value)
+    assert trial_of().outcome is lab.Outcome.CORRECT
+
+
 # What is put back, and what was not found.
 
 
@@ -322,6 +358,7 @@ MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: trial_of(effects=[{"effect": "refunds"}]), LookupError, "effects names 'refunds', which is no tool: did you mean 'refund'?"),
     (lambda: trial_of(effects=[], twin=True), ValueError, "one of both"),
     (lambda: trial_of(world="local", services={"weather": lambda *_: []}), ValueError, "they need world='virtual'"),
+    (lambda: trial_of(services={"w": None}, faults=[lab.inject("latency", "w")]), ValueError, "service w: faults meet functions alone as yet"),
     (lambda: lab.run("agent", "go"), TypeError, "agent is a str: it should be a callable, or a LangChain Runnable"),
     (lambda: lab.run_many(agent, "go", trials=0), ValueError, "trials is 0: it should be a whole number, 1 or more"),
 ]  # fmt: skip
