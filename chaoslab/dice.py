@@ -29,7 +29,7 @@ class Dice:
 
     def _random(self) -> random.Random:
         if self._stream is None:
-            text = "\x1f".join(str(name) for name in self._name)
+            text = "\x1f".join(map(str, self._name))
             digest = hashlib.blake2b(text.encode(), digest_size=16).digest()
             self._stream = random.Random(int.from_bytes(digest, "big"))
         return self._stream

@@ -383,8 +383,8 @@ class _Attempt:
         made, status = self.made, None if reply is None or isinstance(reply, Returned) else reply.status
         duration_s = self.seam.clock.monotonic() - self.began_s
         kind = failure.kind if failure else None
-        seen = Seen(duration_s, self.seam.timeout_s, kind, status, 0, self.sent, reply)
         for told in self.told:
+            seen = Seen(duration_s, self.seam.timeout_s, kind, status, 0, self.sent, reply)
             evidence = told.injected and told.fault.witnessed(replace(seen, told_call=told.call, told_reply=told.reply))
             if evidence:
                 self._note(events.FaultWitnessed, told, evidence=evidence)
