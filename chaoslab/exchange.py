@@ -177,13 +177,13 @@ def chain(
     `reach` holds a function per injection, outermost first, that rolls its dice when the story is reached; what an outer fault
     masks is never rolled. A story counts as injected when it changed the exchange, which is seen here and not claimed by it.
     """
-    for number, roll in enumerate(reach, 1):
-        told = roll(call)
+    for depth in range(len(reach)):
+        told = reach[depth](call)
         if told is not None:
             break
     else:
         return (yield call)
-    inner_reach = reach[number:]
+    inner_reach = reach[depth + 1 :]
 
     def touched() -> None:
         if not told.injected:
