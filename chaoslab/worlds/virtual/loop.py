@@ -11,7 +11,7 @@ from chaoslab.worlds.virtual.here import Uncovered
 from chaoslab.worlds.virtual.machine import SPINS_MAX, Hung, Waiter
 from chaoslab.worlds.virtual.network import End
 from chaoslab.worlds.virtual.sockets import VirtualSocket
-from chaoslab.worlds.virtual.transport import VirtualTransport
+from chaoslab.worlds.virtual.transport import VirtualServer, VirtualTransport
 
 if TYPE_CHECKING:
     from chaoslab.worlds.virtual.world import World
@@ -127,6 +127,17 @@ class VirtualLoop(asyncio.BaseEventLoop):
         transport = VirtualTransport(self, sock.end, protocol, sock)
         transport.begin()
         return transport, protocol
+
+    async def create_server(  # type: ignore[override]
+        self, protocol_factory: Callable[[], asyncio.BaseProtocol], host: Any = None, port: Any = None, *, ssl: Any = None,
+        sock: Any = None, **_: Any,
+    ) -> VirtualServer:  # fmt: skip
+        """One address; no host is loopback."""
+        if ssl or sock is not None:
+            raise Uncovered("a server of this kind", "let it listen by host and port, without TLS")
+        host = host[0] if isinstance(host, list | tuple) and host else host
+        place = str(host) if host and host != "0.0.0.0" else "127.0.0.1"
+        return VirtualServer(self, self._world.network, place, int(port or 0), protocol_factory)
 
     def accept(self, protocol_factory: Callable[[], asyncio.BaseProtocol], end: End) -> None:
         """The server's side of a connection begins. On this loop's own thread."""

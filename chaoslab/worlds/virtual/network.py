@@ -154,7 +154,7 @@ class End:
                 self.receiver.broke(error)
 
 
-Accept = Callable[[End], None]
+Accept = Callable[[End], object]
 
 
 class Network:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
-from chaoslab.worlds.virtual.network import End
+from chaoslab.worlds.virtual.network import Address, End, Network
 
 if TYPE_CHECKING:
     from chaoslab.worlds.virtual.loop import VirtualLoop
@@ -126,3 +127,44 @@ class VirtualTransport(asyncio.Transport):
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
         """The window of the connection is the limit: what is beyond it is what a real socket would not have taken."""
+
+
+class VirtualServer(asyncio.AbstractServer):
+    """Listens from the beginning until it is closed; connections that were accepted go on."""
+
+    def __init__(
+        self, loop: VirtualLoop, network: Network, host: str, port: int, factory: Callable[[], asyncio.BaseProtocol]
+    ) -> None:
+        self._loop, self._network = loop, network
+        self.address = network.listen(host, port, lambda end: loop.call_soon_threadsafe(loop.accept, factory, end))
+        self._closed = loop.create_future()
+
+    @property
+    def sockets(self) -> tuple[VirtualServer, ...]:
+        return (self,) if self.is_serving() else ()
+
+    def getsockname(self) -> Address:
+        return self.address
+
+    def is_serving(self) -> bool:
+        return not self._closed.done()
+
+    def get_loop(self) -> asyncio.AbstractEventLoop:
+        return self._loop
+
+    async def start_serving(self) -> None:
+        pass
+
+    async def serve_forever(self) -> None:
+        try:
+            await asyncio.shield(self._closed)
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        if self.is_serving():
+            self._network.silence(*self.address)
+            self._closed.set_result(None)
+
+    async def wait_closed(self) -> None:
+        pass
