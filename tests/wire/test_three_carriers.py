@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import shutil
 import subprocess
 import sys
@@ -20,18 +21,38 @@ import httpx
 import pytest
 from toxic_cases import SCRIPTS
 from toxic_differences import listed
-from toxic_scripts import Address, Heard, Patch, Put, Script, Server, Stream, Take, differences, play
+from toxic_scripts import (
+    Address,
+    Close,
+    Heard,
+    Patch,
+    Put,
+    Say,
+    Script,
+    Server,
+    Step,
+    Stream,
+    Take,
+    differences,
+    marks,
+    play,
+    words,
+)
 from wire_parts import DEADLINE_S, answers_by, free_port, real
+from wire_parts import play as run
 
 from chaoslab.clock import system
 from chaoslab.dice import Dice
+from chaoslab.pipe import Chain, Signal, Timed
 from chaoslab.wire import toxics
 from chaoslab.wire.server.proxy import Attached
 from chaoslab.worlds.virtual.lanes import Lane
+from chaoslab.worlds.virtual.network import TRIP_S
 from chaoslab.worlds.virtual.world import World
 
 AT_ONCE = (100, 40, 40, 20, 20, 10)  # what went otherwise than it should is played again, with less going on beside it
 STAGGER_S = 0.02
+EXACT_S = 1e-8  # what floats lose, counted from another zero
 
 Play = tuple[Heard, Heard]
 
@@ -90,6 +111,62 @@ def played_virtually(scripts: Sequence[Script]) -> list[Play]:
 def virtually() -> dict[str, Play]:
     """What is heard of each script, by its name."""
     return dict(zip((script.name for script in SCRIPTS), played_virtually(SCRIPTS), strict=True))
+
+
+def reckoned(script: Script) -> Play:
+    """What must be heard of a script without changes on the way: the toxics alone, with no loop, no network and no proxy."""
+    forth = [(Timed((at_ms / 1000) + TRIP_S, item), who) for at_ms, step in script.steps for who, item in said(step)]
+    feeds = {who: [timed for timed, speaker in forth if speaker == who] for who in ("here", "there")}
+    through = {who: flow(script, who, feeds[who]) for who in feeds}
+    first, second = sorted(feeds, key=lambda who: stop(through[who]).at)
+    over = stop(through[first]).at
+    if over < math.inf:  # that end is lost with it, and the other one learns of it through its own toxics
+        heard_so_far = [timed for timed in feeds[second] if timed.at <= over]
+        through[second] = flow(script, second, [*heard_so_far, Timed(over, Signal.END)])
+    rude = stop(through[first]).item is Signal.RESET
+    return ear(script, through["there"], rude=rude), ear(script, through["here"], rude=rude)  # each hears the other
+
+
+def said(step: Step) -> Iterator[tuple[str, bytes | Signal]]:
+    if isinstance(step, Say):
+        yield step.who, words(step.who, step.size)
+    elif isinstance(step, Close):
+        yield step.who, Signal.END
+
+
+def flow(script: Script, who: str, feed: Sequence[Timed]) -> list[Timed]:
+    """What leaves the toxics on the way of what this end says."""
+    chain = Chain()
+    for put in script.before:
+        if put.opposite == (who == "there") and put.toxicity:
+            chain.add(put.name, toxics.load(put.type)(**put.attributes).pipe(Dice(1), TRIP_S), TRIP_S)
+    return [Timed(*item) for item in run(chain, feed)]
+
+
+def stop(out: Sequence[Timed]) -> Timed:
+    return next((timed for timed in out if isinstance(timed.item, Signal)), Timed(math.inf, Signal.END))
+
+
+def ear(script: Script, out: Sequence[Timed], *, rude: bool) -> Heard:
+    """What the end hears to which this comes, one trip later."""
+    last, end = stop(out)
+    until_s = script.until_ms / 1000 - TRIP_S
+    pieces = [(at + TRIP_S, item) for at, item in out if isinstance(item, bytes) and at <= min(last, until_s)]
+    data = b"".join(item for _, item in pieces)
+    if last > until_s:
+        return Heard(data, marks(pieces, len(data), 0.0), "open", 0.0)
+    return Heard(data, marks(pieces, len(data), 0.0), "RST" if rude or end is Signal.RESET else "FIN", last + TRIP_S)
+
+
+STEADY = [script for script in SCRIPTS if not any(isinstance(step, Put | Patch | Take) for _, step in script.steps)]
+
+
+@pytest.mark.parametrize("script", STEADY, ids=lambda script: script.name)
+def test_the_virtual_network_delivers_to_the_bit_what_the_toxics_say(script: Script) -> None:
+    for heard, wanted in zip(virtually()[script.name], reckoned(script), strict=True):
+        assert (heard.data, heard.end) == (wanted.data, wanted.end)
+        assert heard.marks_s == pytest.approx(wanted.marks_s, abs=EXACT_S)
+        assert heard.end_s == pytest.approx(wanted.end_s, abs=EXACT_S)
 
 
 @contextlib.contextmanager
