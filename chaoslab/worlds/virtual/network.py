@@ -53,7 +53,7 @@ class End:
         """The other end has sent all that it will."""
         self.sent_end = False
         self.closed = False
-        self._inbox: deque[bytes] = deque()
+        self._inbox: deque[bytes | memoryview] = deque()
         self._unread = 0  # bytes that this end has sent and the other has not taken
 
     def write(self, data: bytes) -> None:
@@ -119,8 +119,10 @@ class End:
             return b""
         data = self._inbox.popleft()
         if len(data) > most:
-            self._inbox.appendleft(data[most:])
-            data = data[:most]
+            whole = memoryview(data)  # a big write is taken in many bites, and must not be copied for each
+            self._inbox.appendleft(whole[most:])
+            data = whole[:most]
+        data = bytes(data)
         peer = self.peer
         was_full = peer.full
         peer._unread -= len(data)

@@ -75,8 +75,7 @@ def _played(folder: Path, plan: Plan, story: Story, targets: tuple[str, ...]) ->
     world = World(plan.seed, now=NOW)
 
     async def main() -> None:
-        run = Run.create(folder / "logs", now="2026-06-01T09:00:00Z")
-        folders.append(run.folder)
+        run = Run("one", folder / "one", system.monotonic(), "2026-06-01T09:00:00Z")
         with run.log("info") as info, run.log("manager") as log:
             upstreams = {name: (name, 80) for name in targets}
             lanes = Lanes(log=log, plan=plan, network=world.network, clock=system, targets=upstreams)
@@ -91,9 +90,8 @@ def _played(folder: Path, plan: Plan, story: Story, targets: tuple[str, ...]) ->
                     await story(bench)
             lanes.close()
 
-    folders: list[Path] = []
     world.run_async(main)
-    return History.read(folders[0])
+    return History.read(folder / "one")
 
 
 def app(name: str, served: list[tuple[str, float]]) -> Callable[..., Iterable[bytes]]:

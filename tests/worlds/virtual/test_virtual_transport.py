@@ -25,7 +25,7 @@ class Ear(asyncio.Protocol):
 
     def __init__(self, *, stays: bool = False, deaf: bool = False) -> None:
         self.told: list[str] = []
-        self.data = b""
+        self.data = bytearray()
         self.transport: asyncio.Transport
         self._stays, self._deaf = stays, deaf
         self._news = asyncio.Event()
@@ -86,7 +86,7 @@ async def told(story: Story, client: dict[str, bool], server: dict[str, bool]) -
     await loop.create_connection(lambda: here, *listener.sockets[0].getsockname())
     await there.hears("made")
     await story(here, there)
-    result = {"client": (tuple(here.told), here.data), "server": (tuple(there.told), there.data)}
+    result = {"client": (tuple(here.told), bytes(here.data)), "server": (tuple(there.told), bytes(there.data))}
     for end in (here, there):
         if not end.told[-1].startswith("lost"):
             end.transport.abort()
@@ -260,7 +260,7 @@ def test_a_protocol_is_told_the_same_over_either_network(
 
 
 def test_a_listener_that_goes_away_refuses_who_comes_and_keeps_who_is_there() -> None:
-    async def story() -> tuple[list[str], bytes]:
+    async def story() -> tuple[list[str], bytearray]:
         loop = asyncio.get_running_loop()
         here, there = Ear(), Ear()
         listener = await loop.create_server(lambda: there, "127.0.0.1", 0)
