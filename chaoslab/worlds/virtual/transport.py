@@ -30,7 +30,7 @@ class VirtualTransport(asyncio.Transport):
     # What the end tells; the protocol hears of it on its loop's thread.
 
     def arrived(self) -> None:
-        if not self._due and not self._paused:
+        if not self._due:
             self._due = True
             self._loop.call_soon_threadsafe(self._deliver)
 

@@ -143,7 +143,8 @@ async def reset(here: Ear, there: Ear) -> None:
 
 
 async def reset_unheard(here: Ear, there: Ear) -> None:
-    """`here` is deaf when it happens, and hears it when it listens again."""
+    """`here` is deaf when it happens, and hears it when it listens again, after what was said before."""
+    there.transport.write(b"last words")
     there.rude()
     there.transport.abort()
     await there.hears("lost NoneType")
@@ -245,7 +246,7 @@ STORIES: list[tuple[Story, dict[str, bool], dict[str, bool]]] = [
     (aborted, {}, {}),
     (window, {}, DEAF),
     (closed_while_the_reader_is_slow, {}, DEAF),
-    (reset_while_writing, {}, DEAF),
+    (reset_while_writing, DEAF, DEAF),
     (end_unheard, DEAF, {}),
     (words_after_the_end, {}, {}),
 ]
