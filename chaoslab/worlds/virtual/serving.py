@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import itertools
+import logging
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from http import HTTPStatus
 from typing import Any
 
@@ -38,10 +40,10 @@ class _Connection:
         try:
             while data := end.take():
                 http.receive_data(data)
+                self._read()
             if end.ended:
                 http.receive_data(b"")
-            if not self._at_work:
-                self._read()
+            self._read()
         except h11.RemoteProtocolError as error:
             self._refuse(error)
         except OSError:
@@ -55,18 +57,19 @@ class _Connection:
 
     def _read(self) -> None:
         http = self._http
-        while True:
+        while not self._at_work:
             event = http.next_event()
             if event is h11.NEED_DATA or event is h11.PAUSED:
                 return
             if isinstance(event, h11.Request):
                 self._request, self._body = event, []
+                if http.they_are_waiting_for_100_continue:
+                    self._end.write(http.send(h11.InformationalResponse(status_code=100, headers=[])) or b"")
             elif isinstance(event, h11.Data):
                 self._body.append(bytes(event.data))
             elif isinstance(event, h11.EndOfMessage):
                 self._at_work = True
                 self._machine.start(self._answer, name=f"{self._name} at work")
-                return
             elif isinstance(event, h11.ConnectionClosed):
                 self._end.close()
                 return
@@ -79,11 +82,16 @@ class _Connection:
         def start_response(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> None:  # noqa: ARG001
             started[:] = [(status, headers)]
 
-        parts = self._app(_environ(request, b"".join(self._body), self._name), start_response)
+        parts: Iterable[bytes] = ()
         try:
+            parts = self._app(_environ(request, b"".join(self._body), self._name), start_response)
             self._send(started, iter(parts), bodiless=request.method == b"HEAD")
-        except OSError:  # whoever asked is gone
-            self._end.close()
+        except Exception:
+            if self._end.closed or self._end.error is not None:  # whoever asked is gone
+                self._end.close()
+                return
+            logging.getLogger(__name__).exception("while serving %s at %s", request.target.decode(), self._name)
+            self._fail()
             return
         finally:
             getattr(parts, "close", lambda: None)()
@@ -94,35 +102,49 @@ class _Connection:
             self._http.start_next_cycle()
             self.arrived()
 
-    def _send(self, started: list[Any], parts: Any, *, bodiless: bool) -> None:
-        """The whole answer at once when its length is stated; else each part as it comes."""
-        http = self._http
+    def _send(self, started: list[Any], parts: Iterator[bytes], *, bodiless: bool) -> None:
+        """The whole answer at once when its length is stated; else each part as it comes, and the end of the connection."""
         first = next(parts, b"")
         status, headers = started[0]
         code = int(status[:3])
         fields = [(name.lower(), value) for name, value in headers]
-        sized = any(name == "content-length" for name, _ in fields) or code in (204, 304)
-        out = http.send(
-            h11.Response(status_code=code, headers=fields, reason=HTTPStatus(code).phrase if code in _CODES else "")
-        )
-        assert out is not None
-        if sized:
-            if not bodiless:
-                out += http.send(h11.Data(data=first + b"".join(parts))) or b""
-            self._end.write(out + (http.send(h11.EndOfMessage()) or b""))
+        size = next((int(value) for name, value in fields if name == "content-length"), None)
+        if size is None:
+            fields.append(("connection", "close"))
+        reason = HTTPStatus(code).phrase if code in _CODES else ""
+        head = self._http.send(h11.Response(status_code=code, headers=fields, reason=reason)) or b""
+        if size is None:
+            self._end.write(head)
+            for part in itertools.chain((first,), parts):
+                self._end.write(self._data(b"" if bodiless else part))
+            self._end.write(self._http.send(h11.EndOfMessage()) or b"")
             return
-        self._end.write(out)
-        for part in (first, *([] if bodiless else parts)):
-            if part and not bodiless:
-                self._end.write(http.send(h11.Data(data=part)) or b"")
-        self._end.write(http.send(h11.EndOfMessage()) or b"")
+        body = b"" if bodiless else (first + b"".join(parts))[:size]
+        self._end.write(head + self._data(body))
+        if len(body) < size and not bodiless:
+            raise EOFError(f"{size} bytes were promised, and {len(body)} came")
+        self._end.write(self._http.send(h11.EndOfMessage()) or b"")
+
+    def _data(self, part: bytes) -> bytes:
+        return (self._http.send(h11.Data(data=part)) or b"") if part else b""
+
+    def _fail(self) -> None:
+        """Says so while there is still time; else the connection ends in the middle."""
+        if self._http.our_state is h11.SEND_RESPONSE:
+            self._say(500, b"Internal Server Error")
+        self._end.close()
+
+    def _say(self, status: int, words: bytes = b"") -> None:
+        """An answer of the server's own, the last one."""
+        headers = [("content-length", str(len(words))), ("content-type", "text/plain"), ("connection", "close")]
+        head = (
+            self._http.send(h11.Response(status_code=status, headers=headers, reason=HTTPStatus(status).phrase)) or b""
+        )
+        self._end.write(head + self._data(words) + (self._http.send(h11.EndOfMessage()) or b""))
 
     def _refuse(self, error: h11.RemoteProtocolError) -> None:
         if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            status = int(error.error_status_hint)
-            headers = [("content-length", "0"), ("connection", "close")]
-            out = self._http.send(h11.Response(status_code=status, headers=headers)) or b""
-            self._end.write(out + (self._http.send(h11.EndOfMessage()) or b""))
+            self._say(int(error.error_status_hint))
         self._end.close()
 
 
@@ -144,7 +166,7 @@ def _environ(request: h11.Request, body: bytes, name: str) -> dict[str, Any]:
         if name in ("CONTENT_TYPE", "CONTENT_LENGTH"):
             environ[name] = value.decode("latin-1")
         elif f"HTTP_{name}" in environ:
-            environ[f"HTTP_{name}"] += "," + value.decode("latin-1")
+            environ[f"HTTP_{name}"] += ", " + value.decode("latin-1")
         else:
             environ[f"HTTP_{name}"] = value.decode("latin-1")
     return environ
