@@ -114,7 +114,6 @@ class End:
         """
         if not self._inbox:
             if self.error is not None and not self.ended:
-                self.ended = True
                 raise self._told()
             return b""
         data = self._inbox.popleft()
@@ -158,8 +157,9 @@ class End:
                 self.receiver.broke(error)
 
     def _told(self) -> OSError:
-        """What the connection broke by, once; whoever writes after that is told of a broken pipe."""
+        """What the connection broke by, once; after that, reading is at its end and writing meets a broken pipe."""
         assert self.error is not None
+        self.ended = True
         error, self.error = self.error, _broken()
         return error
 
