@@ -94,7 +94,7 @@ class _Connection:
             if self._end.closed or self._end.error is not None:  # whoever asked is gone
                 self._end.close()
                 return
-            logging.getLogger(__name__).exception("while serving %s at %s", request.target.decode(), self._name)
+            _blame(request.target, self._name)
             self._fail()
             return
         finally:
@@ -135,12 +135,12 @@ class _Connection:
     def _fail(self) -> None:
         """Says so while there is still time; else the connection ends in the middle."""
         if self._http.our_state is h11.SEND_RESPONSE:
-            self._say(500, b"Internal Server Error")
+            self._say(500, _FAILED)
         self._end.close()
 
     def _say(self, status: int, words: bytes = b"") -> None:
         """An answer of the server's own, the last one."""
-        headers = [("content-length", str(len(words))), ("content-type", "text/plain"), ("connection", "close")]
+        headers = _own(words)
         head = (
             self._http.send(h11.Response(status_code=status, headers=headers, reason=HTTPStatus(status).phrase)) or b""
         )
@@ -153,20 +153,35 @@ class _Connection:
 
 
 _CODES = {status.value for status in HTTPStatus}
+_FAILED = b"Internal Server Error"
+
+
+def _own(words: bytes) -> list[tuple[str, str]]:
+    """The headers of what the server itself says."""
+    return [("content-length", str(len(words))), ("content-type", "text/plain"), ("connection", "close")]
+
+
+def _blame(target: bytes, name: str) -> None:
+    """The application's error, where a real server shows it."""
+    logging.getLogger(__name__).exception("while serving %s at %s", target.decode("latin-1"), name)
 
 
 def answered(
     app: Wsgi, method: bytes, target: bytes, headers: Iterable[tuple[bytes, bytes]], body: bytes, name: str
 ) -> tuple[int, list[tuple[str, str]], bytes]:
-    """What an application makes of a request: status, headers and the whole body."""
+    """What an application makes of a request: status, headers and the whole body; 500 when it fails."""
     started: list[tuple[str, list[tuple[str, str]]]] = []
 
     def start_response(status: str, fields: list[tuple[str, str]], exc_info: Any = None) -> None:  # noqa: ARG001
         started[:] = [(status, fields)]
 
-    parts = app(_environ(method, target, headers, body, name), start_response)
+    parts: Iterable[bytes] = ()
     try:
+        parts = app(_environ(method, target, headers, body, name), start_response)
         content = b"".join(parts)
+    except Exception:
+        _blame(target, name)
+        return 500, _own(_FAILED), _FAILED
     finally:
         getattr(parts, "close", lambda: None)()
     status, fields = started[0]

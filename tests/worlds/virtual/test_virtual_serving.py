@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from waitress.server import create_server
 
-from chaoslab.worlds.virtual.serving import serve
+from chaoslab.worlds.virtual.serving import answered, serve
 from chaoslab.worlds.virtual.sockets import VirtualSocket
 from chaoslab.worlds.virtual.world import World
 
@@ -184,3 +184,11 @@ def test_a_service_answers_as_under_waitress(waitress: int, words: tuple[bytes, 
     over_loopback, then = ask(socket.create_connection(("127.0.0.1", waitress), 5), words)
     heard, virtually_then = virtually(words)
     assert (read(heard, to_head=to_head), virtually_then) == (read(over_loopback, to_head=to_head), then)
+
+
+@pytest.mark.parametrize(("path", "status"), [("/fails", 500), ("/fails-late", 500), ("/stream", 200)])
+def test_a_request_that_goes_to_its_application_whole_fails_as_one_in_bytes_does(
+    waitress: int, path: str, status: int
+) -> None:
+    del waitress  # which keeps the log quiet
+    assert answered(service, b"GET", path.encode(), [], b"", "service:80")[0] == status
