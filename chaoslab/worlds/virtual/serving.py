@@ -90,7 +90,7 @@ class _Connection:
                 _environ(request.method, request.target, request.headers, body, self._name), start_response
             )
             self._send(started, iter(parts), bodiless=request.method == b"HEAD")
-        except Exception:
+        except Exception:  # noqa: BLE001 - as any server does
             if self._end.closed or self._end.error is not None:  # whoever asked is gone
                 self._end.close()
                 return
@@ -179,7 +179,7 @@ def answered(
     try:
         parts = app(_environ(method, target, headers, body, name), start_response)
         content = b"".join(parts)
-    except Exception:
+    except Exception:  # noqa: BLE001 - as any server does
         _blame(target, name)
         return 500, _own(_FAILED), _FAILED
     finally:
