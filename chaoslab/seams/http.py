@@ -139,15 +139,14 @@ class HttpSeam(httpx.AsyncBaseTransport):
         if asked is None:
             asked = _asked_of_model(request, target)
         attempt = _Attempt(self, request, target, asked, episode())
-        reply = await attempt.run()
-        return httpx.Response(reply.status, headers=dict(reply.headers), content=reply.body, request=request)
+        return _response(await attempt.run(), request)
 
     async def _around(self, request: httpx.Request, asked: Around) -> httpx.Response:
         try:
             reply = await over(self.clean, request, within_s=asked.within_s)
         except Failure as failure:
             raise native(failure, request, who=request.url.host, after_s=asked.within_s) from failure.native
-        return httpx.Response(reply.status, headers=dict(reply.headers), content=reply.body, request=request)
+        return _response(reply, request)
 
     def _target(self, request: httpx.Request) -> Target:
         try:
@@ -170,6 +169,11 @@ class HttpSeam(httpx.AsyncBaseTransport):
     async def aclose(self) -> None:
         for way in (self.clean, *self._retired):
             await way.aclose()
+
+
+def _response(reply: Reply, request: httpx.Request) -> httpx.Response:
+    headers = {**reply.headers, "content-length": str(len(reply.body))}
+    return httpx.Response(reply.status, headers=headers, content=reply.body, request=request)
 
 
 def _asked_of_model(request: httpx.Request, target: Target) -> Asked:
@@ -219,11 +223,11 @@ class _Attempt:
         write(events.CallStarted(call.target, call.tool, call.request, call.attempt, call.request_id, shown))
         self.seam.on_call(f"{call.target}.{call.tool}")
         self.trial.spent["calls"] += 1
-        reach = [self._roller(injection) for injection in self.seam.plan.on_the_wire(wire=False)]
+        reach = [self._roller(injection) for injection in self.seam.plan.reach(call.target, wire=False)]
         reply: Reply | None = None
         failure: Failure | None = None
         try:
-            reply = await play(chain(reach, call, self._injected), self)
+            reply = await (play(chain(reach, call, self._injected), self) if reach else self.send(call))
             return reply
         except Failure as caught:
             failure = caught
@@ -234,8 +238,6 @@ class _Attempt:
 
     def _roller(self, injection: Injection) -> Callable[[Call], Told | None]:
         def roll(call: Call) -> Told | None:
-            if not injection.covers(call):
-                return None
             self.rolled.append(injection.name)
             told = self.seam.plan.roll(injection, call)
             if told is not None:
@@ -344,24 +346,24 @@ class _Attempt:
     def _finished(self, reply: Reply | None, failure: Failure | None) -> None:
         call, target = self.call, self.target
         duration_s = self.seam.clock.monotonic() - self.began_s
-        seen = Seen(
-            duration_s, target.deadline_s, failure.kind if failure else None,
-            reply.status if reply else None, len(reply.body) if reply else 0, self.sent, reply,
-        )  # fmt: skip
+        error = failure.kind if failure else None
+        status, size = (reply.status, len(reply.body)) if reply else (None, 0)
         for told in self.told:
+            seen = Seen(duration_s, target.deadline_s, error, status, size, self.sent, reply)
             evidence = told.injected and told.fault.witnessed(replace(seen, told_call=told.call, told_reply=told.reply))
             if evidence:
                 self.seam.witnessed += 1
                 self._write(events.FaultWitnessed(*told.on(self.call), evidence=evidence))
         said_no = reply is not None and target.says_no(reply)
-        error = seen.error or (_message(reply) if reply is not None and said_no else None)
+        if reply is not None and said_no:
+            error = _message(reply)
         if reply is None and failure is None:
             error = "cancelled"
         self._write(
             events.CallFinished(
                 call.target, call.tool, call.request, call.attempt, call.request_id, reply is not None and not said_no,
-                round(duration_s, 6), seen.status, error, seen.bytes, self.via, self.rolled,
-                reply is not None and "idempotency-replayed" in {k.lower() for k in reply.headers},
+                round(duration_s, 6), status, error, size, self.via, self.rolled,
+                reply is not None and any(name.lower() == "idempotency-replayed" for name in reply.headers),
             )
         )  # fmt: skip
         if self._of_model and reply is not None and not said_no:
