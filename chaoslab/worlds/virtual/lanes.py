@@ -45,13 +45,13 @@ class Lane(Junction):
         return self._upstream
 
     def _knocked(self, end: End) -> None:
-        self._loop.call_soon_threadsafe(self._loop.accept, self._accept, end)
+        self._loop.tell(self._loop.accept, self._accept, end)
 
     def take_down(self) -> None:
         """Nobody listens any more, and what is open is dropped. From any thread."""
         self._stands = False
         self._network.silence(*self.address)
-        self._loop.call_soon_threadsafe(self.drop)
+        self._loop.tell(self.drop)
 
 
 def _attached(toxic: Toxic) -> Attached:

@@ -61,6 +61,11 @@ class VirtualLoop(asyncio.BaseEventLoop):
         """The unfinished tasks and where each stands."""
         return sorted(_stand(task) for task in asyncio.all_tasks(self))
 
+    def tell(self, call: Callable[..., Any], *args: Any) -> None:
+        """From the network or another thread: what happens to one that has been closed is lost on it."""
+        if not self.is_closed():
+            self.call_soon_threadsafe(call, *args)
+
     # Its life.
 
     def serve(self) -> None:
@@ -99,9 +104,9 @@ class VirtualLoop(asyncio.BaseEventLoop):
             except (KeyboardInterrupt, SystemExit):
                 raise
             except BaseException as error:  # noqa: BLE001 - whoever awaits the result is told
-                self.call_soon_threadsafe(_settle, future, None, error)
+                self.tell(_settle, future, None, error)
             else:
-                self.call_soon_threadsafe(_settle, future, result, None)
+                self.tell(_settle, future, result, None)
 
         self.machine.start(work, name=f"asyncio worker ({getattr(func, '__qualname__', func)!s})")
         return future
@@ -149,9 +154,12 @@ class VirtualLoop(asyncio.BaseEventLoop):
         done = self.create_future()
 
         def found(outcome: End | OSError) -> None:
-            self.call_soon_threadsafe(
-                _settle, done, *((None, outcome) if isinstance(outcome, OSError) else (outcome, None))
-            )
+            if isinstance(outcome, OSError):
+                self.tell(_settle, done, None, outcome)
+            elif done.cancelled() or self.is_closed():  # whoever dialled has given up
+                outcome.close()
+            else:
+                self.tell(_settle, done, outcome, None)
 
         host, port = address[:2]
         if self._world.network.address_of(str(host)) is None:

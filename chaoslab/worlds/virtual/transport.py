@@ -32,17 +32,17 @@ class VirtualTransport(asyncio.Transport):
     def arrived(self) -> None:
         if not self._due:
             self._due = True
-            self._loop.call_soon_threadsafe(self._deliver)
+            self._loop.tell(self._deliver)
 
     def broke(self, error: OSError) -> None:
         """Found by who reads, and by who is in the middle of writing; else the end keeps it."""
         if self._full:
-            self._loop.call_soon_threadsafe(self._cut_off, error)
+            self._loop.tell(self._cut_off, error)
         else:
             self.arrived()
 
     def drained(self) -> None:
-        self._loop.call_soon_threadsafe(self._resume_writing)
+        self._loop.tell(self._resume_writing)
 
     def _deliver(self) -> None:
         self._due = False
@@ -167,7 +167,7 @@ class VirtualServer(asyncio.AbstractServer):
         self, loop: VirtualLoop, network: Network, host: str, port: int, factory: Callable[[], asyncio.BaseProtocol]
     ) -> None:
         self._loop, self._network = loop, network
-        self.address = network.listen(host, port, lambda end: loop.call_soon_threadsafe(loop.accept, factory, end))
+        self.address = network.listen(host, port, lambda end: loop.tell(loop.accept, factory, end))
         self._closed = loop.create_future()
 
     @property
