@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+import sysconfig
 import threading
+from types import FrameType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -37,26 +39,24 @@ class Uncovered(BaseException):
             here.world.uncovered = self
 
 
-_OWN = (
-    "chaoslab.worlds.virtual",
-    "socket",
-    "asyncio",
-    "threading",
-    "subprocess",
-    "selectors",
-    "concurrent",
-    "anyio",
-    "multiprocessing",
-)
+_OWN = "chaoslab.worlds.virtual"
+_LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+"""Folders of code that does as it is told; who told it is of interest."""
 
 
 def caller() -> str:
-    """ ", in my_agent.py line 12 (book)": the innermost frame that is neither ours nor the standard library's plumbing."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None:
+    """ " (in my_agent.py, line 12, book)": the innermost frame of the program's own code; of a library's, if there is no other."""
+    frame: FrameType | None = sys._getframe(1)
+    nearest = None
+    while frame is not None:
         if not str(frame.f_globals.get("__name__", "")).startswith(_OWN):
-            break
+            nearest = nearest or frame
+            if not frame.f_code.co_filename.startswith((*_LIBRARIES, "<frozen")):
+                return _place(frame)
         frame = frame.f_back
+    return "" if nearest is None else _place(nearest)
+
+
+def _place(frame: FrameType) -> str:
     code = frame.f_code
-    file = code.co_filename.rpartition("/")[2]
-    return f" (in {file}, line {frame.f_lineno}, {code.co_name})"
+    return f" (in {code.co_filename.rpartition('/')[2]}, line {frame.f_lineno}, {code.co_name})"

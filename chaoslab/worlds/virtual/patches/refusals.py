@@ -1,11 +1,126 @@
-"""What no virtual world can carry is refused where it begins: subprocesses, clocks of the real machine, foreign loops, C libraries."""
+"""What no virtual world can carry is refused where it begins: processes, clocks of the real machine, foreign loops, C libraries.
+
+A table, so that one more thing is one more line. Refused is only what a thread that runs a world asks for.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import functools
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
 
+from chaoslab.worlds.virtual.here import Uncovered, here
 from chaoslab.worlds.virtual.patches import Patch
 
 
+@dataclass(frozen=True)
+class Refusal:
+    """`names`: attributes of `module`, or `Class.method` in it. Those that this Python or platform lacks are passed over."""
+
+    module: str
+    names: str
+    what: str
+    remedy: str
+
+
+_AS_FUNCTION = "call what it does as a function"
+_IN_PROCESS = "do it in this process, in threads"
+_ASK = "ask time.monotonic()"
+_AWAIT = "wait with time.sleep or asyncio"
+_LOOP = "make it with asyncio.run or asyncio.new_event_loop"
+_HTTP = "reach the service over HTTP"
+_STAND_IN = "give its stand-in with services={…}"
+
+LOADED = (
+    Refusal("subprocess", "Popen.__init__", "a subprocess", _AS_FUNCTION),
+    Refusal("_posixsubprocess", "fork_exec", "a subprocess", _AS_FUNCTION),
+    Refusal(
+        "os", "system posix_spawn posix_spawnp execv execve startfile", "a program started with os.{}", _AS_FUNCTION
+    ),
+    Refusal("os", "fork forkpty", "a process of its own (os.{})", _IN_PROCESS),
+    Refusal(
+        "time", "process_time process_time_ns thread_time thread_time_ns", "the clock time.{} of the processor", _ASK
+    ),
+    Refusal("os", "times", "the clock os.{} of the processor", _ASK),
+    Refusal("signal", "alarm setitimer sigwait sigwaitinfo sigtimedwait pause", "a wait with signal.{}", _AWAIT),
+    Refusal(
+        "select", "epoll kqueue devpoll", "waiting for files with select.{}", "use asyncio, or selectors.PollSelector"
+    ),
+    Refusal("asyncio.selector_events", "BaseSelectorEventLoop.__init__", "an event loop made by hand", _LOOP),
+    Refusal("asyncio.events", "set_event_loop_policy", "a policy of event loops", _LOOP),
+    Refusal("socket", "socketpair fromfd", "a real socket made with socket.{}", "connect to a service"),
+    Refusal("socket", "create_server", "a socket that listens", "serve it with services={…}"),
+    Refusal(
+        "socket",
+        "gethostbyname gethostbyname_ex gethostbyaddr getnameinfo",
+        "a name looked up with socket.{}",
+        _STAND_IN,
+    ),
+)
+"""What is patched from the first, if need be by importing it."""
+
+WHEN_LOADED = (
+    Refusal("multiprocessing.process", "BaseProcess.start", "a process of multiprocessing", _IN_PROCESS),
+    Refusal("multiprocessing.pool", "Pool.__init__", "a pool of processes", "use threads, or a loop"),
+    Refusal(
+        "concurrent.futures.process", "ProcessPoolExecutor.__init__", "a pool of processes", "use a ThreadPoolExecutor"
+    ),
+    Refusal("resource", "getrusage", "the clock resource.{} of the processor", _ASK),
+    Refusal("uvloop", "Loop new_event_loop run install EventLoopPolicy", "uvloop.{}", "leave the loop to asyncio.run"),
+    Refusal("grpc._cython.cygrpc", "Channel AioChannel", "a gRPC channel", _HTTP),
+)
+"""What is patched once a program has imported it."""
+
+LATER = tuple(refusal.module for refusal in WHEN_LOADED)
+
+
 def patches() -> Iterable[Patch]:
-    return ()
+    for refusal in LOADED:
+        __import__(refusal.module)
+    for refusal in (*LOADED, *WHEN_LOADED):
+        if module := sys.modules.get(refusal.module):
+            yield from _refused(module, refusal)
+
+
+def _refused(module: Any, refusal: Refusal) -> Iterator[Patch]:
+    for dotted in refusal.names.split():
+        inner, _, name = dotted.rpartition(".")
+        holder = getattr(module, inner, None) if inner else module
+        real = getattr(holder, name, None)
+        if real is not None:
+            refuse = functools.partial(_refuse, refusal.what.format(name), refusal.remedy)
+            stand_in = _class(real, refuse) if isinstance(real, type) else _function(real, refuse)
+            yield Patch(holder, name, stand_in, everywhere=not inner)
+
+
+def _refuse(what: str, remedy: str) -> None:
+    if here.world is not None:
+        raise Uncovered(what, remedy)
+
+
+def _function(real: Callable[..., Any], refuse: Callable[[], None]) -> Callable[..., Any]:
+    @functools.wraps(real)
+    def stand_in(*args: Any, **kwargs: Any) -> Any:
+        refuse()
+        return real(*args, **kwargs)
+
+    return stand_in
+
+
+def _class(real: type, refuse: Callable[[], None]) -> type:
+    """Asked for anything but an instance, it is the real one."""
+
+    class Kind(type):
+        def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+            refuse()
+            return real(*args, **kwargs)
+
+        def __instancecheck__(cls, instance: Any) -> bool:
+            return isinstance(instance, real)
+
+        def __getattr__(cls, name: str) -> Any:
+            return getattr(real, name)
+
+    return Kind(real.__name__, (), {"__module__": real.__module__, "__doc__": real.__doc__})
