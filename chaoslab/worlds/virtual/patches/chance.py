@@ -7,6 +7,7 @@ draw from them. What says that its clock or chance is nobody else's (`random.Ran
 from __future__ import annotations
 
 import functools
+import importlib
 import os
 import random
 import sys
@@ -19,8 +20,7 @@ from chaoslab.worlds.virtual.patches import Patch
 if TYPE_CHECKING:
     from chaoslab.worlds.virtual.world import World
 
-NUMPY = "numpy.random.mtrand"
-LATER = (NUMPY, "ssl")
+LATER = ("numpy", "ssl")
 real_urandom, real_seed = os.urandom, random.Random.seed
 
 
@@ -41,7 +41,7 @@ class Chance:
     @functools.cached_property
     def numpy(self) -> Any:
         """A `numpy.random.RandomState`."""
-        return sys.modules[NUMPY].RandomState(self._dice("numpy").stream().getrandbits(32))
+        return sys.modules["numpy.random.mtrand"].RandomState(self._dice("numpy").stream().getrandbits(32))
 
 
 def of(world: World) -> Chance:
@@ -95,7 +95,8 @@ def patches() -> Iterable[Patch]:
         yield Patch(os, "getrandom", _of_system(os.getrandom), everywhere=True)
     if ssl := sys.modules.get("ssl"):
         yield Patch(ssl, "RAND_bytes", _of_system(ssl.RAND_bytes), everywhere=True)
-    if numpy := sys.modules.get(NUMPY):
+    if "numpy" in sys.modules:  # which imports this part of itself only when it is asked for
+        numpy: Any = importlib.import_module("numpy.random.mtrand")
         for name, real in list(vars(numpy).items()):
             if getattr(real, "__self__", None) is numpy._rand or name == "seed":
                 yield Patch(numpy, name, _drawn(real, lambda chance: chance.numpy), everywhere=True)

@@ -5,8 +5,11 @@ A table, so that one more thing is one more line. Refused is only what a thread 
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import importlib
 import sys
+from asyncio.selector_events import BaseSelectorEventLoop
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -44,12 +47,13 @@ LOADED = (
         "time", "process_time process_time_ns thread_time thread_time_ns", "the clock time.{} of the processor", _ASK
     ),
     Refusal("os", "times", "the clock os.{} of the processor", _ASK),
+    Refusal("resource", "getrusage", "the clock resource.{} of the processor", _ASK),
     Refusal("signal", "alarm setitimer sigwait sigwaitinfo sigtimedwait pause", "a wait with signal.{}", _AWAIT),
     Refusal(
         "select", "epoll kqueue devpoll", "waiting for files with select.{}", "use asyncio, or selectors.PollSelector"
     ),
-    Refusal("asyncio.selector_events", "BaseSelectorEventLoop.__init__", "an event loop made by hand", _LOOP),
     Refusal("asyncio.events", "set_event_loop_policy", "a policy of event loops", _LOOP),
+    Refusal("uvloop", "Loop new_event_loop run install EventLoopPolicy", "uvloop.{}", "leave the loop to asyncio.run"),
     Refusal("socket", "socketpair fromfd", "a real socket made with socket.{}", "connect to a service"),
     Refusal("socket", "create_server", "a socket that listens", "serve it with services={…}"),
     Refusal(
@@ -59,7 +63,7 @@ LOADED = (
         _STAND_IN,
     ),
 )
-"""What is patched from the first, if need be by importing it."""
+"""What is patched from the first, if need be by importing it: it is small, where it is installed at all."""
 
 WHEN_LOADED = (
     Refusal("multiprocessing.process", "BaseProcess.start", "a process of multiprocessing", _IN_PROCESS),
@@ -67,21 +71,29 @@ WHEN_LOADED = (
     Refusal(
         "concurrent.futures.process", "ProcessPoolExecutor.__init__", "a pool of processes", "use a ThreadPoolExecutor"
     ),
-    Refusal("resource", "getrusage", "the clock resource.{} of the processor", _ASK),
-    Refusal("uvloop", "Loop new_event_loop run install EventLoopPolicy", "uvloop.{}", "leave the loop to asyncio.run"),
     Refusal("grpc._cython.cygrpc", "Channel AioChannel", "a gRPC channel", _HTTP),
 )
 """What is patched once a program has imported it."""
 
+real_loop = BaseSelectorEventLoop.__init__
 LATER = tuple(refusal.module for refusal in WHEN_LOADED)
 
 
 def patches() -> Iterable[Patch]:
     for refusal in LOADED:
-        __import__(refusal.module)
+        with contextlib.suppress(ImportError):
+            importlib.import_module(refusal.module)
+    yield Patch(BaseSelectorEventLoop, "__init__", _loop_by_hand)
     for refusal in (*LOADED, *WHEN_LOADED):
         if module := sys.modules.get(refusal.module):
             yield from _refused(module, refusal)
+
+
+def _loop_by_hand(self: Any, *args: Any, **kwargs: Any) -> None:
+    if here.world is not None:
+        self._closed = True  # there is nothing that would have to be
+        raise Uncovered("an event loop made by hand", _LOOP)
+    real_loop(self, *args, **kwargs)
 
 
 def _refused(module: Any, refusal: Refusal) -> Iterator[Patch]:
