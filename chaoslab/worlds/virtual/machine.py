@@ -14,6 +14,7 @@ from _thread import get_ident
 from asyncio import _get_running_loop, _set_running_loop
 from collections import deque
 from collections.abc import Callable
+from sys import get_asyncgen_hooks, set_asyncgen_hooks
 from typing import Any, Protocol
 
 from greenlet import GreenletExit, getcurrent, greenlet
@@ -92,13 +93,14 @@ class Waiter:
             return False
         timer = None if until is None else machine.at(until, self._expire)
         self.strand.waits_for = what
-        loop = _get_running_loop()
+        loop, hooks = _get_running_loop(), get_asyncgen_hooks()
         _set_running_loop(None)
         try:
             machine.hub.switch()
         finally:
             self._over = True
             _set_running_loop(loop)
+            set_asyncgen_hooks(*hooks)
             if timer is not None:
                 timer.cancel()
         return self._woken
@@ -172,6 +174,7 @@ class Machine:
         return strand
 
     def _work(self, work: Callable[[], Any], strand: Strand) -> None:
+        set_asyncgen_hooks(None, None)
         try:
             work()
         except GreenletExit:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import sys
 from asyncio import _get_running_loop, _set_running_loop
 from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
@@ -34,6 +34,7 @@ class World:
         self.uncovered: Uncovered | None = None
         self.default_timeout_s: float | None = None
         self.dice = Dice(*names)
+        self._begun = False
         self.kept: dict[str, Any] = {}  # what stand-ins remember for this world alone
         self._epoch_ns = (now - _1970) // timedelta(microseconds=1) * 1000 - round(STARTS_S * 1e9)
 
@@ -71,6 +72,18 @@ class World:
             raise Uncovered(f"a connection to {host}:{port}", "give its stand-in with services={…}")
         return found, port
 
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """This thread of the process is in this world: its clocks and its chance are the world's."""
+        if not self._begun:
+            self._begun = True
+            patches.begin(self)
+        outer, here.world = here.world, self
+        try:
+            yield
+        finally:
+            here.world = outer
+
     def run(self, work: Callable[[], T]) -> T:
         """What `work` returns, called as the first thread of this world.
 
@@ -87,10 +100,8 @@ class World:
             except BaseException as error:  # noqa: BLE001 - it goes on to whoever asked
                 failed.append(error)
 
-        patches.begin(self)
-        outer, here.world = here.world, self
         try:
-            with _own_asyncio():
+            with self.entered(), _own_asyncio():
                 try:
                     self.machine.run(first, name="the agent")
                 finally:
@@ -98,8 +109,6 @@ class World:
         except Exception as error:
             self._raise_uncovered(error)  # a hang, say, of those who waited for what was refused
             raise
-        finally:
-            here.world = outer
         self._raise_uncovered(None)
         if failed:
             raise failed[0]
@@ -120,8 +129,7 @@ class World:
                 return loop.run_until_complete(work())
             finally:
                 try:
-                    _cancel_all(loop)
-                    loop.run_until_complete(loop.shutdown_asyncgens())
+                    loop.finish()
                 finally:
                     asyncio.set_event_loop(None)
                     loop.close()
@@ -129,7 +137,7 @@ class World:
         return self.run(main)
 
 
-@contextlib.contextmanager
+@contextmanager
 def _own_asyncio() -> Iterator[None]:
     """Leaves a loop that runs in this thread already, such as a notebook's, as it was, and out of sight meanwhile."""
     running, hooks = _get_running_loop(), sys.get_asyncgen_hooks()
@@ -143,11 +151,3 @@ def _own_asyncio() -> Iterator[None]:
         of_thread.update(before)
         sys.set_asyncgen_hooks(*hooks)
         _set_running_loop(running)
-
-
-def _cancel_all(loop: asyncio.AbstractEventLoop) -> None:
-    left = asyncio.all_tasks(loop)
-    for task in left:
-        task.cancel()
-    if left:
-        loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
