@@ -39,9 +39,9 @@ class Uncovered(BaseException):
             here.world.uncovered = self
 
 
-_OWN = "chaoslab.worlds.virtual"
-_LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
-"""Folders of code that does as it is told; who told it is of interest."""
+_OWN = "chaoslab."
+_STDLIB = (*{sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")}, "<frozen")
+_INSTALLED = ("site-packages", "dist-packages")
 
 
 def caller() -> str:
@@ -51,10 +51,15 @@ def caller() -> str:
     while frame is not None:
         if not str(frame.f_globals.get("__name__", "")).startswith(_OWN):
             nearest = nearest or frame
-            if not frame.f_code.co_filename.startswith((*_LIBRARIES, "<frozen")):
+            if not _does_as_told(frame.f_code.co_filename):
                 return _place(frame)
         frame = frame.f_back
     return "" if nearest is None else _place(nearest)
+
+
+def _does_as_told(file: str) -> bool:
+    """Whether it is a library's, so that it is of interest who told it."""
+    return file.startswith(_STDLIB) or any(folder in file for folder in _INSTALLED)
 
 
 def _place(frame: FrameType) -> str:

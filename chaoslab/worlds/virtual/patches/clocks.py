@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+import uuid
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -88,13 +89,18 @@ def installed() -> Iterator[None]:
         world = here.world
         return int(below()) if world is None else world.time_ns()
 
+    of_uuid = vars(uuid)  # which time_machine changes too; but ids are our own (ids.py), and other threads' are as ever
+    before = {name: value for name, value in of_uuid.items() if name.startswith(("_last_", "_generate_", "_Uuid"))}
     travel = time_machine.travel(0, tick=False)
     traveller = travel.start()
     traveller.time_ns = time_ns  # type: ignore[method-assign]
+    of_uuid.update(before)
     try:
         yield
     finally:
+        meanwhile = {name: of_uuid[name] for name in before}
         travel.stop()
+        of_uuid.update(meanwhile)
 
 
 def patches() -> Iterable[Patch]:

@@ -67,7 +67,6 @@ LOADED = (
 
 WHEN_LOADED = (
     Refusal("multiprocessing.process", "BaseProcess.start", "a process of multiprocessing", _IN_PROCESS),
-    Refusal("multiprocessing.pool", "Pool.__init__", "a pool of processes", "use threads, or a loop"),
     Refusal(
         "concurrent.futures.process", "ProcessPoolExecutor.__init__", "a pool of processes", "use a ThreadPoolExecutor"
     ),
