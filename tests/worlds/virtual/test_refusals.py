@@ -31,6 +31,7 @@ from chaoslab.worlds.virtual.patches import Patches, refusals
 from chaoslab.worlds.virtual.serving import serve
 
 TRUE = ["true"]
+NOTHING: Any = None
 
 CASES: list[tuple[str, Callable[[], Any], str]] = [
     ("Popen", lambda: subprocess.Popen(TRUE), "a subprocess"),
@@ -68,7 +69,7 @@ CASES: list[tuple[str, Callable[[], Any], str]] = [
     ("getfqdn", lambda: socket.getfqdn("127.0.0.1"), "a name looked up with socket.gethostbyaddr"),
     ("uvloop.Loop", lambda: uvloop.Loop(), "uvloop.Loop"),
     ("uvloop.new_event_loop", lambda: uvloop.new_event_loop(), "uvloop.new_event_loop"),
-    ("uvloop.run", lambda: uvloop.run(None), "uvloop.run"),
+    ("uvloop.run", lambda: uvloop.run(NOTHING), "uvloop.run"),
 ]
 
 
