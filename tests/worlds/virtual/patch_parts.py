@@ -20,10 +20,15 @@ def world(seed: int = 7) -> World:
     return World(seed, now=NOW)
 
 
-def run(work: Callable[[], T], seed: int = 7) -> T:
+def run(work: Callable[[], T]) -> T:
     """In a world of its own, the stand-ins in place."""
+    return in_each(work, 7)[0]
+
+
+def in_each(work: Callable[[], T], *seeds: int) -> list[T]:
+    """The same in a world of each seed, one after the other."""
     with Patches():
-        return world(seed).run(work)
+        return [world(seed).run(work) for seed in seeds]
 
 
 def take_out(monkeypatch: pytest.MonkeyPatch, *remedies: tuple[Any, str]) -> None:

@@ -15,7 +15,7 @@ import uuid_utils
 import uuid_utils.compat
 from langchain_core.utils.uuid import uuid7 as uuid7_of_langchain
 from langgraph.checkpoint.base import id as checkpoint_id
-from patch_parts import NOW, named, run, take_out, world
+from patch_parts import NOW, in_each, named, run, take_out, world
 
 from chaoslab.worlds.virtual.here import here
 from chaoslab.worlds.virtual.patches import Patches, ids
@@ -47,12 +47,6 @@ def three(make: Callable[[], Any]) -> Callable[[], list[Any]]:
     return work
 
 
-def one_after_the_other(make: Callable[[], Any]) -> list[list[Any]]:
-    """In two worlds of one seed, so that it shows what is remembered from one to the other."""
-    with Patches():
-        return [world().run(three(make)) for _ in range(2)]
-
-
 def moment(made: uuid.UUID) -> datetime:
     """The time in it, as RFC 9562 lays it out."""
     bits = made.int
@@ -68,7 +62,8 @@ def moment(made: uuid.UUID) -> datetime:
 def test_each_id_is_the_worlds_by_its_own_remedy(
     version: int, make: Callable[[], Any], remedy: tuple[Any, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = run(three(make))
+    made, again, other = in_each(three(make), 7, 7, 8)
+    assert made == again != other
     plain = [uuid.UUID(int=one.int) for one in made]
     assert [one.version for one in plain] == [version] * 3
     assert {one.variant for one in plain} == {uuid.RFC_4122}
@@ -79,12 +74,9 @@ def test_each_id_is_the_worlds_by_its_own_remedy(
         assert sorted(plain, key=moment) == plain
     if version in (6, 7):
         assert sorted(plain) == plain
-    assert made == run(three(make)) != run(three(make), seed=8)
-    first, second = one_after_the_other(make)
-    assert first == second
     take_out(monkeypatch, remedy)
-    first, second = one_after_the_other(make)
-    assert first != second
+    made, again = in_each(three(make), 7, 7)
+    assert made != again
 
 
 def test_the_network_card_is_the_same_everywhere_and_says_that_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,7 +49,7 @@ def _replace(pairs: Pairs) -> None:
             elif type(value) is FunctionType:
                 if value.__defaults__ or value.__kwdefaults__:
                     _in_defaults(value, pairs)
-            elif isinstance(value, type):
+            elif issubclass(type(value), type):  # not isinstance, which asks a proxy what it stands for
                 if getattr(value, "__module__", None) == name:
                     _in_class(value, pairs)
             elif type(value) is functools.partial:
