@@ -9,7 +9,6 @@ import contextlib
 import functools
 import importlib
 import sys
-from asyncio.selector_events import BaseSelectorEventLoop
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -29,52 +28,37 @@ class Refusal:
 
 
 _AS_FUNCTION = "call what it does as a function"
-_IN_PROCESS = "do it in this process, in threads"
+_IN_THREADS = "do it in this process, in threads"
 _ASK = "ask time.monotonic()"
 _AWAIT = "wait with time.sleep or asyncio"
-_LOOP = "make it with asyncio.run or asyncio.new_event_loop"
-_HTTP = "reach the service over HTTP"
-_STAND_IN = "give its stand-in with services={…}"
+_NO_EPOLL = "use asyncio, or selectors.PollSelector"
+_LEFT = "leave the loop to asyncio.run"
+_CPU = "process_time process_time_ns thread_time thread_time_ns"
 
 LOADED = (
     Refusal("subprocess", "Popen.__init__", "a subprocess", _AS_FUNCTION),
     Refusal("_posixsubprocess", "fork_exec", "a subprocess", _AS_FUNCTION),
-    Refusal(
-        "os", "system posix_spawn posix_spawnp execv execve startfile", "a program started with os.{}", _AS_FUNCTION
-    ),
-    Refusal("os", "fork forkpty", "a process of its own (os.{})", _IN_PROCESS),
-    Refusal(
-        "time", "process_time process_time_ns thread_time thread_time_ns", "the clock time.{} of the processor", _ASK
-    ),
+    Refusal("os", "system posix_spawn posix_spawnp execv execve startfile", "a program run by os.{}", _AS_FUNCTION),
+    Refusal("os", "fork forkpty", "a process of its own (os.{})", _IN_THREADS),
     Refusal("os", "times", "the clock os.{} of the processor", _ASK),
+    Refusal("time", _CPU, "the clock time.{} of the processor", _ASK),
     Refusal("resource", "getrusage", "the clock resource.{} of the processor", _ASK),
     Refusal("signal", "alarm setitimer sigwait sigwaitinfo sigtimedwait pause", "a wait with signal.{}", _AWAIT),
-    Refusal(
-        "select", "epoll kqueue devpoll", "waiting for files with select.{}", "use asyncio, or selectors.PollSelector"
-    ),
-    Refusal("asyncio.events", "set_event_loop_policy", "a policy of event loops", _LOOP),
-    Refusal("uvloop", "Loop new_event_loop run install EventLoopPolicy", "uvloop.{}", "leave the loop to asyncio.run"),
-    Refusal("socket", "socketpair fromfd", "a real socket made with socket.{}", "connect to a service"),
+    Refusal("select", "epoll kqueue devpoll", "waiting for files with select.{}", _NO_EPOLL),
+    Refusal("asyncio.events", "set_event_loop_policy", "a policy of event loops", _LEFT),
+    Refusal("uvloop", "Loop new_event_loop run install EventLoopPolicy", "uvloop.{}", _LEFT),
+    Refusal("socket", "fromfd", "a real socket made with socket.{}", "connect to a service"),
     Refusal("socket", "create_server", "a socket that listens", "serve it with services={…}"),
-    Refusal(
-        "socket",
-        "gethostbyname gethostbyname_ex gethostbyaddr getnameinfo",
-        "a name looked up with socket.{}",
-        _STAND_IN,
-    ),
 )
 """What is patched from the first, if need be by importing it: it is small, where it is installed at all."""
 
 WHEN_LOADED = (
-    Refusal("multiprocessing.process", "BaseProcess.start", "a process of multiprocessing", _IN_PROCESS),
-    Refusal(
-        "concurrent.futures.process", "ProcessPoolExecutor.__init__", "a pool of processes", "use a ThreadPoolExecutor"
-    ),
-    Refusal("grpc._cython.cygrpc", "Channel AioChannel", "a gRPC channel", _HTTP),
+    Refusal("multiprocessing.process", "BaseProcess.start", "a process of multiprocessing", _IN_THREADS),
+    Refusal("concurrent.futures.process", "ProcessPoolExecutor.__init__", "a pool of processes", _IN_THREADS),
+    Refusal("grpc._cython.cygrpc", "Channel AioChannel", "a gRPC channel", "reach the service over HTTP"),
 )
 """What is patched once a program has imported it."""
 
-real_loop = BaseSelectorEventLoop.__init__
 LATER = tuple(refusal.module for refusal in WHEN_LOADED)
 
 
@@ -82,17 +66,9 @@ def patches() -> Iterable[Patch]:
     for refusal in LOADED:
         with contextlib.suppress(ImportError):
             importlib.import_module(refusal.module)
-    yield Patch(BaseSelectorEventLoop, "__init__", _loop_by_hand)
     for refusal in (*LOADED, *WHEN_LOADED):
         if module := sys.modules.get(refusal.module):
             yield from _refused(module, refusal)
-
-
-def _loop_by_hand(self: Any, *args: Any, **kwargs: Any) -> None:
-    if here.world is not None:
-        self._closed = True  # there is nothing that would have to be
-        raise Uncovered("an event loop made by hand", _LOOP)
-    real_loop(self, *args, **kwargs)
 
 
 def _refused(module: Any, refusal: Refusal) -> Iterator[Patch]:
