@@ -18,33 +18,34 @@ from typing import Any
 import numpy
 import numpy.random.mtrand as mtrand
 import pytest
-from patch_parts import in_each, named, run, take_out, world
+from patch_parts import in_each, run, take_out, world
 
 from chaoslab.worlds.virtual.patches import Patches
 
 SYSTEM = (os, "urandom")
-CASES: list[tuple[str, Callable[[], Any], tuple[tuple[Any, str], ...]]] = [
-    ("random", lambda: random.random(), ((random, "random"),)),
-    ("bound elsewhere", lambda: bound_elsewhere(), ((random, "random"),)),
-    ("uniform", lambda: random.uniform(0, 1e9), ((random, "uniform"),)),
-    ("choice", lambda: choice_bound_elsewhere(range(10**12)), ((random, "choice"),)),
-    ("getrandbits", lambda: random.getrandbits(64), ((random, "getrandbits"),)),
-    ("shuffle", lambda: shuffled(), ((random, "shuffle"),)),
-    ("sample", lambda: random.sample(range(10**9), 3), ((random, "sample"),)),
-    ("unseeded", lambda: random.Random().random(), ((random.Random, "seed"),)),
-    ("seeded with nothing", lambda: (random.seed(), random.random()), ((random.Random, "seed"),)),
-    ("SystemRandom", lambda: random.SystemRandom().random(), (SYSTEM,)),
-    ("urandom", lambda: os.urandom(8), (SYSTEM,)),
-    ("getrandom", lambda: os.getrandom(8, os.GRND_NONBLOCK), ((os, "getrandom"),)),
-    ("RAND_bytes", lambda: ssl.RAND_bytes(8), ((ssl, "RAND_bytes"),)),
-    ("token", lambda: secrets.token_hex(), (SYSTEM,)),
-    ("secret choice", lambda: secrets.choice(range(10**12)), (SYSTEM,)),
-    ("below", lambda: secrets.randbelow(10**12), (SYSTEM,)),
-    ("uuid4", lambda: uuid.uuid4(), (SYSTEM,)),
-    ("numpy", lambda: numpy.random.random(), ((mtrand, "random"),)),
-    ("numpy normal", lambda: list(numpy.random.normal(size=3)), ((mtrand, "normal"),)),
-    ("numpy unseeded", lambda: numpy.random.default_rng().random(), (SYSTEM,)),
+CASES: list[tuple[str, Callable[[], Any], tuple[Any, str]]] = [
+    ("random", lambda: random.random(), (random, "random")),
+    ("bound elsewhere", lambda: bound_elsewhere(), (random, "random")),
+    ("uniform", lambda: random.uniform(0, 1e9), (random, "uniform")),
+    ("choice", lambda: choice_bound_elsewhere(range(10**12)), (random, "choice")),
+    ("getrandbits", lambda: random.getrandbits(64), (random, "getrandbits")),
+    ("shuffle", lambda: shuffled(), (random, "shuffle")),
+    ("sample", lambda: random.sample(range(10**9), 3), (random, "sample")),
+    ("unseeded", lambda: random.Random().random(), (random.Random, "seed")),
+    ("seeded with nothing", lambda: (random.seed(), random.random()), (random.Random, "seed")),
+    ("SystemRandom", lambda: random.SystemRandom().random(), SYSTEM),
+    ("urandom", lambda: os.urandom(8), SYSTEM),
+    ("getrandom", lambda: os.getrandom(8, os.GRND_NONBLOCK), (os, "getrandom")),
+    ("RAND_bytes", lambda: ssl.RAND_bytes(8), (ssl, "RAND_bytes")),
+    ("token", lambda: secrets.token_hex(), SYSTEM),
+    ("secret choice", lambda: secrets.choice(range(10**12)), SYSTEM),
+    ("below", lambda: secrets.randbelow(10**12), SYSTEM),
+    ("uuid4", lambda: uuid.uuid4(), SYSTEM),
+    ("numpy", lambda: numpy.random.random(), (mtrand, "random")),
+    ("numpy normal", lambda: list(numpy.random.normal(size=3)), (mtrand, "normal")),
+    ("numpy unseeded", lambda: numpy.random.default_rng().random(), SYSTEM),
 ]
+REMEDIES = {f"{getattr(holder, '__name__', holder)}.{name}": (holder, name) for *_, (holder, name) in CASES}
 
 
 def shuffled() -> list[int]:
@@ -53,15 +54,29 @@ def shuffled() -> list[int]:
     return cards
 
 
-@pytest.mark.parametrize(("draw", "remedies"), named(CASES))
-def test_each_draw_repeats_with_the_seed_by_its_own_remedy(
-    draw: Callable[[], Any], remedies: tuple[tuple[Any, str], ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first, again, other = in_each(draw, 7, 7, 8)
+def draw_all(seeds: tuple[int, ...]) -> list[dict[str, Any]]:
+    """In a world of each seed: each draw in a world of its own, since one may move the next."""
+    with Patches():
+        return [{name: world(seed).run(draw) for name, draw, _ in CASES} for seed in seeds]
+
+
+@pytest.fixture(scope="module")
+def drawn() -> list[dict[str, Any]]:
+    return draw_all((7, 7, 8))
+
+
+@pytest.mark.parametrize("name", [name for name, *_ in CASES])
+def test_each_draw_repeats_with_the_seed(name: str, drawn: list[dict[str, Any]]) -> None:
+    first, again, other = (found[name] for found in drawn)
     assert first == again != other
-    take_out(monkeypatch, *remedies)
-    first, again = in_each(draw, 7, 7)
-    assert first != again
+
+
+@pytest.mark.parametrize("remedy", REMEDIES)
+def test_without_its_remedy_no_draw_repeats(remedy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    take_out(monkeypatch, REMEDIES[remedy])
+    first, again = draw_all((7, 7))
+    for name, _, needed in CASES:
+        assert needed != REMEDIES[remedy] or first[name] != again[name], name
 
 
 def test_a_generator_with_a_seed_of_its_own_is_left_alone() -> None:

@@ -15,7 +15,7 @@ import uuid_utils
 import uuid_utils.compat
 from langchain_core.utils.uuid import uuid7 as uuid7_of_langchain
 from langgraph.checkpoint.base import id as checkpoint_id
-from patch_parts import NOW, in_each, named, run, take_out, world
+from patch_parts import NOW, run, take_out, world
 
 from chaoslab.worlds.virtual.here import here
 from chaoslab.worlds.virtual.patches import Patches, ids
@@ -37,6 +37,7 @@ CASES: list[tuple[str, int, Callable[[], Any], tuple[Any, str]]] = [
     ("uuid7 of compat", 7, lambda: uuid_utils.compat.uuid7(), (rust, "_uuid7_int")),
     ("uuid7 of langchain", 7, lambda: uuid7_of_langchain(), (rust, "_uuid7_int")),
 ]
+REMEDIES = {f"{holder.__name__}.{name}": (holder, name) for *_, (holder, name) in CASES}
 
 
 def three(make: Callable[[], Any]) -> Callable[[], list[Any]]:
@@ -58,25 +59,40 @@ def moment(made: uuid.UUID) -> datetime:
     return datetime(1582, 10, 15, tzinfo=UTC) + timedelta(microseconds=ticks / 10)
 
 
-@pytest.mark.parametrize(("version", "make", "remedy"), named(CASES))
-def test_each_id_is_the_worlds_by_its_own_remedy(
-    version: int, make: Callable[[], Any], remedy: tuple[Any, str], monkeypatch: pytest.MonkeyPatch
+def make_all(seeds: tuple[int, ...]) -> list[dict[str, list[Any]]]:
+    with Patches():
+        return [{name: world(seed).run(three(make)) for name, _, make, _ in CASES} for seed in seeds]
+
+
+@pytest.fixture(scope="module")
+def made() -> list[dict[str, list[Any]]]:
+    return make_all((7, 7, 8))
+
+
+@pytest.mark.parametrize(("name", "version", "make"), [(name, version, make) for name, version, make, _ in CASES])
+def test_each_id_is_valid_and_holds_the_worlds_time(
+    name: str, version: int, make: Callable[[], Any], made: list[dict[str, list[Any]]]
 ) -> None:
-    made, again, other = in_each(three(make), 7, 7, 8)
-    assert made == again != other
-    plain = [uuid.UUID(int=one.int) for one in made]
+    first, again, other = (found[name] for found in made)
+    assert first == again != other
+    plain = [uuid.UUID(int=one.int) for one in first]
     assert [one.version for one in plain] == [version] * 3
     assert {one.variant for one in plain} == {uuid.RFC_4122}
-    assert type(made[0]) is type(make())
+    assert type(first[0]) is type(make())
     assert len(set(plain)) == 3
     if version != 4:
         assert all(WALL <= moment(one) < WALL + timedelta(milliseconds=1) for one in plain)
         assert sorted(plain, key=moment) == plain
     if version in (6, 7):
         assert sorted(plain) == plain
-    take_out(monkeypatch, remedy)
-    made, again = in_each(three(make), 7, 7)
-    assert made != again
+
+
+@pytest.mark.parametrize("remedy", REMEDIES)
+def test_without_its_remedy_no_id_repeats(remedy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    take_out(monkeypatch, REMEDIES[remedy])
+    first, again = make_all((7, 7))
+    for name, _, _, needed in CASES:
+        assert (first[name] != again[name]) is (needed == REMEDIES[remedy]), name
 
 
 def test_the_network_card_is_the_same_everywhere_and_says_that_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:

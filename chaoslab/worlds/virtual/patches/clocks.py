@@ -60,7 +60,8 @@ def ctime(seconds: float | None = None, /) -> str:
 
 
 def asctime(*of: Any) -> str:
-    return real_asctime(*of) if here.world is None or of else real_asctime(time.localtime())
+    world = here.world
+    return real_asctime(*of) if world is None or of else real_asctime(time.localtime(world.time()))
 
 
 def _of_number(real: Callable[[int], Any], per_second: int | None) -> Callable[[int], Any]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from types import FunctionType, ModuleType
 from typing import Any
 
-Pairs = Mapping[int, tuple[Any, Any]]
+Pairs = dict[int, tuple[Any, Any]]
 _OWN = "chaoslab.worlds.virtual"
 
 
@@ -47,8 +47,7 @@ def _replace(pairs: Pairs) -> None:
             if id(value) in pairs:
                 names[key] = pairs[id(value)][1]
             elif type(value) is FunctionType:
-                if value.__defaults__ or value.__kwdefaults__:
-                    _in_defaults(value, pairs)
+                _in_defaults(value, pairs)
             elif issubclass(type(value), type):  # not isinstance, which asks a proxy what it stands for
                 if getattr(value, "__module__", None) == name:
                     _in_class(value, pairs)
@@ -63,8 +62,7 @@ def _in_class(cls: type, pairs: Pairs) -> None:
             found, new = pairs[id(member)]
             setattr(cls, key, _Unbound(new) if type(new) is FunctionType and not hasattr(found, "__get__") else new)
         elif kind is FunctionType:
-            if member.__defaults__ or member.__kwdefaults__:
-                _in_defaults(member, pairs)
+            _in_defaults(member, pairs)
         elif kind is staticmethod or kind is classmethod or kind is _Unbound:
             inner = member.__func__
             if id(inner) in pairs:
@@ -77,20 +75,21 @@ def _in_class(cls: type, pairs: Pairs) -> None:
 
 
 def _in_defaults(function: FunctionType, pairs: Pairs) -> None:
-    defaults = function.__defaults__
-    if defaults and any(id(value) in pairs for value in defaults):
+    defaults, named = function.__defaults__, function.__kwdefaults__
+    if defaults and _any_in(defaults, pairs):
         function.__defaults__ = tuple(pairs[id(v)][1] if id(v) in pairs else v for v in defaults)
-    named = function.__kwdefaults__
-    if named:
-        for key, value in named.items():
-            if id(value) in pairs:
-                named[key] = pairs[id(value)][1]
+    if named and _any_in(named.values(), pairs):
+        named.update({key: pairs[id(v)][1] for key, v in named.items() if id(v) in pairs})
 
 
 def _in_partial(call: functools.partial[Any], pairs: Pairs) -> None:
     """Changed where it is, since others may hold the same one."""
-    held = (call.func, *call.args, *call.keywords.values())
-    if any(id(value) in pairs for value in held):
+    if _any_in((call.func, *call.args, *call.keywords.values()), pairs):
         func, *args = (pairs[id(v)][1] if id(v) in pairs else v for v in (call.func, *call.args))
         keywords = {key: pairs[id(v)][1] if id(v) in pairs else v for key, v in call.keywords.items()}
         call.__setstate__((func, tuple(args), keywords, vars(call)))  # type: ignore[attr-defined]
+
+
+def _any_in(values: Iterable[Any], pairs: Pairs) -> bool:
+    """Asked of every function of the process."""
+    return not pairs.keys().isdisjoint(map(id, values))
