@@ -118,6 +118,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched]:
             found.stand_ins.append(patch)
             yield patch
 
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started pytest may have it ignored
     random.seed(11)
     uuid.uuid1(node=1)  # the process remembers when its last id was made
     asyncio.run(asyncio.sleep(0))  # and whether a loop was ever set, which a test may do that runs one
@@ -126,6 +127,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched]:
     yield found
     assert found.stand_ins
     found.after()
+    signal.signal(signal.SIGINT, before)
 
 
 class Clocked:
