@@ -7,6 +7,7 @@ import random
 import secrets
 import ssl
 import sys
+import tempfile
 import threading
 import uuid
 from collections.abc import Callable, Iterator
@@ -41,6 +42,7 @@ CASES: list[tuple[str, Callable[[], Any], tuple[Any, str]]] = [
     ("secret choice", lambda: secrets.choice(range(10**12)), SYSTEM),
     ("below", lambda: secrets.randbelow(10**12), SYSTEM),
     ("uuid4", lambda: uuid.uuid4(), SYSTEM),
+    ("temporary file", lambda: tempfile.mktemp(), (tempfile, "_get_candidate_names")),
     ("numpy", lambda: numpy.random.random(), (mtrand, "random")),
     ("numpy normal", lambda: list(numpy.random.normal(size=3)), (mtrand, "normal")),
     ("numpy unseeded", lambda: numpy.random.default_rng().random(), SYSTEM),

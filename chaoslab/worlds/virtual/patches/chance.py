@@ -11,6 +11,7 @@ import importlib
 import os
 import random
 import sys
+import tempfile
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, cast
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 LATER = ("numpy", "ssl")
 real_urandom, real_seed = os.urandom, random.Random.seed
+real_candidate_names: Callable[[], Any] = tempfile._get_candidate_names  # type: ignore[attr-defined]
 
 
 class Chance:
@@ -43,6 +45,11 @@ class Chance:
         """A `numpy.random.RandomState`."""
         return sys.modules["numpy.random.mtrand"].RandomState(self._dice("numpy").stream().getrandbits(32))
 
+    @functools.cached_property
+    def names(self) -> Any:
+        """Of temporary files: tempfile keeps one sequence through the life of the process."""
+        return tempfile._RandomNameSequence()  # type: ignore[attr-defined]
+
 
 def of(world: World) -> Chance:
     found = world.kept.get("chance")
@@ -62,6 +69,11 @@ def seed(self: random.Random, a: Any = None, version: int = 2) -> None:
     if a is None and world is not None:
         a = of(world).entropy.getrandbits(256)
     real_seed(self, a, version)
+
+
+def candidate_names() -> Any:
+    world = here.world
+    return real_candidate_names() if world is None else of(world).names
 
 
 def _drawn(real: Callable[..., Any], stream: Callable[[Chance], Any]) -> Callable[..., Any]:
@@ -90,6 +102,7 @@ def patches() -> Iterable[Patch]:
         if getattr(real, "__self__", None) is random._inst:
             yield Patch(random, name, _drawn(real, lambda chance: chance.numbers), everywhere=True)
     yield Patch(random.Random, "seed", seed)
+    yield Patch(tempfile, "_get_candidate_names", candidate_names)
     yield Patch(os, "urandom", urandom, everywhere=True)
     if hasattr(os, "getrandom"):
         yield Patch(os, "getrandom", _of_system(os.getrandom), everywhere=True)
