@@ -68,6 +68,11 @@ def plain(status: str, headers: list[tuple[str, str]], *parts: bytes) -> Callabl
     return lambda _environ, _body: (status, headers, list(parts))
 
 
+def bare(reply: Reply) -> Reply:
+    """Without what is said of the connection, which a request that is handed over whole has none of."""
+    return Reply(reply.status, {k: v for k, v in reply.headers.items() if k != "connection"}, reply.body)
+
+
 LIMITS = [("X-Limit", "1"), ("X-Limit", "2"), ("Content-Length", "2"), ("Content-Type", "application/json")]
 CASES = {
     "a GET with a query": (echo, httpx.Request("GET", "http://weather/a%20b/c?x=1&y=%C3%A9&x=2")),
@@ -89,6 +94,8 @@ CASES = {
 def test_whole_or_in_bytes_it_comes_to_the_same(case: str) -> None:
     answer, request = CASES[case]
     whole, in_bytes = (sent(ways, app(answer), request)[0] for ways in (virtual_ways.Ways(), Sockets()))
+    if isinstance(whole, Reply) and isinstance(in_bytes, Reply):
+        whole, in_bytes = bare(whole), bare(in_bytes)
     assert whole == in_bytes
 
 
