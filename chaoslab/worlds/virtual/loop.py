@@ -53,6 +53,10 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def _process_events(self, event_list: object) -> None:
         pass
 
+    def call_soon_threadsafe(self, *args: Any, **kwargs: Any) -> asyncio.Handle:  # type: ignore[override]
+        self.machine.own_thread()
+        return super().call_soon_threadsafe(*args, **kwargs)
+
     def _write_to_self(self) -> None:
         if self._waiter is not None:
             self._waiter.wake()
