@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
+import platform
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -63,6 +64,7 @@ LATER = tuple(refusal.module for refusal in WHEN_LOADED)
 
 
 def patches() -> Iterable[Patch]:
+    platform.processor()  # a subprocess is asked once in a process, by any SDK that says what it runs on
     for refusal in LOADED:
         with contextlib.suppress(ImportError):
             importlib.import_module(refusal.module)
