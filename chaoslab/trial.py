@@ -136,7 +136,7 @@ def run(
     functions, sync or async, bound methods, or LangChain tools. A parameter called `idempotency_key` is believed: calls with one key are
     one effect. `faults`: see `inject`. `world`: "virtual" (a clock that jumps, nothing real gets in or out) or "local" (this process,
     real time). `timeout_s`: after so long a caller gives up an attempt that a fault holds up. `deadline_s`: so much virtual time may pass.
-    `services`: WSGI applications by host name, on the virtual network as http://<name>.
+    `services`: WSGI applications by host name, on the virtual network as http://<name>; no faults there as yet.
 
     What is right: `effects` as `Trial.effects` shows them, `facts` as texts (or lists of spellings) that the answer must show. Where neither
     is stated the trial is compared with its `twin`, the same without faults, run first: its effects, or where it has none its answer, are

@@ -138,3 +138,20 @@ def test_any_other_runnable_is_given_the_prompt_as_it_is() -> None:
     trial = lab.run(chain, "four", tools=[refund])
     assert trial.answer == "REFUNDED 5.0 OF 4"
     assert trial.effects == [{"effect": "refund", "order": 4, "amount": 5.0}]
+
+
+def test_a_graph_whose_tools_are_all_sync_is_asked_by_invoke() -> None:
+    asked: list[str] = []
+
+    class Watched(RunnableLambda[Any, Any]):
+        def invoke(self, *args: Any, **kwargs: Any) -> Any:
+            asked.append("invoke")
+            return super().invoke(*args, **kwargs)
+
+        async def ainvoke(self, *args: Any, **kwargs: Any) -> Any:
+            asked.append("ainvoke")
+            return await super().ainvoke(*args, **kwargs)
+
+    for tools in ([refund, note], [refund, message]):
+        lab.run(Watched(lambda prompt: prompt), "go", tools=tools, effects=[])
+    assert asked == ["invoke", "ainvoke"]
