@@ -5,10 +5,11 @@ From Python, `import chaoslab as lab` and `lab.run(agent, prompt, tools=…, fau
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+TYPE_CHECKING = False  # typing's own would have to be imported, which costs more than all the rest
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from chaoslab.injecting import inject
     from chaoslab.judge import Outcome
     from chaoslab.seams.function import ToolError
@@ -24,6 +25,8 @@ _PLACES = {
 
 def __getattr__(name: str) -> Any:
     """Each name is loaded when it is first asked for: the command line and the parts of the lab need none of them."""
+    import importlib
+
     if name not in _PLACES:
         raise AttributeError(f"module 'chaoslab' has no attribute '{name}'")
     return getattr(importlib.import_module(f"chaoslab.{_PLACES[name]}"), name)
