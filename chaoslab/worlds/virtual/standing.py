@@ -1,0 +1,49 @@
+"""Where a thread or a task stands, in the words of whoever wrote the program: which call of theirs waits, and in what."""
+
+from __future__ import annotations
+
+import threading
+from types import FrameType
+
+_PLUMBING = ("chaoslab.worlds.virtual", "threading", "queue", "concurrent.", "asyncio", "anyio", "httpcore", "httpcore2", "httpx",
+             "httpx2", "socket", "ssl", "http.client", "urllib", "requests", "aiohttp", "groq.", "openai.", "selectors", "sniffio",
+             "contextlib", "tenacity", "langgraph.", "langchain_core.")  # fmt: skip
+_LIBRARY = ("threading", "queue", "concurrent.", "asyncio")
+
+
+def stands(frame: FrameType | None, what: str) -> str:
+    """ "waits in Queue.get, called in agent.look_up, line 12" of a parked thread's innermost frame."""
+    return told(_outwards(frame), what)
+
+
+def told(frames: list[FrameType], what: str) -> str:
+    """The same of its frames, the innermost first. `what`: said of a wait that no library's name describes better."""
+    call = None
+    for frame in frames:
+        module = str(frame.f_globals.get("__name__", ""))
+        if module.startswith(_LIBRARY) and not what.startswith(("recv", "send", "connect")):
+            call = _call(frame)
+        if not module.startswith(_PLUMBING):
+            where = f"{module}.{frame.f_code.co_name}, line {frame.f_lineno}"
+            return f"waits {_in(call or what)}, called in {where}"
+    return f"waits {_in(call or what)}"
+
+
+def _in(what: str) -> str:
+    return f"for {what}" if what.startswith(("a lock", "its ", "task", "something")) else f"in {what}"
+
+
+def _call(frame: FrameType) -> str:
+    name = frame.f_code.co_qualname.removeprefix("_")
+    myself = frame.f_locals.get("self")
+    if name == "Thread.join" and isinstance(myself, threading.Thread):
+        return f"{name} of {myself.name}"
+    return name
+
+
+def _outwards(frame: FrameType | None) -> list[FrameType]:
+    frames = []
+    while frame is not None:
+        frames.append(frame)
+        frame = frame.f_back
+    return frames
