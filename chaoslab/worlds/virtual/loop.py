@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import itertools
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any
+from types import FrameType
+from typing import TYPE_CHECKING, Any, cast
 
 from chaoslab.worlds.virtual.here import Uncovered
 from chaoslab.worlds.virtual.machine import SPINS_MAX, Hung, Waiter
 from chaoslab.worlds.virtual.network import End
 from chaoslab.worlds.virtual.sockets import VirtualSocket
+from chaoslab.worlds.virtual.standing import told
 from chaoslab.worlds.virtual.transport import VirtualTransport
 
 if TYPE_CHECKING:
@@ -28,6 +31,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._waiter: Waiter | None = None
         self._spins = 0
         self._tasks_named = itertools.count(1)
+        self._numbers = world.machine.numbers
 
     # Where asyncio waits.
 
@@ -63,10 +67,19 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     # Tasks and threads.
 
+    def create_future(self) -> asyncio.Future[Any]:
+        future: Any = Future(loop=self)
+        future.number = next(self._numbers)
+        return cast(asyncio.Future[Any], future)
+
     def create_task(self, coro: Coroutine[Any, Any, Any], *, name: Any = None, **kwargs: Any) -> asyncio.Task[Any]:  # type: ignore[override]
         """asyncio numbers its tasks through the life of the process; here each loop counts from one."""
         number = next(self._tasks_named)
-        return super().create_task(coro, name=f"Task-{number}" if name is None else name, **kwargs)
+        name = f"Task-{number}" if name is None else name
+        if self.get_task_factory() is not None:
+            return super().create_task(coro, name=name, **kwargs)
+        self._check_closed()  # type: ignore[attr-defined]
+        return Task(coro, loop=self, name=name, **kwargs)
 
     def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:  # type: ignore[override]
         """The default executor is a thread for each call: nothing is gained here by keeping them."""
@@ -135,6 +148,27 @@ class VirtualLoop(asyncio.BaseEventLoop):
         raise Uncovered("waiting for a file with add_writer", "leave it out of the trial")
 
 
+class Future(asyncio.Future[Any]):
+    """`asyncio.wait` and task groups keep sets; by addresses, their order would differ from process to process."""
+
+    number = 0
+
+    def __hash__(self) -> int:
+        return self.number
+
+
+class Task(asyncio.Task[Any]):
+    """The same, numbered by its loop when somebody first asks."""
+
+    _number = 0
+
+    def __hash__(self) -> int:
+        if not self._number:
+            loop: Any = self.get_loop()
+            self._number = next(loop._numbers)
+        return self._number
+
+
 def _settle(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
     if future.cancelled():
         return
@@ -148,15 +182,31 @@ def _settle(future: asyncio.Future[Any], result: Any, error: BaseException | Non
 
 def _stand(task: asyncio.Task[Any]) -> str:
     """A task, what it awaits, and where in its code."""
-    stack = task.get_stack(limit=None)
-    if not stack:
-        return f"{task.get_name()} has not begun"
-    frame = stack[-1]
-    for outer in reversed(stack):
-        if not str(outer.f_globals.get("__name__", "")).startswith(("asyncio", "anyio", "httpcore", "chaoslab.worlds")):
-            frame = outer
-            break
-    where = f"{frame.f_globals.get('__name__', '?')}.{frame.f_code.co_name}, line {frame.f_lineno}"
-    awaited = getattr(task, "_fut_waiter", None)
-    named = f"task {awaited.get_name()}" if isinstance(awaited, asyncio.Task) else "something that nobody has promised"
-    return f"{task.get_name()} waits for {named} in {where}"
+    name = task.get_name()
+    frames, awaited = [], task.get_coro()
+    while awaited is not None:
+        frame = getattr(awaited, "cr_frame", None) or getattr(awaited, "gi_frame", None) or getattr(awaited, "ag_frame", None)
+        if frame is not None:
+            frames.insert(0, frame)
+        following = getattr(awaited, "cr_await", None) or getattr(awaited, "gi_yieldfrom", None)
+        awaited = following or getattr(awaited, "ag_await", None)
+    if inspect.getcoroutinestate(task.get_coro()) == inspect.CORO_CREATED:  # type: ignore[arg-type]
+        return f"{name} has not begun"
+    return f"{name} {told(frames, _promise(getattr(task, '_fut_waiter', None), frames))}"
+
+
+def _promise(awaited: Any, frames: list[FrameType]) -> str:
+    """What would end the wait."""
+    for frame in frames:
+        for holder in ("_transport", "transport", "_stream", "_protocol"):
+            transport = getattr(frame.f_locals.get("self"), holder, None)
+            transport = getattr(transport, "transport", transport)
+            if isinstance(transport, VirtualTransport):
+                host, port = transport.get_extra_info("peername")
+                return f"recv from {host}:{port}"
+    if isinstance(awaited, asyncio.Task):
+        return f"task {awaited.get_name()}"
+    children = getattr(awaited, "_children", None)
+    if children:
+        return "tasks " + ", ".join(sorted(child.get_name() for child in children if not child.done()))
+    return "its next turn" if awaited is None else "something that nobody has promised"

@@ -93,6 +93,10 @@ _state_address.restype = ctypes.c_void_p
 _state_address.argtypes = []
 
 
+Both = tuple[int, int, tuple[object, ...]]
+"""The two addresses, and what keeps alive that which is there."""
+
+
 class _Token:
     """A key of its own, which lives as long as its thread."""
 
@@ -101,20 +105,20 @@ class _Fields:
     """From Python 3.13 on: the two fields, at `key` and `life` words from the state's beginning."""
 
     def __init__(self, key: int, life: int) -> None:
-        words = (ctypes.c_void_p * WORDS).from_address(_state_address() or 0)
-        self._words, self._key, self._life = words, key, life
-        self._alive: dict[int, Any] = {}
+        self._words = (ctypes.c_void_p * WORDS).from_address(_state_address() or 0)
+        self._key, self._life = key, life
+        self._now: Both = (self._words[key] or 0, self._words[life] or 0, ())
 
-    def new(self) -> tuple[int, int]:
+    def new(self) -> Both:
         key, life = _Token(), _Token()
-        self._alive[id(key)], self._alive[id(life)] = key, life
-        return id(key), id(life)
+        return id(key), id(life), (key, life)
 
-    def take(self) -> tuple[int, int]:
-        return self._words[self._key] or 0, self._words[self._life] or 0
+    def take(self) -> Both:
+        return self._now
 
-    def put(self, both: tuple[int, int]) -> None:
-        self._words[self._key], self._words[self._life] = both
+    def put(self, both: Both) -> None:
+        self._now = both
+        self._words[self._key], self._words[self._life], _ = both
 
 
 WORDS = 64

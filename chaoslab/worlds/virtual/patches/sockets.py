@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from chaoslab.worlds.virtual import sockets
-from chaoslab.worlds.virtual.here import here
+from chaoslab.worlds.virtual.here import Uncovered, here
+from chaoslab.worlds.virtual.loop import VirtualLoop
 from chaoslab.worlds.virtual.patches import Patch
 
 real_socket, real_getaddrinfo = socket.socket, socket.getaddrinfo
@@ -48,9 +49,25 @@ def new_event_loop() -> Any:
     return real_new_event_loop() if world is None else world.loop()
 
 
+def selector_loop(self: Any, *args: Any, **kwargs: Any) -> None:
+    """`asyncio.SelectorEventLoop()`, made by hand or by the policy, is a loop of the world, of whatever class it was called."""
+    world = here.world
+    if world is None:
+        real_selector_loop(self, *args, **kwargs)
+    elif type(self) is not asyncio.SelectorEventLoop:
+        raise Uncovered(f"the event loop {type(self).__qualname__}", "use asyncio's own")
+    else:
+        self.__class__ = VirtualLoop
+        self.__init__(world)
+
+
+real_selector_loop = asyncio.SelectorEventLoop.__init__
+
+
 def patches() -> Iterable[Patch]:
     yield Patch(socket, "socket", Socket, everywhere=True)
     yield Patch(socket, "getaddrinfo", getaddrinfo, everywhere=True)
     yield Patch(select, "poll", poll, everywhere=True)
     yield Patch(select, "select", select_, everywhere=True)
     yield Patch(asyncio, "new_event_loop", new_event_loop, everywhere=True)
+    yield Patch(asyncio.SelectorEventLoop, "__init__", selector_loop)
