@@ -7,30 +7,26 @@ import contextlib
 import signal
 import sqlite3
 import sys
-import warnings
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import httpx
 
+from agent import assembly, display, model, prompts
 from agent import config as configuration
-from agent import display, model, prompts
 from agent.config import Config
 from agent.session import Progress, Session
 from agent.tools import Toolbox, discover, schema
-from chaoslab import events, settings
-from chaoslab.api import Service
+from chaoslab import settings
 from chaoslab.clock import Clock, system
 from chaoslab.commandline import Parser
 from chaoslab.log import LogLost
-from chaoslab.model.endpoint import ERRORS, INSUFFICIENT_QUOTA
 from chaoslab.model.prices import cost_usd
 from chaoslab.runs import Run
 from chaoslab.scenario import from_settings
 from chaoslab.seams.http import HttpSeam, Target
-from chaoslab.settings import GROQ_URL, SettingError, Settings
+from chaoslab.settings import SettingError, Settings
 from chaoslab.topology import BASE_PORT, MODEL, Ports
 from chaoslab.wire.control import Control, explain
 from chaoslab.wire.lanes import MENDING_S, Health, LabDown, Lanes
@@ -121,8 +117,7 @@ async def _main(
         tools = [tool for service in services.values() for tool in service.tools]
         schemas = {tool.name: schema(tool) for tool in tools}
         prompts.check_stated(asked, file, tools=schemas, effects=[tool.effect for tool in tools if tool.effect])
-        targets = {name: _target(service, config, ports, chosen) for name, service in services.items()}
-        targets[MODEL] = _model(config, ports, chosen)
+        targets = assembly.targets(services, config, ports, chosen)
         plan = from_settings(chosen)
         try:
             control = stack.enter_context(contextlib.closing(Control(state, manager=str(ports.manager))))
@@ -138,7 +133,7 @@ async def _main(
         await _open(run, control, plan.to_json(), targets, clock, lambda: _health(plain, manager))
         lanes = Lanes(state, run.name, clock=clock, healthy=lambda: _health(plain, manager), poll_s=config.poll_s)
         stack.callback(lanes.close)
-        progress = Progress(len(asked) * chosen.repeats)
+        progress = Progress(chosen.trials_of(len(asked)))
         seam = HttpSeam(
             plan=plan, targets=targets, lanes=lanes, log=info, clock=clock, price=cost_usd,
             on_call=lambda call: setattr(progress, "call", call),
@@ -146,12 +141,10 @@ async def _main(
         client = await stack.enter_async_context(httpx.AsyncClient(transport=seam, timeout=None))
         toolbox = Toolbox(client, targets, services, config, chosen, info, clock)
         session = Session(
-            chosen, config, run, seam, toolbox, _graph(chosen, targets[MODEL].url, client, toolbox), info, agent_log,
-            clock, progress,
+            chosen, config, run, seam, toolbox, assembly.graph(chosen, targets[MODEL].url, client, toolbox), info,
+            agent_log, clock, progress,
         )  # fmt: skip
-        info.write(
-            events.RunStarted(chosen.seed, chosen.shown(), plan.to_json(), progress.prompts, run.now, chosen.model_name)
-        )
+        info.write(assembly.started(chosen, plan, asked, progress.prompts, run.now))
         shown = display.choose(progress, lambda: _faults(plain, manager, seam))
         return await _watched(session, asked, shown, config, control, run, told)
 
@@ -212,26 +205,6 @@ async def _settled(control: Control, run: str, clock: Clock) -> None:
         raise LabDown(error or "the manager has forgotten the run")
 
 
-def _target(service: Service, config: Config, ports: Ports, chosen: Settings) -> Target:
-    """Where a service is: the real one if the configuration names it, else the lab's own."""
-    real = config.services.get(service.name)
-    url = real.url.rstrip("/") if real else f"http://{config.host_of(service.name)}:{ports.service(service.name)}"
-    lane = (config.proxy_host, ports.proxy(service.name))
-    return Target(service.name, url, lane, chosen.tool_timeout_s, service.errors, service.failed_if)
-
-
-def _model(config: Config, ports: Ports, chosen: Settings) -> Target:
-    stand_in = GROQ_URL if chosen.groq_api_key else f"http://{config.model_host}:{ports.service(MODEL)}"
-    errors = {**ERRORS, 402: INSUFFICIENT_QUOTA}
-    lane = (config.proxy_host, ports.proxy(MODEL))
-    return Target(MODEL, chosen.model_url or stand_in, lane, chosen.model_timeout_s, errors)
-
-
-def _upstream(url: str) -> str:
-    parts = urlsplit(url)
-    return f"{parts.hostname}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
-
-
 async def _open(
     run: Run,
     control: Control,
@@ -250,7 +223,7 @@ async def _open(
         if clock.monotonic() - began_s > READY_S:
             raise LabDown(health.trouble or "Toxiproxy does not come back")
         await clock.asleep(0.1)
-    control.open_run(run.name, plan=plan, targets={name: _upstream(t.url) for name, t in targets.items()})
+    control.open_run(run.name, plan=plan, targets={name: assembly.upstream(t.url) for name, t in targets.items()})
     try:
         while (found := control.run_state(run.name))[0] != "ready":
             if found[0] in ("failed", "missing"):
@@ -281,23 +254,6 @@ async def _faults(plain: httpx.AsyncClient, manager: str, seam: HttpSeam) -> str
         return "the manager does not answer"
     met = sum(stages.get("witnessed", 0) for stages in counts.values()) + seam.witnessed
     return f"{met} fault{'' if met == 1 else 's'}"
-
-
-def _graph(chosen: Settings, url: str, client: httpx.AsyncClient, toolbox: Toolbox) -> Any:
-    from langchain.agents import create_agent
-    from langchain_groq import ChatGroq
-    from pydantic import SecretStr
-
-    # What a model says in another form than Groq's is met where it is read; pydantic's word of it is not for the terminal.
-    warnings.filterwarnings("ignore", message="Pydantic serializer warnings", category=UserWarning)
-    model = ChatGroq(
-        model=chosen.model_name,
-        api_key=SecretStr(chosen.groq_api_key or "offline"),
-        base_url=url,
-        temperature=0,
-        http_async_client=client,
-    )
-    return create_agent(model, toolbox.tools())
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from agent.prompts import Lookup, Prompt, at, dated
 from agent.tools import Toolbox
 from chaoslab import events
 from chaoslab.clock import Clock, iso
-from chaoslab.identity import Trial
+from chaoslab.identity import Trial, nth
 from chaoslab.log import Log
 from chaoslab.runs import Run
 from chaoslab.seams.http import HttpSeam
@@ -57,15 +57,15 @@ class Session:
     clock: Clock
     progress: Progress
     began_s: float = field(init=False)
+    _attempts: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
         self.began_s = self.clock.monotonic()
 
     async def run(self, prompts: list[Prompt]) -> None:
-        """Every prompt, REPEATS times over."""
-        for repeat in range(1, self.settings.repeats + 1):
-            for index, prompt in enumerate(prompts, 1):
-                await self._trial(Trial(self.run_of.name, index, repeat), prompt)
+        """Every prompt in order, and again from the first, TRIALS times in all (REPEATS times each)."""
+        for number in range(self.settings.trials_of(len(prompts))):
+            await self.trial(nth(self.run_of.name, number, len(prompts)), prompts[number % len(prompts)])
 
     def finish(self, reason: str) -> None:
         """Writes down how the run ended."""
@@ -73,7 +73,8 @@ class Session:
         seconds = round(self.clock.monotonic() - self.began_s, 6)
         self.info.write(events.RunFinished(done.prompts, done.processed, done.succeeded, seconds, reason))
 
-    async def _trial(self, trial: Trial, prompt: Prompt) -> None:
+    async def trial(self, trial: Trial, prompt: Prompt) -> None:
+        """One prompt with its retries, and all that is written down about it."""
         index, began_s = trial.prompt, self.clock.monotonic()
         self.progress.prompt_index += 1
         self.progress.started(self.progress.prompt_index, prompt.prompt)
@@ -85,17 +86,31 @@ class Session:
         outcome = _Outcome("", "none")
         with self.seam.trial(trial) as episode:
             for attempt in range(1, self.settings.prompt_limit + 2):
-                outcome = await self._attempt(prompt, trial, attempt, now)
+                self._attempts = attempt
+                outcome = await self._attempt(prompt, trial, now)
                 if outcome.error_type == "none":
                     break
                 episode.requests.replan()
+        self._finished(trial, prompt, outcome, began_s)
+
+    def hung(self, trial: Trial, prompt: Prompt, why: str, *, began_s: float) -> None:
+        """Ends a trial that would never have ended by itself; `why` says who waits for what."""
+        outcome = _Outcome("", "hung", why[:4000])
+        if self._attempts:
+            self._tried(
+                trial, prompt, outcome, self.clock.utc() - timedelta(seconds=self.clock.monotonic() - began_s), began_s
+            )
+        self._finished(trial, prompt, outcome, began_s)
+
+    def _finished(self, trial: Trial, prompt: Prompt, outcome: _Outcome, began_s: float) -> None:
         ok, seconds = outcome.error_type == "none", round(self.clock.monotonic() - began_s, 6)
+        attempts, self._attempts = self._attempts, 0
         self.info.write(
             events.PromptFinished(
-                index, prompt.prompt, "ok" if ok else "failed", outcome.answer, attempt, seconds, outcome.error_type
+                trial.prompt, prompt.prompt, "ok" if ok else "failed", outcome.answer, attempts, seconds, outcome.error_type
             ),
             trial=trial.key,
-        )
+        )  # fmt: skip
         self.progress.processed += 1
         self.progress.succeeded += ok
         self.progress.ended(self.progress.prompt_index, ok, seconds)
@@ -108,7 +123,7 @@ class Session:
         spellings: list[str] = dated([fact] if isinstance(fact, str) else fact, now)
         return spellings
 
-    async def _attempt(self, prompt: Prompt, trial: Trial, number: int, now: datetime) -> _Outcome:
+    async def _attempt(self, prompt: Prompt, trial: Trial, now: datetime) -> _Outcome:
         from langgraph.errors import GraphRecursionError
 
         start, began_s = self.clock.utc(), self.clock.monotonic()
@@ -125,15 +140,18 @@ class Session:
         for down in (self.seam.lanes.down, self.info.lost, self.agent_log.lost):
             if down is not None:
                 raise down
+        self._tried(trial, prompt, outcome, start, began_s)
+        return outcome
+
+    def _tried(self, trial: Trial, prompt: Prompt, outcome: _Outcome, start: datetime, began_s: float) -> None:
         seconds = round(self.clock.monotonic() - began_s, 6)
         self.agent_log.write(
             events.PromptAttempt(
                 trial.prompt, prompt.prompt, outcome.answer, "ok" if outcome.error_type == "none" else "error", iso(start),
-                iso(start + timedelta(seconds=seconds)), seconds, outcome.error_type, number, outcome.error,
+                iso(start + timedelta(seconds=seconds)), seconds, outcome.error_type, self._attempts, outcome.error,
             ),
             trial=trial.key,
         )  # fmt: skip
-        return outcome
 
 
 @dataclass(frozen=True)

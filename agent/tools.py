@@ -5,10 +5,9 @@ A tool retries, falls back and reports a failure to the model as a message; noth
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import httpx
@@ -22,13 +21,11 @@ from chaoslab.clock import Clock
 from chaoslab.exchange import Reply
 from chaoslab.identity import Request, Trial
 from chaoslab.log import Log
-from chaoslab.seams.http import EXTENSION, Asked, Episode, Target, episode
+from chaoslab.seams.http import EXTENSION, Around, Asked, Episode, Target, episode
 from chaoslab.settings import SettingError, Settings
 from chaoslab.topology import SERVICES, Ports
 
 TYPES: dict[str, type] = {"string": str, "integer": int, "number": float, "boolean": bool}
-AT_ONCE = 16
-"""Attempts under way at the same time. A model may ask for a thousand in one message; they then wait in line, in its order."""
 AGAIN = {408, 425, 429, 500, 502, 503, 504}
 """Statuses after which the same request may well succeed (RFC 9110, RFC 6585)."""
 
@@ -72,7 +69,6 @@ class Toolbox:
     settings: Settings
     log: Log
     clock: Clock
-    turn: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
 
     def tools(self) -> list[BaseTool]:
         """All tools of all services, for LangChain."""
@@ -135,7 +131,7 @@ class Toolbox:
         built.headers["Idempotency-Key"] = request.id
         built.extensions[EXTENSION] = asked
         try:
-            async with self.turn:
+            async with trial.turn:
                 response = await self.client.send(built)
         except httpx.HTTPError as error:
             said = str(error) or type(error).__name__
@@ -171,11 +167,11 @@ class Toolbox:
         """What the service really says, asked around every proxy in a trial of its own: the JSON of its reply, or None."""
         service, tool = next((s, t) for s in self.services.values() for t in s.tools if t.name == name)
         request = self._request(service, tool, arguments, Trial(trial.run, trial.prompt, trial.repeat, truth=True))
-        async with httpx.AsyncClient(timeout=self.settings.tool_timeout_s, trust_env=False) as plain:
-            try:
-                return (await plain.send(request)).raise_for_status().json()
-            except (httpx.HTTPError, ValueError):
-                return None
+        request.extensions[EXTENSION] = Around(self.settings.tool_timeout_s)
+        try:
+            return (await self.client.send(request)).raise_for_status().json()
+        except (httpx.HTTPError, ValueError):
+            return None
 
     def _write(self, trial: Episode, event: events.Event) -> None:
         self.log.write(event, trial=trial.trial.key)

@@ -5,21 +5,15 @@ from __future__ import annotations
 import argparse
 import contextlib
 import errno
-import importlib
 import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from chaoslab import __version__
 from chaoslab.commandline import Parser, port, whole
-
-if TYPE_CHECKING:
-    from chaoslab.settings import Settings
-
-LOGS, STATE, CHARTS = Path("logs"), Path("state/state.db"), Path("charts")
+from chaoslab.running import CHARTS, refuse
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -39,9 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) or error.filename:
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left of it is tried again at the end
-        return _refuse(
-            OSError(error.errno, f"what this command prints cannot be written ({error.strerror}): make room")
-        )
+        return refuse(OSError(error.errno, f"what this command prints cannot be written ({error.strerror}): make room"))
     finally:
         if arguments is None:  # a program of its own, which has nothing left that Ctrl-C could spare anybody
             signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -52,9 +44,20 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"chaoslab {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    lab = commands.add_parser("lab", help="run the whole lab on loopback: services, proxies, model, agent, charts")
+    lab = commands.add_parser(
+        "lab", help="run the whole lab as the settings say: services, proxies, model, agent, charts"
+    )
     lab.add_argument("settings", nargs="*", metavar="NAME=value", help="settings, as in .env.example")
     lab.set_defaults(command=_lab)
+
+    run = commands.add_parser("run", help="the same, with the settings of a sweep as options")
+    run.add_argument("settings", nargs="*", metavar="NAME=value", help="settings, as in .env.example")
+    run.add_argument("--world", help="local, compose or virtual (WORLD)")
+    run.add_argument("--prompts", help="a JSON file of prompts (PROMPTS)")
+    run.add_argument("--trials", help="so many in all (TRIALS)")
+    run.add_argument("--seed", help="of all dice (SEED)")
+    run.add_argument("--jobs", help="processes of a virtual run (JOBS)")
+    run.set_defaults(command=_run)
 
     show = commands.add_parser("show", help="one prompt's story: calls, faults, retries, effects, answer")
     show.add_argument("run", nargs="?", default="latest", help="a run's name or folder (default: latest)")
@@ -107,135 +110,17 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _lab(options: argparse.Namespace) -> int:
-    from chaoslab import settings
-    from chaoslab.clock import system
-    from chaoslab.runs import Run
-    from chaoslab.scenario import from_settings
-    from chaoslab.topology import Ports
-    from chaoslab.worlds.local import INTERRUPTED, LAB_DOWN, Local, WorldError, free_ports, interrupted_once
+    from chaoslab.running import start
 
-    try:
-        chosen = settings.load(options.settings)
-        from_settings(chosen)
-        _check_places()
-        _check_agent(chosen, options.settings)
-        _check_toxiproxy(chosen.toxiproxy_url)
-        importlib.import_module("flask_tools.app").check(chosen)
-        _check_state()
-        ports = free_ports(chosen.base_port, system)
-        _check_state()
-        run = Run.create(LOGS, now=chosen.now)
-    except (settings.SettingError, WorldError, OSError) as error:
-        return _refuse(error)
-    if chosen.base_port is None and ports != Ports():
-        print(f"some port from {Ports().base} on is taken: this lab starts at {ports.base}")
-    chosen = chosen.override({"BASE_PORT": str(ports.base)})
-    environment = settings.child_environment(chosen)
-    code = 0
-    try:
-        with interrupted_once(), Local(ports, LOGS, STATE, run.folder, environment, system) as world:
-            world.start(
-                now=chosen.now,
-                toxiproxy=not chosen.toxiproxy_url,
-                model=not (chosen.groq_api_key or chosen.model_url),
-            )
-            print(f"run {run.name}: the lab is up, status at http://127.0.0.1:{ports.manager}/status", flush=True)
-            code = world.run_agent(("--run", run.name))
-    except WorldError as error:
-        return _refuse(error, code=LAB_DOWN)
-    except KeyboardInterrupt:
-        code = INTERRUPTED
-    return _close(run.folder, code)
+    return start(options.settings)
 
 
-def _check_places() -> None:
-    """Raises NotADirectoryError, IsADirectoryError: something else stands where the lab will write."""
-    for folder in (LOGS, STATE.parent, CHARTS):
-        if folder.exists() and not folder.is_dir():
-            raise NotADirectoryError(errno.ENOTDIR, "it should be a folder: rename it", str(folder))
-    if STATE.is_dir():
-        raise IsADirectoryError(errno.EISDIR, "it should be a file: delete it", str(STATE))
+def _run(options: argparse.Namespace) -> int:
+    from chaoslab.running import start
 
-
-def _check_state() -> None:
-    """Opens the shared state as the manager will.
-
-    Raises:
-        WorldError: it cannot be used.
-    """
-    import sqlite3
-
-    from chaoslab.wire.control import Control, explain
-    from chaoslab.worlds.local import WorldError
-
-    try:
-        Control.fresh(STATE).close()
-    except sqlite3.Error as error:
-        raise WorldError(explain(STATE, error)) from error
-
-
-def _check_agent(chosen: Settings, given: Sequence[str]) -> None:
-    """Reads what the agent will read and asks the model that it will ask, so that a mistake is said before anything is started.
-
-    Raises:
-        SettingError: as the agent's own.
-    """
-    reader = importlib.import_module("agent.prompts")
-    reader.load(Path(chosen.prompts) if chosen.prompts else reader.FILE)
-    importlib.import_module("agent.config").load()
-    importlib.import_module("agent.model").check(chosen, given)
-
-
-def _check_toxiproxy(url: str) -> None:
-    """Raises SettingError: a Toxiproxy was named and none answers there."""
-    from chaoslab.settings import SettingError
-    from chaoslab.wire.client import ToxiproxyClient, ToxiproxyError
-
-    if not url:
-        return
-    with ToxiproxyClient(url, read_timeout_s=5.0) as toxiproxy:
-        try:
-            toxiproxy.version()
-        except ToxiproxyError as error:
-            raise SettingError(
-                f"TOXIPROXY_URL={url} is no Toxiproxy: {error}; leave it empty for the embedded one"
-            ) from None
-
-
-def _close(folder: Path, code: int, *, program: str | None = None) -> int:
-    """What a run leaves for a person: its figures, its pictures, and where they are."""
-    from chaoslab.events import RunStarted
-    from chaoslab.history import History
-
-    try:
-        history = History.read(folder)
-    except FileNotFoundError:
-        return code
-    if history.first(RunStarted) is None:
-        return code
-    from chaoslab.reports import summary
-
-    print("\n" + summary.render(history), flush=True)
-    from chaoslab.reports import charts
-
-    print(f"\nlogs    {folder}/  (also {LOGS}/latest)")
-    try:
-        drawn = charts.save(charts.draw(history), CHARTS)
-    except OSError as error:  # the run is over and counts all the same
-        print(
-            f"cannot draw into {error.filename2 or error.filename or CHARTS}: {error.strerror or error}",
-            file=sys.stderr,
-        )
-        return code or 2
-    print("charts  " + "\n        ".join(str(path) for path in drawn))
-    print(f"next    {program or _called()} show latest --prompt 1")
-    return code
-
-
-def _called() -> str:
-    """This command as the user may type it again from here."""
-    program = Path(sys.argv[0])
-    return "python -m chaoslab" if program.name == "__main__.py" else str(program)
+    named = {"WORLD": options.world, "TRIALS": options.trials, "SEED": options.seed, "JOBS": options.jobs}
+    given = [f"{name}={value}" for name, value in (*named.items(), ("PROMPTS", options.prompts)) if value is not None]
+    return start([*options.settings, *given])
 
 
 def _show(options: argparse.Namespace) -> int:
@@ -244,7 +129,7 @@ def _show(options: argparse.Namespace) -> int:
     try:
         print(show.render(folder.read(options.run), prompt=options.prompt))
     except LookupError as error:
-        return _refuse(error)
+        return refuse(error)
     return 0
 
 
@@ -254,18 +139,19 @@ def _summary(options: argparse.Namespace) -> int:
     try:
         print(summary.render(folder.read(options.run)))
     except LookupError as error:
-        return _refuse(error)
+        return refuse(error)
     return 0
 
 
 def _report(options: argparse.Namespace) -> int:
     from chaoslab.reports.folder import find
+    from chaoslab.running import leave
 
     try:
         folder = find(options.run)
     except LookupError as error:
-        return _refuse(error)
-    return _close(folder.parent / folder.resolve().name, 0, program=options.program)
+        return refuse(error)
+    return leave(folder.parent / folder.resolve().name, 0, program=options.program)
 
 
 def _charts(options: argparse.Namespace) -> int:
@@ -316,7 +202,7 @@ def _toxiproxy(options: argparse.Namespace) -> int:
         with asyncio.Runner(loop_factory=loop_factory(options.loop)) as runner:
             runner.run(serve())
     except (OSError, ValueError) as error:
-        return _refuse(error)
+        return refuse(error)
     return 0
 
 
@@ -336,7 +222,7 @@ def _model(options: argparse.Namespace) -> int:
         endpoint.serve(host=options.host, port=options.port, ready=ready)
     except (OSError, ValueError) as error:  # waitress says so of a host that has no address
         said = f"model cannot listen on {options.host}:{options.port} ({error})"
-        return _refuse(ValueError(f"{said}: end what uses it, or choose another with --host or --port"))
+        return refuse(ValueError(f"{said}: end what uses it, or choose another with --host or --port"))
     return 0
 
 
@@ -345,12 +231,3 @@ def _settings(options: argparse.Namespace) -> int:
 
     print(table() if options.markdown else example(), end="")
     return 0
-
-
-def _refuse(error: Exception, *, code: int = 2) -> int:
-    """One line, and the exit code."""
-    said = error.args[0] if error.args else error
-    if isinstance(error, OSError) and error.args:
-        said = f"{error.filename}: {error.strerror}" if error.filename else error.args[-1]
-    print(said, file=sys.stderr)
-    return code

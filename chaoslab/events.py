@@ -8,11 +8,20 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
+from chaoslab.clock import iso
+
+VERSION = 2
+"""Of the log: what `RunStarted.code` names `log`. 1 had no `world`, `asked` and `code`, and cannot be run again."""
 UNTOLD, UNTOLD_S = "untold", math.nan
 """What a log of another lab does not tell, and a duration that it does not tell. Our own log tells all."""
+
+
+def _later(moment: str, by_s: float) -> str:
+    return iso(datetime.fromisoformat(moment) + timedelta(seconds=by_s))
 
 
 class Event:
@@ -20,6 +29,12 @@ class Event:
 
     kind: ClassVar[str]
     kinds: ClassVar[dict[str, type[Event]]] = {}
+    moves: ClassVar[bool] = False
+    """Whether it names moments of its own, which `moved` moves."""
+
+    def moved(self, by_s: float) -> Event:  # noqa: ARG002 - most name none
+        """The same event, so much later: trials that ran side by side are told one after the other."""
+        return self
 
     def __init_subclass__(cls) -> None:
         cls.kind = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
@@ -30,6 +45,9 @@ class Event:
 class RunStarted(Event):
     """The lab is up. `settings` are all settings in force (secrets masked), `plan` is the plan as data, `now` is ISO 8601.
 
+    `world`: local, compose or virtual. `asked`: the prompts with all that was stated about them, and `code`: what the run was made with, a
+    digest or a version by name, so that it can be run again.
+
     From a log of another lab, a `seed` of None and an empty `plan`, `now` or `model` are not known.
     """
 
@@ -39,6 +57,9 @@ class RunStarted(Event):
     prompts: int
     now: str
     model: str
+    world: str = ""
+    asked: list[Any] = field(default_factory=list)
+    code: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -213,6 +234,19 @@ class Effect(Event):
 
 
 @dataclass(frozen=True)
+class Replied(Event):
+    """What a target that is not the lab's own answered, before any story changed it. `asked`: a digest of the body that was sent."""
+
+    target: str
+    request: int
+    attempt: int
+    asked: str
+    status: int
+    content_type: str
+    body: str
+
+
+@dataclass(frozen=True)
 class Budget(Event):
     """A limit was passed: `limit` is tokens, cost_usd, calls or seconds; `mode` is hard (the call was refused) or soft."""
 
@@ -244,6 +278,10 @@ class PromptAttempt(Event):
     error_type: str
     prompt_attempt: int
     error: str = ""
+    moves: ClassVar[bool] = True
+
+    def moved(self, by_s: float) -> PromptAttempt:
+        return replace(self, start_time=_later(self.start_time, by_s), end_time=_later(self.end_time, by_s))
 
 
 @dataclass(frozen=True)

@@ -164,6 +164,10 @@ class Told:
     call: Call | None = None
     reply: Reply | None = None
 
+    def on(self, call: Call) -> tuple[str, str, str, int, int, str]:
+        """What every event of this fault on that call begins with."""
+        return (self.fault_name, self.injection, call.target, call.request, call.attempt, call.request_id)
+
 
 def chain(
     reach: Sequence[Callable[[Call], Told | None]], call: Call, on_injected: Callable[[Told], None] = lambda _: None

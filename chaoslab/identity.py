@@ -53,9 +53,19 @@ class Trial:
         return cls(match["run"], int(match["prompt"]), int(match["repeat"]), truth=match["truth"] is not None)
 
 
+def nth(run: str, number: int, prompts: int) -> Trial:
+    """The trial of that number (from 0), when all prompts are asked in order and then again from the first."""
+    return Trial(run, number % prompts + 1, number // prompts + 1)
+
+
 def canonical(value: Any) -> str:
     """JSON with one spelling per value, to hash and to compare."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def digest(value: Any) -> str:
+    """16 hex digits for a value's canonical JSON."""
+    return hashlib.blake2b(canonical(value).encode(), digest_size=8).hexdigest()
 
 
 def request_id(trial: str, tool: str, arguments: Any, nth: int) -> str:

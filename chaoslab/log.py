@@ -9,7 +9,9 @@ import errno
 import json
 import os
 import threading
-from dataclasses import asdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from chaoslab.clock import Clock, iso, system
@@ -48,23 +50,34 @@ class Log:
     def write(self, event: Event, *, trial: str | None = None) -> None:
         """Raises LogLost: the disk is full, or the file was deleted, say."""
         with self._lock:
-            envelope = {
-                "ts": iso(self._clock.utc()),
-                "t": round(self._clock.monotonic() - self._origin, 6),
-                "run": self._run,
-                "trial": trial,
-                "writer": self._writer,
-                "seq": self._seq + 1,
-                "kind": event.kind,
-            }
-            line = json.dumps(envelope | asdict(event), ensure_ascii=False)  # type: ignore[call-overload]
-            try:
-                self._append(line.encode("utf-8", "surrogatepass") + b"\n")
-            except OSError as error:
-                why = f"{self.path} cannot be written ({error.strerror or error})"
-                self.lost = LogLost(f"{why}: {REMEDIES.get(error.errno or 0, 'see to it')} and start again")
-                raise self.lost from error
+            ts, t = iso(self._clock.utc()), round(self._clock.monotonic() - self._origin, 6)
+            line = spell(ts, t, self._run, trial, self._writer, self._seq + 1, told(event))
+            self._write(line)
             self._seq += 1
+
+    def copy(self, kept: Iterable[Kept], *, began: datetime, after_s: float) -> None:
+        """Writes down what was kept elsewhere, `after_s` seconds later than it says, in a run that began at that moment; all of it or none.
+
+        Raises:
+            LogLost: as `write`.
+        """
+        lines, seq = [], self._seq
+        for entry in kept:
+            seq += 1
+            t = round(after_s + entry.t, 6)
+            text = entry.text if isinstance(entry.text, str) else told(entry.text.moved(after_s))
+            lines.append(spell(iso(began + timedelta(seconds=t)), t, self._run, entry.trial, self._writer, seq, text))
+        with self._lock:
+            self._write(b"".join(lines))
+            self._seq = seq
+
+    def _write(self, lines: bytes) -> None:
+        try:
+            self._append(lines)
+        except OSError as error:
+            why = f"{self.path} cannot be written ({error.strerror or error})"
+            self.lost = LogLost(f"{why}: {REMEDIES.get(error.errno or 0, 'see to it')} and start again")
+            raise self.lost from error
 
     def _append(self, line: bytes) -> None:
         file = self._file.fileno()
@@ -90,6 +103,44 @@ class Log:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+@dataclass(frozen=True)
+class Kept:
+    """An event that waits to be written down. `t`: seconds since its trial began; `text`: as `told` gives it, or the event itself when it
+    names moments of its own, which move with it."""
+
+    writer: str
+    t: float
+    trial: str | None
+    text: str | Event
+
+
+class Shelf(Log):
+    """A log that keeps what it is told in memory; whoever owns it takes it from there."""
+
+    def __init__(self, writer: str, kept: list[Kept], *, clock: Clock = system, origin: float = 0.0) -> None:
+        """`kept` may be shared by several writers; all times are since `origin`."""
+        self._writer, self._kept, self._clock, self._origin = writer, kept, clock, origin
+        self.lost = None
+
+    def write(self, event: Event, *, trial: str | None = None) -> None:
+        t = round(self._clock.monotonic() - self._origin, 6)
+        self._kept.append(Kept(self._writer, t, trial, event if event.moves else told(event)))
+
+    def close(self) -> None:
+        pass
+
+
+def told(event: Event) -> str:
+    """The event as JSON, without the envelope and its first brace."""
+    return json.dumps({"kind": event.kind, **vars(event)}, ensure_ascii=False)[1:]
+
+
+def spell(ts: str, t: float, run: str, trial: str | None, writer: str, seq: int, text: str) -> bytes:
+    """A whole line: the envelope, and what `told` gave."""
+    envelope = {"ts": ts, "t": t, "run": run, "trial": trial, "writer": writer, "seq": seq}
+    return f"{json.dumps(envelope)[:-1]}, {text}\n".encode("utf-8", "surrogatepass")
 
 
 REMEDIES = {

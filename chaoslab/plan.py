@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import Any
 
 from chaoslab.dice import Dice
@@ -61,8 +62,22 @@ class Plan:
 
     def on_the_wire(self, *, wire: bool) -> tuple[Injection, ...]:
         """The injections of the wire, or all others, outermost first."""
-        chosen = [i for i in self.injections if (i.layer == "wire") is wire]
-        return tuple(sorted(chosen, key=lambda i: LAYERS.index(i.layer)))
+        return self._by_wire[wire]
+
+    @cached_property
+    def _by_wire(self) -> dict[bool, tuple[Injection, ...]]:
+        ordered = sorted(self.injections, key=lambda i: LAYERS.index(i.layer))
+        return {wire: tuple(i for i in ordered if (i.layer == "wire") is wire) for wire in (True, False)}
+
+    def hit_on_the_wire(self, call: Call) -> tuple[Told | None, list[str]]:
+        """The fault of the wire that this call shall meet, one at most, and the injections whose dice were rolled for it."""
+        rolled: list[str] = []
+        for injection in self.on_the_wire(wire=True):
+            if injection.covers(call):
+                rolled.append(injection.name)
+                if (told := self.roll(injection, call)) is not None:
+                    return told, rolled
+        return None, rolled
 
     def roll(self, injection: Injection, call: Call) -> Told | None:
         """The fault that this injection has for this call, all its own chances drawn; None when it does not hit."""

@@ -6,7 +6,7 @@ import errno
 import json
 import os
 import threading
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from chaoslab.clock import Clock, iso, system
@@ -28,8 +28,9 @@ class Run:
         return Log(self.folder, writer, run=self.name, origin=self.origin, clock=clock)
 
     @classmethod
-    def create(cls, logs: Path, *, now: str, clock: Clock = system) -> Run:
-        """A new folder, named by the wall clock.
+    def create(cls, logs: Path, *, now: str, name: str = "", clock: Clock = system) -> Run:
+        """A new folder, named by the wall clock. A run of that `name` is one of no real time: it begins at `now`, and nothing in its
+        folder tells when that was.
 
         Raises:
             OSError: what stands in the way, as its `filename`.
@@ -42,22 +43,26 @@ class Run:
         if latest.is_dir() and not latest.is_symlink():
             raise FileExistsError(errno.EEXIST, "it should be a link to the newest run: rename it", str(latest))
         stem = clock.utc().strftime("%Y%m%d-%H%M%S")
-        for name in (stem, *(f"{stem}-{n}" for n in range(2, 1000))):
+        for folder in (stem, *(f"{stem}-{n}" for n in range(2, 1000))):
             try:
-                (logs / name).mkdir()
+                (logs / folder).mkdir()
             except FileExistsError:
                 continue
             break
         else:
             raise FileExistsError(f"{logs / stem} and 998 more exist already")
-        run = cls(name, logs / name, clock.monotonic(), now)
-        run._save(started=iso(clock.utc()))
+        if name:
+            run = cls(name, logs / folder, 0.0, now)
+            run._save(started=now)
+        else:
+            run = cls(folder, logs / folder, clock.monotonic(), now)
+            run._save(started=iso(clock.utc()))
         return run
 
     def make_latest(self) -> None:
         """`logs/latest` names this run from now on: it has begun."""
-        newest = self.folder.with_name(f".latest-{self.name}")
-        newest.symlink_to(self.name)
+        newest = self.folder.with_name(f".latest-{self.folder.name}")
+        newest.symlink_to(self.folder.name)
         newest.replace(self.folder.with_name("latest"))
 
     @classmethod
@@ -84,7 +89,7 @@ class Run:
         return run
 
     def _save(self, *, started: str) -> None:
-        data = asdict(self) | {"folder": self.folder.name, "started": started}
+        data = {"name": self.name, "origin": self.origin, "now": self.now, "started": started}
         # `alone` is made on demand by whoever comes first, maybe by two at once: each writes a file of its own.
         partial = self.folder / f"run.json.{os.getpid()}.{threading.get_ident()}.part"
         partial.write_text(json.dumps(data, indent=2) + "\n")

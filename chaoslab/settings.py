@@ -50,6 +50,24 @@ class Settings:
         1, values.whole(0, 2**63 - 1), "The seed of all dice: the same seed draws the same faults.", group="The run"
     )
     repeats: int = _setting(1, values.whole(1, 1000), "The whole prompt file so many times, each time with other dice.")
+    trials: int | None = _setting(
+        None,
+        values.whole(1, 1_000_000),
+        "So many trials in all: the prompts in order, then again from the first. Empty: every prompt REPEATS times.",
+    )
+    world: str = _setting(
+        "local",
+        values.one_of("local", "compose", "virtual"),
+        "Where the lab runs: processes on loopback (local), containers (compose), or one process on a clock that jumps (virtual).",
+    )
+    jobs: int | None = _setting(
+        None,
+        values.whole(1, 256),
+        "Processes of a virtual run. Empty: one, or as many as there are cores for a long run.",
+    )
+    deadline_s: float = _setting(
+        3600.0, values.positive, "Virtual seconds that one prompt may take before it counts as hung (virtual world)."
+    )
     prompts: str = _setting("", str, "A JSON file of prompts. Empty: the prompts that come with the agent.")
     now: str = _setting(
         DEFAULT_NOW,
@@ -169,11 +187,16 @@ class Settings:
                 raise SettingError(f"{name}={shown}{at} should be {error}") from None
         return replace(self, **found)
 
+    def trials_of(self, prompts: int) -> int:
+        """How many trials a file of so many prompts makes."""
+        return self.trials or prompts * self.repeats
+
     def shown(self) -> dict[str, Any]:
-        """All settings by environment name, as JSON, with secrets masked."""
+        """All settings by environment name, as JSON, with secrets masked. JOBS is not among them, since nothing depends on it."""
         return {
             f.name.upper(): ("***" if getattr(self, f.name) else "") if f.metadata["secret"] else getattr(self, f.name)
             for f in fields(self)
+            if f.name != "jobs"
         }
 
     def environment(self) -> dict[str, str]:

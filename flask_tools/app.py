@@ -18,7 +18,7 @@ from chaoslab.registry import did_you_mean
 from chaoslab.settings import Settings
 from chaoslab.topology import SERVICES
 from flask_tools.desk import Answer, Ask, Done, Refusal, Route
-from flask_tools.ledger import Ledger, Mismatch, Unwritten, Worked
+from flask_tools.ledger import Folders, Ledger, Mismatch, Runs, Unwritten, Worked
 
 if TYPE_CHECKING:
     from flask import Flask, Response
@@ -67,10 +67,10 @@ def create_app(name: str, *, logs: Path, now: str, settings: Settings = DEFAULTS
         LookupError: no service is called so.
         SettingError: it cannot be as the settings want it.
     """
-    return app_of(Desk.load(name, settings), logs=logs, now=now)
+    return app_of(Desk.load(name, settings), Folders(logs, now))
 
 
-def app_of(desk: Desk, *, logs: Path, now: str) -> Flask:
+def app_of(desk: Desk, runs: Runs) -> Flask:
     """Any desk as a web application."""
     from flask import Flask, request
     from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound, RequestEntityTooLarge
@@ -78,7 +78,7 @@ def app_of(desk: Desk, *, logs: Path, now: str) -> Flask:
     name = desk.service.name
     app = Flask(f"chaoslab.{name}", static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = BODY_MAX
-    ledger = Ledger(desk.service, logs, now=now)
+    ledger = Ledger(desk.service, runs)
     app.extensions["ledger"] = ledger
     app.extensions["refuse"] = lambda status, message: _text(desk.wording(status, message))
     told: set[str] = set()

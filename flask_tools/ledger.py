@@ -13,11 +13,11 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol
 
 from chaoslab.api import Service
 from chaoslab.clock import Clock, system
@@ -86,11 +86,57 @@ class _Book:
             self.effects[event.request_id] = (event.fingerprint, worked)
 
 
-class Ledger:
-    """The effects of one service, by run and trial. `now` is for calls that name no run."""
+class Runs(Protocol):
+    """Where a service finds the runs that it is called in, and the logs that it remembers by."""
 
-    def __init__(self, service: Service, logs: Path, *, now: str, clock: Clock = system) -> None:
-        self._service, self._logs, self._now, self._clock = service, logs, now, clock
+    def open(self, name: str, writer: str) -> tuple[Run, Log]:
+        """Raises LookupError: there is no such run; Unwritten: its log cannot be opened."""
+
+    def alone(self, log: Log) -> AbstractContextManager[BinaryIO]:
+        """What was written so far, with nobody else at work on the run meanwhile."""
+
+
+@dataclass(frozen=True)
+class Folders:
+    """Runs as folders in `logs`. `now` is for calls that name no run."""
+
+    logs: Path
+    now: str
+    clock: Clock = system
+
+    def open(self, name: str, writer: str) -> tuple[Run, Log]:
+        if (self.logs / name).is_symlink():  # `latest` is a second name: two writers would share one file
+            raise LookupError(f"no run is called '{name}' in {self.logs}")
+        try:
+            run = Run.open(self.logs, name, now=self.now, clock=self.clock)
+            return run, run.log(writer, clock=self.clock)
+        except OSError as error:
+            where = error.filename or self.logs / name
+            raise Unwritten(f"{where} cannot be written ({error.strerror or error})") from error
+
+    def alone(self, log: Log) -> AbstractContextManager[BinaryIO]:
+        return _alone(log.path)
+
+
+@dataclass(frozen=True)
+class OneRun:
+    """A run that is in this process alone, kept in memory: nobody else writes, and nothing has to be read again."""
+
+    run: Run
+    log: Log
+
+    def open(self, name: str, writer: str) -> tuple[Run, Log]:  # noqa: ARG002
+        return self.run, self.log
+
+    def alone(self, log: Log) -> AbstractContextManager[BinaryIO]:  # noqa: ARG002
+        return io.BytesIO()
+
+
+class Ledger:
+    """The effects of one service, by run and trial."""
+
+    def __init__(self, service: Service, runs: Runs) -> None:
+        self._service, self._known = service, runs
         self._runs: OrderedDict[str, tuple[Run, Log]] = OrderedDict()
         self._books: OrderedDict[tuple[str, str], _Book] = OrderedDict()
         self._lock = threading.Lock()
@@ -110,7 +156,7 @@ class Ledger:
             Mismatch: the id belongs to another request.
             Unwritten: the effect could not be written down, so it has not happened.
         """
-        with self._open(trial) as (run, log, book), book.lock, _alone(log.path) as lines:
+        with self._open(trial) as (run, log, book), book.lock, self._known.alone(log) as lines:
             book.catch_up(lines, trial.key)
             known = (book.effects.get(key) or book.answers.get(key)) if key else None
             if known is not None:
@@ -169,14 +215,7 @@ class Ledger:
         if name in self._runs and self._runs[name][1].lost is not None:  # there may be room again, or another file
             self._drop(name)
         if name not in self._runs:
-            if (self._logs / name).is_symlink():  # `latest` is a second name: two writers would share one file
-                raise LookupError(f"no run is called '{name}' in {self._logs}")
-            try:
-                run = Run.open(self._logs, name, now=self._now, clock=self._clock)
-                self._runs[name] = (run, run.log(self._service.name, clock=self._clock))
-            except OSError as error:
-                where = error.filename or self._logs / name
-                raise Unwritten(f"{where} cannot be written ({error.strerror or error})") from error
+            self._runs[name] = self._known.open(name, self._service.name)
         self._runs.move_to_end(name)
         return self._runs[name]
 

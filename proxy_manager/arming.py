@@ -8,7 +8,8 @@ from chaoslab.clock import Clock
 from chaoslab.exchange import Told
 from chaoslab.wire.client import ToxiproxyClient, ToxiproxyDown, ToxiproxyError
 from chaoslab.wire.control import Row
-from proxy_manager.experiment import REFUSED, Experiment, Lane, in_toxiproxys_words
+from chaoslab.wire.stages import REFUSED, in_toxiproxys_words, is_refused
+from proxy_manager.experiment import Experiment, Lane
 
 LEASE_S = 60
 """How long past its deadline a lane may stand; one that stands longer has lost its owner, and any manager may reap it."""
@@ -34,7 +35,7 @@ class Arming:
     def arm(self, experiment: Experiment, row: Row, told: Told) -> tuple[Lane, int]:
         """A proxy for this call alone with its toxics, read back; and its port."""
         until_s = self._clock.monotonic() + row.deadline_s + LEASE_S
-        if any(toxic.type == REFUSED for toxic in told.fault.toxics()):
+        if is_refused(told):
             if self._toxiproxy.get(REFUSED).enabled:
                 raise ToxiproxyError(f"the proxy '{REFUSED}' has been enabled by somebody else", status=None)
             return Lane(told, REFUSED, row, until_s), self._places.refused_port

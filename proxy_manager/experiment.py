@@ -1,24 +1,14 @@
-"""A run as the manager serves it, its lanes, and how a fault's toxics are said to Toxiproxy."""
+"""A run as the manager serves it, and its lanes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from chaoslab.exchange import Told, Toxic
+from chaoslab.exchange import Told
 from chaoslab.log import Log
 from chaoslab.plan import Plan
-from chaoslab.wire.client import ToxicInfo
 from chaoslab.wire.control import Row
-
-REFUSED = "refused"
-"""The one proxy, disabled for good, to which every call goes that is to be refused."""
-
-UNITS: dict[str, dict[str, tuple[str, int]]] = {
-    "latency": {"delay_s": ("latency", 1000)},
-    "timeout": {"after_s": ("timeout", 1000)},
-    "reset_peer": {"after_s": ("timeout", 1000)},
-}
-"""Toxic type → the lab's parameter → Toxiproxy's attribute and how many of its units make one of ours."""
+from chaoslab.wire.stages import REFUSED
 
 
 @dataclass
@@ -48,15 +38,3 @@ class Experiment:
     targets: dict[str, str]
     lanes: dict[int, Lane] = field(default_factory=dict)
     count: int = 0
-
-
-def fault_of(told: Told, row: Row) -> tuple[str, str, str, int, int, str]:
-    """What every event of a fault begins with."""
-    call = row.call
-    return (told.fault_name, told.injection, call.target, call.request, call.attempt, call.request_id)
-
-
-def in_toxiproxys_words(toxic: Toxic) -> ToxicInfo:
-    names = UNITS.get(toxic.type, {})
-    attributes = {names[key][0]: round(value * names[key][1]) for key, value in toxic.params.items()}
-    return ToxicInfo(f"{toxic.type}_{toxic.stream}", toxic.type, toxic.stream or "downstream", 1.0, attributes)

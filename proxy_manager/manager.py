@@ -17,11 +17,13 @@ from chaoslab.exchange import Seen, Told
 from chaoslab.log import LogLost
 from chaoslab.plan import Plan
 from chaoslab.runs import Run
+from chaoslab.wire import stages
 from chaoslab.wire.client import ProxyInfo, ToxiproxyClient, ToxiproxyDown, ToxiproxyError
 from chaoslab.wire.control import Answer, Control, Row, RunRow, explain
 from chaoslab.wire.lanes import Health
+from chaoslab.wire.stages import REFUSED
 from proxy_manager.arming import Arming, Places
-from proxy_manager.experiment import REFUSED, Experiment, Lane, fault_of
+from proxy_manager.experiment import Experiment, Lane
 from proxy_manager.standing import Outage, Standing
 
 BUSY_POLL_S, IDLE_POLL_S, IDLE_AFTER_S = 0.001, 0.01, 2.0
@@ -246,10 +248,7 @@ class Manager:
         rolled: list[str] = []
         told: Told | None = None
         if not self.paused.is_set():
-            for injection in experiment.plan.on_the_wire(wire=True):
-                if told is None and injection.covers(row.call):
-                    rolled.append(injection.name)
-                    told = experiment.plan.roll(injection, row.call)
+            told, rolled = experiment.plan.hit_on_the_wire(row.call)
         if self._standing.gone:
             control.reply(row.id, Answer("failed", rolled=rolled, error=self._standing.gone))
         elif told is None:
@@ -258,7 +257,7 @@ class Manager:
             self._answer_armed(control, experiment, row, told, rolled)
 
     def _answer_armed(self, control: Control, experiment: Experiment, row: Row, told: Told, rolled: list[str]) -> None:
-        self._write(experiment, row, events.FaultScheduled(*fault_of(told, row), params=vars(told.fault)))
+        self._write(experiment, row, stages.scheduled(told, row.call))
         began_s = self._clock.monotonic()
         for left in range(TRIES - 1, -1, -1):
             try:
@@ -277,7 +276,7 @@ class Manager:
         took_s = round(self._clock.monotonic() - began_s, 6)
         with self._lock:
             experiment.lanes[row.id] = lane
-        self._write(experiment, row, events.FaultArmed(*fault_of(told, row), lane=lane.proxy, took_s=took_s))
+        self._write(experiment, row, stages.armed(told, row.call, lane=lane.proxy, took_s=took_s))
         self._reply(control, experiment, row, Answer("armed", self.places.dial, port, rolled))
 
     def _reply(self, control: Control, experiment: Experiment, row: Row, answer: Answer) -> None:
@@ -291,15 +290,12 @@ class Manager:
         """The call is over: says whether the fault was met, and takes the lane down."""
         lane = experiment.lanes.get(row.id)
         if lane is not None:
-            fault = fault_of(lane.told, row)
             self._take_down(control, lane)
             evidence = None if lane.lost else lane.told.fault.witnessed(Seen(**row.observation))
             if lane.lost:
                 self._mark(experiment, row, f"its lane {lane.proxy} was lost before it was over")
-            if evidence:
-                self._write(experiment, row, events.FaultInjected(*fault))
-                self._write(experiment, row, events.FaultWitnessed(*fault, evidence=evidence))
-            self._write(experiment, row, events.FaultHealed(*fault, witnessed=evidence is not None))
+            for event in stages.healed(lane.told, row.call, evidence=evidence):
+                self._write(experiment, row, event)
             call = row.call
             met = "lost with its lane" if lane.lost else evidence or "NOT witnessed"
             self.tell(
@@ -339,8 +335,8 @@ class Manager:
                 if lane.own:
                     self._arming.destroy(lane.proxy)
                 with contextlib.suppress(LogLost):  # nobody is left to be told, and the loop has other runs to serve
-                    gone = events.FaultHealed(*fault_of(lane.told, lane.row), witnessed=False)
-                    self._write(experiment, lane.row, gone)
+                    for gone in stages.healed(lane.told, lane.row.call, evidence=None):
+                        self._write(experiment, lane.row, gone)
 
     def _close_ended(self, control: Control) -> None:
         for run in control.ended_runs() & self._runs.keys():

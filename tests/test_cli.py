@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from chaoslab import cli, events
+from chaoslab import events, running
 from chaoslab.cli import main
 from chaoslab.runs import Run
 from chaoslab.settings import Settings
@@ -91,7 +91,7 @@ def test_a_picture_that_cannot_be_written_is_said_after_the_figures(
     with run.log("info") as info:
         info.write(events.RunStarted(1, Settings().shown(), {"seed": 1, "injections": []}, 1, run.now, "mine"))
     Path("charts/throughput.png").mkdir(parents=True)
-    assert [cli._close(run.folder, code) for code in (0, 130)] == [2, 130]
+    assert [running.leave(run.folder, code) for code in (0, 130)] == [2, 130]
     said = capsys.readouterr()
     assert said.err == "cannot draw into charts/throughput.png: Is a directory\n" * 2
     assert said.out.count(f"run {run.name}") == 2

@@ -29,6 +29,8 @@ SAMPLES: dict[str, Any] = {
     "float": 0.25,
     "bool": True,
     "Any": {"city": "Zürich"},
+    "list[Any]": [{"prompt": "one"}],
+    "dict[str, str]": {"log": "2"},
     "dict[str, Any]": {"a": [1, None]},
     "list[str]": ["wire", "errors"],
     "list[list[str]]": [["20", "twenty"]],

@@ -6,6 +6,7 @@ proxy manager names, and logs what the caller observed. The client's code is the
 
 from __future__ import annotations
 
+import asyncio
 import json
 import ssl
 from collections.abc import Callable, Iterator, Mapping
@@ -21,15 +22,17 @@ from chaoslab.api import TROUBLE, ErrorReply
 from chaoslab.clock import Clock
 from chaoslab.events import Event
 from chaoslab.exchange import Call, Failure, Reply, Seen, Told, chain, play
-from chaoslab.identity import Request, Requests, Trial
+from chaoslab.identity import Request, Requests, Trial, digest
 from chaoslab.log import Log
 from chaoslab.plan import Injection, Plan
 from chaoslab.wire.control import Answer
-from chaoslab.wire.lanes import Lanes
+from chaoslab.wire.lanes import Door
 from chaoslab.wire.sending import native, over, to, with_json
 
 EXTENSION = "chaoslab"
 MODEL_TOOL = "chat"
+AT_ONCE = 16
+"""Attempts at tools that a trial has under way. A model may ask for a thousand in one message; they then wait in line, in its order."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,8 @@ class Target:
     deadline_s: float
     errors: Mapping[int, ErrorReply] = field(default_factory=dict)
     failed_if: Mapping[str, Any] = field(default_factory=dict)
+    recorded: bool = False
+    """Whether what it answers goes into the log: nobody could make it say the same again."""
 
     def says_no(self, reply: Reply) -> bool:
         """Whether this answer is a failure, be it one with status 200: its own words, or none that can be read."""
@@ -60,6 +65,7 @@ class Episode:
     requests: Requests
     began_s: float
     spent: dict[str, float] = field(default_factory=lambda: {"tokens": 0.0, "calls": 0.0})
+    turn: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
 
 
 @dataclass(frozen=True)
@@ -70,6 +76,13 @@ class Asked:
     attempt: int
     arguments: Any
     direct: bool = False
+
+
+@dataclass(frozen=True)
+class Around:
+    """What a caller says of a question of the lab's own: past every proxy and every story, and into no log."""
+
+    within_s: float
 
 
 _episode: ContextVar[Episode] = ContextVar("episode")
@@ -88,7 +101,7 @@ class HttpSeam(httpx.AsyncBaseTransport):
         *,
         plan: Plan,
         targets: Mapping[str, Target],
-        lanes: Lanes,
+        lanes: Door,
         log: Log,
         clock: Clock,
         price: Callable[[str, int, int], float | None],
@@ -116,6 +129,8 @@ class HttpSeam(httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         asked = request.extensions.get(EXTENSION)
+        if isinstance(asked, Around):
+            return await self._around(request, asked)
         target = self._target(request) if asked is None else self.targets[asked.request.target]
         await request.aread()
         if asked is None:
@@ -124,11 +139,23 @@ class HttpSeam(httpx.AsyncBaseTransport):
         reply = await attempt.run()
         return httpx.Response(reply.status, headers=dict(reply.headers), content=reply.body, request=request)
 
+    async def _around(self, request: httpx.Request, asked: Around) -> httpx.Response:
+        try:
+            reply = await over(self.clean, request, within_s=asked.within_s)
+        except Failure as failure:
+            raise native(failure, request, who=request.url.host, after_s=asked.within_s) from failure.native
+        return httpx.Response(reply.status, headers=dict(reply.headers), content=reply.body, request=request)
+
     def _target(self, request: httpx.Request) -> Target:
         for target in self.targets.values():
             if httpx.URL(target.url).netloc == request.url.netloc:
                 return target
         raise LookupError(f"no target of the lab is at {request.url.netloc.decode()}")
+
+    def renew(self, lanes: Door, *, spent_usd: float = 0.0) -> None:
+        """Begins anew with other lanes, no connections and a purse of which so much is spent: the next trial has a network of its own."""
+        self.lanes, self.cost_usd, self.witnessed = lanes, spent_usd, 0
+        self.clean, self._epoch, self._retired = httpx.AsyncHTTPTransport(verify=self.tls), 0, []
 
     def clean_since(self, epoch: int) -> httpx.AsyncHTTPTransport:
         """The transport of the clean lanes; a new one when they were made anew, since the old one's connections lead nowhere."""
@@ -216,16 +243,12 @@ class _Attempt:
         return roll
 
     def _scheduled(self, told: Told) -> None:
-        self._write(events.FaultScheduled(*self._fault(told), params=vars(told.fault)))
+        self._write(events.FaultScheduled(*told.on(self.call), params=vars(told.fault)))
 
     def _injected(self, told: Told) -> None:
         if getattr(told.fault, "conditional", False):
             self._scheduled(told)
-        self._write(events.FaultInjected(*self._fault(told)))
-
-    def _fault(self, told: Told) -> tuple[str, str, str, int, int, str]:
-        call = self.call
-        return (told.fault_name, told.injection, call.target, call.request, call.attempt, call.request_id)
+        self._write(events.FaultInjected(*told.on(self.call)))
 
     # What the stories may ask for.
 
@@ -241,10 +264,20 @@ class _Attempt:
     async def send(self, call: Call) -> Reply:
         """Sends the call; a part of the lab that says it is broken ends the run."""
         reply = await self._send(call)
+        if self.target.recorded:
+            self._record(call, reply)
         trouble = next((value for name, value in reply.headers.items() if name.lower() == TROUBLE.lower()), "")
         if trouble:
             self.seam.lanes.give_up(trouble)
         return reply
+
+    def _record(self, call: Call, reply: Reply) -> None:
+        kind = next((value for name, value in reply.headers.items() if name.lower() == "content-type"), "")
+        body = reply.body.decode("utf-8", "replace")
+        said = events.Replied(
+            call.target, call.request, call.attempt, digest(call.value), reply.status, kind, body
+        )  # fmt: skip
+        self._write(said)
 
     async def _send(self, call: Call) -> Reply:
         """Over the lane that the manager names."""
@@ -317,7 +350,7 @@ class _Attempt:
             evidence = told.injected and told.fault.witnessed(replace(seen, told_call=told.call, told_reply=told.reply))
             if evidence:
                 self.seam.witnessed += 1
-                self._write(events.FaultWitnessed(*self._fault(told), evidence=evidence))
+                self._write(events.FaultWitnessed(*told.on(self.call), evidence=evidence))
         said_no = reply is not None and target.says_no(reply)
         error = seen.error or (_message(reply) if reply is not None and said_no else None)
         if reply is None and failure is None:

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from chaoslab.clock import Clock
 from chaoslab.exchange import Call, Seen
@@ -35,6 +36,19 @@ class Health:
     trouble: str = ""
     epoch: int = 0
     recovering: bool = False
+
+
+class Door(Protocol):
+    """What the seam needs of whoever carries the faults of the wire: the manager behind its `Lanes`, or a world of its own."""
+
+    down: LabDown | None
+
+    async def ask(self, call: Call, *, deadline_s: float) -> tuple[int, Answer]: ...
+    def done(self, row: int, seen: Seen) -> None: ...
+    async def cut(self, answer: Answer) -> bool: ...
+    async def check(self) -> Health: ...
+    def give_up(self, why: str) -> None: ...
+    def close(self) -> None: ...
 
 
 class Lanes:

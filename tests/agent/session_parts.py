@@ -14,7 +14,7 @@ from agent_parts import Heard, bench, embedded, said, site
 from hostile_parts import Hostile
 from lab_parts import Site
 
-from agent.__main__ import _graph
+from agent.assembly import graph as assembled
 from agent.config import Config
 from agent.prompts import Prompt
 from agent.session import Progress, Session
@@ -106,7 +106,7 @@ def session(
             with lab.run.log("agent") as agent_log:
                 config, progress = Config(steps_max=steps_max, retry_wait_s=0.001), Progress(len(prompts))
                 toolbox = Toolbox(lab.client, lab.seam.targets, SERVICES, config, settings, lab.seam.log, clock)
-                graph = _graph(settings, lab.seam.targets["model"].url, lab.client, toolbox)
+                graph = assembled(settings, lab.seam.targets["model"].url, lab.client, toolbox)
                 made = Session(
                     settings, config, lab.run, lab.seam, toolbox, graph, lab.seam.log, agent_log, clock, progress
                 )

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agent.__main__ import _model, _target, _upstream
+from agent.assembly import of_model, of_service, upstream
 from agent.config import Config, load
 from chaoslab.api import Service
 from chaoslab.settings import SettingError, Settings
@@ -30,12 +30,12 @@ def test_the_shipped_file_holds_the_defaults() -> None:
 def test_a_service_is_pointed_elsewhere_and_nothing_else_changes(tmp_path: Path) -> None:
     config = load(written(tmp_path, {"services": {"weather": REAL}}))
     ports, chosen = Ports(24000), Settings()
-    weather, movies = (_target(Service(name, (), {}), config, ports, chosen) for name in ("weather", "movies"))
+    weather, movies = (of_service(Service(name, (), {}), config, ports, chosen) for name in ("weather", "movies"))
     assert weather.url == "https://api.openweathermap.org"
     assert weather.lane == ("127.0.0.1", ports.proxy("weather"))
-    assert _upstream(weather.url) == "api.openweathermap.org:443"
+    assert upstream(weather.url) == "api.openweathermap.org:443"
     assert movies.url == f"http://127.0.0.1:{ports.service('movies')}"
-    assert _upstream(movies.url) == f"127.0.0.1:{ports.service('movies')}"
+    assert upstream(movies.url) == f"127.0.0.1:{ports.service('movies')}"
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_a_service_is_pointed_elsewhere_and_nothing_else_changes(tmp_path: Path)
     ],
 )
 def test_the_model_is_where_the_settings_say(chosen: Settings, url: str) -> None:
-    target = _model(Config(), Ports(24000), chosen)
+    target = of_model(Config(), Ports(24000), chosen)
     assert target.url == url
     assert target.deadline_s == chosen.model_timeout_s
 

@@ -18,10 +18,10 @@ from hostile_parts import Answer, Hostile, hostile, never, reply
 from session_parts import PRICED, Told, session
 
 from agent.prompts import Prompt
-from agent.tools import AT_ONCE
 from chaoslab import events
 from chaoslab.exchange import Reply
 from chaoslab.history import History
+from chaoslab.seams.http import AT_ONCE
 
 SDK_TRIES = 3
 STEPS_MAX = 4

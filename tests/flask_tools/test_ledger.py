@@ -19,6 +19,7 @@ from chaoslab.runs import Run
 from flask_tools import ledger, movies
 from flask_tools.app import Desk, app_of
 from flask_tools.desk import DATA, Answer, Ask, Done, Route
+from flask_tools.ledger import Folders
 
 HELLO = {"channel": "Ana", "text": "Hello"}
 SEND = "/api/chat.postMessage"
@@ -123,7 +124,7 @@ def bank(work: Callable[[Ask], Answer], logs: Path) -> Flask:
     said = {"error": "the bank is closed"}
     offered = Service("bank", (), {500: ErrorReply(500, said)})
     desk = Desk(offered, (Route("POST", "/pay", "pay", work),), lambda _, message: {"error": message}, ())
-    return app_of(desk, logs=logs, now=NOW)
+    return app_of(desk, Folders(logs, NOW))
 
 
 def test_a_failure_after_the_effect_is_answered_again_and_done_once(tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ from flask_tools import translator
 from flask_tools.__main__ import main
 from flask_tools.app import Desk, app_of
 from flask_tools.desk import Refusal
+from flask_tools.ledger import Folders
 from flask_tools.translator_online import AT_ONCE_MAX, Online
 
 KEY = "s3cret-translator-key"
@@ -111,7 +112,7 @@ def serving(logs: Path, online: Online) -> Iterator[FlaskClient]:
         type(route)(route.method, route.path, route.tool, lambda ask: translator._translate(ask, online=online))
         for route in translator.routes()
     )
-    app = app_of(Desk(translator.SERVICE, routes, translator.wording, ()), logs=logs, now=NOW)
+    app = app_of(Desk(translator.SERVICE, routes, translator.wording, ()), Folders(logs, NOW))
     try:
         yield app.test_client()
     finally:

@@ -19,7 +19,7 @@ from disk_parts import NOW, Rest, free_base, limit, read_only, rest_of_the_lab, 
 from lab_parts import Bench, bench, embedded, said, site
 
 from chaoslab.api import TROUBLE
-from chaoslab.cli import _close, main
+from chaoslab.cli import main
 from chaoslab.clock import system
 from chaoslab.dice import Dice
 from chaoslab.events import Effect, FaultArmed, FaultWitnessed, PromptFinished, PromptStarted, RunFinished, RunStarted
@@ -30,6 +30,7 @@ from chaoslab.identity import Trial
 from chaoslab.log import Log, LogLost
 from chaoslab.plan import Choice, Injection, Plan
 from chaoslab.reports import charts
+from chaoslab.running import leave
 from chaoslab.runs import Run
 from chaoslab.seams.http import Episode
 from chaoslab.wire.control import Control
@@ -37,6 +38,7 @@ from chaoslab.wire.lanes import LabDown
 from flask_tools import messaging as messaging_desk
 from flask_tools.app import Desk, app_of, create_app
 from flask_tools.desk import Answer, Ask, Route
+from flask_tools.ledger import Folders
 
 SLOW = Plan(1, (Injection("wire", (Choice("latency", 1.0, {"delay_s": 0.01, "stream": "downstream"}),), ("weather",)),))
 SEND = "/api/chat.postMessage"
@@ -265,7 +267,7 @@ def test_a_service_that_crashes_and_cannot_say_so_is_in_trouble(tmp_path: Path) 
         raise ZeroDivisionError
 
     desk = Desk(messaging_desk.SERVICE, (Route("GET", "/boom", "boom", crash),), messaging_desk.wording, ())
-    app = app_of(desk, logs=tmp_path, now=NOW)
+    app = app_of(desk, Folders(tmp_path, NOW))
     reply = app.test_client().get("/boom", headers={"X-Trial": f"{run.name}.p1.r1"})
     app.extensions["ledger"].close()
     assert (reply.status_code, "it was deleted" in reply.headers[TROUBLE]) == (500, True)
@@ -487,7 +489,7 @@ def test_a_lab_whose_pictures_do_not_fit_has_its_figures_all_the_same(
     folder = told(tmp_path)
     (tmp_path / "charts").mkdir()
     with small_disk(tmp_path / "charts", kib=8):
-        assert [_close(folder, code) for code in (0, 3)] == [2, 3]
+        assert [leave(folder, code) for code in (0, 3)] == [2, 3]
         assert list((tmp_path / "charts").iterdir()) == []
     out, words = capsys.readouterr()
     assert words == "cannot draw into charts: No space left on device\n" * 2

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 DIAL_TIMEOUT_S = 10.0
 HELD_BYTES_MAX = 32 * 1024 * 1024  # a smaller buffer would throttle a fast stream with a long latency
 CHUNK_BYTES = 32 * 1024  # what Toxiproxy reads at once, and so what a changed toxic lets go of at once
-SLACK_S = 0.0005  # the selector wakes up to 1 ms late; waking half of that early centres the error
 RST_ON_CLOSE = struct.pack("ii", 1, 0)
 
 
@@ -28,6 +27,10 @@ class Owner(Protocol):
 
     @property
     def toxics(self) -> list[Attached]: ...
+
+    @property
+    def slack_s(self) -> float:
+        """How much earlier than due a timer is to ring, and what is due by then to go out with it."""
 
     def opened(self, link: Link) -> None: ...
 
@@ -234,7 +237,7 @@ class End(asyncio.Protocol):
         """Deliver what is due and be woken for what is not."""
         if self._chain is None:
             return
-        for timed in self._chain.poll(self._loop.time() + SLACK_S):
+        for timed in self._chain.poll(self._loop.time() + self._link.slack_s):
             self._deliver(timed.item)
             if self._over:
                 return
@@ -242,7 +245,7 @@ class End(asyncio.Protocol):
         if self._timer is None or wake != self._wake:
             if self._timer is not None:
                 self._timer.cancel()
-            self._timer = None if wake is None else self._loop.call_at(wake - SLACK_S, self._ring)
+            self._timer = None if wake is None else self._loop.call_at(wake - self._link.slack_s, self._ring)
             self._wake = wake
         self.balance()
 
@@ -256,6 +259,7 @@ class Link:
 
     def __init__(self, owner: Owner, dice: Dice) -> None:
         self._owner = owner
+        self.slack_s = owner.slack_s
         self._dice = dice
         self._named: dict[str, Dice] = {}
         self._dial: asyncio.Task[None] | None = None

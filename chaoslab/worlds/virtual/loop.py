@@ -65,6 +65,25 @@ class VirtualLoop(asyncio.BaseEventLoop):
         """The unfinished tasks and where each stands."""
         return sorted(_stand(task) for task in asyncio.all_tasks(self))
 
+    # Its life.
+
+    def serve(self) -> None:
+        """Runs until it is stopped, then ends what is left; for a thread that does nothing else."""
+        try:
+            self.run_forever()
+            self.finish()
+        finally:
+            self.close()
+
+    def finish(self) -> None:
+        """Cancels every task that is left, and sees it end."""
+        left = asyncio.all_tasks(self)
+        for task in left:
+            task.cancel()
+        if left:
+            self.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+        self.run_until_complete(self.shutdown_asyncgens())
+
     # Tasks and threads.
 
     def create_future(self) -> asyncio.Future[Any]:
@@ -121,6 +140,12 @@ class VirtualLoop(asyncio.BaseEventLoop):
         transport = VirtualTransport(self, sock.end, protocol, sock)
         transport.begin()
         return transport, protocol
+
+    def accept(self, protocol_factory: Callable[[], asyncio.BaseProtocol], end: End) -> None:
+        """The server's side of a connection begins. On this loop's own thread."""
+        sock = VirtualSocket()
+        sock.adopt(end)
+        VirtualTransport(self, end, protocol_factory(), sock).begin()
 
     async def sock_connect(self, sock: Any, address: Any) -> None:
         done = self.create_future()

@@ -15,6 +15,7 @@ import threading
 from asyncio import _get_running_loop, _set_running_loop
 from collections import deque
 from collections.abc import Callable
+from sys import get_asyncgen_hooks, set_asyncgen_hooks
 from typing import Any, Protocol
 
 from greenlet import GreenletExit, getcurrent, greenlet
@@ -108,7 +109,7 @@ class Waiter:
             return False
         timer = None if until is None else machine.at(until, self._expire)
         self.strand.waits_for = what
-        loop = _get_running_loop()
+        loop, hooks = _get_running_loop(), get_asyncgen_hooks()
         _set_running_loop(None)
         try:
             machine.hub.switch()
@@ -116,6 +117,7 @@ class Waiter:
             self._over = True
             machine.locals.enter(self.strand)
             _set_running_loop(loop)
+            set_asyncgen_hooks(*hooks)
             if timer is not None:
                 timer.cancel()
         return self._woken
@@ -181,6 +183,7 @@ class Machine:
 
     def _work(self, work: Callable[[], Any], strand: Strand) -> None:
         self.locals.enter(strand)
+        set_asyncgen_hooks(None, None)
         try:
             work()
         except GreenletExit:

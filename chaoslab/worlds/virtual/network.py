@@ -166,9 +166,14 @@ class Network:
         self._names: dict[str, str] = {"localhost": "127.0.0.1"}
         self._ports = itertools.count(32768)
 
-    def listen(self, host: str, port: int, accept: Accept) -> None:
-        """`host`: a name, which is given an address, or an address. `accept` gets the server's end of each connection."""
-        self._listeners[self.address_of(host) or self._name(host), port] = accept
+    def listen(self, host: str, port: int, accept: Accept) -> Address:
+        """`host`: a name, which is given an address, or an address; `port`: 0 for one that is free. The address is returned.
+
+        `accept` gets the server's end of each connection.
+        """
+        address = self.address_of(host) or self._name(host), port or next(self._ports)
+        self._listeners[address] = accept
+        return address
 
     def silence(self, host: str, port: int) -> None:
         """Nobody listens there any more."""

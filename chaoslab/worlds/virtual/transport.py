@@ -64,6 +64,7 @@ class VirtualTransport(asyncio.Transport):
             self._lost = self._closing = True
             self._end.receiver = None
             self._protocol.connection_lost(error)
+            self._face.close()
 
     # What the protocol asks for.
 

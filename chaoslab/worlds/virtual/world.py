@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -61,6 +62,15 @@ class World:
             raise Uncovered(f"a connection to {host}:{port}", "give its stand-in with services={…}")
         return found, port
 
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """This thread of the process is in this world: its clocks and its chance are the world's."""
+        outer, here.world = here.world, self
+        try:
+            yield
+        finally:
+            here.world = outer
+
     def run(self, work: Callable[[], T]) -> T:
         """What `work` returns, called as the first thread of this world.
 
@@ -77,14 +87,11 @@ class World:
             except BaseException as error:  # noqa: BLE001 - it goes on to whoever asked
                 failed.append(error)
 
-        outer, here.world = here.world, self
-        try:
+        with self.entered():
             try:
                 self.machine.run(first, name="the agent")
             finally:
                 self.machine.stop()
-        finally:
-            here.world = outer
         if self.uncovered is not None:
             raise self.uncovered
         if failed:
@@ -101,18 +108,9 @@ class World:
                 return loop.run_until_complete(work())
             finally:
                 try:
-                    _cancel_all(loop)
-                    loop.run_until_complete(loop.shutdown_asyncgens())
+                    loop.finish()
                 finally:
                     asyncio.set_event_loop(None)
                     loop.close()
 
         return self.run(main)
-
-
-def _cancel_all(loop: asyncio.AbstractEventLoop) -> None:
-    left = asyncio.all_tasks(loop)
-    for task in left:
-        task.cancel()
-    if left:
-        loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))

@@ -1,0 +1,77 @@
+"""The agent from its parts, whichever world it works in: where everything is, and the graph that calls it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+
+from agent.config import Config
+from agent.prompts import Prompt
+from agent.tools import Toolbox
+from chaoslab.api import Service
+from chaoslab.events import RunStarted
+from chaoslab.model.endpoint import ERRORS, INSUFFICIENT_QUOTA
+from chaoslab.plan import Plan
+from chaoslab.provenance import code
+from chaoslab.seams.http import Target
+from chaoslab.settings import GROQ_URL, Settings
+from chaoslab.topology import MODEL, Ports
+
+
+def targets(services: Mapping[str, Service], config: Config, ports: Ports, chosen: Settings) -> dict[str, Target]:
+    """All that the agent may call, by name."""
+    found = {name: of_service(service, config, ports, chosen) for name, service in services.items()}
+    return {**found, MODEL: of_model(config, ports, chosen)}
+
+
+def of_service(service: Service, config: Config, ports: Ports, chosen: Settings) -> Target:
+    """Where a service is: the real one if the configuration names it, else the lab's own."""
+    real = config.services.get(service.name)
+    url = real.url.rstrip("/") if real else f"http://{config.host_of(service.name)}:{ports.service(service.name)}"
+    lane = (config.proxy_host, ports.proxy(service.name))
+    return Target(
+        service.name, url, lane, chosen.tool_timeout_s, service.errors, service.failed_if, recorded=real is not None
+    )
+
+
+def of_model(config: Config, ports: Ports, chosen: Settings) -> Target:
+    stand_in = GROQ_URL if chosen.groq_api_key else f"http://{config.model_host}:{ports.service(MODEL)}"
+    errors = {**ERRORS, 402: INSUFFICIENT_QUOTA}
+    lane = (config.proxy_host, ports.proxy(MODEL))
+    recorded = bool(chosen.groq_api_key or chosen.model_url)
+    return Target(MODEL, chosen.model_url or stand_in, lane, chosen.model_timeout_s, errors, recorded=recorded)
+
+
+def upstream(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.hostname}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
+
+
+def started(chosen: Settings, plan: Plan, asked: Sequence[Prompt], trials: int, now: str) -> RunStarted:
+    """The first line of a run: with it alone the run can be made again."""
+    prompts = [prompt.model_dump(mode="json", exclude_unset=True) for prompt in asked]
+    return RunStarted(
+        chosen.seed, chosen.shown(), plan.to_json(), trials, now, chosen.model_name, chosen.world, prompts, code()
+    )
+
+
+def graph(chosen: Settings, url: str, client: httpx.AsyncClient, toolbox: Toolbox) -> Any:
+    """The agent itself: LangChain's, with Groq's own SDK."""
+    from langchain.agents import create_agent
+    from langchain_groq import ChatGroq
+    from pydantic import SecretStr
+
+    # What a model says in another form than Groq's is met where it is read; pydantic's word of it is not for the terminal.
+    warnings.filterwarnings("ignore", message="Pydantic serializer warnings", category=UserWarning)
+    model = ChatGroq(
+        model=chosen.model_name,
+        api_key=SecretStr(chosen.groq_api_key or "offline"),
+        base_url=url,
+        temperature=0,
+        http_async_client=client,
+    )
+    return create_agent(model, toolbox.tools())

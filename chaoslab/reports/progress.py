@@ -1,0 +1,82 @@
+"""How far a long run is: rate, faults met, and when it will be over. A live line in a terminal, now and then a line elsewhere."""
+
+from __future__ import annotations
+
+import sys
+
+from chaoslab.clock import Clock, system
+
+LIVE_S, PLAIN_S = 0.1, 5.0
+
+
+class Progress:
+    """A context around the work; `count` after each trial."""
+
+    def __init__(self, trials: int, *, clock: Clock = system) -> None:
+        self._trials, self._clock = trials, clock
+        self._done = self._failed = self._hung = self._faults = 0
+        self._virtual_s = 0.0
+        self._began_s = self._said_s = clock.monotonic()
+        self._first_s: float | None = None
+        self._live = sys.stderr.isatty()
+
+    def count(self, seconds: float, *, ok: bool, hung: bool, faults: int) -> None:
+        self._done += 1
+        self._failed += not ok
+        self._hung += hung
+        self._faults += faults
+        self._virtual_s += seconds
+        now_s = self._clock.monotonic()
+        if self._first_s is None:
+            self._first_s = now_s
+        if now_s - self._said_s >= (LIVE_S if self._live else PLAIN_S):
+            self._said_s = now_s
+            self._show(self._line(now_s))
+
+    def say(self, line: str) -> None:
+        """Something that happened on the way."""
+        self._show("")
+        print(line, file=sys.stderr, flush=True)
+
+    def _line(self, now_s: float) -> str:
+        rate = self._rate(now_s)
+        left_s = (self._trials - self._done) / rate if rate else 0.0
+        hung = f", {self._hung} hung" if self._hung else ""
+        ahead = f", {_span(left_s)} to go" if rate else ""
+        return (
+            f"trial {self._done}/{self._trials}, {self._failed} failed{hung}, {self._faults} faults met, "
+            f"{rate:.0f} trials/s{ahead}"
+        )
+
+    def _rate(self, now_s: float) -> float:
+        """Trials a second since the first was done: getting ready is no part of it."""
+        since_s = now_s - (self._first_s or now_s)
+        return (self._done - 1) / since_s if since_s > 0 and self._done > 1 else 0.0
+
+    def _show(self, line: str) -> None:
+        if self._live:
+            print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
+        elif line:
+            print(line, file=sys.stderr, flush=True)
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._live:
+            self._show("")
+        took_s = self._clock.monotonic() - self._began_s
+        print(
+            f"{self._done} of {self._trials} trials, {_span(self._virtual_s)} of virtual time in {took_s:.1f} s "
+            f"({self._virtual_s / took_s if took_s else 0:.0f} virtual seconds a second)"
+        )
+
+
+def _span(seconds: float) -> str:
+    """12 s, 3 min 20 s, 2 h 5 min."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"

@@ -1,0 +1,301 @@
+"""Starts a run of the lab in the world that the settings name, and leaves its figures and pictures behind."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import importlib
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from chaoslab.settings import Settings
+    from chaoslab.worlds.virtual.lab import Order
+
+LOGS, STATE, CHARTS = Path("logs"), Path("state/state.db"), Path("charts")
+LAB_DOWN, INTERRUPTED = 3, 130
+FEW = 100
+"""Up to so many trials are done in one process: starting more would take longer."""
+
+
+def start(given: Sequence[str]) -> int:
+    """A run with these settings; the exit code. Bad input is said in a line."""
+    from chaoslab import settings
+
+    try:
+        chosen = settings.load(given)
+    except settings.SettingError as error:
+        return refuse(error)
+    worlds: dict[str, Callable[[Settings, Sequence[str]], int]] = {
+        "local": _local, "compose": _compose, "virtual": _virtual,
+    }  # fmt: skip
+    return worlds[chosen.world](chosen, given)
+
+
+# In processes on loopback.
+
+
+def _local(chosen: Settings, given: Sequence[str]) -> int:
+    from chaoslab import settings
+    from chaoslab.clock import system
+    from chaoslab.runs import Run
+    from chaoslab.topology import Ports
+    from chaoslab.worlds.local import Local, WorldError, free_ports, interrupted_once
+
+    try:
+        _check(chosen)
+        importlib.import_module("agent.model").check(chosen, given)
+        _check_toxiproxy(chosen.toxiproxy_url)
+        _check_state()
+        ports = free_ports(chosen.base_port, system)
+        _check_state()
+        run = Run.create(LOGS, now=chosen.now)
+    except (settings.SettingError, WorldError, OSError) as error:
+        return refuse(error)
+    if chosen.base_port is None and ports != Ports():
+        print(f"some port from {Ports().base} on is taken: this lab starts at {ports.base}")
+    chosen = chosen.override({"BASE_PORT": str(ports.base)})
+    environment = settings.child_environment(chosen)
+    code = 0
+    try:
+        with interrupted_once(), Local(ports, LOGS, STATE, run.folder, environment, system) as world:
+            world.start(
+                now=chosen.now,
+                toxiproxy=not chosen.toxiproxy_url,
+                model=not (chosen.groq_api_key or chosen.model_url),
+            )
+            print(f"run {run.name}: the lab is up, status at http://127.0.0.1:{ports.manager}/status", flush=True)
+            code = world.run_agent(("--run", run.name))
+    except WorldError as error:
+        return refuse(error, code=LAB_DOWN)
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    return leave(run.folder, code)
+
+
+# In containers.
+
+
+def _compose(chosen: Settings, given: Sequence[str]) -> int:  # noqa: ARG001 - compose reads .env by itself
+    from chaoslab import settings
+    from chaoslab.worlds import compose
+
+    try:
+        _check(chosen)
+        return compose.run(settings.child_environment(chosen))
+    except (settings.SettingError, compose.WorldError, OSError) as error:
+        return refuse(error)
+
+
+# In one process, on a clock that jumps.
+
+
+def _virtual(chosen: Settings, given: Sequence[str]) -> int:  # noqa: ARG001
+    from chaoslab import settings
+    from chaoslab.runs import Run
+
+    try:
+        asked = _check(chosen)
+        order = _order(chosen, asked)
+        run = Run.create(LOGS, now=order.now, name=order.run)
+    except (settings.SettingError, OSError) as error:
+        return refuse(error)
+    run.make_latest()
+    return leave(run.folder, carry_out(order, asked, run.folder))
+
+
+def _order(chosen: Settings, asked: Sequence[Any]) -> Order:
+    """The run as a value.
+
+    Raises:
+        SettingError: something in it is real, and this world has no way out.
+    """
+    from chaoslab.identity import digest
+    from chaoslab.scenario import from_settings
+    from chaoslab.settings import SettingError
+    from chaoslab.worlds.virtual.lab import Order
+
+    real = importlib.import_module("agent.config").load().services
+    if real:
+        raise SettingError(
+            f"agent/config.json points {', '.join(real)} at the real thing, and the virtual world has no way out: "
+            "take it out of there, or use WORLD=local"
+        )
+    if chosen.groq_api_key or chosen.model_url:
+        what = "GROQ_API_KEY" if chosen.groq_api_key else "MODEL_URL"
+        print(f"{what} is not used: the virtual world has no way out, and the offline model answers", file=sys.stderr)
+        chosen = replace(chosen, groq_api_key="", model_url="")
+    plan = from_settings(chosen)
+    prompts = [prompt.model_dump(mode="json", exclude_unset=True) for prompt in asked]
+    name = f"v{chosen.seed}-{digest([plan.to_json(), chosen.shown(), prompts])}"
+    return Order(name, chosen.now, chosen, plan, prompts)
+
+
+def carry_out(order: Order, asked: Sequence[Any], folder: Path) -> int:
+    """Does all trials of a run and writes them down in its folder; the exit code."""
+    from chaoslab.log import LogLost
+    from chaoslab.reports.progress import Progress
+    from chaoslab.sweep import WorkerLost
+    from chaoslab.worlds.local import interrupted_once
+    from chaoslab.worlds.virtual import lab
+    from chaoslab.worlds.virtual.book import Book
+
+    trials = order.settings.trials_of(len(asked))
+    started = importlib.import_module("agent.assembly").started(order.settings, order.plan, asked, trials, order.now)
+    progress = Progress(trials)
+    jobs = order.settings.jobs or (1 if trials <= FEW else os.cpu_count() or 1)
+    units = [lab.Unit(number) for number in range(trials)]
+    if lab.one_by_one(order.plan) and jobs > 1:
+        print(
+            "COST_LIMIT_USD bounds the whole run, so its trials are done one after the other: JOBS=1", file=sys.stderr
+        )
+        jobs = 1
+    reason, code = "done", 0
+    try:
+        with Book(folder, order.run, order.now) as book, interrupted_once(), progress:
+            book.begin(started)
+            try:
+                for done in _in_order(order, units, jobs, progress):
+                    book.add(done.kept, seconds=done.seconds, ok=done.ok)
+                    progress.count(done.seconds, ok=done.ok, hung=done.hung, faults=done.witnessed)
+            except KeyboardInterrupt:
+                reason, code = "interrupted", INTERRUPTED
+            except WorkerLost as lost:
+                progress.say(str(lost))
+                reason, code = "broken", LAB_DOWN
+            book.end(reason)
+    except LogLost as lost:
+        print(f"the lab is down: {lost}", file=sys.stderr)
+        return LAB_DOWN
+    return code
+
+
+def _in_order(order: Order, units: list[Any], jobs: int, progress: Any) -> Any:
+    """The trials' outcomes; one after the other where each begins with what the ones before have spent."""
+    from chaoslab.sweep import spread
+    from chaoslab.worlds.virtual import lab
+
+    if not lab.one_by_one(order.plan):
+        yield from spread(order, units, jobs=jobs, tell=progress.say)
+        return
+    with order.opened() as do:
+        spent_usd = 0.0
+        for unit in units:
+            done = do(replace(unit, spent_usd=spent_usd))
+            spent_usd = done.spent_usd
+            yield done
+
+
+# What is looked at before anything is started.
+
+
+def _check(chosen: Settings) -> list[Any]:
+    """Reads what the parts will read, so that a mistake is said before any is started; the prompts.
+
+    Raises:
+        SettingError: as the part's own. OSError: something else stands where the lab will write.
+    """
+    from chaoslab.scenario import from_settings
+
+    from_settings(chosen)
+    _check_places()
+    reader = importlib.import_module("agent.prompts")
+    asked: list[Any] = reader.load(Path(chosen.prompts) if chosen.prompts else reader.FILE)
+    importlib.import_module("agent.config").load()
+    importlib.import_module("flask_tools.app").check(chosen)
+    return asked
+
+
+def _check_places() -> None:
+    """Raises NotADirectoryError, IsADirectoryError: something else stands where the lab will write."""
+    for folder in (LOGS, STATE.parent, CHARTS):
+        if folder.exists() and not folder.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, "it should be a folder: rename it", str(folder))
+    if STATE.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "it should be a file: delete it", str(STATE))
+
+
+def _check_state() -> None:
+    """Opens the shared state as the manager will.
+
+    Raises:
+        WorldError: it cannot be used.
+    """
+    import sqlite3
+
+    from chaoslab.wire.control import Control, explain
+    from chaoslab.worlds.local import WorldError
+
+    try:
+        Control.fresh(STATE).close()
+    except sqlite3.Error as error:
+        raise WorldError(explain(STATE, error)) from error
+
+
+def _check_toxiproxy(url: str) -> None:
+    """Raises SettingError: a Toxiproxy was named and none answers there."""
+    from chaoslab.settings import SettingError
+    from chaoslab.wire.client import ToxiproxyClient, ToxiproxyError
+
+    if not url:
+        return
+    with ToxiproxyClient(url, read_timeout_s=5.0) as toxiproxy:
+        try:
+            toxiproxy.version()
+        except ToxiproxyError as error:
+            raise SettingError(
+                f"TOXIPROXY_URL={url} is no Toxiproxy: {error}; leave it empty for the embedded one"
+            ) from None
+
+
+# What is left behind.
+
+
+def leave(folder: Path, code: int, *, program: str | None = None) -> int:
+    """What a run leaves for a person: its figures, its pictures, and where they are."""
+    from chaoslab.events import RunStarted
+    from chaoslab.history import History
+
+    try:
+        history = History.read(folder)
+    except FileNotFoundError:
+        return code
+    if history.first(RunStarted) is None:
+        return code
+    from chaoslab.reports import summary
+
+    print("\n" + summary.render(history), flush=True)
+    from chaoslab.reports import charts
+
+    print(f"\nlogs    {folder}/  (also {LOGS}/latest)")
+    try:
+        drawn = charts.save(charts.draw(history), CHARTS)
+    except OSError as error:  # the run is over and counts all the same
+        print(
+            f"cannot draw into {error.filename2 or error.filename or CHARTS}: {error.strerror or error}",
+            file=sys.stderr,
+        )
+        return code or 2
+    print("charts  " + "\n        ".join(str(path) for path in drawn))
+    print(f"next    {program or _called()} show latest --prompt 1")
+    return code
+
+
+def _called() -> str:
+    """This command as the user may type it again from here."""
+    program = Path(sys.argv[0])
+    return "python -m chaoslab" if program.name == "__main__.py" else str(program)
+
+
+def refuse(error: Exception, *, code: int = 2) -> int:
+    """One line, and the exit code."""
+    said = error.args[0] if error.args else error
+    if isinstance(error, OSError) and error.args:
+        said = f"{error.filename}: {error.strerror}" if error.filename else error.args[-1]
+    with contextlib.suppress(OSError):
+        print(said, file=sys.stderr)
+    return code

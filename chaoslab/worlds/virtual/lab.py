@@ -1,0 +1,184 @@
+"""The whole lab in one process: its services, its model and its agent, made once and then used for any number of trials.
+
+Each trial has a world of its own, and nothing of an earlier one: clock, network, lanes, chance, what the services remember.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, cast
+
+from chaoslab.clock import system
+from chaoslab.events import Replied
+from chaoslab.identity import nth
+from chaoslab.log import Kept, Shelf
+from chaoslab.model.prices import cost_usd
+from chaoslab.plan import Plan
+from chaoslab.runs import Run
+from chaoslab.seams.http import HttpSeam
+from chaoslab.settings import Settings, keep_tracing_off
+from chaoslab.topology import MODEL, SERVICES, Ports
+from chaoslab.worlds.virtual import serving
+from chaoslab.worlds.virtual.lanes import Lanes
+from chaoslab.worlds.virtual.machine import STARTS_S, Hung
+from chaoslab.worlds.virtual.patches import Patches
+from chaoslab.worlds.virtual.recorded import Recording
+from chaoslab.worlds.virtual.world import World
+
+HOST = "127.0.0.1"
+SWEPT = 20
+"""Trials between two collections of garbage: a trial leaves cycles, and looking for them at a time of its own would cost more."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One trial to be done: its number in the run, from 0, and what the run has spent before it."""
+
+    number: int
+    spent_usd: float = 0.0
+
+
+@dataclass(frozen=True)
+class Done:
+    """What came of a trial. `kept`: its events, in the order of their happening."""
+
+    number: int
+    seconds: float
+    ok: bool
+    hung: bool
+    witnessed: int
+    spent_usd: float
+    kept: list[Kept]
+
+
+@dataclass(frozen=True)
+class Order:
+    """A run of the lab as a value, which any process can carry out. `prompts` are data, as in the file; `recorded`: what a model or a
+    service that is not the lab's own said in each trial, by the trial's key."""
+
+    run: str
+    now: str
+    settings: Settings
+    plan: Plan
+    prompts: Sequence[Any]
+    recorded: Mapping[str, Sequence[Replied]] = field(default_factory=dict)
+    foreign: tuple[str, ...] = ()
+    """Whose words are taken from there."""
+
+    @contextmanager
+    def opened(self) -> Iterator[Callable[[Unit], Done]]:
+        """What does a unit of it, in this process."""
+        keep_tracing_off()
+        lab = _Lab(self)
+        with Patches():
+            gc.collect()
+            gc.freeze()
+            collecting = gc.isenabled()
+            gc.disable()
+            try:
+                yield lab.trial
+            finally:
+                gc.unfreeze()
+                if collecting:
+                    gc.enable()
+
+
+class _Lab:
+    def __init__(self, order: Order) -> None:
+        self._order, self._kept = order, list[Kept]()
+        chosen, self._ports = order.settings, Ports()
+        self._now = datetime.fromisoformat(order.now)
+        self._run = Run(order.run, Path(), STARTS_S, order.now)
+        self._logs = {name: self._shelf(name) for name in ("info", "agent", "manager", *SERVICES)}
+        self._recording = Recording()
+        app, ledger = importlib.import_module("flask_tools.app"), importlib.import_module("flask_tools.ledger")
+        desks = {name: app.Desk.load(name, chosen) for name in SERVICES}
+        self._apps: dict[str, serving.Wsgi] = {
+            name: self._recording.app(name)
+            if name in order.foreign
+            else app.app_of(desk, ledger.OneRun(self._run, self._logs[name]))
+            for name, desk in desks.items()
+        }
+        endpoint = importlib.import_module("chaoslab.model.endpoint")
+        self._apps[MODEL] = self._recording.app(MODEL) if MODEL in order.foreign else endpoint.create_app()
+        self._session = self._assembled({name: desk.service for name, desk in desks.items()})
+        self._done = 0
+
+    def _shelf(self, name: str) -> Shelf:
+        return Shelf(name, self._kept, origin=STARTS_S)
+
+    def _assembled(self, services: dict[str, Any]) -> Any:
+        """The agent's own session, over a seam that each trial gives other lanes."""
+        import httpx
+
+        order, chosen = self._order, self._order.settings
+        parts = {
+            name: importlib.import_module(f"agent.{name}")
+            for name in ("assembly", "config", "prompts", "session", "tools")
+        }
+        config = parts["config"].load()
+        self._prompts = [parts["prompts"].Prompt.model_validate(prompt) for prompt in order.prompts]
+        targets = parts["assembly"].targets(services, config.model_copy(update={"services": {}}), self._ports, chosen)
+        seam = self._seam = HttpSeam(
+            plan=order.plan,
+            targets=targets,
+            lanes=cast(Any, None),
+            log=self._logs["info"],
+            clock=system,
+            price=cost_usd,
+        )
+        client = httpx.AsyncClient(transport=seam, timeout=None)
+        toolbox = parts["tools"].Toolbox(client, targets, services, config, chosen, self._logs["info"], system)
+        graph = parts["assembly"].graph(chosen, targets[MODEL].url, client, toolbox)
+        return parts["session"].Session(
+            chosen, config, self._run, seam, toolbox, graph, self._logs["info"], self._logs["agent"], system,
+            parts["session"].Progress(len(self._prompts)),
+        )  # fmt: skip
+
+    def trial(self, unit: Unit) -> Done:
+        """One prompt in a world of its own."""
+        order, seam, session = self._order, self._seam, self._session
+        trial = nth(order.run, unit.number, len(self._prompts))
+        prompt = self._prompts[trial.prompt - 1]
+        world = World(order.settings.seed, trial.key, now=self._now, deadline_s=order.settings.deadline_s)
+        self._recording.begin(order.recorded.get(trial.key, ()))
+        for name, app in self._apps.items():
+            for port in (self._ports.service(name), self._ports.proxy(name)):
+                serving.serve(world.network, HOST, port, app)
+        lanes = Lanes(
+            plan=order.plan, network=world.network, log=self._logs["manager"], clock=system,
+            targets={name: (HOST, self._ports.service(name)) for name in self._apps},
+        )  # fmt: skip
+        seam.renew(lanes, spent_usd=unit.spent_usd)
+        succeeded = session.progress.succeeded
+
+        async def main() -> None:
+            await session.trial(trial, prompt)
+            await seam.aclose()
+
+        hung = False
+        try:
+            world.run_async(main)
+        except Hung as error:
+            hung = True
+            with world.entered():
+                session.hung(trial, prompt, str(error), began_s=STARTS_S)
+        seconds = round(world.machine.now - STARTS_S, 6)
+        kept = self._kept[:]
+        self._kept.clear()
+        self._done += 1
+        if self._done % SWEPT == 0:
+            gc.collect()
+        witnessed = sum('"kind": "fault_witnessed"' in entry.text for entry in kept if isinstance(entry.text, str))
+        return Done(unit.number, seconds, session.progress.succeeded > succeeded, hung, witnessed, seam.cost_usd, kept)
+
+
+def one_by_one(plan: Plan) -> bool:
+    """Whether a trial depends on what those before it spent, so that they cannot be done side by side."""
+    return any(choice.params.get("cost_usd") for i in plan.injections for choice in i.choices)

@@ -1,0 +1,153 @@
+"""What carries the faults of the wire in a virtual world: the embedded proxy's own connections and toxics, on the virtual network.
+
+It is to the seam what `wire/lanes.py` is with a manager and a Toxiproxy behind it, and logs what the manager would.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from chaoslab.clock import Clock
+from chaoslab.dice import Dice
+from chaoslab.events import Event
+from chaoslab.exchange import Call, Seen, Told, Toxic
+from chaoslab.log import Log
+from chaoslab.plan import Plan
+from chaoslab.wire import stages, toxics
+from chaoslab.wire.control import Answer
+from chaoslab.wire.lanes import Health, LabDown
+from chaoslab.wire.server.link import End as LinkEnd
+from chaoslab.wire.server.link import Link
+from chaoslab.wire.server.proxy import Attached
+from chaoslab.worlds.virtual.here import world
+from chaoslab.worlds.virtual.loop import VirtualLoop
+from chaoslab.worlds.virtual.network import Address, End, Network
+
+LOOPBACK = "127.0.0.1"
+NOBODY: Address = (LOOPBACK, 1)
+"""Where nobody listens."""
+
+
+class Lane:
+    """An address on the virtual network through which connections run to one upstream, under the toxics of one fault."""
+
+    slack_s = 0.0
+
+    def __init__(self, network: Network, loop: VirtualLoop, *, upstream: Address, fault: Told, dice: Dice) -> None:
+        self.toxics = [_attached(toxic) for toxic in fault.fault.toxics()]
+        self.upstream_address = upstream
+        self._network, self._loop, self._dice = network, loop, dice
+        self._accepted = 0
+        self._links: set[Link] = set()
+        self.address = network.listen(LOOPBACK, 0, self._accept)
+
+    def _accept(self, end: End) -> None:
+        self._loop.call_soon_threadsafe(self._loop.accept, self._link, end)
+
+    def _link(self) -> asyncio.Protocol:
+        self._accepted += 1
+        return Link(self, self._dice(self._accepted)).client
+
+    def take_down(self) -> None:
+        """Nobody listens any more, and what is open is dropped."""
+        self._network.silence(*self.address)
+        self._loop.call_soon_threadsafe(self._drop)
+
+    def _drop(self) -> None:
+        for link in tuple(self._links):
+            link.drop()
+
+    def opened(self, link: Link) -> None:
+        self._links.add(link)
+
+    def closed(self, link: Link) -> None:
+        self._links.discard(link)
+
+    def metered(self, end: LinkEnd) -> asyncio.Protocol:
+        return end
+
+
+def _attached(toxic: Toxic) -> Attached:
+    info = stages.in_toxiproxys_words(toxic)
+    kind = toxics.load(info.type)(**info.attributes)
+    return Attached(info.name, info.type, info.stream, info.toxicity, kind)
+
+
+@dataclass
+class _Armed:
+    told: Told
+    call: Call
+    lane: Lane | None
+
+
+class Lanes:
+    """One trial's lanes. `targets`: where each one's upstream is on the network. `log` gets what a manager would log."""
+
+    def __init__(self, *, log: Log, plan: Plan, network: Network, clock: Clock, targets: Mapping[str, Address]) -> None:
+        self._log, self._plan, self._network, self._clock, self._targets = log, plan, network, clock, targets
+        self._rows = self._lanes = 0
+        self._armed: dict[int, _Armed] = {}
+        self._loop: VirtualLoop | None = None
+        self.down: LabDown | None = None
+
+    async def ask(self, call: Call, *, deadline_s: float) -> tuple[int, Answer]:  # noqa: ARG002 - no lane outlives its trial
+        """The number of this call, from 1 on, and where it is to go."""
+        self._rows += 1
+        row = self._rows
+        told, rolled = self._plan.hit_on_the_wire(call)
+        if told is None:
+            return row, Answer("clear", rolled=rolled)
+        self._write(stages.scheduled(told, call), call)
+        began_s = self._clock.monotonic()
+        name, lane = (stages.REFUSED, None) if stages.is_refused(told) else self._lane(told, call)
+        self._armed[row] = _Armed(told, call, lane)
+        took_s = self._clock.monotonic() - began_s
+        self._write(stages.armed(told, call, lane=name, took_s=took_s), call)
+        return row, Answer("armed", *(lane.address if lane else NOBODY), rolled)
+
+    def _lane(self, told: Told, call: Call) -> tuple[str, Lane]:
+        self._lanes += 1
+        name = f"lane.{call.target}.{self._lanes}"
+        if self._loop is None:
+            self._loop = world().loop()
+            world().machine.start(self._loop.serve, name="toxiproxy")
+        dice = Dice(self._plan.seed, call.trial, name)
+        return name, Lane(self._network, self._loop, upstream=self._targets[call.target], fault=told, dice=dice)
+
+    def done(self, row: int, seen: Seen) -> None:
+        """The call is over: its lane goes, and whether its fault was met is logged."""
+        armed = self._armed.pop(row)
+        if armed.lane is not None:
+            armed.lane.take_down()
+        for event in stages.healed(armed.told, armed.call, evidence=armed.told.fault.witnessed(seen)):
+            self._write(event, armed.call)
+
+    def _write(self, event: Event, call: Call) -> None:
+        self._log.write(event, trial=call.trial)
+
+    async def cut(self, answer: Answer) -> bool:  # noqa: ARG002
+        """Nothing here goes away under a call."""
+        return False
+
+    async def check(self) -> Health:
+        """All is well, unless somebody has given up."""
+        if self.down is not None:
+            raise self.down
+        return Health()
+
+    def give_up(self, why: str) -> None:
+        """Raises LabDown, and remembers it."""
+        self.down = LabDown(why)
+        raise self.down
+
+    def close(self) -> None:
+        """Takes down what was never done, and ends the thread of the lanes; within the world still."""
+        for armed in self._armed.values():
+            if armed.lane is not None:
+                armed.lane.take_down()
+        self._armed.clear()
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._loop = None

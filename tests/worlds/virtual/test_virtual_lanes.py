@@ -1,0 +1,232 @@
+"""In a virtual world the faults of the wire come over lanes of the world's own, and are met at the moment that arithmetic says."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from chaoslab import events
+from chaoslab.clock import system
+from chaoslab.events import Event
+from chaoslab.exchange import Call, Seen
+from chaoslab.history import History
+from chaoslab.identity import Trial
+from chaoslab.model.prices import cost_usd
+from chaoslab.plan import Choice, Injection, Plan
+from chaoslab.runs import Run
+from chaoslab.seams.http import EXTENSION, Asked, Episode, HttpSeam, Target
+from chaoslab.worlds.virtual.lanes import Lanes
+from chaoslab.worlds.virtual.machine import STARTS_S
+from chaoslab.worlds.virtual.network import TRIP_S
+from chaoslab.worlds.virtual.patches import Patches
+from chaoslab.worlds.virtual.serving import serve
+from chaoslab.worlds.virtual.world import World
+
+NOW = datetime(2026, 6, 1, 9, tzinfo=UTC)
+DEADLINE_S = 2.0
+CLEAN_S = 4 * TRIP_S
+"""Knock, answer, request, reply."""
+LANE_S = 6 * TRIP_S
+"""The same with a lane on the way: it dials on while the caller still hears that it is connected."""
+
+
+@dataclass
+class Bench:
+    """A seam in a virtual world, and the services' own count of what reached them."""
+
+    world: World
+    lanes: Lanes
+    seam: HttpSeam
+    client: httpx.AsyncClient
+    trial: Episode
+    served: list[tuple[str, float]] = field(default_factory=list)
+    asked: int = 0
+
+    async def get(self, target: str) -> str:
+        """What came of the one attempt of a new request: the body, or the name of the error."""
+        self.asked += 1
+        wish = self.trial.requests.ask(target, "look", {"n": self.asked})
+        asked = Asked(wish, 1, {})
+        try:
+            reply = await self.client.get(f"http://{target}/{wish.number}", extensions={EXTENSION: asked})
+        except httpx.TransportError as error:
+            return type(error).__name__
+        return reply.text
+
+
+Story = Callable[[Bench], Awaitable[None]]
+
+
+def played(folder: Path, plan: Plan, story: Story, targets: tuple[str, ...] = ("search",)) -> History:
+    """What was logged of a story in a world with these services."""
+    with Patches():
+        return _played(folder, plan, story, targets)
+
+
+def _played(folder: Path, plan: Plan, story: Story, targets: tuple[str, ...]) -> History:
+    world = World(plan.seed, now=NOW)
+
+    async def main() -> None:
+        run = Run.create(folder / "logs", now="2026-06-01T09:00:00Z")
+        folders.append(run.folder)
+        with run.log("info") as info, run.log("manager") as log:
+            upstreams = {name: (name, 80) for name in targets}
+            lanes = Lanes(log=log, plan=plan, network=world.network, clock=system, targets=upstreams)
+            described = {name: Target(name, f"http://{name}", (name, 80), DEADLINE_S) for name in targets}
+            seam = HttpSeam(plan=plan, targets=described, lanes=lanes, log=info, clock=system, price=cost_usd)
+            trial = Trial(run.name, 1, 1)
+            with seam.trial(trial) as began:
+                async with httpx.AsyncClient(transport=seam, timeout=None) as client:
+                    bench = Bench(world, lanes, seam, client, began)
+                    for name in targets:
+                        serve(world.network, name, 80, app(name, bench.served))
+                    await story(bench)
+            lanes.close()
+
+    folders: list[Path] = []
+    world.run_async(main)
+    return History.read(folders[0])
+
+
+def app(name: str, served: list[tuple[str, float]]) -> Callable[..., Iterable[bytes]]:
+    def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        served.append((environ["PATH_INFO"], system.monotonic() - STARTS_S))
+        body = json.dumps({"from": name}).encode()
+        start_response("200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
+        return [body]
+
+    return answer
+
+
+def always(fault: str, *targets: str, chance: float = 1.0, **params: Any) -> Injection:
+    return Injection(fault, (Choice(fault, params=params),), targets or ("search",), chance=chance)
+
+
+def stages(history: History) -> list[str]:
+    """The life of the faults in the order of the manager's log."""
+    mine = sorted((r for r in history.records if r.writer == "manager"), key=lambda r: r.seq)
+    return [r.event.kind.removeprefix("fault_") for r in mine]
+
+
+def the(kind: type[Event], history: History) -> Any:
+    (event,) = (r.event for r in history.records if isinstance(r.event, kind))
+    return event
+
+
+T = TRIP_S
+FAULTS: list[tuple[str, dict[str, Any], str, float, bool]] = [
+    # the fault, what the caller got, when, and whether the service was asked
+    ("latency", {"delay_s": 0.5, "stream": "upstream"}, '{"from": "search"}', LANE_S + 0.5, True),
+    ("latency", {"delay_s": 0.5, "stream": "downstream"}, '{"from": "search"}', LANE_S + 0.5, True),
+    ("timeout", {"after_s": 0.0, "stream": "upstream"}, "ReadTimeout", DEADLINE_S, False),
+    ("timeout", {"after_s": 0.0, "stream": "downstream"}, "ReadTimeout", DEADLINE_S, True),
+    ("timeout", {"after_s": 0.6, "stream": "upstream"}, "RemoteProtocolError", 4 * T + 0.6, False),
+    ("timeout", {"after_s": 0.6, "stream": "downstream"}, "RemoteProtocolError", 6 * T + 0.6, True),
+    ("reset_peer", {"after_s": 0.3, "stream": "upstream"}, "ReadError", 4 * T + 0.3, False),
+    ("reset_peer", {"after_s": 0.3, "stream": "downstream"}, "ReadError", 6 * T + 0.3, True),
+    ("reset_peer", {"after_s": 0.0, "stream": "upstream"}, "ReadError", 4 * T, False),
+    ("refused", {}, "ConnectError", 2 * T, False),
+]
+
+
+@pytest.mark.parametrize(
+    ("fault", "params", "outcome", "after_s", "reached"),
+    FAULTS,
+    ids=[f"{f[0]}-{'-'.join(map(str, f[1].values()))}" for f in FAULTS],
+)
+def test_each_fault_of_the_wire_is_met_at_its_very_moment(
+    tmp_path: Path, fault: str, params: dict[str, Any], outcome: str, after_s: float, reached: bool
+) -> None:
+    async def story(bench: Bench) -> None:
+        assert await bench.get("search") == outcome
+        assert [path for path, _ in bench.served] == (["/1"] if reached else [])
+
+    history = played(tmp_path, Plan(1, (always(fault, **params),)), story)
+    assert stages(history) == ["scheduled", "armed", "injected", "witnessed", "healed"]
+    finished = the(events.CallFinished, history)
+    assert (finished.duration_s, finished.via, finished.rolled) == (round(after_s, 6), "lane", [fault])
+    armed = the(events.FaultArmed, history)
+    assert (armed.lane, armed.took_s) == ("refused" if fault == "refused" else "lane.search.1", 0.0)
+
+
+def test_a_call_that_is_spared_goes_straight_there(tmp_path: Path) -> None:
+    async def story(bench: Bench) -> None:
+        before = len(bench.world.machine.waiting())
+        assert await bench.get("search") == '{"from": "search"}'
+        assert len(bench.world.machine.waiting()) == before, "nobody was hired for it"
+
+    history = played(tmp_path, Plan(1, (always("refused", chance=0.0),)), story)
+    assert stages(history) == []
+    finished = the(events.CallFinished, history)
+    assert (finished.duration_s, finished.via, finished.rolled) == (round(CLEAN_S, 6), "proxy", ["refused"])
+
+
+def test_calls_side_by_side_do_not_meet_each_others_faults(tmp_path: Path) -> None:
+    delays = {f"t{n}": n / 10 for n in range(1, 13)}
+    plan = Plan(1, tuple(
+        Injection(f"late {name}", (Choice("latency", params={"delay_s": s, "stream": "downstream"}),), (name,))
+        for name, s in delays.items()
+    ))  # fmt: skip
+
+    async def story(bench: Bench) -> None:
+        await asyncio.gather(*(bench.get(name) for name in ("clean", *delays, "clean")))
+
+    history = played(tmp_path, plan, story, targets=("clean", *delays))
+    took = {(r.event.target, r.event.request): r.event.duration_s for r in history.records
+            if isinstance(r.event, events.CallFinished)}  # fmt: skip
+    wanted = {(name, 1): round(LANE_S + s, 6) for name, s in delays.items()}
+    assert took == wanted | {("clean", 1): round(CLEAN_S, 6), ("clean", 2): round(CLEAN_S, 6)}
+    lanes = [r.event.lane for r in history.records if isinstance(r.event, events.FaultArmed)]
+    assert lanes == [f"lane.t{n}.{n}" for n in range(1, 13)]
+
+
+def test_a_lane_leaves_nothing_behind(tmp_path: Path) -> None:
+    async def story(bench: Bench) -> None:
+        for _ in range(3):
+            await bench.get("search")
+        await asyncio.sleep(1)  # in no time: what was closed is gone by then
+        network, sockets = bench.world.network, bench.world.sockets
+        assert list(network._listeners) == [(network.address_of("search"), 80)]
+        assert sockets._open == {}
+        bench.lanes.close()
+        await asyncio.sleep(1)
+        assert [line for line in bench.world.machine.waiting() if line.startswith("toxiproxy")] == []
+
+    plan = Plan(1, (always("latency", delay_s=3.0, stream="downstream"),))
+    history = played(tmp_path, plan, story)
+    assert stages(history).count("healed") == 3
+
+
+def test_a_fault_that_nobody_met_is_healed_unwitnessed(tmp_path: Path) -> None:
+    async def story(bench: Bench) -> None:
+        row, answer = await bench.lanes.ask(Call("search", "look", "p1.r1", 1, 1), deadline_s=DEADLINE_S)
+        assert (row, answer.state) == (1, "armed")
+        bench.lanes.done(row, Seen(0.001, DEADLINE_S, None, 200, 10))
+
+    history = played(tmp_path, Plan(1, (always("latency", delay_s=0.5),)), story)
+    assert stages(history) == ["scheduled", "armed", "healed"]
+    assert the(events.FaultHealed, history).witnessed is False
+
+
+def test_equal_seeds_give_equal_lanes(tmp_path: Path) -> None:
+    kinds = (Choice("latency", params={"jitter_s": 0.2}), Choice("timeout"), Choice("reset_peer"), Choice("refused"))
+    plan = Plan(7, (Injection("some", kinds, ("search",), chance=0.5),))
+
+    async def story(bench: Bench) -> None:
+        for _ in range(20):
+            await bench.get("search")
+
+    def told(folder: Path) -> list[tuple[float, str, Event]]:
+        return [(r.t, r.writer, r.event) for r in played(folder, plan, story).records]
+
+    once = told(tmp_path / "a")
+    assert once == told(tmp_path / "b")
+    assert len({event.fault for _, _, event in once if isinstance(event, events.FaultArmed)}) == 4
