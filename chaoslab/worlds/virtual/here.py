@@ -6,6 +6,8 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
+from chaoslab.worlds.virtual.standing import PLUMBING
+
 if TYPE_CHECKING:
     from chaoslab.worlds.virtual.world import World
 
@@ -37,24 +39,11 @@ class Uncovered(BaseException):
             here.world.uncovered = self
 
 
-_OWN = (
-    "chaoslab.worlds.virtual",
-    "socket",
-    "asyncio",
-    "threading",
-    "subprocess",
-    "selectors",
-    "concurrent",
-    "anyio",
-    "multiprocessing",
-)
-
-
 def caller() -> str:
-    """ ", in my_agent.py line 12 (book)": the innermost frame that is neither ours nor the standard library's plumbing."""
+    """ ", in my_agent.py line 12 (book)": the innermost frame that is neither ours nor a library's plumbing."""
     frame = sys._getframe(1)
     while frame.f_back is not None:
-        if not str(frame.f_globals.get("__name__", "")).startswith(_OWN):
+        if not str(frame.f_globals.get("__name__", "")).startswith(PLUMBING):
             break
         frame = frame.f_back
     code = frame.f_code

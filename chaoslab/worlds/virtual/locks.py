@@ -10,6 +10,7 @@ import queue
 import threading
 from _thread import allocate_lock
 from collections import deque
+from types import GenericAlias
 from typing import Any
 
 from greenlet import getcurrent
@@ -47,7 +48,7 @@ class Lock(metaclass=_Either):
         self._inner, self._holder, self._waiters = inner, None, deque()
         return self
 
-    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:  # noqa: FBT001, FBT002 - the signature that callers know
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
         if timeout != -1:
             if not blocking:
                 raise ValueError("can't specify a timeout for a non-blocking call")
@@ -126,7 +127,7 @@ class ReLock(Lock):
     __slots__ = ("_count",)
     _count: int
 
-    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:  # noqa: FBT001, FBT002 - as above
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
         if self._holder is getcurrent():
             self._count += 1
             return True
@@ -176,14 +177,14 @@ class SimpleQueue(metaclass=_Either):
         self._inner, self._waiters = _RealQueue(), deque()
         return self
 
-    __class_getitem__ = classmethod(type(list[int]))
+    __class_getitem__ = classmethod(GenericAlias)
 
-    def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:  # noqa: FBT001, FBT002, ARG002
+    def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:  # noqa: ARG002
         self._inner.put(item)
         while self._waiters and not self._waiters.popleft().wake():
             pass
 
-    def get(self, block: bool = True, timeout: float | None = None) -> Any:  # noqa: FBT001, FBT002 - as above
+    def get(self, block: bool = True, timeout: float | None = None) -> Any:
         world = here.world
         if world is None or not block:
             return self._inner.get(block, timeout)
@@ -202,9 +203,7 @@ class SimpleQueue(metaclass=_Either):
             try:
                 waiter.park("SimpleQueue.get", until)
             finally:
-                if waiter.woken:
-                    pass
-                elif waiter in self._waiters:
+                if not waiter.woken:
                     self._waiters.remove(waiter)
 
     def put_nowait(self, item: Any) -> None:

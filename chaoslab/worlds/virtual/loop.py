@@ -25,7 +25,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def __init__(self, world: World) -> None:
         super().__init__()
-        self._world, self.machine = world, world.machine
+        self._world, self.machine, self.network = world, world.machine, world.network
         self._clock_resolution = 1e-9
         self._selector = self  # what BaseEventLoop waits in
         self._waiter: Waiter | None = None
@@ -207,16 +207,19 @@ def _settle(future: asyncio.Future[Any], result: Any, error: BaseException | Non
 
 def _stand(task: asyncio.Task[Any]) -> str:
     """A task, what it awaits, and where in its code."""
-    name = task.get_name()
-    frames, awaited = [], task.get_coro()
-    while awaited is not None:
-        frame = getattr(awaited, "cr_frame", None) or getattr(awaited, "gi_frame", None) or getattr(awaited, "ag_frame", None)
+    name, coroutine = task.get_name(), task.get_coro()
+    if inspect.iscoroutine(coroutine) and inspect.getcoroutinestate(coroutine) == inspect.CORO_CREATED:
+        return f"{name} has not begun"
+    frames: list[FrameType] = []
+    inner: Any = coroutine
+    while inner is not None:
+        kind = next((kind for kind in ("cr", "gi", "ag") if hasattr(inner, f"{kind}_frame")), None)
+        if kind is None:
+            break
+        frame = getattr(inner, f"{kind}_frame")
         if frame is not None:
             frames.insert(0, frame)
-        following = getattr(awaited, "cr_await", None) or getattr(awaited, "gi_yieldfrom", None)
-        awaited = following or getattr(awaited, "ag_await", None)
-    if inspect.getcoroutinestate(task.get_coro()) == inspect.CORO_CREATED:  # type: ignore[arg-type]
-        return f"{name} has not begun"
+        inner = getattr(inner, "gi_yieldfrom" if kind == "gi" else f"{kind}_await")
     return f"{name} {told(frames, _promise(getattr(task, '_fut_waiter', None), frames))}"
 
 
@@ -227,8 +230,7 @@ def _promise(awaited: Any, frames: list[FrameType]) -> str:
             transport = getattr(frame.f_locals.get("self"), holder, None)
             transport = getattr(transport, "transport", transport)
             if isinstance(transport, VirtualTransport):
-                host, port = transport.get_extra_info("peername")
-                return f"recv from {host}:{port}"
+                return f"recv from {transport.peer}"
     if isinstance(awaited, asyncio.Task):
         return f"task {awaited.get_name()}"
     children = getattr(awaited, "_children", None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import sys
 from collections.abc import Callable, Iterable
 from http import HTTPStatus
@@ -112,8 +113,8 @@ class _Connection:
             self._end.write(out + (http.send(h11.EndOfMessage()) or b""))
             return
         self._end.write(out)
-        for part in (first, *([] if bodiless else parts)):
-            if part and not bodiless:
+        for part in () if bodiless else itertools.chain((first,), parts):  # each when it is made
+            if part:
                 self._end.write(http.send(h11.Data(data=part)) or b"")
         self._end.write(http.send(h11.EndOfMessage()) or b"")
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import threading
 from types import FrameType
 
-_PLUMBING = ("chaoslab.worlds.virtual", "threading", "queue", "concurrent.", "asyncio", "anyio", "httpcore", "httpcore2", "httpx",
-             "httpx2", "socket", "ssl", "http.client", "urllib", "requests", "aiohttp", "groq.", "openai.", "selectors", "sniffio",
-             "contextlib", "tenacity", "langgraph.", "langchain_core.")  # fmt: skip
+PLUMBING = (
+    "chaoslab.worlds.virtual", "_thread", "aiohappyeyeballs", "aiohttp", "anyio", "asyncio", "concurrent.", "contextlib", "groq.", "http.client",
+    "httpcore", "httpx", "langchain_core.", "langgraph.", "multiprocessing", "openai.", "queue", "requests", "selectors", "sniffio",
+    "socket", "ssl", "subprocess", "tenacity", "threading", "urllib",
+)  # fmt: skip
+"""Modules whose frames tell nobody where in their own program they are."""
 _LIBRARY = ("threading", "queue", "concurrent.", "asyncio")
 
 
@@ -23,7 +26,7 @@ def told(frames: list[FrameType], what: str) -> str:
         module = str(frame.f_globals.get("__name__", ""))
         if module.startswith(_LIBRARY) and not what.startswith(("recv", "send", "connect")):
             call = _call(frame)
-        if not module.startswith(_PLUMBING):
+        if not module.startswith(PLUMBING):
             where = f"{module}.{frame.f_code.co_name}, line {frame.f_lineno}"
             return f"waits {_in(call or what)}, called in {where}"
     return f"waits {_in(call or what)}"

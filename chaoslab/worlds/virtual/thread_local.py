@@ -24,12 +24,23 @@ class Owner(Protocol):
     locals: Any
 
 
+class Slot(Protocol):
+    """Where the running thread's own is found."""
+
+    def new(self) -> Any: ...
+
+    def take(self) -> Any: ...
+
+    def put(self, own: Any, /) -> None: ...
+
+
 class ThreadLocals:
     """The exchange, for one machine."""
 
     def __init__(self) -> None:
         self._tenant: Owner | None = None
-        self._slot: _Dictionary | _Fields | None = None
+        self._slot: Slot | None = None
+        self._before: Any = None
 
     def begin(self, first: Owner) -> None:
         """The first thread sees what the thread of the process has."""

@@ -83,7 +83,9 @@ def make_invoke_excepthook() -> Callable[[threading.Thread], None]:
 # Starting.
 
 
-def _start(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], over: Callable[[], None]) -> Strand:
+def _start(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], over: Callable[[], None]
+) -> Strand:
     """`function`: as a rule the `_bootstrap` of a `Thread`, which lets nothing pass."""
     thread = getattr(function, "__self__", None)
 
@@ -174,7 +176,7 @@ def make_thread_handle(ident: int) -> Any:
     return _real_make_handle(ident) if here.world is None else Handle(ident)
 
 
-def start_joinable_thread(function: Callable[[], Any], handle: Any = None, daemon: bool = True) -> Any:  # noqa: FBT001, FBT002
+def start_joinable_thread(function: Callable[[], Any], handle: Any = None, daemon: bool = True) -> Any:
     if here.world is None:
         return _real_start_joinable(function, handle=handle, daemon=daemon)
     if not isinstance(handle, Handle):
