@@ -177,7 +177,7 @@ class SimpleQueue(metaclass=_Either):
         self._inner, self._waiters = _RealQueue(), deque()
         return self
 
-    __class_getitem__ = classmethod(GenericAlias)
+    __class_getitem__: Any = classmethod(GenericAlias)
 
     def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:  # noqa: ARG002
         self._inner.put(item)

@@ -6,9 +6,9 @@ import threading
 from types import FrameType
 
 PLUMBING = (
-    "chaoslab.worlds.virtual", "_thread", "aiohappyeyeballs", "aiohttp", "anyio", "asyncio", "concurrent.", "contextlib", "groq.", "http.client",
-    "httpcore", "httpx", "langchain_core.", "langgraph.", "multiprocessing", "openai.", "queue", "requests", "selectors", "sniffio",
-    "socket", "ssl", "subprocess", "tenacity", "threading", "urllib",
+    "chaoslab.worlds.virtual", "_thread", "aiohappyeyeballs", "aiohttp", "anyio", "asyncio", "concurrent.", "contextlib", "groq.",
+    "http.client", "httpcore", "httpx", "langchain_core.", "langgraph.", "multiprocessing", "openai.", "queue", "requests",
+    "selectors", "sniffio", "socket", "ssl", "subprocess", "tenacity", "threading", "urllib",
 )  # fmt: skip
 """Modules whose frames tell nobody where in their own program they are."""
 _LIBRARY = ("threading", "queue", "concurrent.", "asyncio")

@@ -97,11 +97,11 @@ def new_event_loop() -> Any:
 
 def selector_loop(self: Any, *args: Any, **kwargs: Any) -> None:
     """`asyncio.SelectorEventLoop()`, made by hand or by the policy, is a loop of the world, of whatever class it was called."""
-    world = here.world
+    world, kind = here.world, type(self)
     if world is None:
         real_selector_loop(self, *args, **kwargs)
-    elif type(self) is not asyncio.SelectorEventLoop:
-        raise Uncovered(f"the event loop {type(self).__qualname__}", "use asyncio's own")
+    elif kind is not asyncio.SelectorEventLoop:
+        raise Uncovered(f"the event loop {kind.__qualname__}", "use asyncio's own")
     else:
         self.__class__ = VirtualLoop
         VirtualLoop.__init__(self, world)

@@ -87,7 +87,7 @@ def _start(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], over: Callable[[], None]
 ) -> Strand:
     """`function`: as a rule the `_bootstrap` of a `Thread`, which lets nothing pass."""
-    thread = getattr(function, "__self__", None)
+    thread: Any = getattr(function, "__self__", None)
 
     def ended() -> None:
         over()
@@ -102,7 +102,7 @@ def _start(
         except SystemExit:
             pass
         except Exception:  # noqa: BLE001 - as in life, a bare thread's error is shown and ends that thread alone
-            sys.excepthook(*sys.exc_info())  # type: ignore[arg-type]
+            sys.excepthook(*sys.exc_info())
 
     assert here.world is not None
     name = thread.name if isinstance(thread, threading.Thread) else getattr(function, "__qualname__", "a thread")
@@ -180,10 +180,10 @@ def start_joinable_thread(function: Callable[[], Any], handle: Any = None, daemo
     if here.world is None:
         return _real_start_joinable(function, handle=handle, daemon=daemon)
     if not isinstance(handle, Handle):
-        thread: Any = getattr(function, "__self__", None)
         handle = Handle()
+        thread: Any = getattr(function, "__self__", None)
         if isinstance(thread, threading.Thread):  # made before the world, begun in it
-            thread._handle = handle  # type: ignore[attr-defined]
+            vars(thread)["_handle"] = handle
     handle.begin()
     handle.ident = _start(function, (), {}, handle._set_done).number
     return handle
