@@ -21,11 +21,11 @@ def stands(frame: FrameType | None, what: str) -> str:
 
 def told(frames: list[FrameType], what: str) -> str:
     """The same of its frames, the innermost first. `what`: said of a wait that no library's name describes better."""
-    call = None
+    call: str | None = None
     for frame in frames:
         module = str(frame.f_globals.get("__name__", ""))
         if module.startswith(_LIBRARY) and not what.startswith(("recv", "send", "connect")):
-            call = _call(frame)
+            call = _call(frame) or call
         if not module.startswith(PLUMBING):
             where = f"{module}.{frame.f_code.co_name}, line {frame.f_lineno}"
             return f"waits {_in(call or what)}, called in {where}"
@@ -36,8 +36,11 @@ def _in(what: str) -> str:
     return f"for {what}" if what.startswith(("a lock", "its ", "task", "something")) else f"in {what}"
 
 
-def _call(frame: FrameType) -> str:
+def _call(frame: FrameType) -> str | None:
+    """None of what every thread begins with."""
     name = frame.f_code.co_qualname.removeprefix("_")
+    if name in ("Thread._bootstrap", "Thread._bootstrap_inner", "Thread.run"):
+        return None
     myself = frame.f_locals.get("self")
     if name == "Thread.join" and isinstance(myself, threading.Thread):
         return f"{name} of {myself.name}"

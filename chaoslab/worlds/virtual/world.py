@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from chaoslab.dice import Dice
 from chaoslab.worlds.virtual.here import Uncovered, here
 from chaoslab.worlds.virtual.loop import VirtualLoop
-from chaoslab.worlds.virtual.machine import STARTS_S, Machine
+from chaoslab.worlds.virtual.machine import STARTS_S, Hung, Machine
 from chaoslab.worlds.virtual.network import Address, Network
 from chaoslab.worlds.virtual.sockets import Sockets
 
@@ -93,12 +93,14 @@ class World:
         with self.entered():
             try:
                 self.machine.run(first, name="the agent")
+            except Hung as hung:  # whoever touched something real may be whom all others wait for
+                failed.append(hung)
             finally:
                 self.machine.stop()
         if self.uncovered is not None:
             raise self.uncovered
         if failed:
-            raise failed[0]
+            raise failed[-1]
         return outcome[0]
 
     def run_async(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:

@@ -137,7 +137,12 @@ def test_events_conditions_semaphores_and_barriers_keep_virtual_time() -> None:
 
         _run(gated, gated, gated)
         seen.append(now())
-        _run(lambda: (time.sleep(2), barrier.wait()), lambda: barrier.wait())
+
+        def late() -> None:
+            time.sleep(2)
+            barrier.wait()
+
+        _run(late, barrier.wait)
         seen.append(now())
         with pytest.raises(threading.BrokenBarrierError):
             barrier.wait(timeout=3)

@@ -70,11 +70,11 @@ _real_interrupt = _thread.interrupt_main
 
 
 def make_invoke_excepthook() -> Callable[[threading.Thread], None]:
-    """A thread that its world ends has not failed."""
+    """A thread that its world ends has not failed, and what is not covered is told by the world."""
     invoke = real_make_invoke_excepthook()
 
     def unless_ended(thread: threading.Thread) -> None:
-        if sys.exc_info()[0] is not GreenletExit:
+        if sys.exc_info()[0] not in (GreenletExit, Uncovered):
             invoke(thread)
 
     return unless_ended
