@@ -100,7 +100,7 @@ class World:
         if self.uncovered is not None:
             raise self.uncovered
         if failed:
-            raise failed[-1]
+            raise failed[0]
         return outcome[0]
 
     def run_async(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:

@@ -82,8 +82,11 @@ def wrap_bio(self: ssl.SSLContext, *args: Any, **kwargs: Any) -> Any:
     return real_wrap_bio(self, *args, **kwargs)
 
 
-def poll() -> Any:
-    return real_poll() if here.world is None else sockets.Poll()
+class poll:  # a class, since `selectors` has it as a class attribute, where a function would be bound
+    """`select.poll`."""
+
+    def __new__(cls) -> Any:
+        return real_poll() if here.world is None else sockets.Poll()
 
 
 def select_(rlist: Any, wlist: Any, xlist: Any, timeout: float | None = None) -> Any:
