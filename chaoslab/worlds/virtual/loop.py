@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import inspect
 import itertools
+import warnings
 from collections.abc import Callable, Coroutine
 from types import FrameType
 from typing import TYPE_CHECKING, Any, cast
+
+from greenlet import GreenletExit
 
 from chaoslab.worlds.virtual.here import Uncovered
 from chaoslab.worlds.virtual.machine import SPINS_MAX, Hung, Waiter
@@ -32,6 +35,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._spins = 0
         self._tasks_named = itertools.count(1)
         self._numbers = world.machine.numbers
+        self._at_work = 0  # threads of the default executor
+        self._all_home: asyncio.Future[Any] | None = None
 
     # Where asyncio waits.
 
@@ -105,19 +110,36 @@ class VirtualLoop(asyncio.BaseEventLoop):
         if executor is not None:
             return super().run_in_executor(executor, func, *args)
         future = self.create_future()
+        self._at_work += 1
 
         def work() -> None:
             try:
                 result = func(*args)
-            except (KeyboardInterrupt, SystemExit):
+            except (KeyboardInterrupt, SystemExit, GreenletExit):
                 raise
             except BaseException as error:  # noqa: BLE001 - whoever awaits the result is told
-                self.call_soon_threadsafe(_settle, future, None, error)
+                self._tell(future, None, error)
             else:
-                self.call_soon_threadsafe(_settle, future, result, None)
+                self._tell(future, result, None)
 
         self.machine.start(work, name=f"asyncio worker ({getattr(func, '__qualname__', func)!s})")
         return future
+
+    def _tell(self, future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
+        self._at_work -= 1
+        if not self.is_closed():
+            self.call_soon_threadsafe(_settle, future, result, error)
+            if self._all_home is not None and not self._at_work:
+                self.call_soon_threadsafe(_settle, self._all_home, None, None)
+
+    async def shutdown_default_executor(self, timeout: float | None = None) -> None:
+        """Waits for the threads that are at work, as asyncio does at the end of `run`."""
+        if self._at_work:
+            self._all_home = self.create_future()
+            try:
+                await asyncio.wait_for(self._all_home, timeout)
+            except TimeoutError:
+                warnings.warn(f"threads still at work after {timeout:g} s", RuntimeWarning, stacklevel=2)
 
     # Connections.
 

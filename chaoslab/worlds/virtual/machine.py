@@ -147,7 +147,7 @@ class Machine:
         self.endings: list[Callable[[], Any]] = []
         """Called when the run is over and no thread is left."""
         self.numbers = itertools.count(1)
-        """For what the process counts through its life and must be counted anew here, such as futures."""
+        self._numbered: dict[int, int] = {}
         self.thread_names, self.pool_names = itertools.count(1), itertools.count()
 
     # What is due.
@@ -210,6 +210,16 @@ class Machine:
             waiter = Waiter(self)
             self.soon(waiter.wake)
             waiter.park("its next turn")
+
+    # The order of what is kept in sets.
+
+    def number(self, thing: object) -> None:
+        """Something new; whatever was at its address is no more."""
+        self._numbered[id(thing)] = next(self.numbers)
+
+    def number_of(self, thing: object) -> int | None:
+        """None of what is older than this machine."""
+        return self._numbered.get(id(thing))
 
     # The run.
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from chaoslab.worlds.virtual.patches.swap import Swap
 
-MODULES = ("clocks", "chance", "threads", "sockets", "refusals")
+MODULES = ("clocks", "chance", "threads", "order", "sockets", "refusals")
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,6 @@ from chaoslab.worlds.virtual.patches import Patch
 _thread_pools: Any = thread
 _Pool: Any = ThreadPoolExecutor
 real_submit, real_pool_counter = ThreadPoolExecutor.submit, _Pool._counter
-real_future_init = Future.__init__
 _INSIDE = ("_work_queue", "_idle_semaphore", "_threads", "_shutdown_lock")
 
 _moved: dict[int, tuple[Any, Machine]] = {}
@@ -61,18 +60,6 @@ def pool_counter() -> int:
     return int(real_pool_counter()) if world is None else next(world.machine.pool_names)
 
 
-def future_init(self: Any) -> None:
-    real_future_init(self)
-    if here.world is not None:
-        self._number = next(here.world.machine.numbers)
-
-
-def future_hash(self: Any) -> int:
-    """`wait` and `as_completed` hand out sets; by addresses, their order would differ from process to process."""
-    number = self.__dict__.get("_number")
-    return object.__hash__(self) if number is None else number
-
-
 def failed(record: logging.LogRecord) -> bool:
     """A worker that its world ends has not failed."""
     return not record.exc_info or record.exc_info[0] is not GreenletExit
@@ -83,6 +70,4 @@ def patches() -> Iterable[Patch]:
     yield Patch(ThreadPoolExecutor, "submit", submit)
     yield Patch(ThreadPoolExecutor, "_counter", staticmethod(pool_counter))
     yield Patch(thread, "_global_shutdown_lock", Lock.over(_thread_pools._global_shutdown_lock))
-    yield Patch(Future, "__init__", future_init)
-    yield Patch(Future, "__hash__", future_hash)
     yield Patch(logger, "filters", [*logger.filters, failed])

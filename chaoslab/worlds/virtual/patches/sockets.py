@@ -61,7 +61,7 @@ def getnameinfo(address: Any, flags: int) -> tuple[str, str]:
 
 def gethostname() -> str:
     """Not the real one's, which is another on every machine."""
-    return real_gethostname() if here.world is None else "virtual"
+    return real_gethostname() if here.world is None else "localhost"
 
 
 def socketpair(*args: Any, **kwargs: Any) -> Any:
@@ -104,6 +104,7 @@ def selector_loop(self: Any, *args: Any, **kwargs: Any) -> None:
     if world is None:
         real_selector_loop(self, *args, **kwargs)
     elif kind is not asyncio.SelectorEventLoop:
+        self._closed = True  # so that its end says nothing
         raise Uncovered(f"the event loop {kind.__qualname__}", "use asyncio's own")
     else:
         self.__class__ = VirtualLoop
