@@ -18,14 +18,14 @@ from greenlet import getcurrent
 from chaoslab.worlds.virtual.here import here
 from chaoslab.worlds.virtual.machine import Machine, Strand, Waiter
 
-_RealLock, _RealQueue = type(allocate_lock()), queue.SimpleQueue
+RealLock, _RealQueue = type(allocate_lock()), queue.SimpleQueue
 
 
 class _Either(type):
     """A real lock counts as one, too."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return type.__instancecheck__(cls, instance) or (cls is Lock and type(instance) is _RealLock)
+        return type.__instancecheck__(cls, instance) or (cls is Lock and type(instance) is RealLock)
 
 
 class Lock(metaclass=_Either):

@@ -35,6 +35,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._spins = 0
         self._tasks_named = itertools.count(1)
         self._numbers = world.machine.numbers
+        self._workers_named = itertools.count()
         self._at_work = 0  # threads of the default executor
         self._all_home: asyncio.Future[Any] | None = None
 
@@ -122,7 +123,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
             else:
                 self._tell(future, result, None)
 
-        self.machine.start(work, name=f"asyncio worker ({getattr(func, '__qualname__', func)!s})")
+        self.machine.start(work, name=f"asyncio_{next(self._workers_named)}")
         return future
 
     def _tell(self, future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:

@@ -37,9 +37,21 @@ def _in(what: str) -> str:
 
 
 def _call(frame: FrameType) -> str | None:
-    """None of what every thread begins with."""
+    """None of what a thread or a `with` begins or ends with."""
     name = frame.f_code.co_qualname.removeprefix("_")
-    if name in ("Thread._bootstrap", "Thread._bootstrap_inner", "Thread.run"):
+    if name.endswith(
+        (
+            "_bootstrap",
+            "_bootstrap_inner",
+            "Thread.run",
+            "WorkItem.run",
+            "__enter__",
+            "__exit__",
+            "__aenter__",
+            "__aexit__",
+            "worker",
+        )
+    ):
         return None
     myself = frame.f_locals.get("self")
     if name == "Thread.join" and isinstance(myself, threading.Thread):

@@ -69,5 +69,4 @@ def patches() -> Iterable[Patch]:
     logger = logging.getLogger("concurrent.futures")
     yield Patch(ThreadPoolExecutor, "submit", submit)
     yield Patch(ThreadPoolExecutor, "_counter", staticmethod(pool_counter))
-    yield Patch(thread, "_global_shutdown_lock", Lock.over(_thread_pools._global_shutdown_lock))
     yield Patch(logger, "filters", [*logger.filters, failed])

@@ -1,8 +1,9 @@
 """Threads, locks, queues and pools: threading's own code on the machine's threads, by its lowest primitives.
 
-A real lock made before the world stays real: held by a thread of the machine that waits for something else and wanted by a second, it
-stops the process. Locks that are a module's globals are therefore taken over; those inside older objects are held for a moment only
-in the standard library (`Condition`, `Event`, `queue.Queue` release theirs before they wait), and are not seen elsewhere.
+A real lock that is older than the world cannot be seen: held by a thread of the machine that waits for something else and wanted by another
+one, it would stop the process. So those that modules and classes keep are taken over. Those inside older objects are not: the standard
+library's release theirs before they wait, an older object's own `Lock` that is held over a wait does stop the process, and an older `RLock`
+holds off no thread of the same machine.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ import queue
 import sys
 import threading
 from collections.abc import Callable, Iterable
+from types import ModuleType
 from typing import Any
 
 from greenlet import GreenletExit, getcurrent
 
 from chaoslab.worlds.virtual.here import Uncovered, here
-from chaoslab.worlds.virtual.locks import Lock, ReLock, SimpleQueue
+from chaoslab.worlds.virtual.locks import Lock, RealLock, ReLock, SimpleQueue
 from chaoslab.worlds.virtual.machine import Strand
 from chaoslab.worlds.virtual.patches import Patch, pools
 
@@ -78,6 +80,21 @@ def make_invoke_excepthook() -> Callable[[threading.Thread], None]:
             invoke(thread)
 
     return unless_ended
+
+
+def kept_locks() -> Iterable[Patch]:
+    """The real locks that are attributes of modules, or of classes there; each is the same lock afterwards."""
+    taken: dict[int, Any] = {}
+    for name, module in list(sys.modules.items()):
+        if not isinstance(module, ModuleType) or name.startswith("chaoslab.worlds.virtual"):
+            continue
+        for key, value in list(vars(module).items()):
+            if type(value) is RealLock:
+                yield Patch(module, key, taken.setdefault(id(value), Lock.over(value)))
+            elif isinstance(value, type) and value.__module__ == name:
+                for attribute, member in list(vars(value).items()):
+                    if type(member) is RealLock:
+                        yield Patch(value, attribute, taken.setdefault(id(member), Lock.over(member)))
 
 
 # Starting.
@@ -215,3 +232,4 @@ def patches() -> Iterable[Patch]:
         yield Patch(os, "process_cpu_count", cpu_count, everywhere=True)
     yield Patch(queue, "SimpleQueue", SimpleQueue, everywhere=True)
     yield from pools.patches()
+    yield from kept_locks()
