@@ -34,7 +34,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._waiter: Waiter | None = None
         self._spins = 0
         self._tasks_named = itertools.count(1)
-        self._numbers = world.machine.numbers
+        self._futures, self._tasks = itertools.count(1), itertools.count(1)
         self._workers_named = itertools.count()
         self._at_work = 0  # threads of the default executor
         self._all_home: asyncio.Future[Any] | None = None
@@ -94,7 +94,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def create_future(self) -> asyncio.Future[Any]:
         future: Any = Future(loop=self)
-        future.number = next(self._numbers)
+        future.number = next(self._futures)
         return cast(asyncio.Future[Any], future)
 
     def create_task(self, coro: Coroutine[Any, Any, Any], *, name: Any = None, **kwargs: Any) -> asyncio.Task[Any]:  # type: ignore[override]
@@ -213,7 +213,7 @@ class Task(asyncio.Task[Any]):
     def __hash__(self) -> int:
         if not self._number:
             loop: Any = self.get_loop()
-            self._number = next(loop._numbers)
+            self._number = next(loop._tasks)
         return self._number
 
 

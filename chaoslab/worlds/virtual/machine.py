@@ -13,7 +13,7 @@ import heapq
 import itertools
 import threading
 from asyncio import _get_running_loop, _set_running_loop
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable
 from sys import get_asyncgen_hooks, set_asyncgen_hooks
 from typing import Any, Protocol
@@ -146,7 +146,7 @@ class Machine:
         self.locals = ThreadLocals()
         self.endings: list[Callable[[], Any]] = []
         """Called when the run is over and no thread is left."""
-        self.numbers = itertools.count(1)
+        self._numbers: defaultdict[type, itertools.count[int]] = defaultdict(lambda: itertools.count(1))
         self._numbered: dict[int, int] = {}
         self.thread_names, self.pool_names = itertools.count(1), itertools.count()
 
@@ -215,7 +215,7 @@ class Machine:
 
     def number(self, thing: object) -> None:
         """Something new; whatever was at its address is no more."""
-        self._numbered[id(thing)] = next(self.numbers)
+        self._numbered[id(thing)] = next(self._numbers[type(thing)])
 
     def number_of(self, thing: object) -> int | None:
         """None of what is older than this machine."""
