@@ -12,6 +12,7 @@ import contextvars
 import heapq
 import itertools
 import threading
+from _thread import get_ident
 from asyncio import _get_running_loop, _set_running_loop
 from collections import defaultdict, deque
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from typing import Any, Protocol
 
 from greenlet import GreenletExit, getcurrent, greenlet
 
+from chaoslab.worlds.virtual.here import Uncovered
 from chaoslab.worlds.virtual.standing import stands
 from chaoslab.worlds.virtual.thread_local import ThreadLocals
 
@@ -94,6 +96,7 @@ class Waiter:
         """Ends the wait; the thread goes on in its turn. Whether it was still waiting."""
         if self._over:
             return False
+        self.machine.own_thread()
         self._over = self._woken = True
         self.machine.soon(self._resume)
         return True
@@ -149,6 +152,21 @@ class Machine:
         self._numbers: defaultdict[type, itertools.count[int]] = defaultdict(lambda: itertools.count(1))
         self._numbered: dict[int, int] = {}
         self.thread_names, self.pool_names = itertools.count(1), itertools.count()
+        self._os_thread = get_ident()
+        self.foreign: Uncovered | None = None
+
+    def own_thread(self) -> None:
+        """Only the thread of the process that runs this machine may touch it: when another would, is nobody's to say.
+
+        Raises:
+            Uncovered: it is another; the run ends with this too.
+        """
+        if get_ident() != self._os_thread:
+            error = self.foreign = Uncovered(
+                "a thread of the process that runs no world of its own", "do without the library that starts it"
+            )
+            self._ready.appendleft((_end_with, (error,)))
+            raise error
 
     # What is due.
 
@@ -274,3 +292,7 @@ class Machine:
         for ending in self.endings:
             ending()
         self.endings.clear()
+
+
+def _end_with(error: BaseException) -> None:
+    raise error
