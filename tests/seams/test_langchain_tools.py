@@ -155,3 +155,11 @@ def test_a_graph_whose_tools_are_all_sync_is_asked_by_invoke() -> None:
     for tools in ([refund, note], [refund, message]):
         lab.run(Watched(lambda prompt: prompt), "go", tools=tools, effects=[])
     assert asked == ["invoke", "ainvoke"]
+
+
+def test_sync_tools_of_a_graph_run_side_by_side_in_virtual_time() -> None:
+    agent = graph(("refund", {"order": 17}), ("note", {"text": "milk"}), tools=[refund, note])
+    faults = [lab.inject("latency", name, delay_s=delay_s) for name, delay_s in (("refund", 2.0), ("note", 3.0))]
+    trial = lab.run(agent, "go", tools=[refund, note], faults=faults)
+    assert (trial.seconds, trial.outcome, trial.warnings) == (3.0, lab.Outcome.CORRECT, ())
+    assert sorted(calls_of(trial)) == [("note", {"text": "milk"}), ("refund", {"order": 17, "amount": 5.0})]
