@@ -22,7 +22,7 @@ from chaoslab.api import TROUBLE, ErrorReply
 from chaoslab.clock import Clock
 from chaoslab.events import Event
 from chaoslab.exchange import Call, Failure, Reply, Seen, Told, chain, play
-from chaoslab.identity import Request, Requests, Trial, digest
+from chaoslab.identity import Request, Requests, Trial, digest, parsed
 from chaoslab.log import Log
 from chaoslab.plan import Injection, Plan
 from chaoslab.wire.control import Answer
@@ -178,7 +178,7 @@ def _response(reply: Reply, request: httpx.Request) -> httpx.Response:
 
 def _asked_of_model(request: httpx.Request, target: Target) -> Asked:
     """An SDK's request: the same body again, be it the SDK's own retry or a prompt's, is another attempt of one request."""
-    body = json.loads(request.content or b"null")
+    body = parsed(request.content or b"null")
     spelt = request.content.decode("utf-8", "surrogateescape")
     wish = episode().requests.ask(target.name, MODEL_TOOL, body, spelt=spelt)
     return Asked(wish, wish.next_attempt(), body)
