@@ -1,0 +1,222 @@
+"""What the log of a run remembers, as far as the run can be made again: its trials line by line, and the order that it was.
+
+The log alone counts. What it cannot give back is refused, in a line that says which.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from chaoslab.events import VERSION, CallFinished, PromptFinished, PromptStarted, Replied, RunStarted, Usage
+from chaoslab.history import History, Record, parse_line
+from chaoslab.identity import nth
+from chaoslab.plan import Plan
+from chaoslab.reports import folder as places
+from chaoslab.settings import Settings
+from chaoslab.topology import MODEL
+
+if TYPE_CHECKING:
+    from chaoslab.worlds.virtual.lab import Order
+
+_RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
+
+
+class Unrepeatable(ValueError):
+    """This run, or this trial of it, cannot be made again; says why, and what can be."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a log as it stands there; `number` counts from 1. `record` is None where it cannot be read."""
+
+    number: int
+    raw: bytes
+    record: Record | None
+
+    @property
+    def trial(self) -> str | None:
+        return self.record.trial if self.record else None
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """A run's logs. `files`: each writer's lines, by the file's name; `trials`: the keys of those that were begun, in their order."""
+
+    folder: Path
+    run: str
+    started: RunStarted
+    files: dict[str, list[Line]]
+    history: History
+    trials: list[str]
+
+    @property
+    def virtual(self) -> bool:
+        return self.started.world == "virtual"
+
+    def lines(self, trial: str) -> dict[str, list[Line]]:
+        """What each file holds of that trial."""
+        found = {name: [line for line in lines if line.trial == trial] for name, lines in self.files.items()}
+        return {name: lines for name, lines in found.items() if lines}
+
+    def number(self, trial: str) -> int:
+        """Its number in the run, from 0."""
+        prompt, _, repeat = trial.removeprefix("p").partition(".r")
+        return (int(repeat) - 1) * len(self.started.asked) + int(prompt) - 1
+
+    def spent_usd(self, trial: str) -> float:
+        """What the run had spent before that trial, added up in the order in which it was spent."""
+        before = set(self.trials[: self.trials.index(trial)])
+        spent_usd = 0.0
+        for line in self.files.get("info.log", ()):
+            if line.record and line.record.trial in before and isinstance(line.record.event, Usage):
+                spent_usd += line.record.event.cost_usd or 0.0
+        return spent_usd
+
+
+def read(name: str, *, logs: Path = places.LOGS) -> Remembered:
+    """The logs of a run, given as for `chaoslab show`.
+
+    Raises:
+        LookupError: no such run. Unrepeatable: its log does not hold what is needed.
+    """
+    folder = places.find(name, logs=logs)
+    files = {}
+    for path in sorted(path for path in folder.glob("*.log") if path.is_file()):
+        lines = path.read_bytes().splitlines(keepends=True)
+        files[path.name] = [Line(n, raw, parse_line(raw)) for n, raw in enumerate(lines, 1)]
+    records = [line.record for lines in files.values() for line in lines if line.record]
+    history = History(records)
+    begun = next(((record, event) for record, event in history.of(RunStarted)), None)
+    if begun is None:
+        if history.trials:
+            raise Unrepeatable(
+                f"{folder} does not tell how its run began (run_started): info.log is cut, or was changed"
+            )
+        places.read(name, logs=logs)  # says what is wrong with it, if it is nobody's
+        raise Unrepeatable(f"{folder} is of the first lab of this kind, which kept nothing to run it again from")
+    record, started = begun
+    _check_version(folder, started)
+    return Remembered(folder, record.run, started, files, history, history.trials)
+
+
+def _check_version(folder: Path, started: RunStarted) -> None:
+    written = started.code.get("log", "1")
+    if not started.code or not started.asked or not started.world:
+        raise Unrepeatable(f"{folder} was written by version 1 of the log, which did not keep what a replay needs")
+    if written != str(VERSION):
+        raise Unrepeatable(f"{folder} was written by version {written} of the log; this lab replays version {VERSION}")
+
+
+def choose(remembered: Remembered, wanted: Sequence[str]) -> list[str]:
+    """The trials of these names, in the run's order; all without any. A name is a number from 1, two with a dash between, or a key.
+
+    Raises:
+        Unrepeatable: no such trial, or one that is not whole.
+    """
+    there = remembered.trials
+    if not there:
+        raise Unrepeatable(f"no trial was begun in {remembered.folder}")
+    keys = set(there) if not wanted else {key for name in wanted for key in _named(remembered, name)}
+    chosen = [key for key in there if key in keys]
+    ended = {record.trial for record, _ in remembered.history.of(PromptFinished)}
+    for key in chosen:
+        if key not in ended:
+            raise Unrepeatable(f"{key} was cut off, and nobody knows how it would have ended: {_others(there, key)}")
+    _check_whole(remembered, set(chosen))
+    _check_replies(remembered, chosen)
+    return chosen
+
+
+def _named(remembered: Remembered, name: str) -> list[str]:
+    there, prompts = remembered.trials, len(remembered.started.asked)
+    match = _RANGE.fullmatch(name)
+    if match is None:
+        keys = [name]
+    else:
+        first, last = int(match[1]), int(match[2] or match[1])
+        last = min(last, first + len(there))  # one more than there are is enough to be found missing
+        keys = [nth("", number - 1, prompts).key for number in range(first, last + 1)] if first else []
+    if not keys or any(key not in there for key in keys):
+        span = (
+            f"its trials are 1 to {len(there)} ({there[0]} to {there[-1]})" if len(there) > 1 else f"it has {there[0]}"
+        )
+        raise Unrepeatable(f"this run has no trial {name}: {span}")
+    return keys
+
+
+def _others(there: list[str], key: str) -> str:
+    """How to ask for all that came before."""
+    before = there.index(key)
+    return f"leave it out with --trial 1{f'-{before}' if before > 1 else ''}" if before else "there is none before it"
+
+
+def _check_whole(remembered: Remembered, wanted: set[str]) -> None:
+    """A line that cannot be read belongs to the trial of the lines around it."""
+    for name, lines in remembered.files.items():
+        for before, line, after in zip([None, *lines], lines, [*lines[1:], None], strict=False):
+            near = {one.trial for one in (before, after) if one}
+            if line.record is None and line.raw.strip() and near & wanted:
+                raise Unrepeatable(
+                    f"{remembered.folder / name}, line {line.number} cannot be read: it is cut, or was changed"
+                )
+        numbers = [line.record.seq for line in lines if line.record and line.trial in wanted]
+        for seq, following in pairwise(numbers):
+            if following <= seq:
+                raise Unrepeatable(f"{remembered.folder / name} is not in its order after line {seq}: it was changed")
+
+
+def _check_replies(remembered: Remembered, wanted: list[str]) -> None:
+    """Each answer that came from a model or a service that was not the lab's own must be there."""
+    strangers = foreign(remembered)
+    known = {(r.trial, e.target, e.request, e.attempt) for r, e in remembered.history.of(Replied)}
+    for record, event in remembered.history.of(CallFinished):
+        if event.target not in strangers or record.trial not in wanted or event.status is None or event.via == "none":
+            continue
+        if (record.trial, event.target, event.request, event.attempt) not in known:
+            raise Unrepeatable(
+                f"the log holds no reply of the {_who(event.target)} for {event.target} {event.request}.{event.attempt} "
+                f"in {record.trial}, though one came: it was deleted, and nobody could make it say the same again"
+            )
+
+
+def _who(target: str) -> str:
+    return "model" if target == MODEL else "service"
+
+
+def foreign(remembered: Remembered) -> tuple[str, ...]:
+    """Who was not the lab's own in that run."""
+    shown = remembered.started.settings
+    asked = {event.target for _, event in remembered.history.of(Replied)}
+    if not remembered.virtual and (shown.get("GROQ_API_KEY") or shown.get("MODEL_URL")):
+        asked.add(MODEL)
+    return tuple(sorted(asked))
+
+
+def order(remembered: Remembered) -> Order:
+    """The run as the value that it was, to be carried out in virtual time, with what strangers said in it.
+
+    Raises:
+        SettingError: it was made with settings that this version does not know.
+    """
+    from chaoslab.worlds.virtual.lab import Order
+
+    started = remembered.started
+    chosen = Settings.from_shown(started.settings, where=str(remembered.folder / "info.log"))
+    # No address and no key leads out of a virtual world: strangers are asked where the lab's own would be.
+    chosen = replace(chosen, model=started.model, model_url="", translator="phrasebook", toxiproxy_url="")
+    replies: dict[str, list[Replied]] = {}
+    for record, event in remembered.history.of(Replied):
+        replies.setdefault(record.trial or "", []).append(event)
+    return Order(
+        remembered.run, started.now, chosen, Plan.from_json(started.plan), started.asked, replies, foreign(remembered)
+    )
+
+
+def begun(remembered: Remembered, trial: str) -> PromptStarted:
+    """The event with which that trial began."""
+    return next(event for _, event in remembered.history.of(PromptStarted, trial=trial))
