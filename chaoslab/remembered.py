@@ -5,17 +5,18 @@ The log alone counts. What it cannot give back is refused, in a line that says w
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from chaoslab.events import VERSION, CallFinished, PromptFinished, PromptStarted, Replied, RunStarted, Usage
+from chaoslab.events import VERSION, CallFinished, PromptFinished, Replied, RunStarted, Usage
 from chaoslab.history import History, Record, parse_line
 from chaoslab.identity import nth
 from chaoslab.plan import Plan
+from chaoslab.registry import load
 from chaoslab.reports import folder as places
 from chaoslab.settings import Settings
 from chaoslab.topology import MODEL
@@ -53,6 +54,13 @@ class Remembered:
     files: dict[str, list[Line]]
     history: History
     trials: list[str]
+
+    @property
+    def beginning(self) -> str:
+        """Where it is told how the run began."""
+        lines = self.files.get("info.log", [])
+        number = next((line.number for line in lines if line.record and line.record.event is self.started), 1)
+        return f"{self.folder / 'info.log'}, line {number}"
 
     @property
     def virtual(self) -> bool:
@@ -150,9 +158,11 @@ def _named(remembered: Remembered, name: str) -> list[str]:
 
 
 def _others(there: list[str], key: str) -> str:
-    """How to ask for all that came before."""
-    before = there.index(key)
-    return f"leave it out with --trial 1{f'-{before}' if before > 1 else ''}" if before else "there is none before it"
+    """How to ask for all but that one."""
+    at = there.index(key) + 1
+    spans = [(1, at - 1), (at + 1, len(there))]
+    asked = [f"--trial {first}{f'-{last}' if last > first else ''}" for first, last in spans if first <= last]
+    return f"leave it out with {' '.join(asked)}" if asked else "there is no other"
 
 
 def _check_whole(remembered: Remembered, wanted: set[str]) -> None:
@@ -164,10 +174,6 @@ def _check_whole(remembered: Remembered, wanted: set[str]) -> None:
                 raise Unrepeatable(
                     f"{remembered.folder / name}, line {line.number} cannot be read: it is cut, or was changed"
                 )
-        numbers = [line.record.seq for line in lines if line.record and line.trial in wanted]
-        for seq, following in pairwise(numbers):
-            if following <= seq:
-                raise Unrepeatable(f"{remembered.folder / name} is not in its order after line {seq}: it was changed")
 
 
 def _check_replies(remembered: Remembered, wanted: list[str]) -> None:
@@ -201,22 +207,31 @@ def order(remembered: Remembered) -> Order:
     """The run as the value that it was, to be carried out in virtual time, with what strangers said in it.
 
     Raises:
-        SettingError: it was made with settings that this version does not know.
+        SettingError: it was made with settings that this version does not know. Unrepeatable: the same of its plan or its prompts.
     """
     from chaoslab.worlds.virtual.lab import Order
 
-    started = remembered.started
-    chosen = Settings.from_shown(started.settings, where=str(remembered.folder / "info.log"))
+    started, where = remembered.started, remembered.beginning
+    chosen = Settings.from_shown(started.settings, where=where)
     # No address and no key leads out of a virtual world: strangers are asked where the lab's own would be.
     chosen = replace(chosen, model=started.model, model_url="", translator="phrasebook", toxiproxy_url="")
+    try:
+        plan = Plan.from_json(started.plan)
+        for injection in plan.injections:
+            for choice in injection.choices:
+                load("faults", choice.fault)(**choice.params)
+    except (LookupError, TypeError, ValueError) as error:
+        raise Unrepeatable(f"{where}: its plan is none of this lab's ({_flat(error)})") from None
+    try:
+        for prompt in started.asked:
+            importlib.import_module("agent.prompts").Prompt.model_validate(prompt)
+    except ValueError:
+        raise Unrepeatable(f"{where}: its prompts are none of this lab's") from None
     replies: dict[str, list[Replied]] = {}
     for record, event in remembered.history.of(Replied):
         replies.setdefault(record.trial or "", []).append(event)
-    return Order(
-        remembered.run, started.now, chosen, Plan.from_json(started.plan), started.asked, replies, foreign(remembered)
-    )
+    return Order(remembered.run, started.now, chosen, plan, started.asked, replies, foreign(remembered))
 
 
-def begun(remembered: Remembered, trial: str) -> PromptStarted:
-    """The event with which that trial began."""
-    return next(event for _, event in remembered.history.of(PromptStarted, trial=trial))
+def _flat(error: Exception) -> str:
+    return " ".join(str(error).split())

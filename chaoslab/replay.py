@@ -26,7 +26,7 @@ from chaoslab.reports.progress import Progress
 from chaoslab.worlds.virtual.recorded import NO_REPLY
 
 if TYPE_CHECKING:
-    from chaoslab.worlds.virtual.lab import Done
+    from chaoslab.worlds.virtual.lab import Done, Order
 
 EQUAL, DIFFERENT = 0, 1
 SHOWN = 10
@@ -53,6 +53,7 @@ def replay(name: str, wanted: Sequence[str] = (), *, logs: Path = Path("logs")) 
     """
     log = remembered.read(name, logs=logs)
     trials = remembered.choose(log, wanted)
+    order = remembered.order(log)
     for line in _changed(log):
         print(line, file=sys.stderr, flush=True)
     made = f"run {log.run}, made in {log.started.world}"
@@ -62,7 +63,7 @@ def replay(name: str, wanted: Sequence[str] = (), *, logs: Path = Path("logs")) 
     )
     with Progress(len(trials)) as progress:
         compared = []
-        for trial, done in _again(log, trials):
+        for trial, done in _again(log, order, trials):
             compared.append(_compare(log, trial, done))
             progress.count(done.seconds, ok=done.ok, hung=done.hung, faults=done.witnessed)
     return _say(log, compared)
@@ -88,10 +89,10 @@ def _changed(log: Remembered) -> Iterator[str]:
         yield f"{shown} is not as it was: the prompts of the log are used"
 
 
-def _again(log: Remembered, trials: Sequence[str]) -> Iterator[tuple[str, Done]]:
+def _again(log: Remembered, order: Order, trials: Sequence[str]) -> Iterator[tuple[str, Done]]:
     from chaoslab.worlds.virtual.lab import Unit
 
-    with remembered.order(log).opened() as do:
+    with order.opened() as do:
         for trial in trials:
             yield trial, do(Unit(log.number(trial), log.spent_usd(trial)))
 
@@ -155,12 +156,16 @@ def _bytes(log: Remembered, lines: dict[str, list[Line]], kept: Sequence[Kept]) 
         (entry.t for entry in kept if isinstance(entry.text, str) and entry.text.startswith(_PROMPT_STARTED)), 0.0
     )
     assert first.record is not None
-    seqs = {name.removesuffix(".log"): each[0].number - 1 for name, each in lines.items()}
+    seqs = {name.removesuffix(".log"): _seq(each[0]) - 1 for name, each in lines.items()}
     again: dict[str, list[bytes]] = {}
     for entry, spelt in zip(kept, _spelt(log, kept, after_s=round(first.record.t - begins, 6), seqs=seqs), strict=True):
         again.setdefault(f"{entry.writer}.log", []).append(spelt)
     found = [unlike for name in {**lines, **again} if (unlike := _file(name, lines.get(name, []), again.get(name, [])))]
     return min(found)[1] if found else ""
+
+
+def _seq(line: Line) -> int:
+    return line.record.seq if line.record else line.number
 
 
 _PROMPT_STARTED = f'"kind": "{PromptStarted.kind}"'
@@ -170,20 +175,25 @@ def _file(name: str, was: list[Line], now: list[bytes]) -> tuple[float, str] | N
     """When and where the lines of one writer first differ."""
     for line, again in zip(was, now, strict=False):
         if line.raw != again:
-            before, after = json.loads(line.raw), json.loads(again)
-            said = _parted(
-                *(stories.first_unlike(before, after) or ("its spelling", line.raw.decode(), again.decode()))
-            )
-            return min(before["t"], after["t"]), f"{name}, line {line.number} ({before['kind']}){said}"
+            before, after = _own_first(line.raw), _own_first(again)
+            unlike = stories.first_unlike(before, after) or ("its spelling", line.raw.decode(), again.decode())
+            return min(before["t"], after["t"]), f"{name}, line {line.number} ({before['kind']}){_parted(*unlike)}"
     if len(was) > len(now):
-        extra = was[len(now)]
-        return json.loads(extra.raw)[
-            "t"
-        ], f"{name}, line {extra.number} ({json.loads(extra.raw)['kind']}): no such event now"
+        gone = was[len(now)]
+        told_of = json.loads(gone.raw)
+        return told_of["t"], f"{name}, line {gone.number}: this {told_of['kind']} does not happen now"
     if len(now) > len(was):
         more = json.loads(now[len(was)])
-        return more["t"], f"{name}, after line {was[-1].number if was else 0}: {more['kind']} is new"
+        after_line = f", after line {was[-1].number}" if was else ""
+        return more["t"], f"{name}{after_line}: a {more['kind']} happens now that did not"
     return None
+
+
+def _own_first(line: bytes) -> dict[str, Any]:
+    """A line's fields with the kind's own before the envelope's, since they tell more."""
+    fields = json.loads(line)
+    envelope = {key: fields.pop(key) for key in ("seq", "t", "ts", "run", "trial", "writer")}
+    return {**fields, **envelope}
 
 
 # In words.

@@ -55,24 +55,23 @@ def tell(records: Iterable[Record], trial: str) -> Story:
     """The story of that trial."""
     history = History(record for record in records if record.trial == trial)
     story: Story = {}
-    of_request: dict[tuple[str, str], str] = {}
+    asked = {(e.target, e.request_id): f"{e.target} {e.request}" for _, e in history.of(CallStarted)}
     for record in history.records:
         event = record.event
         match event:
             case CallStarted():
-                of_request[event.target, event.request_id] = f"{event.target} {event.request}"
-                story[_place(event)] = {"tool": event.tool, "arguments": event.arguments, "faults": {}}
+                _at(story, event).update({"tool": event.tool, "arguments": event.arguments})
             case CallFinished():
                 end = {"ok": event.ok, "status": event.status, "error": event.error, "via": event.via}
-                story[_place(event)] |= {**end, "rolled": sorted(event.rolled), "replayed": event.replayed}
+                _at(story, event).update({**end, "rolled": sorted(event.rolled), "replayed": event.replayed})
             case FaultScheduled() | FaultArmed() | FaultInjected() | FaultWitnessed() | FaultHealed():
                 _befell(story, event)
             case Retry() | Fallback():
-                story.setdefault(_place(event), {})[event.kind] = True
+                _at(story, event)[event.kind] = True
             case Budget():
                 story.setdefault("budget", {}).setdefault(event.limit, []).append([event.mode, event.target])
             case Effect():
-                place = of_request.get((event.target, event.request_id), event.target)
+                place = asked.get((event.target, event.request_id), event.target)
                 happened = story.setdefault(f"effects of {place}", {}).setdefault("happened", [])
                 happened.append([event.effect, event.content])
             case PromptStarted():
@@ -89,14 +88,17 @@ def tell(records: Iterable[Record], trial: str) -> Story:
 
 def _befell(story: Story, event: FaultScheduled | FaultArmed | FaultInjected | FaultWitnessed | FaultHealed) -> None:
     """A fault's way, in the place that it befell."""
-    faults = story.setdefault(_place(event), {}).setdefault("faults", {})
-    fault = faults.setdefault(f"{event.fault} of {event.injection}", {"stages": []})
+    fault = _at(story, event)["faults"].setdefault(f"{event.fault} of {event.injection}", {"stages": []})
     stage = STAGES[type(event)]
     if isinstance(event, FaultScheduled):
         fault["params"] = event.params
     if isinstance(event, FaultHealed) and not event.witnessed:
         stage = "healed, not witnessed"
     fault["stages"].append(stage)
+
+
+def _at(story: Story, event: Any) -> dict[str, Any]:
+    return story.setdefault(_place(event), {"faults": {}})
 
 
 def _place(event: Any) -> str:
