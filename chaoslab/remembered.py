@@ -24,6 +24,7 @@ from chaoslab.topology import MODEL
 if TYPE_CHECKING:
     from chaoslab.worlds.virtual.lab import Order
 
+_TRIAL = re.compile(rb'"trial": *"(p\d+\.r\d+)"')
 _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
 
 
@@ -166,11 +167,16 @@ def _others(there: list[str], key: str) -> str:
 
 
 def _check_whole(remembered: Remembered, wanted: set[str]) -> None:
-    """A line that cannot be read belongs to the trial of the lines around it."""
+    """A line that cannot be read belongs to the trial that it names, or else to any between those of the lines around it."""
+    there = remembered.trials
     for name, lines in remembered.files.items():
-        for before, line, after in zip([None, *lines], lines, [*lines[1:], None], strict=False):
-            near = {one.trial for one in (before, after) if one}
-            if line.record is None and line.raw.strip() and near & wanted:
+        for at, line in enumerate(lines):
+            if line.record is not None or not line.raw.strip():
+                continue
+            named = _TRIAL.search(line.raw)
+            first = next((there.index(one.trial) for one in reversed(lines[:at]) if one.trial in there), 0)
+            last = next((there.index(one.trial) for one in lines[at:] if one.trial in there), len(there) - 1)
+            if wanted & ({named[1].decode()} if named else set(there[first : last + 1])):
                 raise Unrepeatable(
                     f"{remembered.folder / name}, line {line.number} cannot be read: it is cut, or was changed"
                 )

@@ -244,6 +244,13 @@ def _cut(writer: str) -> Callable[[Path], None]:
     return do
 
 
+def _no_line(folder: Path) -> None:
+    """The first of a ledger of effects."""
+    path = next(path for path in folder.glob("*.log") if path.stem == "messaging")
+    first, *rest = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"{\n" + b"".join(rest))
+
+
 def _first_labs(folder: Path) -> None:
     for path in folder.glob("*.log"):
         path.unlink()
@@ -278,6 +285,7 @@ def _nothing(folder: Path) -> None: ...
         ),
         (_cut("agent"), "", "logs/latest/agent.log, line 6 cannot be read: it is cut, or was changed"),
         (_cut("agent"), "--trial 6", "logs/latest/agent.log, line 6 cannot be read: it is cut, or was changed"),
+        (_no_line, "--trial 2", "logs/latest/messaging.log, line 1 cannot be read: it is cut, or was changed"),
         (_first_labs, "", "logs/latest is of the first lab of this kind, which kept nothing to run it again from"),
         (_nobodys, "", "the logs of 'latest' tell of no run: neither this lab nor the first one wrote them"),
         (_of("3"), "", "logs/latest was written by version 3 of the log; this lab replays version 2"),
