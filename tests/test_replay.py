@@ -325,3 +325,82 @@ def test_whole_trials_of_a_log_that_is_cut_can_be_replayed(there: Path, capsys: 
         choose(read(str(there)), [])
     code, said, _ = replayed(capsys, "--trial", "1-2")
     assert (code, said[-1].partition(",")[0]) == (0, "equal: 2 trials")
+
+
+# As stories: what was made in real time.
+
+
+@pytest.fixture
+def as_if_local(there: Path) -> Path:
+    """The same log, as if it had been made on loopback."""
+    _started(world="local")(there)
+    return there
+
+
+def test_times_apart_a_run_is_the_same_story(as_if_local: Path, capsys: Said) -> None:
+    def later(line: Line) -> Line:
+        line["t"] += 0.25
+        return {**line, **({"duration_s": line["duration_s"] * 1.5} if "duration_s" in line else {})}
+
+    change(as_if_local, later)
+    code, said, _ = replayed(capsys)
+    assert code == 0, said
+    assert re.fullmatch(r"equal: 6 trials, \d+ events, as stories, times apart", said[-1])
+
+
+@pytest.mark.parametrize(
+    ("kind", "wanted", "changed", "line"),
+    [
+        ("call_finished", {"target": "messaging", "request": 1, "attempt": 1}, {"status": 418}, "status: was 418, is "),
+        ("effect", {"target": "messaging"}, {"effect": "event_deleted"}, 'happened[0][0]: was "event_deleted", is "message_sent"'),
+        ("prompt_finished", {}, {"answer": "Nothing."}, 'answer: was "Nothing.", is '),
+        ("prompt_started", {}, {"facts": [["nine"]]}, 'facts: was [["nine"]], is []'),
+    ],
+)  # fmt: skip
+def test_where_two_stories_part_is_told(
+    kind: str, wanted: Line, changed: Line, line: str, as_if_local: Path, capsys: Said
+) -> None:
+    which = _first(kind, trial="p2.r1", **wanted)
+    writer = "messaging" if kind == "effect" else "info"
+    change(as_if_local, lambda line: {**line, **changed} if which(line) else line, writer=writer)
+    code, said, _ = replayed(capsys, "--trial", "2")
+    assert code == 1
+    assert line in said[-2]
+    assert said[-1] == "different: 1 of 1 trial"
+
+
+def test_a_delay_close_to_the_deadline_may_go_either_way(as_if_local: Path, capsys: Said) -> None:
+    """The fault of the log gets such a delay, and its call another end: that is no difference, and is said."""
+    trial, place = next(
+        (line["trial"], (line["request_id"], line["attempt"])) for line in lines(as_if_local, "manager")
+        if line["kind"] == "fault_scheduled" and line["fault"] == "timeout"
+    )  # fmt: skip
+
+    def near(line: Line) -> Line:
+        if line.get("trial") == trial and (line.get("request_id"), line.get("attempt")) == place:
+            if line["kind"] == "fault_scheduled":
+                line["params"] = {**line["params"], "after_s": 1.5}
+            if line["kind"] == "call_finished":
+                line["error"] = "closed"
+        return line
+
+    change(as_if_local, near)
+    change(as_if_local, near, writer="manager")
+    code, said, _ = replayed(capsys, "--trial", trial)
+    assert code == 0
+    assert re.fullmatch(
+        rf"{trial}  left out: \w+ \d+\.\d+ may go either way \(a delay within a factor of 2 of the deadline\), and did",
+        said[-2],
+    )
+    assert said[-1] == "equal: 0 trials, 0 events, as stories, times apart; 1 trial left out"
+
+
+def test_a_trial_that_the_lab_itself_got_in_the_way_of_is_left_out(as_if_local: Path, capsys: Said) -> None:
+    some = next(line for line in lines(as_if_local) if line["kind"] == "call_started" and line["trial"] == "p1.r1")
+    with (as_if_local / "info.log").open("a") as log:
+        names = ("target", "tool", "request", "attempt", "request_id")
+        event = {name: some[name] for name in names} | {"kind": "call_disturbed", "why": "it was cut"}
+        log.write(json.dumps({**{k: some[k] for k in ("ts", "t", "run", "trial", "writer", "seq")}, **event}) + "\n")
+    code, said, _ = replayed(capsys, "--trial", "1")
+    assert code == 0
+    assert said[-2] == "p1.r1  left out: the lab itself got in the way (it was cut)"

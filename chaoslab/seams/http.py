@@ -31,6 +31,8 @@ from chaoslab.wire.sending import native, over, to, with_json
 
 EXTENSION = "chaoslab"
 MODEL_TOOL = "chat"
+STEERING = ("idempotency-replayed", "retry-after", "retry-after-ms", "x-should-retry")
+"""Headers of a reply that say to the client what to do about it."""
 AT_ONCE = 16
 """Attempts at tools that a trial has under way. A model may ask for a thousand in one message; they then wait in line, in its order."""
 
@@ -393,8 +395,10 @@ class _Attempt:
 def _replied(target: str, request: int, attempt: int, asked: str, reply: Reply | None, failure: str = "") -> Event:
     if reply is None:
         return events.Replied(target, request, attempt, asked, 0, "", "", failure)
-    kind = next((value for name, value in reply.headers.items() if name.lower() == "content-type"), "")
-    return events.Replied(target, request, attempt, asked, reply.status, kind, reply.body.decode("utf-8", "replace"))
+    headers = {name.lower(): value for name, value in reply.headers.items()}
+    kind, body = headers.get("content-type", ""), reply.body.decode("utf-8", "replace")
+    steering = {name: headers[name] for name in STEERING if name in headers}
+    return events.Replied(target, request, attempt, asked, reply.status, kind, body, headers=steering)
 
 
 def _tokens(said: Any) -> int:

@@ -50,7 +50,7 @@ class Recording:
             if reply.failure:
                 return _none(reply.failure)
             text = reply.body.encode("utf-8", "replace")
-            headers = [("Content-Type", reply.content_type)] if reply.content_type else []
+            headers = [*reply.headers.items(), *([("Content-Type", reply.content_type)] if reply.content_type else [])]
             start_response(f"{reply.status} as recorded", [*headers, ("Content-Length", str(len(text)))])
             return [text]
 
