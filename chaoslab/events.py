@@ -237,8 +237,9 @@ class Effect(Event):
 class Replied(Event):
     """What a target that is not the lab's own answered, before any story changed it.
 
-    `asked`: the request's id where the target is told it, else (the model) a digest of the body that was sent. `failure`: how it ended when
-    it gave no answer and nobody had meant it not to; its status is 0 then. `headers`: those that steer the client. Request 0 is the lab's own question for a fact.
+    `asked`: the request's id where the target is told it, else (the model) a digest of the body that was sent. `headers`: those that steer
+    the client. `failure`: how it ended when it gave no answer and nobody had meant it not to; its status is 0 then. Request 0 is the lab's
+    own question for a fact.
     """
 
     target: str

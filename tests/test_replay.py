@@ -351,10 +351,10 @@ def test_times_apart_a_run_is_the_same_story(as_if_local: Path, capsys: Said) ->
 @pytest.mark.parametrize(
     ("kind", "wanted", "changed", "line"),
     [
-        ("call_finished", {"target": "messaging", "request": 1, "attempt": 1}, {"status": 418}, "status: was 418, is "),
-        ("effect", {"target": "messaging"}, {"effect": "event_deleted"}, 'happened[0][0]: was "event_deleted", is "message_sent"'),
-        ("prompt_finished", {}, {"answer": "Nothing."}, 'answer: was "Nothing.", is '),
-        ("prompt_started", {}, {"facts": [["nine"]]}, 'facts: was [["nine"]], is []'),
+        ("call_finished", {"target": "messaging", "request": 1, "attempt": 1}, {"status": 418}, "status was 418, is "),
+        ("effect", {"target": "messaging"}, {"effect": "event_deleted"}, 'happened[0][0] was "event_deleted", is "message_sent"'),
+        ("prompt_finished", {}, {"answer": "Nothing."}, 'answer was "Nothing.", is '),
+        ("prompt_started", {}, {"facts": [["nine"]]}, 'facts was [["nine"]], is []'),
     ],
 )  # fmt: skip
 def test_where_two_stories_part_is_told(
