@@ -86,5 +86,5 @@ def _none(failure: str) -> Iterator[bytes]:
     """No answer: whoever asked waits in vain, or the connection ends."""
     if failure == "timed_out":
         system.sleep(FOR_EVER_S)
-    raise ConnectionError(failure)
+    raise ConnectionResetError(failure) if failure == "reset" else ConnectionError(failure)
     yield b""
