@@ -9,6 +9,7 @@ import importlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -69,8 +70,15 @@ class Remembered:
 
     def lines(self, trial: str) -> dict[str, list[Line]]:
         """What each file holds of that trial."""
-        found = {name: [line for line in lines if line.trial == trial] for name, lines in self.files.items()}
-        return {name: lines for name, lines in found.items() if lines}
+        return self._by_trial.get(trial, {})
+
+    @cached_property
+    def _by_trial(self) -> dict[str | None, dict[str, list[Line]]]:
+        found: dict[str | None, dict[str, list[Line]]] = {}
+        for name, lines in self.files.items():
+            for line in lines:
+                found.setdefault(line.trial, {}).setdefault(name, []).append(line)
+        return found
 
     def number(self, trial: str) -> int:
         """Its number in the run, from 0."""
@@ -78,13 +86,21 @@ class Remembered:
         return (int(repeat) - 1) * len(self.started.asked) + int(prompt) - 1
 
     def spent_usd(self, trial: str) -> float:
-        """What the run had spent before that trial, added up in the order in which it was spent."""
-        before = set(self.trials[: self.trials.index(trial)])
-        spent_usd = 0.0
-        for line in self.files.get("info.log", ()):
-            if line.record and line.record.trial in before and isinstance(line.record.event, Usage):
-                spent_usd += line.record.event.cost_usd or 0.0
-        return spent_usd
+        """What the run had spent before that trial."""
+        return self._spent_usd[trial]
+
+    @cached_property
+    def _spent_usd(self) -> dict[str, float]:
+        """By trial, added up in the order in which it was spent, since sums of such numbers depend on it."""
+        costs: dict[str | None, list[float]] = {}
+        for record, event in self.history.of(Usage):
+            costs.setdefault(record.trial, []).append(event.cost_usd or 0.0)
+        before, spent_usd = {}, 0.0
+        for trial in self.trials:
+            before[trial] = spent_usd
+            for cost in costs.get(trial, ()):
+                spent_usd += cost
+        return before
 
 
 def read(name: str, *, logs: Path = places.LOGS) -> Remembered:
@@ -137,12 +153,12 @@ def choose(remembered: Remembered, wanted: Sequence[str]) -> list[str]:
         if key not in ended:
             raise Unrepeatable(f"{key} was cut off, and nobody knows how it would have ended: {_others(there, key)}")
     _check_whole(remembered, set(chosen))
-    _check_replies(remembered, chosen)
+    _check_replies(remembered, set(chosen))
     return chosen
 
 
 def _named(remembered: Remembered, name: str) -> list[str]:
-    there, prompts = remembered.trials, len(remembered.started.asked)
+    there, prompts, known = remembered.trials, len(remembered.started.asked), set(remembered.trials)
     match = _RANGE.fullmatch(name)
     if match is None:
         keys = [name]
@@ -150,7 +166,7 @@ def _named(remembered: Remembered, name: str) -> list[str]:
         first, last = int(match[1]), int(match[2] or match[1])
         last = min(last, first + len(there))  # one more than there are is enough to be found missing
         keys = [nth("", number - 1, prompts).key for number in range(first, last + 1)] if first else []
-    if not keys or any(key not in there for key in keys):
+    if not known.issuperset(keys) or not keys:
         span = (
             f"its trials are 1 to {len(there)} ({there[0]} to {there[-1]})" if len(there) > 1 else f"it has {there[0]}"
         )
@@ -182,7 +198,7 @@ def _check_whole(remembered: Remembered, wanted: set[str]) -> None:
                 )
 
 
-def _check_replies(remembered: Remembered, wanted: list[str]) -> None:
+def _check_replies(remembered: Remembered, wanted: set[str]) -> None:
     """Each answer that came from a model or a service that was not the lab's own must be there."""
     strangers = foreign(remembered)
     known = {(r.trial, e.target, e.request, e.attempt) for r, e in remembered.history.of(Replied)}

@@ -101,16 +101,18 @@ def _compare(log: Remembered, trial: str, done: Done) -> Compared:
     lines = log.lines(trial)
     events = sum(len(each) for each in lines.values())
     was = [line.record for each in lines.values() for line in each if line.record]
-    now = list(_records(log, trial, done.kept))
-    unasked = next((r.event for r in now if isinstance(r.event, CallFinished) and r.event.error == NO_REPLY), None)
     if log.virtual:
-        return Compared(trial, events, _outcomes(was, now, trial, _bytes(log, lines, done.kept)))
+        difference = _bytes(log, lines, done.kept)
+        if difference:
+            difference = _with_outcome(difference, was, list(_records(log, trial, done.kept)), trial)
+        return Compared(trial, events, difference)
     if why := stories.spoilt(was, trial):
         return Compared(trial, events, left_out=why)
-    before = stories.tell(was, trial)
-    found = stories.compare(before, stories.tell(now, trial))
+    now = list(_records(log, trial, done.kept))
+    found = stories.compare(stories.tell(was, trial), stories.tell(now, trial))
     if found is None:
         return Compared(trial, events)
+    unasked = next((r.event for r in now if isinstance(r.event, CallFinished) and r.event.error == NO_REPLY), None)
     if unasked is not None:
         place = f"{unasked.target} {unasked.request}.{unasked.attempt}"
         return Compared(
@@ -121,9 +123,8 @@ def _compare(log: Remembered, trial: str, done: Done) -> Compared:
     if found.place in open_:
         factor = f"a delay within a factor of {stories.FACTOR:g} of the deadline"
         return Compared(trial, events, left_out=f"{found.place} may go either way ({factor}), and did")
-    return Compared(
-        trial, events, _outcomes(was, now, trial, f"{found.place}{_parted(found.what, found.was, found.now)}")
-    )
+    difference = f"{found.place}{_parted(found.what, found.was, found.now)}"
+    return Compared(trial, events, _with_outcome(difference, was, now, trial))
 
 
 def _records(log: Remembered, trial: str, kept: Sequence[Kept]) -> Iterator[Record]:
@@ -208,10 +209,8 @@ def _value(value: Any) -> str:
     return text if len(text) <= VALUE_MAX else f"{text[:VALUE_MAX]}…"
 
 
-def _outcomes(was: list[Record], now: list[Record], trial: str, difference: str) -> str:
+def _with_outcome(difference: str, was: list[Record], now: list[Record], trial: str) -> str:
     """The difference, and what it made of the trial's outcome."""
-    if not difference:
-        return ""
     before, after = (judge(History(records), trial).outcome for records in (was, now))
     return f"{difference}; {before}{f', now {after}' if after != before else ' as before'}"
 
