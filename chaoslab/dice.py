@@ -29,7 +29,7 @@ class Dice:
 
     def stream(self) -> random.Random:
         """A generator of its own under this name, for code that is not ours and draws as it likes; it always begins alike."""
-        text = "\x1f".join(str(name) for name in self._name)
+        text = "\x1f".join(map(str, self._name))
         digest = hashlib.blake2b(text.encode(), digest_size=16).digest()
         return random.Random(int.from_bytes(digest, "big"))
 

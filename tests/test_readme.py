@@ -72,6 +72,16 @@ def test_a_replay_says_what_is_shown_of_it(lab: Path) -> None:
     assert re.fullmatch(pattern, ended.stdout.strip()), ended.stdout
 
 
+def test_the_python_program_prints_what_stands_below_it(tmp_path: Path) -> None:
+    blocks = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", README, flags=re.DOTALL)
+    assert blocks
+    for program, printed in blocks:
+        ended = subprocess.run(
+            [sys.executable, "-c", program], cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=60, check=False
+        )  # fmt: skip
+        assert (ended.stdout, ended.stderr) == (printed, "")
+
+
 def test_two_runs_are_laid_over_each_other(lab: Path) -> None:
     runs = sorted(path.name for path in (lab / "logs").glob("2*"))
     ended = chaoslab(lab, "charts", *runs)
