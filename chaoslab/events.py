@@ -236,7 +236,12 @@ class Effect(Event):
 
 @dataclass(frozen=True)
 class Replied(Event):
-    """What a target that is not the lab's own answered, before any story changed it. `asked`: a digest of the body that was sent."""
+    """What a target that is not the lab's own answered, before any story changed it.
+
+    `asked`: the request's id where the target is told it, else (the model) a digest of the body that was sent. `headers`: those that steer
+    the client. `failure`: how it ended when it gave no answer and nobody had meant it not to; its status is 0 then. Request 0 is the lab's
+    own question for a fact.
+    """
 
     target: str
     request: int
@@ -245,6 +250,8 @@ class Replied(Event):
     status: int
     content_type: str
     body: str
+    failure: str = ""
+    headers: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -62,6 +62,16 @@ def test_each_other_command_runs(line: str, lab: Path) -> None:
     assert ended.stdout.strip()
 
 
+def test_a_replay_says_what_is_shown_of_it(lab: Path) -> None:
+    """Line by line, with other figures."""
+    shown = re.search(r"\n```\n(logs/latest: .*?)\n```\n", README, flags=re.DOTALL)
+    assert shown is not None
+    ended = chaoslab(lab, "replay", "latest")
+    assert ended.returncode == 0, ended.stderr
+    pattern = re.sub(r"\d+(\\\.\d+)?", r"\\d+(\\.\\d+)?", re.escape(shown[1])).replace("trials", "trials?")
+    assert re.fullmatch(pattern, ended.stdout.strip()), ended.stdout
+
+
 def test_the_python_program_prints_what_stands_below_it(tmp_path: Path) -> None:
     blocks = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", README, flags=re.DOTALL)
     assert blocks
