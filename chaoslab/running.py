@@ -137,10 +137,10 @@ def _order(chosen: Settings, asked: Sequence[Any]) -> Order:
 
 def carry_out(order: Order, asked: Sequence[Any], folder: Path) -> int:
     """Does all trials of a run and writes them down in its folder; the exit code."""
+    from chaoslab.interrupts import Interrupts
     from chaoslab.log import LogLost
     from chaoslab.reports.progress import Progress
     from chaoslab.sweep import WorkerLost
-    from chaoslab.worlds.local import interrupted_once
     from chaoslab.worlds.virtual import lab
     from chaoslab.worlds.virtual.book import Book
 
@@ -156,10 +156,10 @@ def carry_out(order: Order, asked: Sequence[Any], folder: Path) -> int:
         jobs = 1
     reason, code = "done", 0
     try:
-        with Book(folder, order.run, order.now) as book, interrupted_once(), progress:
+        with Book(folder, order.run, order.now) as book, Interrupts() as interrupts, progress:
             book.begin(started)
             try:
-                for done in _in_order(order, units, jobs, progress):
+                for done in _in_order(order, units, jobs, progress, interrupts.heard):
                     book.add(done.kept, seconds=done.seconds, ok=done.ok)
                     progress.count(done.seconds, ok=done.ok, hung=done.hung, faults=done.witnessed)
             except KeyboardInterrupt:
@@ -167,6 +167,11 @@ def carry_out(order: Order, asked: Sequence[Any], folder: Path) -> int:
             except WorkerLost as lost:
                 progress.say(str(lost))
                 reason, code = "broken", LAB_DOWN
+            except LogLost:
+                raise
+            except BaseException:
+                book.end("broken")
+                raise
             book.end(reason)
     except LogLost as lost:
         print(f"the lab is down: {lost}", file=sys.stderr)
@@ -174,17 +179,19 @@ def carry_out(order: Order, asked: Sequence[Any], folder: Path) -> int:
     return code
 
 
-def _in_order(order: Order, units: list[Any], jobs: int, progress: Any) -> Any:
+def _in_order(order: Order, units: list[Any], jobs: int, progress: Any, heard: Any) -> Any:
     """The trials' outcomes; one after the other where each begins with what the ones before have spent."""
     from chaoslab.sweep import spread
     from chaoslab.worlds.virtual import lab
 
     if not lab.one_by_one(order.plan):
-        yield from spread(order, units, jobs=jobs, tell=progress.say)
+        yield from spread(order, units, jobs=jobs, tell=progress.say, heard=heard)
         return
     with order.opened() as do:
         spent_usd = 0.0
         for unit in units:
+            with heard():
+                pass
             done = do(replace(unit, spent_usd=spent_usd))
             spent_usd = done.spent_usd
             yield done

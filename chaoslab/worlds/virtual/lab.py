@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -77,6 +78,7 @@ class Order:
         keep_tracing_off()
         lab = _Lab(self)
         with Patches():
+            lab.rehearse()
             gc.collect()
             gc.freeze()
             collecting = gc.isenabled()
@@ -140,6 +142,13 @@ class _Lab:
             chosen, config, self._run, seam, toolbox, graph, self._logs["info"], self._logs["agent"], system,
             parts["session"].Progress(len(self._prompts)),
         )  # fmt: skip
+
+    def rehearse(self) -> None:
+        """The first trial, of which nothing is kept: what libraries load, ask and remember when they are first used, in whichever process,
+        would else make the first trial there another than it would be later."""
+        platform.platform()  # is remembered, and asked by the model's SDK: it may start a subprocess
+        self.trial(Unit(0))
+        self._done = 0
 
     def trial(self, unit: Unit) -> Done:
         """One prompt in a world of its own."""
