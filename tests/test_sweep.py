@@ -161,8 +161,7 @@ def test_a_worker_that_somebody_killed_takes_no_unit_with_it(squares: Make) -> N
 def test_the_unit_that_always_kills_is_named_and_what_came_before_it_is_handed_on(squares: Make) -> None:
     work, told, got = squares(deadly=(17,)), list[str](), list[int]()
     with pytest.raises(WorkerLost, match=r"^17 kills the process that does it, 2 times in 2$"):
-        for result in spread(work, range(40), jobs=2, method="fork", tell=told.append):
-            got.append(result)
+        got.extend(spread(work, range(40), jobs=2, method="fork", tell=told.append))
     assert got == expected(17)
     assert len(told) == 1
     assert work.begun(17) == 3  # among others, and then twice alone
@@ -172,8 +171,7 @@ def test_the_unit_that_always_kills_is_named_and_what_came_before_it_is_handed_o
 def test_what_a_unit_raises_comes_through_as_itself(squares: Make, jobs: int) -> None:
     got: list[int] = []
     with pytest.raises(ZeroDivisionError, match="21") as raised:
-        for result in spread(squares(faulty=(21,)), range(40), jobs=jobs, method="fork"):
-            got.append(result)
+        got.extend(spread(squares(faulty=(21,)), range(40), jobs=jobs, method="fork"))
     assert got == expected(21)
     if jobs > 1:
         assert "in square" in "\n".join(raised.value.__notes__)
@@ -205,8 +203,7 @@ def test_an_interrupt_lets_what_is_done_through_and_ends_the_rest(squares: Make)
         yield
 
     with pytest.raises(KeyboardInterrupt):
-        for result in spread(work, range(40), jobs=2, method="fork", heard=heard):
-            got.append(result)
+        got.extend(spread(work, range(40), jobs=2, method="fork", heard=heard))
     assert got == expected(40)[: len(got)]
     assert 5 <= len(got) <= 9
 
