@@ -100,7 +100,7 @@ def _virtual(chosen: Settings, given: Sequence[str]) -> int:  # noqa: ARG001
 
     try:
         asked = _check(chosen)
-        order = _order(chosen, asked)
+        order = order_of(chosen, asked)
         run = Run.create(LOGS, now=order.now, name=order.run)
     except (settings.SettingError, OSError) as error:
         return refuse(error)
@@ -108,7 +108,7 @@ def _virtual(chosen: Settings, given: Sequence[str]) -> int:  # noqa: ARG001
     return leave(run.folder, carry_out(order, asked, run.folder))
 
 
-def _order(chosen: Settings, asked: Sequence[Any]) -> Order:
+def order_of(chosen: Settings, asked: Sequence[Any]) -> Order:
     """The run as a value.
 
     Raises:
