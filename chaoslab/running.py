@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 LOGS, STATE, CHARTS = Path("logs"), Path("state/state.db"), Path("charts")
 LAB_DOWN, INTERRUPTED = 3, 130
+NEEDED = ("greenlet", "time_machine", "flask", "langchain", "langchain_groq")
 FEW = 100
 """Up to so many trials are done in one process: starting more would take longer."""
 
@@ -99,6 +101,7 @@ def _virtual(chosen: Settings, given: Sequence[str]) -> int:  # noqa: ARG001
     from chaoslab.runs import Run
 
     try:
+        _check_installed()
         asked = _check(chosen)
         order = order_of(chosen, asked)
         run = Run.create(LOGS, now=order.now, name=order.run)
@@ -106,6 +109,15 @@ def _virtual(chosen: Settings, given: Sequence[str]) -> int:  # noqa: ARG001
         return refuse(error)
     run.make_latest()
     return leave(run.folder, carry_out(order, asked, run.folder))
+
+
+def _check_installed() -> None:
+    """Raises SettingError: something is missing that each trial of this world needs in this process."""
+    from chaoslab.settings import SettingError
+
+    for name in NEEDED:
+        if find_spec(name) is None:
+            raise SettingError(f"WORLD=virtual needs {name}, which is not installed: pip install 'chaoslab[lab]'")
 
 
 def order_of(chosen: Settings, asked: Sequence[Any]) -> Order:
@@ -123,7 +135,7 @@ def order_of(chosen: Settings, asked: Sequence[Any]) -> Order:
     if real:
         raise SettingError(
             f"agent/config.json points {', '.join(real)} at the real thing, and the virtual world has no way out: "
-            "take it out of there, or use WORLD=local"
+            f"take {'it' if len(real) == 1 else 'them'} out of there, or use WORLD=local"
         )
     if chosen.groq_api_key or chosen.model_url:
         what = "GROQ_API_KEY" if chosen.groq_api_key else "MODEL_URL"
