@@ -123,15 +123,20 @@ class Session:
         spellings: list[str] = dated([fact] if isinstance(fact, str) else fact, now)
         return spellings
 
+    def asked(self, prompt: str, now: datetime) -> dict[str, Any]:
+        """What the agent's graph is given."""
+        system = SYSTEM.format(day=now.strftime("%A %Y-%m-%d"), time=now.strftime("%H:%M"))
+        return {"messages": [("system", system), ("user", prompt)]}
+
     async def _attempt(self, prompt: Prompt, trial: Trial, now: datetime) -> _Outcome:
         from langgraph.errors import GraphRecursionError
 
         start, began_s = self.clock.utc(), self.clock.monotonic()
-        system = SYSTEM.format(day=now.strftime("%A %Y-%m-%d"), time=now.strftime("%H:%M"))
-        state = {"messages": [("system", system), ("user", prompt.prompt)]}
         try:
             # A model call and a tool step take one step of the graph each.
-            result = await self.graph.ainvoke(state, {"recursion_limit": 2 * self.config.steps_max})
+            result = await self.graph.ainvoke(
+                self.asked(prompt.prompt, now), {"recursion_limit": 2 * self.config.steps_max}
+            )
             outcome = _read(result["messages"][-1])
         except GraphRecursionError:
             outcome = _Outcome("", "loop", f"stopped after {self.config.steps_max} model calls")

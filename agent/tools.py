@@ -119,7 +119,7 @@ class Toolbox:
             outcome = await self._attempt(service, tool, arguments, request, attempt, trial, direct=True)
         if not outcome.ok:
             raise ToolException(outcome.text)
-        trial.requests.answered(tool.name, arguments)
+        trial.requests.answered(request)
         return outcome.text
 
     async def _attempt(

@@ -70,19 +70,23 @@ def digest(value: Any) -> str:
 
 def request_id(trial: str, tool: str, arguments: Any, nth: int) -> str:
     """32 hex digits: hash(trial, tool, canonical arguments, n), so that asking again for the same thing has the same id."""
-    text = "\x1f".join((trial, tool, canonical(arguments), str(nth)))
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+    return _id(trial, tool, canonical(arguments), nth)
+
+
+def _id(trial: str, tool: str, wanted: str, nth: int) -> str:
+    return hashlib.blake2b("\x1f".join((trial, tool, wanted, str(nth))).encode(), digest_size=16).hexdigest()
 
 
 @dataclass
 class Request:
-    """One thing that the agent wants from a target; `attempts` counts the tries so far."""
+    """One thing that the agent wants from a target; `wish` is what it is known again by, `attempts` counts the tries so far."""
 
     target: str
     tool: str
     number: int
     id: str
     attempts: int = 0
+    wish: tuple[str, str] = ("", "")
 
     def next_attempt(self) -> int:
         self.attempts += 1
@@ -99,24 +103,24 @@ class Requests:
     _count: dict[str, int] = field(default_factory=dict)
     _safe: set[tuple[str, str]] = field(default_factory=set)
 
-    def ask(self, target: str, tool: str, arguments: Any, *, safe: bool = False) -> Request:
+    def ask(self, target: str, tool: str, arguments: Any, *, safe: bool = False, spelt: str = "") -> Request:
         """The request for this wish; the same one as before unless an identical wish was already answered for good.
 
+        `spelt`: the arguments as text, where whoever asks spells equal ones alike.
         `safe` marks a request without effects (HTTP's safe methods), which `replan` need not remember.
         """
-        wish = (tool, canonical(arguments))
+        wish = (tool, spelt or canonical(arguments))
         if safe:
             self._safe.add(wish)
-        identity = request_id(self.trial.header, tool, arguments, self._answered.get(wish, 0) + 1)
+        identity = _id(self.trial.header, *wish, self._answered.get(wish, 0) + 1)
         if identity not in self._known:
             self._count[target] = self._count.get(target, 0) + 1
-            self._known[identity] = Request(target, tool, self._count[target], identity)
+            self._known[identity] = Request(target, tool, self._count[target], identity, wish=wish)
         return self._known[identity]
 
-    def answered(self, tool: str, arguments: Any) -> None:
+    def answered(self, request: Request) -> None:
         """An identical wish from now on is a new request."""
-        wish = (tool, canonical(arguments))
-        self._answered[wish] = self._answered.get(wish, 0) + 1
+        self._answered[request.wish] = self._answered.get(request.wish, 0) + 1
 
     def replan(self) -> None:
         """The prompt starts over: an effect that it asks for again carries the id it had, and so happens once."""

@@ -52,6 +52,11 @@ class Injection:
     def covers(self, call: Call) -> bool:
         return call.target in self.targets
 
+    @property
+    def may_hit(self) -> bool:
+        """Whether there is any call that it could hit."""
+        return self.chance > 0 or bool(self.calls)
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -64,6 +69,18 @@ class Plan:
         """The injections of the wire, or all others, outermost first."""
         return self._by_wire[wire]
 
+    def reach(self, target: str, *, wire: bool) -> tuple[Injection, ...]:
+        """Those of them that may hit a call of this target."""
+        found = self._reach.get((target, wire))
+        if found is None:
+            found = tuple(i for i in self.on_the_wire(wire=wire) if i.may_hit and target in i.targets)
+            self._reach[target, wire] = found
+        return found
+
+    @cached_property
+    def _reach(self) -> dict[tuple[str, bool], tuple[Injection, ...]]:
+        return {}
+
     @cached_property
     def _by_wire(self) -> dict[bool, tuple[Injection, ...]]:
         ordered = sorted(self.injections, key=lambda i: LAYERS.index(i.layer))
@@ -72,11 +89,10 @@ class Plan:
     def hit_on_the_wire(self, call: Call) -> tuple[Told | None, list[str]]:
         """The fault of the wire that this call shall meet, one at most, and the injections whose dice were rolled for it."""
         rolled: list[str] = []
-        for injection in self.on_the_wire(wire=True):
-            if injection.covers(call):
-                rolled.append(injection.name)
-                if (told := self.roll(injection, call)) is not None:
-                    return told, rolled
+        for injection in self.reach(call.target, wire=True):
+            rolled.append(injection.name)
+            if (told := self.roll(injection, call)) is not None:
+                return told, rolled
         return None, rolled
 
     def roll(self, injection: Injection, call: Call) -> Told | None:

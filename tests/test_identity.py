@@ -80,7 +80,7 @@ def test_after_a_failure_the_same_wish_is_the_same_request() -> None:
 def test_after_an_answer_the_same_wish_is_a_new_request() -> None:
     requests = book()
     first = requests.ask("bank", "charge", CHARGE)
-    requests.answered("charge", CHARGE)
+    requests.answered(first)
     second = requests.ask("bank", "charge", CHARGE)
     assert second.id != first.id
     assert (first.number, second.number, second.attempts) == (1, 2, 0)
@@ -89,9 +89,9 @@ def test_after_an_answer_the_same_wish_is_a_new_request() -> None:
 def test_a_replanned_effect_carries_the_id_it_had_and_a_safe_request_a_new_one() -> None:
     requests = book()
     charge = requests.ask("bank", "charge", CHARGE)
-    requests.answered("charge", CHARGE)
+    requests.answered(charge)
     look = requests.ask("bank", "balance", {}, safe=True)
-    requests.answered("balance", {})
+    requests.answered(look)
     requests.replan()
     assert requests.ask("bank", "charge", CHARGE) is charge
     looked = requests.ask("bank", "balance", {}, safe=True)
@@ -104,8 +104,9 @@ def test_an_effect_wanted_twice_is_wanted_twice_after_replanning_too() -> None:
     ids = []
     for _ in range(2):
         for _ in range(2):
-            ids.append(requests.ask("bank", "charge", CHARGE).id)
-            requests.answered("charge", CHARGE)
+            charge = requests.ask("bank", "charge", CHARGE)
+            ids.append(charge.id)
+            requests.answered(charge)
         requests.replan()
     assert ids[:2] == ids[2:]
     assert len(set(ids)) == 2

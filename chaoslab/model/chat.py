@@ -11,6 +11,8 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from chaoslab.model import dates, planning, telling
@@ -53,6 +55,11 @@ class _Waiting(Exception):
 
 def answer(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] | None = None) -> Reply:
     """The reply to a conversation in OpenAI's format; the same for the same, always."""
+    return reply_to(messages, offers(tools))
+
+
+def reply_to(messages: Sequence[Mapping[str, Any]], offered: tuple[Offer, ...]) -> Reply:
+    """The same, when it is known already what the tools offer."""
     asked = max((n for n, message in enumerate(messages) if message.get("role") == "user"), default=None)
     if asked is None:
         return Reply(_bewildered(messages))
@@ -61,8 +68,7 @@ def answer(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, A
         return Reply("The request is empty.")
     system = "\n".join(text_of(message) for message in messages if message.get("role") in ("system", "developer"))
     said = [text_of(message) for message in messages[:asked] if message.get("role") == "assistant"]
-    draft = Draft(offers(tools), dates.today(system), earlier=next((text for text in reversed(said) if text), ""))
-    planning.draw_up(request, draft)
+    draft = _drawn_up(request, offered, dates.today(system), next((text for text in reversed(said) if text), ""))
     turn = _Turn(_answers(messages[asked + 1 :]), draft.offers)
     for number, step in enumerate(draft.steps):
         try:
@@ -76,6 +82,14 @@ def answer(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, A
             "", tuple(_call(name, arguments, turn, len(messages)) for (name, _), arguments in turn.wanted.items())
         )
     return Reply(_sentences(draft, turn) or "I do not know what to do with that.")
+
+
+@lru_cache(256)
+def _drawn_up(request: str, offered: tuple[Offer, ...], now: datetime | None, earlier: str) -> Draft:
+    """The steps of a request, the same at each turn of a conversation; playing them changes nothing in them."""
+    draft = Draft(offered, now, earlier=earlier)
+    planning.draw_up(request, draft)
+    return draft
 
 
 def _bewildered(messages: Sequence[Mapping[str, Any]]) -> str:

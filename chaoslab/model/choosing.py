@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Offer:
-    """One tool as the request offers it."""
+    """One tool as the request offers it; known by itself, so that what was found out about it may be kept."""
 
     name: str
     description: str
@@ -95,18 +97,25 @@ KINDS: dict[str, Kind] = {
 
 def offers(tools: Sequence[Mapping[str, Any]] | None) -> tuple[Offer, ...]:
     """The functions among the tools of a chat request."""
+    return offered_in(json.dumps(tools))
+
+
+@lru_cache(64)
+def offered_in(text: str) -> tuple[Offer, ...]:
+    """The same, from the tools as JSON; the same ones for the same text, which an agent sends with every request."""
     found = []
-    for tool in tools or ():
+    for tool in json.loads(text) or ():
         function = tool.get("function") if isinstance(tool, Mapping) else None
         if isinstance(function, Mapping) and isinstance(function.get("name"), str):
             found.append(Offer(function["name"], function.get("description") or "", function.get("parameters") or {}))
     return tuple(found)
 
 
-def words(text: str) -> list[str]:
+@lru_cache(1024)
+def words(text: str) -> tuple[str, ...]:
     """The words of a name or sentence, lower case and without their endings."""
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text)
-    return [stem(word) for word in re.findall(r"[^\W\d_]+", spaced.lower())]
+    return tuple(stem(word) for word in re.findall(r"[^\W\d_]+", spaced.lower()))
 
 
 def stem(word: str) -> str:
@@ -141,7 +150,8 @@ def score(offer: Offer, kind: Kind) -> int:
     )
 
 
-def choose(name: str, offered: Sequence[Offer]) -> Offer | None:
+@lru_cache(1024)
+def choose(name: str, offered: tuple[Offer, ...]) -> Offer | None:
     """The offered tool that suits this kind of work best; of equals, the first."""
     kind = KINDS[name]
     best = max(offered, key=lambda offer: _suits(offer, name, kind), default=None)
@@ -178,7 +188,8 @@ def parameters(offer: Offer, kind: Kind) -> dict[str, str]:
     return taken
 
 
-def unclaimed(offered: Sequence[Offer]) -> tuple[Offer, ...]:
+@lru_cache(64)
+def unclaimed(offered: tuple[Offer, ...]) -> tuple[Offer, ...]:
     """The tools that are the choice for no known kind of work: for them only general reading is left."""
     chosen = {offer.name for kind in KINDS if (offer := choose(kind, offered)) is not None}
     return tuple(

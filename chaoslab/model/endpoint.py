@@ -84,12 +84,13 @@ def create_app(*, api_key: str | None = None, clock: Clock = system) -> Flask:
 
     def chat() -> Response:
         try:
-            body = json.loads(request.get_data())
+            asked = request.get_data()
+            body = json.loads(asked)
         except ValueError:
             return refused(refusal(400, "could not parse the request body as JSON", "invalid_request_error"))
         if (error := fault_of(body)) is not None:
             return refused(error)
-        done = Completion(body, created=int(clock.utc().timestamp()))
+        done = Completion(body, asked=asked, created=int(clock.utc().timestamp()))
         left = str(max(0, 1_000_000 - done.usage["total_tokens"]))
         headers = {**_LIMITS, "x-ratelimit-remaining-tokens": left, "x-request-id": done.groq["id"]}
         if body.get("stream") is True:

@@ -27,7 +27,7 @@ from chaoslab.log import Log
 from chaoslab.plan import Injection, Plan
 from chaoslab.wire.control import Answer
 from chaoslab.wire.lanes import Door
-from chaoslab.wire.sending import native, over, to, with_json
+from chaoslab.wire.sending import Sockets, Way, Ways, native, over
 
 EXTENSION = "chaoslab"
 MODEL_TOOL = "chat"
@@ -107,15 +107,18 @@ class HttpSeam(httpx.AsyncBaseTransport):
         price: Callable[[str, int, int], float | None],
         on_call: Callable[[str], None] = lambda _: None,
         tls: ssl.SSLContext | None = None,
+        ways: Ways | None = None,
     ) -> None:
         self.plan, self.targets, self.lanes, self.log, self.clock = plan, targets, lanes, log, clock
         self.price, self.on_call = price, on_call
         self.cost_usd = 0.0
         self.witnessed = 0
         self.tls = tls or httpx.create_ssl_context()
-        self.clean = httpx.AsyncHTTPTransport(verify=self.tls)
+        self.ways = ways or Sockets()
+        self.clean = self.ways.kept(self.tls)
         self._epoch = 0
-        self._retired: list[httpx.AsyncHTTPTransport] = []
+        self._retired: list[Way] = []
+        self._places = {httpx.URL(target.url).netloc: target for target in targets.values()}
 
     @contextmanager
     def trial(self, trial: Trial) -> Iterator[Episode]:
@@ -136,43 +139,48 @@ class HttpSeam(httpx.AsyncBaseTransport):
         if asked is None:
             asked = _asked_of_model(request, target)
         attempt = _Attempt(self, request, target, asked, episode())
-        reply = await attempt.run()
-        return httpx.Response(reply.status, headers=dict(reply.headers), content=reply.body, request=request)
+        return _response(await attempt.run(), request)
 
     async def _around(self, request: httpx.Request, asked: Around) -> httpx.Response:
         try:
             reply = await over(self.clean, request, within_s=asked.within_s)
         except Failure as failure:
             raise native(failure, request, who=request.url.host, after_s=asked.within_s) from failure.native
-        return httpx.Response(reply.status, headers=dict(reply.headers), content=reply.body, request=request)
+        return _response(reply, request)
 
     def _target(self, request: httpx.Request) -> Target:
-        for target in self.targets.values():
-            if httpx.URL(target.url).netloc == request.url.netloc:
-                return target
-        raise LookupError(f"no target of the lab is at {request.url.netloc.decode()}")
+        try:
+            return self._places[request.url.netloc]
+        except KeyError:
+            raise LookupError(f"no target of the lab is at {request.url.netloc.decode()}") from None
 
     def renew(self, lanes: Door, *, spent_usd: float = 0.0) -> None:
         """Begins anew with other lanes, no connections and a purse of which so much is spent: the next trial has a network of its own."""
         self.lanes, self.cost_usd, self.witnessed = lanes, spent_usd, 0
-        self.clean, self._epoch, self._retired = httpx.AsyncHTTPTransport(verify=self.tls), 0, []
+        self.clean, self._epoch, self._retired = self.ways.kept(self.tls), 0, []
 
-    def clean_since(self, epoch: int) -> httpx.AsyncHTTPTransport:
+    def clean_since(self, epoch: int) -> Way:
         """The transport of the clean lanes; a new one when they were made anew, since the old one's connections lead nowhere."""
         if epoch != self._epoch:
             self._retired.append(self.clean)
-            self.clean, self._epoch = httpx.AsyncHTTPTransport(verify=self.tls), epoch
+            self.clean, self._epoch = self.ways.kept(self.tls), epoch
         return self.clean
 
     async def aclose(self) -> None:
-        for transport in (self.clean, *self._retired):
-            await transport.aclose()
+        for way in (self.clean, *self._retired):
+            await way.aclose()
+
+
+def _response(reply: Reply, request: httpx.Request) -> httpx.Response:
+    headers = {**reply.headers, "content-length": str(len(reply.body))}
+    return httpx.Response(reply.status, headers=headers, content=reply.body, request=request)
 
 
 def _asked_of_model(request: httpx.Request, target: Target) -> Asked:
     """An SDK's request: the same body again, be it the SDK's own retry or a prompt's, is another attempt of one request."""
     body = json.loads(request.content or b"null")
-    wish = episode().requests.ask(target.name, MODEL_TOOL, body)
+    spelt = request.content.decode("utf-8", "surrogateescape")
+    wish = episode().requests.ask(target.name, MODEL_TOOL, body, spelt=spelt)
     return Asked(wish, wish.next_attempt(), body)
 
 
@@ -215,11 +223,11 @@ class _Attempt:
         write(events.CallStarted(call.target, call.tool, call.request, call.attempt, call.request_id, shown))
         self.seam.on_call(f"{call.target}.{call.tool}")
         self.trial.spent["calls"] += 1
-        reach = [self._roller(injection) for injection in self.seam.plan.on_the_wire(wire=False)]
+        reach = [self._roller(injection) for injection in self.seam.plan.reach(call.target, wire=False)]
         reply: Reply | None = None
         failure: Failure | None = None
         try:
-            reply = await play(chain(reach, call, self._injected), self)
+            reply = await (play(chain(reach, call, self._injected), self) if reach else self.send(call))
             return reply
         except Failure as caught:
             failure = caught
@@ -230,8 +238,6 @@ class _Attempt:
 
     def _roller(self, injection: Injection) -> Callable[[Call], Told | None]:
         def roll(call: Call) -> Told | None:
-            if not injection.covers(call):
-                return None
             self.rolled.append(injection.name)
             told = self.seam.plan.roll(injection, call)
             if told is not None:
@@ -282,12 +288,10 @@ class _Attempt:
     async def _send(self, call: Call) -> Reply:
         """Over the lane that the manager names."""
         self.sent = call
-        request = self.request
-        if call.value is not self.call.value:
-            request = with_json(request, call.value)
+        body = None if call.value is self.call.value else json.dumps(call.value).encode()
         if self.asked.direct:
             self.via = "direct"
-            return await over(self.seam.clean, request, within_s=self._left_s())
+            return await over(self.seam.clean, self.request, within_s=self._left_s(), body=body)
         asked_s = self.seam.clock.monotonic()
         row, answer = await self.seam.lanes.ask(call, deadline_s=self.target.deadline_s)
         self.rolled += answer.rolled
@@ -297,12 +301,12 @@ class _Attempt:
             self.via = "proxy"
             clean = self.seam.clean_since(answer.epoch)
             try:
-                return await over(clean, to(request, self.target.lane), within_s=self._left_s())
+                return await over(clean, self.request, within_s=self._left_s(), to=self.target.lane, body=body)
             except Failure as failure:
                 await self._ask_who_cut_it(answer, failure)
                 raise
         self.via = "lane"
-        return await self._over_lane(row, to(request, (answer.host, answer.port)))
+        return await self._over_lane(row, (answer.host, answer.port), body)
 
     async def _ask_who_cut_it(self, answer: Answer, failure: Failure) -> None:
         """No fault of the lab's fails a call on a clean lane: it is the target's doing, or the lab itself has been disturbed."""
@@ -311,13 +315,13 @@ class _Attempt:
             why = f"it ended ({failure.kind}) when the clean proxies went away under it"
             self._write(events.CallDisturbed(call.target, call.tool, call.request, call.attempt, call.request_id, why))
 
-    async def _over_lane(self, row: int, request: httpx.Request) -> Reply:
+    async def _over_lane(self, row: int, address: tuple[str, int], body: bytes | None) -> Reply:
         began_s, left_s = self.seam.clock.monotonic(), self._left_s()
         error: str | None = "cancelled"
         reply: Reply | None = None
-        fresh = httpx.AsyncHTTPTransport(verify=self.seam.tls, limits=httpx.Limits(max_keepalive_connections=0))
+        way = self.seam.ways.fresh(self.seam.tls, self.request, address)
         try:
-            reply = await over(fresh, request, within_s=left_s)
+            reply = await over(way, self.request, within_s=left_s, to=address, body=body)
             error = None
             return reply
         except Failure as failure:
@@ -332,7 +336,7 @@ class _Attempt:
                 len(reply.body) if reply else 0,
             )
             self.seam.lanes.done(row, seen)
-            await fresh.aclose()
+            await way.aclose()
 
     def _left_s(self) -> float:
         return self.target.deadline_s - (self.seam.clock.monotonic() - self.began_s - self.held_s)
@@ -342,28 +346,28 @@ class _Attempt:
     def _finished(self, reply: Reply | None, failure: Failure | None) -> None:
         call, target = self.call, self.target
         duration_s = self.seam.clock.monotonic() - self.began_s
-        seen = Seen(
-            duration_s, target.deadline_s, failure.kind if failure else None,
-            reply.status if reply else None, len(reply.body) if reply else 0, self.sent, reply,
-        )  # fmt: skip
+        error = failure.kind if failure else None
+        status, size = (reply.status, len(reply.body)) if reply else (None, 0)
         for told in self.told:
+            seen = Seen(duration_s, target.deadline_s, error, status, size, self.sent, reply)
             evidence = told.injected and told.fault.witnessed(replace(seen, told_call=told.call, told_reply=told.reply))
             if evidence:
                 self.seam.witnessed += 1
                 self._write(events.FaultWitnessed(*told.on(self.call), evidence=evidence))
         said_no = reply is not None and target.says_no(reply)
-        error = seen.error or (_message(reply) if reply is not None and said_no else None)
+        if reply is not None and said_no:
+            error = _message(reply)
         if reply is None and failure is None:
             error = "cancelled"
         self._write(
             events.CallFinished(
                 call.target, call.tool, call.request, call.attempt, call.request_id, reply is not None and not said_no,
-                round(duration_s, 6), seen.status, error, seen.bytes, self.via, self.rolled,
-                reply is not None and "idempotency-replayed" in {k.lower() for k in reply.headers},
+                round(duration_s, 6), status, error, size, self.via, self.rolled,
+                reply is not None and any(name.lower() == "idempotency-replayed" for name in reply.headers),
             )
         )  # fmt: skip
         if self._of_model and reply is not None and not said_no:
-            self.trial.requests.answered(MODEL_TOOL, self.asked.arguments)
+            self.trial.requests.answered(self.asked.request)
             self._count(reply)
 
     def _count(self, reply: Reply) -> None:

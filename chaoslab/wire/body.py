@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import zlib
-
-import httpx
+from collections.abc import AsyncIterable
 
 from chaoslab.exchange import Failure
 
@@ -15,20 +14,21 @@ ACCEPTED = "gzip"
 """What a server may pack with: that which is unpacked here step by step, whatever else is installed."""
 
 
-async def whole(response: httpx.Response) -> bytes:
-    """All of it.
+async def whole(stream: AsyncIterable[bytes], codings: str) -> bytes:
+    """All of it; `codings`: its Content-Encoding.
 
     Raises:
         Failure: too_large, or garbled: not packed as its header says.
     """
     packed = bytearray()
-    async for chunk in response.aiter_raw():
+    async for chunk in stream:
         packed += chunk
         if len(packed) > BODY_MAX:
             raise Failure("too_large")
     body = bytes(packed)
-    for coding in reversed(response.headers.get("content-encoding", "").lower().split(",")):
-        body = _unpacked(body, coding.strip())
+    if codings:
+        for coding in reversed(codings.lower().split(",")):
+            body = _unpacked(body, coding.strip())
     return body
 
 

@@ -30,6 +30,7 @@ from chaoslab.worlds.virtual.lanes import Lanes
 from chaoslab.worlds.virtual.machine import STARTS_S, Hung
 from chaoslab.worlds.virtual.patches import Patches
 from chaoslab.worlds.virtual.recorded import Recording
+from chaoslab.worlds.virtual.ways import Ways
 from chaoslab.worlds.virtual.world import World
 
 HOST = "127.0.0.1"
@@ -75,24 +76,16 @@ class Order:
     @contextmanager
     def opened(self) -> Iterator[Callable[[Unit], Done]]:
         """What does a unit of it, in this process."""
-        keep_tracing_off()
-        lab = _Lab(self)
-        with Patches():
-            lab.rehearse()
-            gc.collect()
-            gc.freeze()
-            collecting = gc.isenabled()
-            gc.disable()
-            try:
-                yield lab.trial
-            finally:
-                gc.unfreeze()
-                if collecting:
-                    gc.enable()
+        lab = Lab(self)
+        with lab.ready():
+            yield lab.trial
 
 
-class _Lab:
+class Lab:
+    """The lab of one process."""
+
     def __init__(self, order: Order) -> None:
+        keep_tracing_off()
         self._order, self._kept = order, list[Kept]()
         chosen, self._ports = order.settings, Ports()
         self._now = datetime.fromisoformat(order.now)
@@ -109,8 +102,24 @@ class _Lab:
         }
         endpoint = importlib.import_module("chaoslab.model.endpoint")
         self._apps[MODEL] = self._recording.app(MODEL) if MODEL in order.foreign else endpoint.create_app()
-        self._session = self._assembled({name: desk.service for name, desk in desks.items()})
+        self.session = self._assembled({name: desk.service for name, desk in desks.items()})
         self._done = 0
+
+    @contextmanager
+    def ready(self) -> Iterator[None]:
+        """For trials: with stand-ins for all that is real, and garbage collected when that is cheap."""
+        collecting = gc.isenabled()
+        platform.platform()  # is remembered; the model's SDK asks for it in the first trial, and it may start a subprocess
+        with Patches():
+            gc.collect()
+            gc.freeze()
+            gc.disable()
+            try:
+                yield
+            finally:
+                gc.unfreeze()
+                if collecting:
+                    gc.enable()
 
     def _shelf(self, name: str) -> Shelf:
         return Shelf(name, self._kept, origin=STARTS_S)
@@ -127,13 +136,14 @@ class _Lab:
         config = parts["config"].load()
         self._prompts = [parts["prompts"].Prompt.model_validate(prompt) for prompt in order.prompts]
         targets = parts["assembly"].targets(services, config.model_copy(update={"services": {}}), self._ports, chosen)
-        seam = self._seam = HttpSeam(
+        seam = self.seam = HttpSeam(
             plan=order.plan,
             targets=targets,
             lanes=cast(Any, None),
             log=self._logs["info"],
             clock=system,
             price=cost_usd,
+            ways=Ways(),
         )
         client = httpx.AsyncClient(transport=seam, timeout=None)
         toolbox = parts["tools"].Toolbox(client, targets, services, config, chosen, self._logs["info"], system)
@@ -143,16 +153,9 @@ class _Lab:
             parts["session"].Progress(len(self._prompts)),
         )  # fmt: skip
 
-    def rehearse(self) -> None:
-        """The first trial, of which nothing is kept: what libraries load, ask and remember when they are first used, in whichever process,
-        would else make the first trial there another than it would be later."""
-        platform.platform()  # is remembered, and asked by the model's SDK: it may start a subprocess
-        self.trial(Unit(0))
-        self._done = 0
-
     def trial(self, unit: Unit) -> Done:
         """One prompt in a world of its own."""
-        order, seam, session = self._order, self._seam, self._session
+        order, seam, session = self._order, self.seam, self.session
         trial = nth(order.run, unit.number, len(self._prompts))
         prompt = self._prompts[trial.prompt - 1]
         world = World(order.settings.seed, trial.key, now=self._now, deadline_s=order.settings.deadline_s)

@@ -194,7 +194,7 @@ class Machine:
                 if timer.cancelled:
                     continue
                 if when > self.deadline:
-                    allowed = self.deadline - STARTS_S
+                    allowed, self.now = self.deadline - STARTS_S, self.deadline
                     raise Hung(f"not over after {allowed:g} s of virtual time", self.waiting())
                 self.now = max(self.now, when)
                 timer.call(*timer.args)
@@ -212,6 +212,14 @@ class Machine:
                 lines += [f"{strand.name}: {line}" for line in what.waiting()] or [f"{strand.name}: {_place(strand)}"]
         return lines
 
+    def _wind_down(self) -> None:
+        """What a thread that was told to end still does about it, such as ending its tasks."""
+        for _ in range(SPINS_MAX):
+            if not self._ready:
+                return
+            call, args = self._ready.popleft()
+            call(*args)
+
     def stop(self) -> None:
         """Ends every thread that is left, where it stands. One that will not end is left behind, and said."""
         for strand in list(self._strands.values()):
@@ -219,6 +227,7 @@ class Machine:
                 if strand.dead:
                     break
                 strand.throw(GreenletExit)
+                self._wind_down()
         self._ready.clear()
         self._timers.clear()
 

@@ -165,6 +165,8 @@ class Network:
         self._listeners: dict[Address, Accept] = {}
         self._names: dict[str, str] = {"localhost": "127.0.0.1"}
         self._ports = itertools.count(32768)
+        self.apps: dict[Address, Any] = {}
+        """The web applications behind the listeners, for whoever may pass them a request without a connection."""
 
     def listen(self, host: str, port: int, accept: Accept) -> Address:
         """`host`: a name, which is given an address, or an address; `port`: 0 for one that is free. The address is returned.
@@ -177,7 +179,9 @@ class Network:
 
     def silence(self, host: str, port: int) -> None:
         """Nobody listens there any more."""
-        self._listeners.pop((self.address_of(host) or host, port), None)
+        address = (self.address_of(host) or host, port)
+        self._listeners.pop(address, None)
+        self.apps.pop(address, None)
 
     def knows(self, host: str) -> bool:
         """Whether anybody of that name or address is on this network."""

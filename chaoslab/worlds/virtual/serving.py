@@ -19,7 +19,8 @@ BODY_MAX = 64 * 1024 * 1024
 
 def serve(network: Network, host: str, port: int, app: Wsgi) -> None:
     """The application, at that place."""
-    network.listen(host, port, lambda end: _Connection(network.machine, app, end, f"{host}:{port}").arrived())
+    address = network.listen(host, port, lambda end: _Connection(network.machine, app, end, f"{host}:{port}").arrived())
+    network.apps[address] = app
 
 
 class _Connection:
@@ -79,7 +80,9 @@ class _Connection:
         def start_response(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> None:  # noqa: ARG001
             started[:] = [(status, headers)]
 
-        parts = self._app(_environ(request, b"".join(self._body), self._name), start_response)
+        parts = self._app(
+            _environ(request.method, request.target, request.headers, b"".join(self._body), self._name), start_response
+        )
         try:
             self._send(started, iter(parts), bodiless=request.method == b"HEAD")
         except OSError:  # whoever asked is gone
@@ -129,24 +132,49 @@ class _Connection:
 _CODES = {status.value for status in HTTPStatus}
 
 
-def _environ(request: h11.Request, body: bytes, name: str) -> dict[str, Any]:
-    path, _, query = request.target.decode("latin-1").partition("?")
+def answered(
+    app: Wsgi, method: bytes, target: bytes, headers: Iterable[tuple[bytes, bytes]], body: bytes, name: str
+) -> tuple[int, list[tuple[str, str]], bytes]:
+    """What an application makes of a request: status, headers and the whole body."""
+    started: list[tuple[str, list[tuple[str, str]]]] = []
+
+    def start_response(status: str, fields: list[tuple[str, str]], exc_info: Any = None) -> None:  # noqa: ARG001
+        started[:] = [(status, fields)]
+
+    parts = app(_environ(method, target, headers, body, name), start_response)
+    try:
+        content = b"".join(parts)
+    finally:
+        getattr(parts, "close", lambda: None)()
+    status, fields = started[0]
+    return int(status[:3]), fields, content
+
+
+_FIXED = {
+    "SCRIPT_NAME": "", "SERVER_PROTOCOL": "HTTP/1.1", "REMOTE_ADDR": "127.0.0.1", "wsgi.version": (1, 0),
+    "wsgi.url_scheme": "http", "wsgi.multithread": True, "wsgi.multiprocess": False, "wsgi.run_once": False,
+    "wsgi.input_terminated": True,
+}  # fmt: skip
+
+
+def _environ(
+    method: bytes, target: bytes, headers: Iterable[tuple[bytes, bytes]], body: bytes, name: str
+) -> dict[str, Any]:
+    path, _, query = target.decode("latin-1").partition("?")
     host, _, port = name.rpartition(":")
     environ: dict[str, Any] = {
-        "REQUEST_METHOD": request.method.decode(), "SCRIPT_NAME": "", "PATH_INFO": _unquoted(path), "QUERY_STRING": query,
-        "SERVER_NAME": host, "SERVER_PORT": port, "SERVER_PROTOCOL": "HTTP/1.1", "REMOTE_ADDR": "127.0.0.1",
-        "wsgi.version": (1, 0), "wsgi.url_scheme": "http", "wsgi.input": io.BytesIO(body), "wsgi.errors": sys.stderr,
-        "wsgi.multithread": True, "wsgi.multiprocess": False, "wsgi.run_once": False, "CONTENT_LENGTH": str(len(body)),
-        "wsgi.input_terminated": True,
+        **_FIXED, "REQUEST_METHOD": method.decode(), "PATH_INFO": _unquoted(path), "QUERY_STRING": query,
+        "SERVER_NAME": host, "SERVER_PORT": port, "wsgi.input": io.BytesIO(body), "wsgi.errors": sys.stderr,
+        "CONTENT_LENGTH": str(len(body)),
     }  # fmt: skip
-    for key, value in request.headers:
-        name = key.decode().upper().replace("-", "_")
-        if name in ("CONTENT_TYPE", "CONTENT_LENGTH"):
-            environ[name] = value.decode("latin-1")
-        elif f"HTTP_{name}" in environ:
-            environ[f"HTTP_{name}"] += "," + value.decode("latin-1")
-        else:
-            environ[f"HTTP_{name}"] = value.decode("latin-1")
+    for key, value in headers:
+        field = key.decode().upper().replace("-", "_")
+        if field in ("CONTENT_TYPE", "CONTENT_LENGTH"):
+            environ[field] = value.decode("latin-1")
+            continue
+        field = f"HTTP_{field}"
+        text = value.decode("latin-1")
+        environ[field] = f"{environ[field]},{text}" if field in environ else text
     return environ
 
 

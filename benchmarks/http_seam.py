@@ -1,0 +1,115 @@
+"""What an armed HTTP seam at chance 0 adds to an exchange, beside the bare client: CPU of one process, by turns in one run.
+
+Both send the same request over the same virtual network to the same little application, over a kept connection; between them stand the
+seam with an injection of each layer at chance 0, its lanes, and its log, which is measured apart.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Coroutine, Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+import httpx
+
+from chaoslab.clock import system
+from chaoslab.events import Event
+from chaoslab.identity import Trial
+from chaoslab.log import Shelf
+from chaoslab.plan import Choice, Injection, Plan
+from chaoslab.seams.http import EXTENSION, Asked, HttpSeam, Target
+from chaoslab.worlds.virtual import serving
+from chaoslab.worlds.virtual.lanes import Lanes
+from chaoslab.worlds.virtual.patches import Patches
+from chaoslab.worlds.virtual.world import World
+
+NOW = datetime(2026, 6, 1, 9, tzinfo=UTC)
+HOST, PORT = "127.0.0.1", 5001
+URL = f"http://{HOST}:{PORT}"
+PLAN = Plan(
+    1,
+    tuple(
+        Injection(name, (Choice(name),), ("weather",), 0.0)
+        for name in ("latency", "tool_error", "wrong_value", "lost_reply")
+    ),
+)
+
+
+class Unwritten(Shelf):
+    """A log that is told everything and writes nothing."""
+
+    def write(self, event: Event, *, trial: str | None = None) -> None: ...
+
+
+def app(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:  # noqa: ARG001
+    start_response("200 OK", [("Content-Type", "application/json"), ("Content-Length", "12")])
+    return [b'{"sky": "x"}']
+
+
+def world() -> World:
+    made = World(1, now=NOW)
+    serving.serve(made.network, HOST, PORT, app)
+    return made
+
+
+def bare(tls: Any, calls: int) -> float:
+    async def story() -> float:
+        async with httpx.AsyncClient(transport=httpx.AsyncHTTPTransport(verify=tls), timeout=None) as client:
+            return await timed(calls, lambda _: client.get(URL + "/look"))
+
+    return world().run_async(story)
+
+
+def seamed(tls: Any, calls: int, log: Shelf) -> float:
+    made = world()
+    lanes = Lanes(plan=PLAN, network=made.network, log=log, clock=system, targets={"weather": (HOST, PORT)})
+    target = Target("weather", URL, (HOST, PORT), 30.0)
+    seam = HttpSeam(
+        plan=PLAN, targets={"weather": target}, lanes=lanes, log=log, clock=system, price=lambda *_: None, tls=tls
+    )
+
+    async def story() -> float:
+        async with httpx.AsyncClient(transport=seam, timeout=None) as client:
+            with seam.trial(Trial("bench", 1)) as episode:
+                wish = episode.requests.ask("weather", "look", {})
+                asked = {EXTENSION: Asked(wish, 1, {})}
+                return await timed(calls, lambda _: client.get(URL + "/look", extensions=asked))
+
+    return made.run_async(story)
+
+
+async def timed(calls: int, call: Callable[[int], Coroutine[Any, Any, httpx.Response]]) -> float:
+    """CPU seconds a call."""
+    assert (await call(0)).status_code == 200
+    began = cpu()
+    for number in range(calls):
+        await call(number)
+    return (cpu() - began) / calls
+
+
+def cpu() -> float:
+    return time.clock_gettime(time.CLOCK_PROCESS_CPUTIME_ID)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--calls", type=int, default=500, help="in each turn")
+    parser.add_argument("--turns", type=int, default=20)
+    options = parser.parse_args()
+    tls = httpx.create_ssl_context()
+    took: dict[str, list[float]] = {"bare": [], "seam": [], "seam and log": []}
+    with Patches():
+        for _ in range(options.turns):
+            took["bare"].append(bare(tls, options.calls))
+            took["seam"].append(seamed(tls, options.calls, Unwritten("info", [])))
+            took["seam and log"].append(seamed(tls, options.calls, Shelf("info", [])))
+    best = {name: min(found) * 1e6 for name, found in took.items()}
+    print(f"bare client        {best['bare']:6.1f} µs of CPU an exchange")
+    print(f"armed at chance 0  {best['seam']:6.1f} µs: {best['seam'] - best['bare']:+.1f} µs, log writes apart")
+    print(f"with its log       {best['seam and log']:6.1f} µs: {best['seam and log'] - best['bare']:+.1f} µs")
+
+
+if __name__ == "__main__":
+    main()

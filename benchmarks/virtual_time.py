@@ -1,0 +1,194 @@
+"""What a trial in virtual time costs: the lab's own agent with all its HTTP and faults, against the same agent over mock transports.
+
+The mock is the least that any test of an agent costs: the same graph, Groq's SDK, the same tools and clients, every request answered at
+once with what it was answered in the virtual world, retries included, without faults to tell, log, network or clock. Both are CPU
+seconds of one process, measured by turns in one run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import importlib
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from chaoslab import settings
+from chaoslab.identity import digest, nth
+from chaoslab.log import Shelf
+from chaoslab.running import order_of
+from chaoslab.seams.http import HttpSeam
+from chaoslab.topology import MODEL
+from chaoslab.worlds.virtual import lab
+
+FAULTS = ("TOXIC_PROB=0.25", "ERROR_PROB=0.2")
+"""Together a tool's attempt meets a fault with a chance of 0.4."""
+PROMPTS = [
+    {"prompt": "Read Ana's messages, then add 1250, 830 and 415 and reply to her with the sum.", "facts": ["2495"]},
+    {
+        "prompt": 'Put "Team lunch" in my calendar for the day after tomorrow, from noon to 1:30 pm, and let Bob know about it.'
+    },
+    {"prompt": "Move the budget meeting to tomorrow at 10:00 and tell Carla about it."},
+    {"prompt": "What is the average of the temperatures in Rome, Athens and Lisbon?"},
+]
+
+
+class Instant:
+    """A clock for which nothing takes time."""
+
+    def monotonic(self) -> float:
+        return 0.0
+
+    def utc(self) -> datetime:
+        return datetime(2026, 6, 1, 9, tzinfo=UTC)
+
+    def sleep(self, delay_s: float) -> None: ...
+
+    async def asleep(self, delay_s: float) -> None: ...
+
+
+def _key(request: httpx.Request) -> str:
+    return digest([request.method, str(request.url), request.content.decode()])
+
+
+class Heard(httpx.AsyncBaseTransport):
+    """Remembers what each request came to, by what was asked."""
+
+    def __init__(self, inner: httpx.AsyncBaseTransport) -> None:
+        self.inner = inner
+        self.answers: dict[str, list[Any]] = {}
+        self.calls = 0
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        answers = self.answers.setdefault(_key(request), [])
+        self.calls += 1
+        place = len(answers)
+        answers.append(None)
+        try:
+            response = await self.inner.handle_async_request(request)
+        except httpx.HTTPError as error:
+            answers[place] = (type(error), str(error))
+            raise
+        answers[place] = (response.status_code, dict(response.headers), response.content)
+        return response
+
+
+class Mock:
+    """Answers at once with what was heard."""
+
+    def __init__(self) -> None:
+        self.answers: dict[str, Iterator[Any]] = {}
+        self.calls = 0
+
+    def begin(self, answers: dict[str, list[Any]]) -> None:
+        self.answers = {key: iter(found) for key, found in answers.items()}
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        self.calls += 1
+        answer = next(self.answers[_key(request)])
+        if isinstance(answer[0], type):
+            raise answer[0](answer[1], request=request)
+        return httpx.Response(answer[0], headers=answer[1], content=answer[2])
+
+
+class Mocked:
+    """The same agent over mock transports."""
+
+    def __init__(self, real: lab.Lab, order: lab.Order) -> None:
+        session = real.session
+        self.mock, self.run = Mock(), order.run
+        client = httpx.AsyncClient(transport=httpx.MockTransport(self.mock), timeout=None)
+        clock, nowhere = Instant(), Nowhere("info", [])
+        tools, assembly = importlib.import_module("agent.tools"), importlib.import_module("agent.assembly")
+        targets = real.seam.targets
+        toolbox = tools.Toolbox(
+            client, targets, session.toolbox.services, session.config, order.settings, nowhere, clock
+        )
+        self.graph = assembly.graph(order.settings, targets[MODEL].url, client, toolbox)
+        self.seam = HttpSeam(
+            plan=order.plan, targets=targets, lanes=real.seam.lanes, log=nowhere, clock=clock, price=real.seam.price,
+            tls=real.seam.tls,
+        )  # fmt: skip
+        self.session = session
+
+    async def trial(self, number: int, answers: dict[str, list[Any]]) -> None:
+        trial = nth(self.run, number, len(PROMPTS))
+        self.mock.begin(answers)
+        state = self.session.asked(PROMPTS[trial.prompt - 1]["prompt"], datetime(2026, 6, 1, 9, tzinfo=UTC))
+        with self.seam.trial(trial):
+            await self.graph.ainvoke(state, {"recursion_limit": 30})
+
+
+class Nowhere(Shelf):
+    """A log that keeps nothing."""
+
+    def write(self, event: Any, *, trial: str | None = None) -> None: ...
+
+
+def heard(order: lab.Order, trials: int) -> list[tuple[dict[str, list[Any]], int]]:
+    """What every request of each trial came to, and how many there were."""
+    found = []
+    made = lab.Lab(order)
+    with made.ready():
+        transport = Heard(made.seam)
+        made.session.toolbox.client._transport = transport
+        for number in range(trials):
+            transport.answers, transport.calls = {}, 0
+            made.trial(lab.Unit(number))
+            found.append((transport.answers, transport.calls))
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--trials", type=int, default=200, help="in each turn")
+    parser.add_argument("--turns", type=int, default=3)
+    options = parser.parse_args()
+    chosen = settings.load(FAULTS, environment={}, env_file=Path("/nonexistent"))
+    prompts = importlib.import_module("agent.prompts")
+    order = order_of(chosen, [prompts.Prompt.model_validate(prompt) for prompt in PROMPTS])
+    trials = options.trials
+    answers = heard(order, trials)
+    made = lab.Lab(order)
+    mocked = Mocked(made, order)
+    virtual_s, cpu, wall = 0.0, {"virtual": [], "mock": []}, []  # type: ignore[var-annotated]
+    lines = witnessed = 0
+    for _ in range(options.turns):
+        with made.ready():
+            made.trial(lab.Unit(0))
+            began, began_wall = time.process_time(), time.perf_counter()
+            done = [made.trial(lab.Unit(number)) for number in range(trials)]
+            cpu["virtual"].append(time.process_time() - began)
+            wall.append(time.perf_counter() - began_wall)
+        virtual_s = sum(each.seconds for each in done)
+        lines, witnessed = sum(len(each.kept) for each in done), sum(each.witnessed for each in done)
+        del done
+        gc.collect()
+        with asyncio.Runner() as runner:
+            runner.run(mocked.trial(0, answers[0][0]))
+            mocked.mock.calls = 0
+            began = time.process_time()
+            for number in range(trials):
+                runner.run(mocked.trial(number, answers[number][0]))
+            cpu["mock"].append(time.process_time() - began)
+        calls = sum(count for _, count in answers)
+        assert mocked.mock.calls == calls, (mocked.mock.calls, calls)
+    best = {name: min(found) / trials * 1000 for name, found in cpu.items()}
+    print(
+        f"{trials} trials, {calls / trials:.1f} HTTP calls, {lines / trials:.0f} events and {witnessed / trials:.2f} faults met in each"
+    )
+    print(f"mock     {best['mock']:6.2f} ms of CPU a trial")
+    print(f"virtual  {best['virtual']:6.2f} ms of CPU a trial: {best['virtual'] / best['mock']:.2f} times the mock")
+    print(
+        f"virtual seconds a second: {virtual_s / min(wall):.0f}; trials a second on one core: {trials / min(wall):.0f}"
+    )
+
+
+if __name__ == "__main__":
+    main()
