@@ -159,8 +159,7 @@ def test_a_terminal_shows_one_live_line(tmp_path: Path) -> None:
         assert "\ntrial " not in run.said
 
 
-@pytest.mark.parametrize("terminal", [True, False], ids=["terminal", "none"])
-@pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.parametrize(("jobs", "terminal"), [("1", True), ("2", False)])
 def test_ctrl_c_leaves_the_finished_trials_whole(tmp_path: Path, jobs: str, terminal: bool) -> None:
     with started(tmp_path, *MANY, "--jobs", jobs, prompts(tmp_path, EASY), "TOXIC_PROB=0.5", terminal=terminal) as run:
         run.after(3)
@@ -182,7 +181,7 @@ def broken_off(run: Run) -> None:
     history = History.read(run.logs)
     (end,) = [event for _, event in history.of(RunFinished)]
     finished = trials(run.logs)
-    assert (end.reason, end.processed, end.prompts) == ("interrupted", len(finished), 100_000)
+    assert (end.reason, end.processed, end.received) == ("interrupted", len(finished), 100_000)
     assert [record.trial for record, _ in history.of(PromptStarted)] == finished
     assert finished[:4] == ["p1.r1", "p2.r1", "p3.r1", "p1.r2"]
     assert history.cut == {}
@@ -193,31 +192,15 @@ def broken_off(run: Run) -> None:
     assert "interrupted after" in run.said
 
 
-def test_a_worker_that_is_killed_changes_no_byte(tmp_path: Path) -> None:
-    settings = ("--trials", "120", "--jobs", "2", prompts(tmp_path, EASY), "TOXIC_PROB=0.5", "ERROR_PROB=0.3")
-    found = {}
-    for killed in (False, True):
-        with started(tmp_path, *settings) as run:
-            if killed:
-                before = run.logs.resolve()
-                eventually(lambda: run.logs.resolve() != before and len(run.members()) == 3, within_s=LONG_S)  # noqa: B023
-                run.after(0)
-                os.kill(max(run.members()), signal.SIGKILL)
-            assert run.ended() == 0, run.said
-            eventually(lambda: "next " in run.said)
-            assert ("a worker died: " in run.said) is killed
-            found[killed] = {path.name: path.read_bytes() for path in run.logs.iterdir()}
-    assert found[True] == found[False]
-
-
 def test_a_full_disk_ends_the_run_in_a_line(tmp_path: Path) -> None:
     (tmp_path / "logs").mkdir()
-    with small_disk(tmp_path / "logs", kib=256):
+    with small_disk(tmp_path / "logs", kib=96):
         ended = chaoslab(tmp_path, *VIRTUAL, *MANY, prompts(tmp_path, EASY), "--jobs", "1")
         assert ended.returncode == 3
+        (line,) = [line for line in ended.stderr.splitlines() if not line.startswith("trial ")]
         assert re.fullmatch(
-            r"the lab is down: logs/\S+\.log cannot be written \(No space left on device\): make room and start again\n",
-            ended.stderr,
+            r"the lab is down: logs/\S+\.log cannot be written \(No space left on device\): make room and start again",
+            line,
         )
         assert History.read(tmp_path / "logs" / "latest").cut == {}
 
@@ -246,7 +229,7 @@ def test_a_prompt_that_hangs_is_found_without_waiting_and_said(tmp_path: Path) -
     assert (ended.returncode, ended.stderr) == (0, "")
     finished = [event for _, event in History.read(tmp_path / "logs" / "latest").of(PromptFinished)]
     assert [event.error_type for event in finished] == ["hung", "hung"]
-    assert "hung" in ended.stdout
+    assert ended.stdout.startswith("2 of 2 trials (2 hung), 2 s of virtual time in ")
     agent = (tmp_path / "logs" / "latest" / "agent.log").read_text()
     assert "not over after 1 s of virtual time" in agent
     assert "waits for" in agent

@@ -64,7 +64,8 @@ class Progress:
         if self._live:
             self._show("")
         took_s = self._clock.monotonic() - self._began_s
+        hung = f" ({self._hung} hung)" if self._hung else ""
         print(
-            f"{self._done} of {self._trials} trials, {span(self._virtual_s)} of virtual time in {took_s:.1f} s "
+            f"{self._done} of {self._trials} trials{hung}, {span(self._virtual_s)} of virtual time in {took_s:.1f} s "
             f"({self._virtual_s / took_s if took_s else 0:.0f} virtual seconds a second)"
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -69,9 +70,21 @@ def test_a_trial_alone_is_what_it_is_among_others(work: Order, once: list[Done],
     assert alone.seconds == once[number].seconds
 
 
-@pytest.mark.parametrize(("method", "jobs"), [("fork", 4), ("spawn", 2), ("forkserver", 2)])
+@pytest.mark.parametrize(("method", "jobs"), [("fork", 4), ("forkserver", 2)])  # spawned: below
 def test_in_several_processes(work: Order, expected: dict[str, bytes], tmp_path: Path, method: str, jobs: int) -> None:
     same(lab_runs.written(tmp_path, work, lab_runs.done(work, jobs=jobs, method=method, shuffled=True)), expected)
+
+
+def test_when_a_worker_is_killed_in_between(work: Order, expected: dict[str, bytes], tmp_path: Path) -> None:
+    told: list[str] = []
+    coming = spread(work, [Unit(number) for number in range(TRIALS)], jobs=2, method="spawn", tell=told.append)
+    found = [next(coming)]
+    victim = multiprocessing.active_children()[0]
+    victim.kill()
+    victim.join()
+    found += coming
+    assert len(told) == 1
+    same(lab_runs.written(tmp_path, work, found), expected)
 
 
 @pytest.mark.parametrize("hash_seed", ["0", "random"])
