@@ -27,11 +27,15 @@ class Dice:
     def __call__(self, *names: object) -> Dice:
         return Dice(*self._name, *names)
 
+    def stream(self) -> random.Random:
+        """A generator of its own under this name, for code that is not ours and draws as it likes; it always begins alike."""
+        text = "\x1f".join(str(name) for name in self._name)
+        digest = hashlib.blake2b(text.encode(), digest_size=16).digest()
+        return random.Random(int.from_bytes(digest, "big"))
+
     def _random(self) -> random.Random:
         if self._stream is None:
-            text = "\x1f".join(str(name) for name in self._name)
-            digest = hashlib.blake2b(text.encode(), digest_size=16).digest()
-            self._stream = random.Random(int.from_bytes(digest, "big"))
+            self._stream = self.stream()
         return self._stream
 
     def uniform(self) -> float:

@@ -11,6 +11,7 @@ from pathlib import Path
 from chaoslab.events import VERSION
 
 OWN = ("agent", "chaoslab", "flask_tools")
+ABSENT = "not there"
 OTHERS = ("groq", "httpx", "langchain", "langchain-core", "langchain-groq", "langgraph")
 
 
@@ -25,8 +26,8 @@ def changed(recorded: dict[str, str], now: dict[str, str]) -> list[str]:
     """What differs, in words: "agent has changed", "langchain is 1.4.8, was 1.4.7"."""
     words = []
     for name in sorted(recorded.keys() | now.keys()):
-        was, is_now = recorded.get(name, "not there"), now.get(name, "not there")
-        if was != is_now:
+        was, is_now = recorded.get(name, ABSENT), now.get(name, ABSENT)
+        if was != is_now and not (name in OWN and was == ABSENT):  # each container holds only what it runs
             words.append(f"{name} has changed" if name in OWN else f"{name} is {is_now}, was {was}")
     return words
 
@@ -34,8 +35,10 @@ def changed(recorded: dict[str, str], now: dict[str, str]) -> list[str]:
 def _digest(package: str) -> str:
     """Of all that a package's folder holds in code and data."""
     spec = find_spec(package)
+    if spec is None:
+        return ABSENT
     found = hashlib.blake2b(digest_size=6)
-    for root in (spec.submodule_search_locations or ()) if spec else ():
+    for root in spec.submodule_search_locations or ():
         for path in sorted(path for path in Path(root).rglob("*") if path.suffix in (".py", ".json")):
             found.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return found.hexdigest()
@@ -45,4 +48,4 @@ def _version(package: str) -> str:
     try:
         return version(package)
     except PackageNotFoundError:
-        return "not there"
+        return ABSENT

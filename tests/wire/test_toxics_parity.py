@@ -1,16 +1,12 @@
-"""On the wire the two servers are one: the same scripts, played on both, are heard alike, except where the list says why not."""
+"""The list of what the embedded server does otherwise is the docs' list, and what no script shows of it is shown here."""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import re
-import shutil
 import socket
-import subprocess
-import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -20,17 +16,14 @@ from typing import Any, TypeVar
 import httpx
 import pytest
 from toxic_cases import SCRIPTS
-from toxic_scripts import Script, Server, differences, play
+from toxic_differences import DIFFERENCES
 from wire_parts import (
     DEADLINE_S,
-    answers_by,
     black_hole,
     dial,
     echo,
     embedded,
-    free_port,
     read_exactly,
-    real,
     real_with,
     upstream,
 )
@@ -38,80 +31,8 @@ from wire_parts import (
 from chaoslab.clock import system
 
 DOCS = Path(__file__).parents[2] / "docs" / "toxiproxy.md"
-AT_ONCE = (100, 40, 40, 20, 20, 10)  # what went otherwise than it should is played again, with less going on beside it
-STAGGER_S = 0.02
 PATIENCE_S = 1.5  # after which an API that answers within milliseconds when well is taken for stuck
 
-BOTH_ENDS = frozenset({"here.end", "there.end"})
-CLOSED_EARLY = frozenset({"here.end_time", "there.bytes", "there.end_time"})
-LATE = frozenset({"there.times"})
-
-
-@dataclass(frozen=True)
-class Difference:
-    """Something that the embedded server does otherwise on purpose, and in which scripts (by name) it is heard, as what."""
-
-    title: str
-    why: str
-    scripts: tuple[tuple[str, frozenset[str]], ...] = ()
-
-
-DIFFERENCES = (
-    Difference("A bad number", "One bad number must not end everybody's experiment."),
-    Difference("A stalled reader", "Healing must work when it is needed most."),
-    Difference("A black hole upstream", "Parallel calls must not meet each other's faults."),
-    Difference(
-        "A toxic that missed",
-        "Otherwise toxicity means nothing.",
-        (
-            ("reset_peer missed*", BOTH_ENDS),
-            ("timeout missed and removed*", CLOSED_EARLY),
-            ("silence missed and removed*", CLOSED_EARLY),
-        ),
-    ),
-    Difference(
-        "Delays behind each other",
-        "Token streams are what this lab is about.",
-        (
-            ("bandwidth then latency*", LATE),
-            ("slicer then latency*", LATE),
-            ("bandwidth, later latency*", LATE),
-            ("slicer, later latency*", LATE),
-        ),
-    ),
-    Difference("Jitter", "The number that was asked for should be the number that is measured."),
-    Difference("The seed", "Equal seeds, equal runs, whatever else goes on."),
-    Difference("What limit_data leaves behind", "Long runs."),
-    Difference(
-        "A toxic added behind a standstill",
-        "Adding a fault heals no other.",
-        (
-            ("standstill, later timeout*", frozenset({"here.end", "there.bytes", "there.end"})),
-            ("standstill, later reset_peer*", frozenset({"here.end", "there.bytes", "there.end"})),
-            ("standstill, later *", frozenset({"there.bytes"})),
-        ),
-    ),
-    Difference(
-        "Nothing at all through a standstill",
-        "What has not arrived cannot set anything off.",
-        (("standstill then timeout*", BOTH_ENDS), ("standstill then reset_peer*", BOTH_ENDS)),
-    ),
-    Difference(
-        "reset_peer on a live connection",
-        "It is what the toxic's name says.",
-        (("reset_peer added*", BOTH_ENDS), ("*, later reset_peer*", BOTH_ENDS)),
-    ),
-    Difference(
-        "reset_peer while it waits",
-        "A fault that has not happened yet can still be changed or called off.",
-        (
-            ("reset_peer changed*", frozenset({"here.end_time", "there.end_time"})),
-            ("reset_peer, later slow_close*", frozenset({"here.end_time", "there.end_time"})),
-            ("reset_peer removed*", BOTH_ENDS | {"there.bytes"}),
-            ("reset_peer spared*", BOTH_ENDS | {"there.bytes"}),
-        ),
-    ),
-)
 FLAWS: set[str] = set()  # the differences that have a test of their own below
 Test = TypeVar("Test", bound=Callable[..., None])
 
@@ -120,56 +41,6 @@ def shows(title: str) -> Callable[[Test], Test]:
     """Marks a test that fails when this difference has vanished."""
     FLAWS.add(title)
     return lambda test: test
-
-
-def listed(script: Script) -> frozenset[str]:
-    """What must be heard otherwise in this script: the first entry that names it counts."""
-    entries = (entry for difference in DIFFERENCES for entry in difference.scripts)
-    return next((aspects for pattern, aspects in entries if fnmatchcase(script.name, pattern)), frozenset())
-
-
-@contextlib.contextmanager
-def processes() -> Iterator[tuple[str, str]]:
-    """The embedded server and the real one, each a process, so that neither shares an interpreter with the script."""
-    if shutil.which("toxiproxy-server") is None:
-        pytest.skip("toxiproxy-server is not on PATH")
-    port = free_port()
-    command = (sys.executable, "-m", "chaoslab", "toxiproxy", "--port", str(port))
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process, real() as real_url:
-        try:
-            answers_by(port, system.monotonic() + DEADLINE_S)
-            yield f"http://127.0.0.1:{port}", real_url
-        finally:
-            process.kill()
-
-
-async def compare(urls: Sequence[str], scripts: Sequence[Script], at_once: int) -> list[tuple[Script, dict[str, str]]]:
-    """What differs in each script, each played on both servers at the same time."""
-    gate = asyncio.Semaphore(at_once)
-    async with contextlib.AsyncExitStack() as stack:
-        clients = [await stack.enter_async_context(httpx.AsyncClient(base_url=url, timeout=30)) for url in urls]
-        servers = [Server(client) for client in clients]
-
-        async def one(number: int, script: Script) -> dict[str, str]:
-            await asyncio.sleep(STAGGER_S * (number % at_once))  # or all would change their toxics at one moment
-            async with gate:
-                embedded_heard, real_heard = await asyncio.gather(*(play(server, script) for server in servers))
-            return differences(embedded_heard, real_heard)
-
-        found = await asyncio.gather(*(one(number, script) for number, script in enumerate(scripts)))
-    return list(zip(scripts, found, strict=True))
-
-
-def test_every_script_is_heard_alike_on_both_servers_and_every_listed_difference_is_still_there() -> None:
-    wrong: list[tuple[Script, dict[str, str]]] = [(script, {}) for script in SCRIPTS]
-    with processes() as urls:
-        for at_once in AT_ONCE:
-            heard = asyncio.run(compare(urls, [script for script, _ in wrong], at_once))
-            wrong = [(script, found) for script, found in heard if frozenset(found) != listed(script)]
-            if not wrong:
-                return
-    lines = [f"{script.name}: {found or 'alike'}, listed: {sorted(listed(script))}" for script, found in wrong]
-    pytest.fail("embedded against real:\n" + "\n".join(lines))
 
 
 def test_every_entry_of_the_list_names_a_script_or_has_a_test() -> None:

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import httpx
 
@@ -20,6 +20,7 @@ MARKS = 8  # the times compared: the first byte, each eighth, the end
 
 Stream = Literal["downstream", "upstream"]
 End = Literal["FIN", "RST", "open"]
+Address = tuple[str, int]
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,12 @@ class Script:
     steps: tuple[tuple[int, Step], ...]
     until_ms: int
 
+    def stream_of(self, put: Put) -> Stream:
+        """On which way this toxic hangs."""
+        if not put.opposite:
+            return self.stream
+        return "upstream" if self.stream == "downstream" else "downstream"
+
 
 class Peer(asyncio.Protocol):
     """One end in our hands: it notes what comes when, and how it ends."""
@@ -122,9 +129,20 @@ class Heard:
     end_s: float
 
 
+class Carrier(Protocol):
+    """What carries the connection of a script, and lets toxics come, change and go on the way."""
+
+    def proxied(self, upstream: Address) -> contextlib.AbstractAsyncContextManager[tuple[str, Address]]:
+        """A proxy in front of the upstream: its name, and where it listens."""
+
+    async def put(self, proxy: str, stream: Stream, put: Put) -> None: ...
+    async def patch(self, proxy: str, patch: Patch) -> None: ...
+    async def take(self, proxy: str, take: Take) -> None: ...
+
+
 @dataclass
 class Server:
-    """A server under test, and what tells scripts on it apart."""
+    """A server of either kind as the carrier, by its API."""
 
     client: httpx.AsyncClient
     played: int = field(default=0)
@@ -134,68 +152,83 @@ class Server:
         response.raise_for_status()
         return response.json() if response.content else None
 
+    @contextlib.asynccontextmanager
+    async def proxied(self, upstream: Address) -> AsyncIterator[tuple[str, Address]]:
+        self.played += 1
+        name = f"p{self.played}"
+        wish = {"name": name, "upstream": f"{upstream[0]}:{upstream[1]}", "listen": "127.0.0.1:0"}
+        made = await self.api("POST", "/proxies", wish)
+        try:
+            yield name, ("127.0.0.1", int(made["listen"].rpartition(":")[2]))
+        finally:
+            await self.api("DELETE", f"/proxies/{name}")
 
-async def play(server: Server, script: Script) -> tuple[Heard, Heard]:
+    async def put(self, proxy: str, stream: Stream, put: Put) -> None:
+        body = {
+            "name": put.name,
+            "type": put.type,
+            "stream": stream,
+            "toxicity": put.toxicity,
+            "attributes": put.attributes,
+        }
+        await self.api("POST", f"/proxies/{proxy}/toxics", body)
+
+    async def patch(self, proxy: str, patch: Patch) -> None:
+        change = {"attributes": patch.attributes} | ({} if patch.toxicity is None else {"toxicity": patch.toxicity})
+        await self.api("PATCH", f"/proxies/{proxy}/toxics/{patch.name}", change)
+
+    async def take(self, proxy: str, take: Take) -> None:
+        await self.api("DELETE", f"/proxies/{proxy}/toxics/{take.name}")
+
+
+async def play(carrier: Carrier, script: Script) -> tuple[Heard, Heard]:
     """What was heard here and there."""
     loop = asyncio.get_running_loop()
     here, there = Peer(), Peer()
     dialler, dialled = (there, here) if script.stream == "downstream" else (here, there)
     listener = await loop.create_server(lambda: dialled, "127.0.0.1", 0)
-    async with proxied(server, listener) as (name, port):
+    async with carrier.proxied(listener.sockets[0].getsockname()) as (name, (host, port)):
         for toxic in script.before:
-            await act(server, name, script, toxic, here, there)
-        await loop.create_connection(lambda: dialler, "127.0.0.1", port)
+            await act(carrier, name, script, toxic, here, there)
+        await loop.create_connection(lambda: dialler, host, port)
         async with asyncio.timeout(DEADLINE_S):
             await dialled.connected.wait()
         began = loop.time()
         for at_ms, step in script.steps:
             await until(began + at_ms / 1000)
-            await act(server, name, script, step, here, there)
+            await act(carrier, name, script, step, here, there)
         await until(began + script.until_ms / 1000)
         result = heard(here, began), heard(there, began)
         for peer in (here, there):
             if peer.transport is not None:
                 peer.transport.abort()
+    listener.close()
     return result
-
-
-@contextlib.asynccontextmanager
-async def proxied(server: Server, listener: asyncio.Server) -> AsyncIterator[tuple[str, int]]:
-    """A proxy in front of the listener: its name and port."""
-    server.played += 1
-    name = f"p{server.played}"
-    address = f"127.0.0.1:{listener.sockets[0].getsockname()[1]}"
-    made = await server.api("POST", "/proxies", {"name": name, "upstream": address, "listen": "127.0.0.1:0"})
-    try:
-        yield name, int(made["listen"].rpartition(":")[2])
-    finally:
-        listener.close()
-        await server.api("DELETE", f"/proxies/{name}")
 
 
 async def until(moment: float) -> None:
     await asyncio.sleep(max(0.0, moment - asyncio.get_running_loop().time()))
 
 
-async def act(server: Server, proxy: str, script: Script, step: Step, here: Peer, there: Peer) -> None:
-    toxics = f"/proxies/{proxy}/toxics"
+async def act(carrier: Carrier, proxy: str, script: Script, step: Step, here: Peer, there: Peer) -> None:
     match step:
-        case Put(type, attributes, name, toxicity, opposite):
-            other = "upstream" if script.stream == "downstream" else "downstream"
-            stream = other if opposite else script.stream
-            body = {"name": name, "type": type, "stream": stream, "toxicity": toxicity, "attributes": attributes}
-            await server.api("POST", toxics, body)
-        case Patch(attributes, name, toxicity):
-            change = {"attributes": attributes} | ({} if toxicity is None else {"toxicity": toxicity})
-            await server.api("PATCH", f"{toxics}/{name}", change)
-        case Take(name):
-            await server.api("DELETE", f"{toxics}/{name}")
+        case Put():
+            await carrier.put(proxy, script.stream_of(step), step)
+        case Patch():
+            await carrier.patch(proxy, step)
+        case Take():
+            await carrier.take(proxy, step)
         case Say("here", size):
-            here.say(bytes(n % 251 for n in range(size)))
+            here.say(words("here", size))
         case Say("there", size):
-            there.say(bytes(n % 239 for n in range(size)))
+            there.say(words("there", size))
         case Close(who):
             (here if who == "here" else there).close()
+
+
+def words(who: str, size: int) -> bytes:
+    """What an end says."""
+    return bytes(n % (251 if who == "here" else 239) for n in range(size))
 
 
 def heard(peer: Peer, began: float) -> Heard:

@@ -12,6 +12,9 @@ from chaoslab.wire.server.link import End, Link
 from chaoslab.wire.server.metrics import Meters
 from chaoslab.wire.toxics import Toxic
 
+SELECTOR_SLACK_S = 0.0005
+"""A real selector wakes up to 1 ms late; waking half of that early centres the error."""
+
 
 @dataclass
 class Attached:
@@ -37,22 +40,73 @@ class Attached:
         }
 
 
-class Proxy:
+class Junction:
+    """Toxics in their order, which may change, and the connections that run through them to one upstream.
+
+    `slack_s`: how early its timers ring.
+    """
+
+    def __init__(self, dice: Dice, *, slack_s: float) -> None:
+        self.toxics: list[Attached] = []
+        self.slack_s = slack_s
+        self._dice = dice
+        self._links: set[Link] = set()
+        self._accepted = 0
+
+    @property
+    def enabled(self) -> bool:
+        raise NotImplementedError
+
+    @property
+    def upstream_address(self) -> tuple[str, int]:
+        raise NotImplementedError
+
+    def attach(self, toxic: Attached) -> None:
+        self.toxics.append(toxic)
+        for link in tuple(self._links):
+            link.attach(toxic)
+
+    def change(self, toxic: Attached, *, attributes: Toxic, toxicity: float) -> None:
+        toxic.toxic, toxic.toxicity = attributes, toxicity
+        for link in tuple(self._links):
+            link.attach(toxic)
+
+    def detach(self, toxic: Attached) -> None:
+        self.toxics.remove(toxic)
+        for link in tuple(self._links):
+            link.detach(toxic)
+
+    def drop(self) -> None:
+        """Every connection, at once."""
+        for link in tuple(self._links):
+            link.drop()
+
+    def opened(self, link: Link) -> None:
+        self._links.add(link)
+        if not self.enabled:
+            link.drop()  # accepted before the stop, and told of only after it
+
+    def closed(self, link: Link) -> None:
+        self._links.discard(link)
+
+    def metered(self, end: End) -> asyncio.Protocol:
+        return end
+
+    def _accept(self) -> asyncio.Protocol:
+        self._accepted += 1
+        return self.metered(Link(self, self._dice(self._accepted)).client)
+
+
+class Proxy(Junction):
     """Accepts while enabled; everything about it may change while connections are open."""
 
-    slack_s = 0.0005
-    """The selector wakes up to 1 ms late; waking half of that early centres the error."""
-
     def __init__(self, name: str, *, listen: str, upstream: str, dice: Dice, meters: Meters | None = None) -> None:
+        super().__init__(dice, slack_s=SELECTOR_SLACK_S)
         self.name = name
         self.listen = listen
         self.upstream = upstream
-        self.toxics: list[Attached] = []
-        self._dice = dice
         self._meters = meters
         self._server: asyncio.Server | None = None
-        self._links: set[Link] = set()
-        self._accepted = 0
 
     @property
     def enabled(self) -> bool:
@@ -97,38 +151,10 @@ class Proxy:
         if self._server is not None:
             self._server.close()
             self._server = None
-        for link in tuple(self._links):
-            link.drop()
-
-    def attach(self, toxic: Attached) -> None:
-        self.toxics.append(toxic)
-        for link in tuple(self._links):
-            link.attach(toxic)
-
-    def change(self, toxic: Attached, *, attributes: Toxic, toxicity: float) -> None:
-        toxic.toxic, toxic.toxicity = attributes, toxicity
-        for link in tuple(self._links):
-            link.attach(toxic)
-
-    def detach(self, toxic: Attached) -> None:
-        self.toxics.remove(toxic)
-        for link in tuple(self._links):
-            link.detach(toxic)
-
-    def opened(self, link: Link) -> None:
-        self._links.add(link)
-        if self._server is None:
-            link.drop()  # accepted before the stop, and told of only after it
-
-    def closed(self, link: Link) -> None:
-        self._links.discard(link)
+        self.drop()
 
     def metered(self, end: End) -> asyncio.Protocol:
         """The end itself, unless somebody wants to know how much goes through it."""
         if self._meters is None:
             return end
         return self._meters.count(end, proxy=self.name, listener=self.listen, upstream=self.upstream)
-
-    def _accept(self) -> asyncio.Protocol:
-        self._accepted += 1
-        return self.metered(Link(self, self._dice(self._accepted)).client)

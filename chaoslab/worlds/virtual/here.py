@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+import sysconfig
 import threading
+from types import FrameType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -37,26 +39,29 @@ class Uncovered(BaseException):
             here.world.uncovered = self
 
 
-_OWN = (
-    "chaoslab.worlds.virtual",
-    "socket",
-    "asyncio",
-    "threading",
-    "subprocess",
-    "selectors",
-    "concurrent",
-    "anyio",
-    "multiprocessing",
-)
+_OWN = "chaoslab."
+_STDLIB = (*{sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")}, "<frozen")
+_INSTALLED = ("site-packages", "dist-packages")
 
 
 def caller() -> str:
-    """ ", in my_agent.py line 12 (book)": the innermost frame that is neither ours nor the standard library's plumbing."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None:
+    """ " (in my_agent.py, line 12, book)": the innermost frame of the program's own code; of a library's, if there is no other."""
+    frame: FrameType | None = sys._getframe(1)
+    nearest = None
+    while frame is not None:
         if not str(frame.f_globals.get("__name__", "")).startswith(_OWN):
-            break
+            nearest = nearest or frame
+            if not _does_as_told(frame.f_code.co_filename):
+                return _place(frame)
         frame = frame.f_back
+    return "" if nearest is None else _place(nearest)
+
+
+def _does_as_told(file: str) -> bool:
+    """Whether it is a library's, so that it is of interest who told it."""
+    return file.startswith(_STDLIB) or any(folder in file for folder in _INSTALLED)
+
+
+def _place(frame: FrameType) -> str:
     code = frame.f_code
-    file = code.co_filename.rpartition("/")[2]
-    return f" (in {file}, line {frame.f_lineno}, {code.co_name})"
+    return f" (in {code.co_filename.rpartition('/')[2]}, line {frame.f_lineno}, {code.co_name})"

@@ -5,7 +5,6 @@ It is to the seam what `wire/lanes.py` is with a manager and a Toxiproxy behind 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -18,9 +17,7 @@ from chaoslab.plan import Plan
 from chaoslab.wire import stages, toxics
 from chaoslab.wire.control import Answer
 from chaoslab.wire.lanes import Health, LabDown
-from chaoslab.wire.server.link import End as LinkEnd
-from chaoslab.wire.server.link import Link
-from chaoslab.wire.server.proxy import Attached
+from chaoslab.wire.server.proxy import Attached, Junction
 from chaoslab.worlds.virtual.here import world
 from chaoslab.worlds.virtual.loop import VirtualLoop
 from chaoslab.worlds.virtual.network import Address, End, Network
@@ -30,43 +27,31 @@ NOBODY: Address = (LOOPBACK, 1)
 """Where nobody listens."""
 
 
-class Lane:
-    """An address on the virtual network through which connections run to one upstream, under the toxics of one fault."""
+class Lane(Junction):
+    """An address on the virtual network through which connections run to one upstream, on that loop."""
 
-    slack_s = 0.0
+    def __init__(self, network: Network, loop: VirtualLoop, *, upstream: Address, dice: Dice) -> None:
+        super().__init__(dice, slack_s=0.0)  # no timer is late here
+        self._network, self._loop, self._upstream = network, loop, upstream
+        self._stands = True
+        self.address = network.listen(LOOPBACK, 0, self._knocked)
 
-    def __init__(self, network: Network, loop: VirtualLoop, *, upstream: Address, fault: Told, dice: Dice) -> None:
-        self.toxics = [_attached(toxic) for toxic in fault.fault.toxics()]
-        self.upstream_address = upstream
-        self._network, self._loop, self._dice = network, loop, dice
-        self._accepted = 0
-        self._links: set[Link] = set()
-        self.address = network.listen(LOOPBACK, 0, self._accept)
+    @property
+    def enabled(self) -> bool:
+        return self._stands
 
-    def _accept(self, end: End) -> None:
-        self._loop.call_soon_threadsafe(self._loop.accept, self._link, end)
+    @property
+    def upstream_address(self) -> Address:
+        return self._upstream
 
-    def _link(self) -> asyncio.Protocol:
-        self._accepted += 1
-        return Link(self, self._dice(self._accepted)).client
+    def _knocked(self, end: End) -> None:
+        self._loop.tell(self._loop.accept, self._accept, end)
 
     def take_down(self) -> None:
-        """Nobody listens any more, and what is open is dropped."""
+        """Nobody listens any more, and what is open is dropped. From any thread."""
+        self._stands = False
         self._network.silence(*self.address)
-        self._loop.call_soon_threadsafe(self._drop)
-
-    def _drop(self) -> None:
-        for link in tuple(self._links):
-            link.drop()
-
-    def opened(self, link: Link) -> None:
-        self._links.add(link)
-
-    def closed(self, link: Link) -> None:
-        self._links.discard(link)
-
-    def metered(self, end: LinkEnd) -> asyncio.Protocol:
-        return end
+        self._loop.tell(self.drop)
 
 
 def _attached(toxic: Toxic) -> Attached:
@@ -114,7 +99,10 @@ class Lanes:
             self._loop = world().loop()
             world().machine.start(self._loop.serve, name="toxiproxy")
         dice = Dice(self._plan.seed, call.trial, name)
-        return name, Lane(self._network, self._loop, upstream=self._targets[call.target], fault=told, dice=dice)
+        lane = Lane(self._network, self._loop, upstream=self._targets[call.target], dice=dice)
+        for toxic in told.fault.toxics():
+            lane.attach(_attached(toxic))
+        return name, lane
 
     def done(self, row: int, seen: Seen) -> None:
         """The call is over: its lane goes, and whether its fault was met is logged."""

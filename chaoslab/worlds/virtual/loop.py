@@ -11,7 +11,7 @@ from chaoslab.worlds.virtual.here import Uncovered
 from chaoslab.worlds.virtual.machine import SPINS_MAX, Hung, Waiter
 from chaoslab.worlds.virtual.network import End
 from chaoslab.worlds.virtual.sockets import VirtualSocket
-from chaoslab.worlds.virtual.transport import VirtualTransport
+from chaoslab.worlds.virtual.transport import VirtualServer, VirtualTransport
 
 if TYPE_CHECKING:
     from chaoslab.worlds.virtual.world import World
@@ -53,6 +53,10 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def _process_events(self, event_list: object) -> None:
         pass
 
+    def call_soon_threadsafe(self, *args: Any, **kwargs: Any) -> asyncio.Handle:  # type: ignore[override]
+        self.machine.own_thread()
+        return super().call_soon_threadsafe(*args, **kwargs)
+
     def _write_to_self(self) -> None:
         if self._waiter is not None:
             self._waiter.wake()
@@ -60,6 +64,11 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def waiting(self) -> list[str]:
         """The unfinished tasks and where each stands."""
         return sorted(_stand(task) for task in asyncio.all_tasks(self))
+
+    def tell(self, call: Callable[..., Any], *args: Any) -> None:
+        """From the network or another thread: what happens to one that has been closed is lost on it."""
+        if not self.is_closed():
+            self.call_soon_threadsafe(call, *args)
 
     # Its life.
 
@@ -99,9 +108,9 @@ class VirtualLoop(asyncio.BaseEventLoop):
             except (KeyboardInterrupt, SystemExit):
                 raise
             except BaseException as error:  # noqa: BLE001 - whoever awaits the result is told
-                self.call_soon_threadsafe(_settle, future, None, error)
+                self.tell(_settle, future, None, error)
             else:
-                self.call_soon_threadsafe(_settle, future, result, None)
+                self.tell(_settle, future, result, None)
 
         self.machine.start(work, name=f"asyncio worker ({getattr(func, '__qualname__', func)!s})")
         return future
@@ -128,6 +137,17 @@ class VirtualLoop(asyncio.BaseEventLoop):
         transport.begin()
         return transport, protocol
 
+    async def create_server(  # type: ignore[override]
+        self, protocol_factory: Callable[[], asyncio.BaseProtocol], host: Any = None, port: Any = None, *, ssl: Any = None,
+        sock: Any = None, **_: Any,
+    ) -> VirtualServer:  # fmt: skip
+        """One address; no host is loopback."""
+        if ssl or sock is not None:
+            raise Uncovered("a server of this kind", "let it listen by host and port, without TLS")
+        host = host[0] if isinstance(host, list | tuple) and host else host
+        place = str(host) if host and host != "0.0.0.0" else "127.0.0.1"
+        return VirtualServer(self, self._world.network, place, int(port or 0), protocol_factory)
+
     def accept(self, protocol_factory: Callable[[], asyncio.BaseProtocol], end: End) -> None:
         """The server's side of a connection begins. On this loop's own thread."""
         sock = VirtualSocket()
@@ -138,9 +158,12 @@ class VirtualLoop(asyncio.BaseEventLoop):
         done = self.create_future()
 
         def found(outcome: End | OSError) -> None:
-            self.call_soon_threadsafe(
-                _settle, done, *((None, outcome) if isinstance(outcome, OSError) else (outcome, None))
-            )
+            if isinstance(outcome, OSError):
+                self.tell(_settle, done, None, outcome)
+            elif done.cancelled() or self.is_closed():  # whoever dialled has given up
+                outcome.close()
+            else:
+                self.tell(_settle, done, outcome, None)
 
         host, port = address[:2]
         if self._world.network.address_of(str(host)) is None:

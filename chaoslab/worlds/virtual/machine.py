@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+from _thread import get_ident
 from asyncio import _get_running_loop, _set_running_loop
 from collections import deque
 from collections.abc import Callable
@@ -17,6 +18,8 @@ from sys import get_asyncgen_hooks, set_asyncgen_hooks
 from typing import Any, Protocol
 
 from greenlet import GreenletExit, getcurrent, greenlet
+
+from chaoslab.worlds.virtual.here import Uncovered
 
 STARTS_S = 100_000.0
 """What the monotonic clock says at first: a machine that has been up for a day, so that nobody takes the time for unset."""
@@ -75,6 +78,7 @@ class Waiter:
     def wake(self) -> None:
         """Ends the wait; the thread goes on in its turn."""
         if not self._over:
+            self.machine.own_thread()
             self._over = self._woken = True
             self.machine.soon(self._resume)
 
@@ -122,6 +126,21 @@ class Machine:
         self._order = itertools.count()
         self._idents = itertools.count(1_000_001)
         self._strands: dict[int, Strand] = {}
+        self._os_thread = get_ident()
+        self.foreign: Uncovered | None = None
+
+    def own_thread(self) -> None:
+        """Only the thread of the process that runs this machine may touch it: when another would, is nobody's to say.
+
+        Raises:
+            Uncovered: it is another; the run ends with this too.
+        """
+        if get_ident() != self._os_thread:
+            error = self.foreign = Uncovered(
+                "a thread of the process that runs no world of its own", "do without the library that starts it"
+            )
+            self._ready.appendleft((_end_with, (error,)))
+            raise error
 
     # What is due.
 
@@ -230,6 +249,10 @@ class Machine:
                 self._wind_down()
         self._ready.clear()
         self._timers.clear()
+
+
+def _end_with(error: BaseException) -> None:
+    raise error
 
 
 def _place(strand: Strand) -> str:

@@ -53,15 +53,15 @@ class End:
         """The other end has sent all that it will."""
         self.sent_end = False
         self.closed = False
-        self._inbox: deque[bytes] = deque()
+        self._inbox: deque[bytes | memoryview] = deque()
         self._unread = 0  # bytes that this end has sent and the other has not taken
 
     def write(self, data: bytes) -> None:
         """Raises OSError: the connection is over."""
         if self.error is not None:
-            raise self.error
+            raise self._told()
         if self.sent_end or self.closed:
-            raise OSError(errno.EPIPE, os.strerror(errno.EPIPE))
+            raise _broken()
         if data:
             self._unread += len(data)
             self.machine.after(TRIP_S, self.peer._arrive, bytes(data))
@@ -90,13 +90,13 @@ class End:
         if self.closed:
             return
         self.closed = True
-        if self._inbox and not self.sent_end:
+        if self._inbox:
             self._reset_peer()
         self.end()
         self._inbox.clear()
 
     def reset(self) -> None:
-        """Closes rudely: the other end gets an error, and what was on its way to it is lost."""
+        """Closes rudely: the other end gets an error once it has read what was sent before."""
         if not self.closed:
             self.closed = self.sent_end = True
             self._inbox.clear()
@@ -113,13 +113,15 @@ class End:
             OSError: reset.
         """
         if not self._inbox:
-            if self.error is not None:
-                raise self.error
+            if self.error is not None and not self.ended:
+                raise self._told()
             return b""
         data = self._inbox.popleft()
         if len(data) > most:
-            self._inbox.appendleft(data[most:])
-            data = data[:most]
+            whole = memoryview(data)  # a big write is taken in many bites, and must not be copied for each
+            self._inbox.appendleft(whole[most:])
+            data = whole[:most]
+        data = bytes(data)
         peer = self.peer
         was_full = peer.full
         peer._unread -= len(data)
@@ -147,14 +149,26 @@ class End:
         )
 
     def _break(self, error: OSError) -> None:
-        if self.error is None and not (self.closed and self.ended):
-            self.error = error
-            self._inbox.clear()
-            if self.receiver is not None and not self.closed:
+        """As Linux does it: what has arrived can still be read, and after an end only writing shows that all is over."""
+        if self.error is None and not self.closed:
+            self.error = _broken() if self.ended else error
+            self._unread = 0
+            if self.receiver is not None:
                 self.receiver.broke(error)
 
+    def _told(self) -> OSError:
+        """What the connection broke by, once; after that, reading is at its end and writing meets a broken pipe."""
+        assert self.error is not None
+        self.ended = True
+        error, self.error = self.error, _broken()
+        return error
 
-Accept = Callable[[End], None]
+
+def _broken() -> OSError:
+    return BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+
+
+Accept = Callable[[End], object]
 
 
 class Network:
@@ -184,9 +198,9 @@ class Network:
         self.apps.pop(address, None)
 
     def knows(self, host: str) -> bool:
-        """Whether anybody of that name or address is on this network."""
+        """Whether anybody of that name or address is, or was, on this network."""
         address = self.address_of(host)
-        return address is not None and any(address == known for known, _ in self._listeners)
+        return address in self._names.values() or any(address == known for known, _ in self._listeners)
 
     def address_of(self, host: str) -> str | None:
         """The address of a name; an address is its own."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import itertools
+import logging
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from http import HTTPStatus
 from typing import Any
 
@@ -39,10 +41,10 @@ class _Connection:
         try:
             while data := end.take():
                 http.receive_data(data)
+                self._read()
             if end.ended:
                 http.receive_data(b"")
-            if not self._at_work:
-                self._read()
+            self._read()
         except h11.RemoteProtocolError as error:
             self._refuse(error)
         except OSError:
@@ -56,18 +58,19 @@ class _Connection:
 
     def _read(self) -> None:
         http = self._http
-        while True:
+        while not self._at_work:
             event = http.next_event()
             if event is h11.NEED_DATA or event is h11.PAUSED:
                 return
             if isinstance(event, h11.Request):
                 self._request, self._body = event, []
+                if http.they_are_waiting_for_100_continue:
+                    self._end.write(http.send(h11.InformationalResponse(status_code=100, headers=[])) or b"")
             elif isinstance(event, h11.Data):
                 self._body.append(bytes(event.data))
             elif isinstance(event, h11.EndOfMessage):
                 self._at_work = True
                 self._machine.start(self._answer, name=f"{self._name} at work")
-                return
             elif isinstance(event, h11.ConnectionClosed):
                 self._end.close()
                 return
@@ -80,13 +83,19 @@ class _Connection:
         def start_response(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> None:  # noqa: ARG001
             started[:] = [(status, headers)]
 
-        parts = self._app(
-            _environ(request.method, request.target, request.headers, b"".join(self._body), self._name), start_response
-        )
+        parts: Iterable[bytes] = ()
         try:
+            body = b"".join(self._body)
+            parts = self._app(
+                _environ(request.method, request.target, request.headers, body, self._name), start_response
+            )
             self._send(started, iter(parts), bodiless=request.method == b"HEAD")
-        except OSError:  # whoever asked is gone
-            self._end.close()
+        except Exception:  # noqa: BLE001 - as any server does
+            if self._end.closed or self._end.error is not None:  # whoever asked is gone
+                self._end.close()
+                return
+            _blame(request.target, self._name)
+            self._fail()
             return
         finally:
             getattr(parts, "close", lambda: None)()
@@ -97,53 +106,82 @@ class _Connection:
             self._http.start_next_cycle()
             self.arrived()
 
-    def _send(self, started: list[Any], parts: Any, *, bodiless: bool) -> None:
-        """The whole answer at once when its length is stated; else each part as it comes."""
-        http = self._http
+    def _send(self, started: list[Any], parts: Iterator[bytes], *, bodiless: bool) -> None:
+        """The whole answer at once when its length is stated; else each part as it comes, and the end of the connection."""
         first = next(parts, b"")
         status, headers = started[0]
         code = int(status[:3])
         fields = [(name.lower(), value) for name, value in headers]
-        sized = any(name == "content-length" for name, _ in fields) or code in (204, 304)
-        out = http.send(
-            h11.Response(status_code=code, headers=fields, reason=HTTPStatus(code).phrase if code in _CODES else "")
-        )
-        assert out is not None
-        if sized:
-            if not bodiless:
-                out += http.send(h11.Data(data=first + b"".join(parts))) or b""
-            self._end.write(out + (http.send(h11.EndOfMessage()) or b""))
+        size = next((int(value) for name, value in fields if name == "content-length"), None)
+        if size is None:
+            fields.append(("connection", "close"))
+        reason = HTTPStatus(code).phrase if code in _CODES else ""
+        head = self._http.send(h11.Response(status_code=code, headers=fields, reason=reason)) or b""
+        if size is None:
+            self._end.write(head)
+            for part in itertools.chain((first,), parts):
+                self._end.write(self._data(b"" if bodiless else part))
+            self._end.write(self._http.send(h11.EndOfMessage()) or b"")
             return
-        self._end.write(out)
-        for part in (first, *([] if bodiless else parts)):
-            if part and not bodiless:
-                self._end.write(http.send(h11.Data(data=part)) or b"")
-        self._end.write(http.send(h11.EndOfMessage()) or b"")
+        body = b"" if bodiless else (first + b"".join(parts))[:size]
+        self._end.write(head + self._data(body))
+        if len(body) < size and not bodiless:
+            raise EOFError(f"{size} bytes were promised, and {len(body)} came")
+        self._end.write(self._http.send(h11.EndOfMessage()) or b"")
+
+    def _data(self, part: bytes) -> bytes:
+        return (self._http.send(h11.Data(data=part)) or b"") if part else b""
+
+    def _fail(self) -> None:
+        """Says so while there is still time; else the connection ends in the middle."""
+        if self._http.our_state is h11.SEND_RESPONSE:
+            self._say(500, _FAILED)
+        self._end.close()
+
+    def _say(self, status: int, words: bytes = b"") -> None:
+        """An answer of the server's own, the last one."""
+        headers = _own(words)
+        head = (
+            self._http.send(h11.Response(status_code=status, headers=headers, reason=HTTPStatus(status).phrase)) or b""
+        )
+        self._end.write(head + self._data(words) + (self._http.send(h11.EndOfMessage()) or b""))
 
     def _refuse(self, error: h11.RemoteProtocolError) -> None:
         if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            status = int(error.error_status_hint)
-            headers = [("content-length", "0"), ("connection", "close")]
-            out = self._http.send(h11.Response(status_code=status, headers=headers)) or b""
-            self._end.write(out + (self._http.send(h11.EndOfMessage()) or b""))
+            self._say(int(error.error_status_hint))
         self._end.close()
 
 
 _CODES = {status.value for status in HTTPStatus}
+_FAILED = b"Internal Server Error"
+
+
+def _own(words: bytes) -> list[tuple[str, str]]:
+    """The headers of what the server itself says."""
+    return [("content-length", str(len(words))), ("content-type", "text/plain"), ("connection", "close")]
+
+
+def _blame(target: bytes, name: str) -> None:
+    """The application's error, where a real server shows it."""
+    logging.getLogger(__name__).exception("while serving %s at %s", target.decode("latin-1"), name)
 
 
 def answered(
     app: Wsgi, method: bytes, target: bytes, headers: Iterable[tuple[bytes, bytes]], body: bytes, name: str
 ) -> tuple[int, list[tuple[str, str]], bytes]:
-    """What an application makes of a request: status, headers and the whole body."""
+    """What an application makes of a request: status, headers and the whole body; 500 when it fails."""
     started: list[tuple[str, list[tuple[str, str]]]] = []
 
     def start_response(status: str, fields: list[tuple[str, str]], exc_info: Any = None) -> None:  # noqa: ARG001
         started[:] = [(status, fields)]
 
-    parts = app(_environ(method, target, headers, body, name), start_response)
+    parts: Iterable[bytes] = ()
     try:
+        parts = app(_environ(method, target, headers, body, name), start_response)
         content = b"".join(parts)
+    except Exception:  # noqa: BLE001 - as any server does
+        _blame(target, name)
+        return 500, _own(_FAILED), _FAILED
     finally:
         getattr(parts, "close", lambda: None)()
     status, fields = started[0]
@@ -174,7 +212,7 @@ def _environ(
             continue
         field = f"HTTP_{field}"
         text = value.decode("latin-1")
-        environ[field] = f"{environ[field]},{text}" if field in environ else text
+        environ[field] = f"{environ[field]}, {text}" if field in environ else text
     return environ
 
 

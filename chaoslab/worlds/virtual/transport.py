@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
-from chaoslab.worlds.virtual.network import End
+from chaoslab.worlds.virtual.network import Address, End, Network
 
 if TYPE_CHECKING:
     from chaoslab.worlds.virtual.loop import VirtualLoop
@@ -18,50 +19,77 @@ class VirtualTransport(asyncio.Transport):
         super().__init__({"socket": face, "sockname": end.address, "peername": end.peer_address})
         self._loop, self._end, self._face = loop, end, face
         self._protocol = protocol
-        self._paused = self._closing = self._lost = self._eof_told = self._full = self._due = False
+        self._paused = self._closing = self._lost = self._eof_told = self._full = self._due = self._ended = False
         end.receiver = self
 
     def begin(self) -> None:
         """Tells the protocol that it is connected, then what has arrived. On the loop's own thread."""
         self._protocol.connection_made(self)
-        if self._end.error is not None:
-            self._lose(self._end.error)
-        else:
-            self._deliver()
+        self._deliver()
 
     # What the end tells; the protocol hears of it on its loop's thread.
 
     def arrived(self) -> None:
-        if not self._due and not self._paused:
+        if not self._due:
             self._due = True
-            self._loop.call_soon_threadsafe(self._deliver)
+            self._loop.tell(self._deliver)
 
     def broke(self, error: OSError) -> None:
-        self._loop.call_soon_threadsafe(self._lose, error)
+        """Found by who reads, and by who is in the middle of writing; else the end keeps it."""
+        if self._full:
+            self._loop.tell(self._cut_off, error)
+        else:
+            self.arrived()
 
     def drained(self) -> None:
-        self._loop.call_soon_threadsafe(self._resume_writing)
+        self._loop.tell(self._resume_writing)
 
     def _deliver(self) -> None:
         self._due = False
-        end = self._end
-        protocol = cast(asyncio.Protocol, self._protocol)
-        while not self._paused and not self._closing and end.error is None and (data := end.take()):
-            protocol.data_received(data)
+        while self._hears() and self._end.available():
             protocol = cast(asyncio.Protocol, self._protocol)
-        if end.ended and not end.available_bytes and not self._paused and not self._closing and not self._eof_told:
+            try:
+                data = self._end.take()
+            except OSError as error:
+                self._give_up(error)
+                return
+            if data:
+                protocol.data_received(data)
+                continue
             self._eof_told = True
             if not protocol.eof_received():
                 self.close()
 
+    def _hears(self) -> bool:
+        return not (self._paused or self._closing or self._eof_told)
+
     def _resume_writing(self) -> None:
-        if self._full and not self._end.full:
+        if self._lost or self._end.full:
+            return
+        if self._full:
             self._full = False
             self._protocol.resume_writing()
+        if self._closing:
+            self._hang_up(None)
+
+    def _cut_off(self, error: OSError) -> None:
+        self._closing = True
+        self._hang_up(error)
+
+    def _give_up(self, error: OSError) -> None:
+        if not self._closing:
+            self._cut_off(error)
+
+    def _hang_up(self, error: OSError | None) -> None:
+        if self._face.rude:
+            self._end.reset()
+        else:
+            self._end.close()
+        self._loop.call_soon(self._lose, error)
 
     def _lose(self, error: OSError | None) -> None:
         if not self._lost:
-            self._lost = self._closing = True
+            self._lost = True
             self._end.receiver = None
             self._protocol.connection_lost(error)
             self._face.close()
@@ -69,9 +97,15 @@ class VirtualTransport(asyncio.Transport):
     # What the protocol asks for.
 
     def write(self, data: Any) -> None:
-        if self._closing or self._end.error is not None:
+        if self._ended:
+            raise RuntimeError("Cannot call write() after write_eof()")
+        if self._closing or not data:
             return
-        self._end.write(bytes(data))
+        try:
+            self._end.write(bytes(data))
+        except OSError as error:
+            self._give_up(error)
+            return
         if self._end.full and not self._full:
             self._full = True
             self._protocol.pause_writing()
@@ -84,6 +118,7 @@ class VirtualTransport(asyncio.Transport):
 
     def write_eof(self) -> None:
         if not self._closing:
+            self._ended = True
             self._end.end()
 
     def pause_reading(self) -> None:
@@ -101,19 +136,16 @@ class VirtualTransport(asyncio.Transport):
         return self._closing
 
     def close(self) -> None:
+        """What was written goes out first, be the reader ever so slow."""
         if not self._closing:
             self._closing = True
-            self._end.close()
-            self._loop.call_soon(self._lose, None)
+            if not self._end.full:
+                self._hang_up(None)
 
     def abort(self) -> None:
+        self._closing = True
         if not self._lost:
-            self._closing = True
-            if self._face.rude:
-                self._end.reset()
-            else:
-                self._end.close()
-            self._loop.call_soon(self._lose, None)
+            self._hang_up(None)
 
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
         self._protocol = protocol
@@ -126,3 +158,44 @@ class VirtualTransport(asyncio.Transport):
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
         """The window of the connection is the limit: what is beyond it is what a real socket would not have taken."""
+
+
+class VirtualServer(asyncio.AbstractServer):
+    """Listens from the beginning until it is closed; connections that were accepted go on."""
+
+    def __init__(
+        self, loop: VirtualLoop, network: Network, host: str, port: int, factory: Callable[[], asyncio.BaseProtocol]
+    ) -> None:
+        self._loop, self._network = loop, network
+        self.address = network.listen(host, port, lambda end: loop.tell(loop.accept, factory, end))
+        self._closed = loop.create_future()
+
+    @property
+    def sockets(self) -> tuple[VirtualServer, ...]:
+        return (self,) if self.is_serving() else ()
+
+    def getsockname(self) -> Address:
+        return self.address
+
+    def is_serving(self) -> bool:
+        return not self._closed.done()
+
+    def get_loop(self) -> asyncio.AbstractEventLoop:
+        return self._loop
+
+    async def start_serving(self) -> None:
+        pass
+
+    async def serve_forever(self) -> None:
+        try:
+            await asyncio.shield(self._closed)
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        if self.is_serving():
+            self._network.silence(*self.address)
+            self._closed.set_result(None)
+
+    async def wait_closed(self) -> None:
+        pass

@@ -16,6 +16,7 @@ import httpx
 
 from chaoslab.wire import sending
 from chaoslab.worlds.virtual.here import world
+from chaoslab.worlds.virtual.loop import VirtualLoop
 from chaoslab.worlds.virtual.network import TRIP_S
 from chaoslab.worlds.virtual.serving import answered
 
@@ -40,12 +41,12 @@ class _Whole:
         if app is None:
             raise httpcore.ConnectError(f"nobody listens at {host}:{port}")
         body = b"".join([part async for part in cast(AsyncIterable[bytes], request.stream)])
-        loop, machine, name = asyncio.get_running_loop(), here.machine, f"{host}:{port}"
+        loop, machine, name = cast(VirtualLoop, asyncio.get_running_loop()), here.machine, f"{host}:{port}"
         done: asyncio.Future[tuple[int, list[tuple[str, str]], bytes]] = loop.create_future()
 
         def work() -> None:
             outcome = answered(app, request.method, url.target, request.headers, body, name)
-            machine.after(TRIP_S, loop.call_soon_threadsafe, _settle, done, outcome)
+            machine.after(TRIP_S, loop.tell, _settle, done, outcome)
 
         machine.after(TRIP_S, lambda: machine.start(work, name=f"{name} at work"))
         status, headers, content = await done

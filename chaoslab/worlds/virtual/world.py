@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import sys
+from asyncio import _get_running_loop, _set_running_loop
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 from chaoslab.dice import Dice
+from chaoslab.worlds.virtual import patches
 from chaoslab.worlds.virtual.here import Uncovered, here
 from chaoslab.worlds.virtual.loop import VirtualLoop
 from chaoslab.worlds.virtual.machine import STARTS_S, Machine
@@ -17,6 +20,7 @@ from chaoslab.worlds.virtual.sockets import Sockets
 
 T = TypeVar("T")
 DEADLINE_S = 3600.0
+_1970 = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class World:
@@ -30,11 +34,17 @@ class World:
         self.uncovered: Uncovered | None = None
         self.default_timeout_s: float | None = None
         self.dice = Dice(*names)
-        self._epoch_s = now.timestamp() - STARTS_S
+        self._begun = False
+        self.kept: dict[str, Any] = {}  # what stand-ins remember for this world alone
+        self._epoch_ns = (now - _1970) // timedelta(microseconds=1) * 1000 - round(STARTS_S * 1e9)
+
+    def time_ns(self) -> int:
+        """The wall clock, in nanoseconds since 1970."""
+        return self._epoch_ns + round(self.machine.now * 1e9)
 
     def time(self) -> float:
-        """The wall clock, in seconds since 1970."""
-        return self._epoch_s + self.machine.now
+        """The same in seconds."""
+        return self.time_ns() / 1e9
 
     def loop(self) -> VirtualLoop:
         return VirtualLoop(self)
@@ -65,6 +75,9 @@ class World:
     @contextmanager
     def entered(self) -> Iterator[None]:
         """This thread of the process is in this world: its clocks and its chance are the world's."""
+        if not self._begun:
+            self._begun = True
+            patches.begin(self)
         outer, here.world = here.world, self
         try:
             yield
@@ -87,16 +100,24 @@ class World:
             except BaseException as error:  # noqa: BLE001 - it goes on to whoever asked
                 failed.append(error)
 
-        with self.entered():
-            try:
-                self.machine.run(first, name="the agent")
-            finally:
-                self.machine.stop()
-        if self.uncovered is not None:
-            raise self.uncovered
+        try:
+            with self.entered(), _own_asyncio():
+                try:
+                    self.machine.run(first, name="the agent")
+                finally:
+                    self.machine.stop()
+        except Exception as error:
+            self._raise_uncovered(error)  # a hang, say, of those who waited for what was refused
+            raise
+        self._raise_uncovered(None)
         if failed:
             raise failed[0]
         return outcome[0]
+
+    def _raise_uncovered(self, cause: Exception | None) -> None:
+        """Whatever the program made of it."""
+        if found := self.uncovered or self.machine.foreign:
+            raise found from cause
 
     def run_async(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """The same for a coroutine, on an event loop of its own."""
@@ -114,3 +135,19 @@ class World:
                     loop.close()
 
         return self.run(main)
+
+
+@contextmanager
+def _own_asyncio() -> Iterator[None]:
+    """Leaves a loop that runs in this thread already, such as a notebook's, as it was, and out of sight meanwhile."""
+    running, hooks = _get_running_loop(), sys.get_asyncgen_hooks()
+    of_thread = asyncio.get_event_loop_policy()._local.__dict__  # type: ignore[attr-defined]
+    before = dict(of_thread)
+    _set_running_loop(None)
+    try:
+        yield
+    finally:
+        of_thread.clear()
+        of_thread.update(before)
+        sys.set_asyncgen_hooks(*hooks)
+        _set_running_loop(running)

@@ -75,8 +75,7 @@ def _played(folder: Path, plan: Plan, story: Story, targets: tuple[str, ...]) ->
     world = World(plan.seed, now=NOW)
 
     async def main() -> None:
-        run = Run.create(folder / "logs", now="2026-06-01T09:00:00Z")
-        folders.append(run.folder)
+        run = Run("one", folder / "one", system.monotonic(), "2026-06-01T09:00:00Z")
         with run.log("info") as info, run.log("manager") as log:
             upstreams = {name: (name, 80) for name in targets}
             lanes = Lanes(log=log, plan=plan, network=world.network, clock=system, targets=upstreams)
@@ -91,9 +90,8 @@ def _played(folder: Path, plan: Plan, story: Story, targets: tuple[str, ...]) ->
                     await story(bench)
             lanes.close()
 
-    folders: list[Path] = []
     world.run_async(main)
-    return History.read(folders[0])
+    return History.read(folder / "one")
 
 
 def app(name: str, served: list[tuple[str, float]]) -> Callable[..., Iterable[bytes]]:
@@ -163,7 +161,7 @@ def test_a_call_that_is_spared_goes_straight_there(tmp_path: Path) -> None:
         assert await bench.get("search") == '{"from": "search"}'
         assert len(bench.world.machine.waiting()) == before, "nobody was hired for it"
 
-    history = played(tmp_path, Plan(1, (always("refused", chance=0.0),)), story)
+    history = played(tmp_path, Plan(1, (always("refused", chance=1e-12),)), story)
     assert stages(history) == []
     finished = the(events.CallFinished, history)
     assert (finished.duration_s, finished.via, finished.rolled) == (round(CLEAN_S, 6), "proxy", ["refused"])
@@ -230,3 +228,32 @@ def test_equal_seeds_give_equal_lanes(tmp_path: Path) -> None:
     once = told(tmp_path / "a")
     assert once == told(tmp_path / "b")
     assert len({event.fault for _, _, event in once if isinstance(event, events.FaultArmed)}) == 4
+
+
+def test_a_herd_of_calls_takes_as_long_as_reckoned_each_and_twice_the_same(tmp_path: Path) -> None:
+    """200 at once on one service; fewer than 100 of them share the clean transport, whose pool is as large."""
+    kinds = (
+        Choice("latency", 2.0, {"delay_s": 0.5, "jitter_s": 0.4}),
+        Choice("reset_peer", params={"after_s": 0.25, "stream": "upstream"}),
+        Choice("refused"),
+    )
+    plan = Plan(3, (Injection("many", kinds, ("search",), chance=0.6),))
+
+    async def story(bench: Bench) -> None:
+        await asyncio.gather(*(bench.get("search") for _ in range(200)))
+
+    history, again = (played(tmp_path / name, plan, story) for name in ("a", "b"))
+    assert [(r.t, r.event) for r in history.records] == [(r.t, r.event) for r in again.records]
+    scheduled = {r.event.request: r.event for r in history.records if isinstance(r.event, events.FaultScheduled)}
+    finished = {r.event.request: r.event for r in history.records if isinstance(r.event, events.CallFinished)}
+    assert (len(finished), 100 < len(scheduled) < 140) == (200, True)
+    for request, call in finished.items():
+        assert call.duration_s == pytest.approx(reckoned_s(scheduled.get(request)), abs=1e-6)
+    assert stages(history).count("witnessed") == len(scheduled)
+
+
+def reckoned_s(fault: events.FaultScheduled | None) -> float:
+    if fault is None:
+        return CLEAN_S
+    after_s: dict[str, float] = {"refused": 2 * T, "reset_peer": 4 * T + 0.25}
+    return after_s[fault.fault] if fault.fault in after_s else LANE_S + float(fault.params["delay_s"])

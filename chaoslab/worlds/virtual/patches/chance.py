@@ -1,11 +1,115 @@
-"""Chance and ids: the global `random`, entropy of the system, and every kind of UUID."""
+"""Chance: the global `random`, the system's entropy (and with it uuid4 and `secrets`), and numpy's global generator.
+
+Each world draws from streams of its own, made when they are first drawn from; the process's are never seeded, since other threads
+draw from them. What says that its clock or chance is nobody else's (`random.Random(7)`) is left alone.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import functools
+import importlib
+import os
+import random
+import sys
+import tempfile
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, cast
 
+from chaoslab.worlds.virtual.here import here
 from chaoslab.worlds.virtual.patches import Patch
+
+if TYPE_CHECKING:
+    from chaoslab.worlds.virtual.world import World
+
+LATER = ("numpy", "ssl")
+real_urandom, real_seed = os.urandom, random.Random.seed
+real_candidate_names: Callable[[], Any] = tempfile._get_candidate_names  # type: ignore[attr-defined]
+
+
+class Chance:
+    """One world's. `numbers` and `entropy` are apart, so that one id more moves no jitter."""
+
+    def __init__(self, world: World) -> None:
+        self._dice = world.dice
+
+    @functools.cached_property
+    def numbers(self) -> random.Random:
+        return self._dice("random").stream()
+
+    @functools.cached_property
+    def entropy(self) -> random.Random:
+        return self._dice("entropy").stream()
+
+    @functools.cached_property
+    def numpy(self) -> Any:
+        """A `numpy.random.RandomState`."""
+        return sys.modules["numpy.random.mtrand"].RandomState(self._dice("numpy").stream().getrandbits(32))
+
+    @functools.cached_property
+    def names(self) -> Any:
+        """Of temporary files: tempfile keeps one sequence through the life of the process."""
+        return tempfile._RandomNameSequence()  # type: ignore[attr-defined]
+
+
+def of(world: World) -> Chance:
+    found = world.kept.get("chance")
+    if found is None:
+        found = world.kept["chance"] = Chance(world)
+    return cast(Chance, found)
+
+
+def urandom(size: int, /) -> bytes:
+    world = here.world
+    return real_urandom(size) if world is None else of(world).entropy.randbytes(size)
+
+
+def seed(self: random.Random, a: Any = None, version: int = 2) -> None:
+    """`random.Random.seed`: who gives no seed asks the system for one."""
+    world = here.world
+    if a is None and world is not None:
+        a = of(world).entropy.getrandbits(256)
+    real_seed(self, a, version)
+
+
+def candidate_names() -> Any:
+    world = here.world
+    return real_candidate_names() if world is None else of(world).names
+
+
+def _drawn(real: Callable[..., Any], stream: Callable[[Chance], Any]) -> Callable[..., Any]:
+    """The method of this name of the world's own generator, where there is a world."""
+    name = real.__name__
+
+    def draw(*args: Any, **kwargs: Any) -> Any:
+        world = here.world
+        return (real if world is None else getattr(stream(of(world)), name))(*args, **kwargs)
+
+    draw.__name__ = draw.__qualname__ = name
+    return draw
+
+
+def _of_system(real: Callable[..., bytes]) -> Callable[..., bytes]:
+    """Other names for entropy, which all say first how much of it."""
+
+    def entropy(size: int, *args: Any, **kwargs: Any) -> bytes:
+        return real(size, *args, **kwargs) if here.world is None else urandom(size)
+
+    return entropy
 
 
 def patches() -> Iterable[Patch]:
-    return ()
+    for name, real in list(vars(random).items()):
+        if getattr(real, "__self__", None) is random._inst:
+            yield Patch(random, name, _drawn(real, lambda chance: chance.numbers), everywhere=True)
+    yield Patch(random.Random, "seed", seed)
+    yield Patch(tempfile, "_get_candidate_names", candidate_names)
+    yield Patch(os, "urandom", urandom, everywhere=True)
+    if hasattr(os, "getrandom"):
+        yield Patch(os, "getrandom", _of_system(os.getrandom), everywhere=True)
+    if ssl := sys.modules.get("ssl"):
+        yield Patch(ssl, "RAND_bytes", _of_system(ssl.RAND_bytes), everywhere=True)
+    if "numpy" in sys.modules:  # which imports this part of itself only when it is asked for
+        numpy: Any = importlib.import_module("numpy.random.mtrand")
+        for name, real in list(vars(numpy).items()):
+            if getattr(real, "__self__", None) is numpy._rand or name == "seed":
+                yield Patch(numpy, name, _drawn(real, lambda chance: chance.numpy), everywhere=True)

@@ -1,16 +1,27 @@
-"""Clocks and sleep. The wall clock in all its shapes is time_machine's work, which changes the functions themselves."""
+"""Clocks and sleep. The wall clock in most of its shapes is time_machine's work, which changes the functions themselves, so that
+`datetime.now` tells this time whoever holds it; here is said which time it is, in which thread."""
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Iterable
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
-from chaoslab.worlds.virtual.here import here
+from chaoslab.worlds.virtual.here import Uncovered, here
 from chaoslab.worlds.virtual.patches import Patch
 
 real_sleep = time.sleep
 real_monotonic, real_monotonic_ns = time.monotonic, time.monotonic_ns
 real_perf_counter, real_perf_counter_ns = time.perf_counter, time.perf_counter_ns
+real_ctime, real_asctime = time.ctime, time.asctime
+RISING = {
+    getattr(time, name)
+    for name in ("CLOCK_MONOTONIC", "CLOCK_MONOTONIC_RAW", "CLOCK_BOOTTIME", "CLOCK_UPTIME", "CLOCK_UPTIME_RAW")
+    if hasattr(time, name)
+}
+WALL = getattr(time, "CLOCK_REALTIME", None)
 
 
 def monotonic() -> float:
@@ -37,12 +48,65 @@ def sleep(seconds: float, /) -> None:
     world = here.world
     if world is None:
         real_sleep(seconds)
-    elif seconds < 0:
+    elif not seconds >= 0:
         raise ValueError("sleep length must be non-negative")
     else:
         world.machine.sleep(seconds)
 
 
+def ctime(seconds: float | None = None, /) -> str:
+    world = here.world
+    return real_ctime(world.time() if world is not None and seconds is None else seconds)
+
+
+def asctime(*of: Any) -> str:
+    world = here.world
+    return real_asctime(*of) if world is None or of else real_asctime(time.localtime(world.time()))
+
+
+def _of_number(real: Callable[[int], Any], per_second: int | None) -> Callable[[int], Any]:
+    """`clock_gettime` and its twin in nanoseconds."""
+
+    def told(clk_id: int, /) -> Any:
+        world = here.world
+        if world is None or clk_id == WALL:
+            return real(clk_id)
+        if clk_id not in RISING:
+            raise Uncovered(f"clock {clk_id} of the real machine", "ask time.monotonic() or time.time()")
+        return world.machine.now if per_second is None else round(world.machine.now * per_second)
+
+    return told
+
+
+@contextlib.contextmanager
+def installed() -> Iterator[None]:
+    """The wall clock of each thread: its world's, or what it would be without us, even if that is somebody's time machine."""
+    import _time_machine
+    import time_machine
+
+    below = time_machine.traveller_stack[-1].time_ns if time_machine.traveller_stack else _time_machine.original_time_ns
+
+    def time_ns() -> int:
+        world = here.world
+        return int(below()) if world is None else world.time_ns()
+
+    of_uuid = vars(uuid)  # which time_machine changes too; but ids are our own (ids.py), and other threads' are as ever
+    before = {name: value for name, value in of_uuid.items() if name.startswith(("_last_", "_generate_", "_Uuid"))}
+    travel = time_machine.travel(0, tick=False)
+    traveller = travel.start()
+    traveller.time_ns = time_ns  # type: ignore[method-assign]
+    of_uuid.update(before)
+    try:
+        yield
+    finally:
+        meanwhile = {name: of_uuid[name] for name in before}
+        travel.stop()
+        of_uuid.update(meanwhile)
+
+
 def patches() -> Iterable[Patch]:
-    for stand_in in (monotonic, monotonic_ns, perf_counter, perf_counter_ns, sleep):
+    for stand_in in (monotonic, monotonic_ns, perf_counter, perf_counter_ns, sleep, ctime, asctime):
         yield Patch(time, stand_in.__name__, stand_in, everywhere=True)
+    if hasattr(time, "clock_gettime"):
+        yield Patch(time, "clock_gettime", _of_number(time.clock_gettime, None), everywhere=True)
+        yield Patch(time, "clock_gettime_ns", _of_number(time.clock_gettime_ns, 10**9), everywhere=True)

@@ -1,11 +1,115 @@
-"""What no virtual world can carry is refused where it begins: subprocesses, clocks of the real machine, foreign loops, C libraries."""
+"""What no virtual world can carry is refused where it begins: processes, clocks of the real machine, foreign loops, C libraries.
+
+A table, so that one more thing is one more line. Refused is only what a thread that runs a world asks for.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import contextlib
+import functools
+import importlib
+import platform
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
 
+from chaoslab.worlds.virtual.here import Uncovered, here
 from chaoslab.worlds.virtual.patches import Patch
 
 
+@dataclass(frozen=True)
+class Refusal:
+    """`names`: attributes of `module`, or `Class.method` in it. Those that this Python or platform lacks are passed over."""
+
+    module: str
+    names: str
+    what: str
+    remedy: str
+
+
+_AS_FUNCTION = "call what it does as a function"
+_IN_THREADS = "do it in this process, in threads"
+_ASK = "ask time.monotonic()"
+_AWAIT = "wait with time.sleep or asyncio"
+_NO_EPOLL = "use asyncio, or selectors.PollSelector"
+_LEFT = "leave the loop to asyncio.run"
+_CPU = "process_time process_time_ns thread_time thread_time_ns"
+
+LOADED = (
+    Refusal("subprocess", "Popen.__init__", "a subprocess", _AS_FUNCTION),
+    Refusal("_posixsubprocess", "fork_exec", "a subprocess", _AS_FUNCTION),
+    Refusal("os", "system posix_spawn posix_spawnp execv execve startfile", "a program run by os.{}", _AS_FUNCTION),
+    Refusal("os", "fork forkpty", "a process of its own (os.{})", _IN_THREADS),
+    Refusal("os", "times", "the clock os.{} of the processor", _ASK),
+    Refusal("time", _CPU, "the clock time.{} of the processor", _ASK),
+    Refusal("resource", "getrusage", "the clock resource.{} of the processor", _ASK),
+    Refusal("signal", "alarm setitimer sigwait sigwaitinfo sigtimedwait pause", "a wait with signal.{}", _AWAIT),
+    Refusal("select", "epoll kqueue devpoll", "waiting for files with select.{}", _NO_EPOLL),
+    Refusal("asyncio.events", "set_event_loop_policy", "a policy of event loops", _LEFT),
+    Refusal("uvloop", "Loop new_event_loop run install EventLoopPolicy", "uvloop.{}", _LEFT),
+    Refusal("socket", "fromfd", "a real socket made with socket.{}", "connect to a service"),
+    Refusal("socket", "create_server", "a socket that listens", "serve it with services={…}"),
+)
+"""What is patched from the first, if need be by importing it: it is small, where it is installed at all."""
+
+WHEN_LOADED = (
+    Refusal("multiprocessing.process", "BaseProcess.start", "a process of multiprocessing", _IN_THREADS),
+    Refusal("concurrent.futures.process", "ProcessPoolExecutor.__init__", "a pool of processes", _IN_THREADS),
+    Refusal("grpc._cython.cygrpc", "Channel AioChannel", "a gRPC channel", "reach the service over HTTP"),
+)
+"""What is patched once a program has imported it."""
+
+LATER = tuple(refusal.module for refusal in WHEN_LOADED)
+
+
 def patches() -> Iterable[Patch]:
-    return ()
+    platform.processor()  # a subprocess is asked once in a process, by any SDK that says what it runs on
+    for refusal in LOADED:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(refusal.module)
+    for refusal in (*LOADED, *WHEN_LOADED):
+        if module := sys.modules.get(refusal.module):
+            yield from _refused(module, refusal)
+
+
+def _refused(module: Any, refusal: Refusal) -> Iterator[Patch]:
+    for dotted in refusal.names.split():
+        inner, _, name = dotted.rpartition(".")
+        holder = getattr(module, inner, None) if inner else module
+        real = getattr(holder, name, None)
+        if real is not None:
+            refuse = functools.partial(_refuse, refusal.what.format(name), refusal.remedy)
+            stand_in = _class(real, refuse) if isinstance(real, type) else _function(real, refuse)
+            yield Patch(holder, name, stand_in, everywhere=not inner)
+
+
+def _refuse(what: str, remedy: str) -> None:
+    if here.world is not None:
+        raise Uncovered(what, remedy)
+
+
+def _function(real: Callable[..., Any], refuse: Callable[[], None]) -> Callable[..., Any]:
+    @functools.wraps(real)
+    def stand_in(*args: Any, **kwargs: Any) -> Any:
+        refuse()
+        return real(*args, **kwargs)
+
+    return stand_in
+
+
+def _class(real: type, refuse: Callable[[], None]) -> type:
+    """Asked for anything but an instance, it is the real one."""
+
+    class Kind(type):
+        def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+            refuse()
+            return real(*args, **kwargs)
+
+        def __instancecheck__(cls, instance: Any) -> bool:
+            return isinstance(instance, real)
+
+        def __getattr__(cls, name: str) -> Any:
+            return getattr(real, name)
+
+    return Kind(real.__name__, (), {"__module__": real.__module__, "__doc__": real.__doc__})

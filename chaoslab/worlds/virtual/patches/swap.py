@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import functools
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable
 from types import FunctionType, ModuleType
 from typing import Any
+
+Pairs = dict[int, tuple[Any, Any]]
+_OWN = "chaoslab.worlds.virtual"
 
 
 class Swap:
     """`pairs`: id of the real object → (the real object, what stands in for it)."""
 
-    def __init__(self, pairs: Mapping[int, tuple[Any, Any]]) -> None:
+    def __init__(self, pairs: Pairs) -> None:
         self._there = dict(pairs)
         self._back = {id(stand_in): (stand_in, real) for real, stand_in in pairs.values()}
+
+    @classmethod
+    def joined(cls, swaps: Iterable[Swap]) -> Swap:
+        return cls({key: pair for swap in swaps for key, pair in swap._there.items()})
 
     def do(self) -> None:
         _replace(self._there)
@@ -23,33 +31,65 @@ class Swap:
         _replace(self._back)
 
 
-def _replace(pairs: Mapping[int, tuple[Any, Any]]) -> None:
-    """In the globals of every module, in classes found there, and in the defaults of functions."""
+class _Unbound(staticmethod):  # type: ignore[type-arg]
+    """A function where a builtin was, which as an attribute of a class would not have become a method."""
+
+
+def _replace(pairs: Pairs) -> None:
+    """In the globals of every module, in the classes that are found there, in partial calls and in the defaults of functions."""
     if not pairs:
         return
-    for module in list(sys.modules.values()):
-        if not isinstance(module, ModuleType) or module.__name__.startswith("chaoslab.worlds.virtual"):
+    for name, module in list(sys.modules.items()):
+        if not isinstance(module, ModuleType) or name.startswith(_OWN):
             continue
         names = vars(module)
-        for name, value in list(names.items()):
+        for key, value in list(names.items()):
             if id(value) in pairs:
-                names[name] = pairs[id(value)][1]
-            elif isinstance(value, FunctionType):
+                names[key] = pairs[id(value)][1]
+            elif type(value) is FunctionType:
                 _in_defaults(value, pairs)
-            elif isinstance(value, type) and getattr(value, "__module__", None) == module.__name__:
-                for key, member in list(vars(value).items()):
-                    if id(member) in pairs:
-                        setattr(value, key, pairs[id(member)][1])
-                    elif isinstance(member, FunctionType):
-                        _in_defaults(member, pairs)
+            elif issubclass(type(value), type):  # not isinstance, which asks a proxy what it stands for
+                if getattr(value, "__module__", None) == name:
+                    _in_class(value, pairs)
+            elif type(value) is functools.partial:
+                _in_partial(value, pairs)
 
 
-def _in_defaults(function: FunctionType, pairs: Mapping[int, tuple[Any, Any]]) -> None:
-    defaults = function.__defaults__
-    if defaults and any(id(value) in pairs for value in defaults):
+def _in_class(cls: type, pairs: Pairs) -> None:
+    for key, member in list(vars(cls).items()):
+        kind = type(member)
+        if id(member) in pairs:
+            found, new = pairs[id(member)]
+            setattr(cls, key, _Unbound(new) if type(new) is FunctionType and not hasattr(found, "__get__") else new)
+        elif kind is FunctionType:
+            _in_defaults(member, pairs)
+        elif kind is staticmethod or kind is classmethod or kind is _Unbound:
+            inner = member.__func__
+            if id(inner) in pairs:
+                new = pairs[id(inner)][1]
+                setattr(cls, key, new if kind is _Unbound else kind(new))
+            elif type(inner) is FunctionType:
+                _in_defaults(inner, pairs)
+        elif kind is functools.partial:
+            _in_partial(member, pairs)
+
+
+def _in_defaults(function: FunctionType, pairs: Pairs) -> None:
+    defaults, named = function.__defaults__, function.__kwdefaults__
+    if defaults and _any_in(defaults, pairs):
         function.__defaults__ = tuple(pairs[id(v)][1] if id(v) in pairs else v for v in defaults)
-    named = function.__kwdefaults__
-    if named:
-        for key, value in named.items():
-            if id(value) in pairs:
-                named[key] = pairs[id(value)][1]
+    if named and _any_in(named.values(), pairs):
+        named.update({key: pairs[id(v)][1] for key, v in named.items() if id(v) in pairs})
+
+
+def _in_partial(call: functools.partial[Any], pairs: Pairs) -> None:
+    """Changed where it is, since others may hold the same one."""
+    if _any_in((call.func, *call.args, *call.keywords.values()), pairs):
+        func, *args = (pairs[id(v)][1] if id(v) in pairs else v for v in (call.func, *call.args))
+        keywords = {key: pairs[id(v)][1] if id(v) in pairs else v for key, v in call.keywords.items()}
+        call.__setstate__((func, tuple(args), keywords, vars(call)))  # type: ignore[attr-defined]
+
+
+def _any_in(values: Iterable[Any], pairs: Pairs) -> bool:
+    """Asked of every function of the process."""
+    return not pairs.keys().isdisjoint(map(id, values))

@@ -1,0 +1,129 @@
+"""Ids that hold the time: UUIDs of versions 1, 6 and 7, of the standard library, of uuid_utils (whose Rust asks no Python for time or
+chance, and from which LangChain has its uuid7) and of langgraph's checkpoints (which remember the last one beyond a trial).
+
+They are laid out as RFC 9562 has them, from the world's wall clock and chance.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import sys
+import uuid
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, cast
+
+from chaoslab.worlds.virtual.here import here
+from chaoslab.worlds.virtual.patches import Patch, chance
+
+if TYPE_CHECKING:
+    from chaoslab.worlds.virtual.world import World
+
+RUST, CHECKPOINTS = "uuid_utils._uuid_utils", "langgraph.checkpoint.base.id"
+LATER = (RUST, CHECKPOINTS)
+NODE = 0x0123456789AB
+"""The network card of every world; the first byte is odd, as it is where there is none."""
+TICKS_1582 = 0x01B21DD213814000
+"""100 ns ticks from the epoch of UUIDs, 1582-10-15, to 1970."""
+_COUNTER = 1 << 42
+_VARIANT = 0x8000 << 48
+
+
+class Ids:
+    """What one world remembers of the ids it gave out, so that they rise."""
+
+    def __init__(self, world: World) -> None:
+        self._world, self._chance = world, chance.of(world)
+        self._last_ticks: dict[int, int] = {}
+        self._last_ms = self._counter = -1
+
+    def by_ticks(self, version: int, node: int | None, clock_seq: int | None, at_ns: int | None = None) -> int:
+        """Versions 1 and 6. `at_ns`: since 1970, where the caller has a time of its own."""
+        ticks = (self._world.time_ns() if at_ns is None else at_ns) // 100 + TICKS_1582
+        if at_ns is None:
+            ticks = self._last_ticks[version] = max(ticks, self._last_ticks.get(version, 0) + 1)
+        if clock_seq is None:
+            clock_seq = self._chance.numbers.getrandbits(14)
+        if version == 1:
+            moment = (ticks & 0xFFFFFFFF) << 96 | (ticks >> 32 & 0xFFFF) << 80 | (ticks >> 48 & 0xFFF) << 64
+        else:
+            moment = (ticks >> 12 & 0xFFFFFFFFFFFF) << 80 | (ticks & 0xFFF) << 64
+        node = NODE if node is None else node
+        return moment | version << 76 | _VARIANT | (clock_seq & 0x3FFF) << 48 | node & 0xFFFFFFFFFFFF
+
+    def v4(self) -> int:
+        return self._chance.entropy.getrandbits(128) & ~(0xF000 << 64 | 0xC000 << 48) | 4 << 76 | _VARIANT
+
+    def v7(self, timestamp: int | None = None, nanos: int | None = None) -> int:
+        """Within a millisecond a counter rises. With a time of the caller's own it begins anywhere."""
+        bits = self._chance.entropy.getrandbits
+        if timestamp is not None:
+            ms, counter = timestamp * 1000 + (nanos or 0) // 1_000_000, bits(42)
+        else:
+            ms = max(self._world.time_ns() // 1_000_000, self._last_ms)
+            counter = bits(41) if ms > self._last_ms else self._counter + 1
+            if counter == _COUNTER:
+                ms, counter = ms + 1, bits(41)
+            self._last_ms, self._counter = ms, counter
+        counted = (counter >> 30) << 64 | (counter & (1 << 30) - 1) << 32
+        return (ms & 0xFFFFFFFFFFFF) << 80 | 7 << 76 | _VARIANT | counted | bits(32)
+
+
+def of(world: World) -> Ids:
+    found = world.kept.get("ids")
+    if found is None:
+        found = world.kept["ids"] = Ids(world)
+    return cast(Ids, found)
+
+
+def _v1(ids: Ids, node: int | None = None, clock_seq: int | None = None) -> int:
+    return ids.by_ticks(1, node, clock_seq)
+
+
+def _v6(ids: Ids, node: int | None = None, clock_seq: int | None = None) -> int:
+    return ids.by_ticks(6, node, clock_seq)
+
+
+def _v6_of_checkpoint(ids: Ids, node: int | None = None, clock_seq: int | None = None) -> int:
+    """Draws as langgraph does, in its order, from the global `random`."""
+    bits = ids._chance.numbers.getrandbits
+    clock_seq = bits(14) if clock_seq is None else clock_seq
+    return ids.by_ticks(6, bits(48) if node is None else node, clock_seq)
+
+
+def _v6_rust(ids: Ids, node: int | None = None, timestamp: int | None = None, nanos: int | None = None) -> int:
+    return ids.by_ticks(6, node, None, None if timestamp is None else timestamp * 10**9 + (nanos or 0))
+
+
+def _node(ids: Ids) -> int:  # noqa: ARG001
+    return NODE
+
+
+def _made(real: Callable[..., Any], number: Callable[..., int], kind: Callable[[int], Any]) -> Callable[..., Any]:
+    """An id of the world here, where there is one."""
+
+    def make(*args: Any, **kwargs: Any) -> Any:
+        world = here.world
+        return real(*args, **kwargs) if world is None else kind(number(of(world), *args, **kwargs))
+
+    make.__name__ = make.__qualname__ = real.__name__
+    return make
+
+
+def patches() -> Iterable[Patch]:
+    with contextlib.suppress(ImportError):  # small; and langchain, imported in mid-trial, then binds what stands in
+        importlib.import_module("uuid_utils")
+    yield from _of(uuid, lambda n: uuid.UUID(int=n), {"uuid1": _v1, "uuid6": _v6, "uuid7": Ids.v7})
+    yield from _of(uuid, int, {"getnode": _node})
+    if rust := sys.modules.get(RUST):
+        kinds: dict[str, Callable[..., int]] = {"uuid1": _v1, "uuid4": Ids.v4, "uuid6": _v6_rust, "uuid7": Ids.v7}
+        yield from _of(rust, lambda n: rust.UUID(int=n), kinds)
+        yield from _of(rust, int, {"_uuid4_int": Ids.v4, "_uuid7_int": Ids.v7, "getnode": _node})
+    if checkpoints := sys.modules.get(CHECKPOINTS):
+        yield from _of(checkpoints, lambda n: checkpoints.UUID(int=n), {"uuid6": _v6_of_checkpoint})
+
+
+def _of(module: Any, kind: Callable[[int], Any], numbers: dict[str, Callable[..., int]]) -> Iterable[Patch]:
+    for name, number in numbers.items():
+        if (real := getattr(module, name, None)) is not None:
+            yield Patch(module, name, _made(real, number, kind), everywhere=True)

@@ -1,0 +1,225 @@
+"""One toxic, three carriers: each script is heard alike over the virtual network, the embedded server and the real one.
+
+Over the virtual network to the very bit, as the toxics' own arithmetic says. Over loopback every byte and every end, and times within
+`TOLERANCE_S`, which is less than what any two scripts differ by; the real server but for what is listed as a difference.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+import shutil
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import cache
+
+import httpx
+import pytest
+from toxic_cases import SCRIPTS
+from toxic_differences import listed
+from toxic_scripts import (
+    Address,
+    Close,
+    Heard,
+    Patch,
+    Put,
+    Say,
+    Script,
+    Server,
+    Step,
+    Stream,
+    Take,
+    differences,
+    marks,
+    play,
+    words,
+)
+from wire_parts import DEADLINE_S, answers_by, free_port, real
+from wire_parts import play as run
+
+from chaoslab.clock import system
+from chaoslab.dice import Dice
+from chaoslab.pipe import Chain, Signal, Timed
+from chaoslab.wire import toxics
+from chaoslab.wire.server.proxy import Attached
+from chaoslab.worlds.virtual.lanes import Lane
+from chaoslab.worlds.virtual.network import TRIP_S
+from chaoslab.worlds.virtual.world import World
+
+AT_ONCE = (100, 40, 40, 20, 20, 10)  # what went otherwise than it should is played again, with less going on beside it
+STAGGER_S = 0.02
+EXACT_S = 1e-8  # what floats lose, counted from another zero
+
+Play = tuple[Heard, Heard]
+
+
+class Virtual:
+    """The virtual network as the carrier: a lane in front of each upstream, all in a thread of their own, as in a trial."""
+
+    def __init__(self, world: World) -> None:
+        self._network, self.loop = world.network, world.loop()
+        self._lanes: dict[str, Lane] = {}
+        world.machine.start(self.loop.serve, name="toxiproxy")
+
+    @contextlib.asynccontextmanager
+    async def proxied(self, upstream: Address) -> AsyncIterator[tuple[str, Address]]:
+        name = f"p{len(self._lanes) + 1}"
+        lane = self._lanes[name] = Lane(self._network, self.loop, upstream=upstream, dice=Dice(1, name))
+        try:
+            yield name, lane.address
+        finally:
+            lane.take_down()
+
+    async def put(self, proxy: str, stream: Stream, put: Put) -> None:
+        toxic = toxics.load(put.type)(**put.attributes)
+        attached = Attached(put.name, put.type, stream, put.toxicity, toxic)
+        self.loop.call_soon_threadsafe(self._lanes[proxy].attach, attached)
+
+    async def patch(self, proxy: str, patch: Patch) -> None:
+        toxic = self._toxic(proxy, patch.name)
+        toxicity = toxic.toxicity if patch.toxicity is None else patch.toxicity
+        attributes = replace(toxic.toxic, **patch.attributes)
+        change = self._lanes[proxy].change
+        self.loop.call_soon_threadsafe(lambda: change(toxic, attributes=attributes, toxicity=toxicity))
+
+    async def take(self, proxy: str, take: Take) -> None:
+        self.loop.call_soon_threadsafe(self._lanes[proxy].detach, self._toxic(proxy, take.name))
+
+    def _toxic(self, proxy: str, name: str) -> Attached:
+        return next(toxic for toxic in self._lanes[proxy].toxics if toxic.name == name)
+
+
+def played_virtually(scripts: Sequence[Script]) -> list[Play]:
+    """All at once, in one world."""
+    world = World(1, now=datetime(2026, 6, 1, tzinfo=UTC))
+
+    async def main() -> list[Play]:
+        carrier = Virtual(world)
+        heard = await asyncio.gather(*(play(carrier, script) for script in scripts))
+        carrier.loop.call_soon_threadsafe(carrier.loop.stop)
+        await asyncio.sleep(1)
+        return heard
+
+    return world.run_async(main)
+
+
+@cache
+def virtually() -> dict[str, Play]:
+    """What is heard of each script, by its name."""
+    return dict(zip((script.name for script in SCRIPTS), played_virtually(SCRIPTS), strict=True))
+
+
+def reckoned(script: Script) -> Play:
+    """What must be heard of a script without changes on the way: the toxics alone, with no loop, no network and no proxy."""
+    forth = [(Timed((at_ms / 1000) + TRIP_S, item), who) for at_ms, step in script.steps for who, item in said(step)]
+    feeds = {who: [timed for timed, speaker in forth if speaker == who] for who in ("here", "there")}
+    through = {who: flow(script, who, feeds[who]) for who in feeds}
+    first, second = sorted(feeds, key=lambda who: stop(through[who]).at)
+    over = stop(through[first]).at
+    if over < math.inf:  # that end is lost with it, and the other one learns of it through its own toxics
+        heard_so_far = [timed for timed in feeds[second] if timed.at <= over]
+        through[second] = flow(script, second, [*heard_so_far, Timed(over, Signal.END)])
+    rude = stop(through[first]).item is Signal.RESET
+    return ear(script, through["there"], rude=rude), ear(script, through["here"], rude=rude)  # each hears the other
+
+
+def said(step: Step) -> Iterator[tuple[str, bytes | Signal]]:
+    if isinstance(step, Say):
+        yield step.who, words(step.who, step.size)
+    elif isinstance(step, Close):
+        yield step.who, Signal.END
+
+
+def flow(script: Script, who: str, feed: Sequence[Timed]) -> list[Timed]:
+    """What leaves the toxics on the way of what this end says."""
+    chain = Chain()
+    for put in script.before:
+        if put.opposite == (who == "there") and put.toxicity:
+            chain.add(put.name, toxics.load(put.type)(**put.attributes).pipe(Dice(1), TRIP_S), TRIP_S)
+    return [Timed(*item) for item in run(chain, feed)]
+
+
+def stop(out: Sequence[Timed]) -> Timed:
+    return next((timed for timed in out if isinstance(timed.item, Signal)), Timed(math.inf, Signal.END))
+
+
+def ear(script: Script, out: Sequence[Timed], *, rude: bool) -> Heard:
+    """What the end hears to which this comes, one trip later."""
+    last, end = stop(out)
+    until_s = script.until_ms / 1000 - TRIP_S
+    pieces = [(at + TRIP_S, item) for at, item in out if isinstance(item, bytes) and at <= min(last, until_s)]
+    data = b"".join(item for _, item in pieces)
+    if last > until_s:
+        return Heard(data, marks(pieces, len(data), 0.0), "open", 0.0)
+    return Heard(data, marks(pieces, len(data), 0.0), "RST" if rude or end is Signal.RESET else "FIN", last + TRIP_S)
+
+
+STEADY = [script for script in SCRIPTS if not any(isinstance(step, Put | Patch | Take) for _, step in script.steps)]
+
+
+@pytest.mark.parametrize("script", STEADY, ids=lambda script: script.name)
+def test_the_virtual_network_delivers_to_the_bit_what_the_toxics_say(script: Script) -> None:
+    for heard, wanted in zip(virtually()[script.name], reckoned(script), strict=True):
+        assert (heard.data, heard.end) == (wanted.data, wanted.end)
+        assert heard.marks_s == pytest.approx(wanted.marks_s, abs=EXACT_S)
+        assert heard.end_s == pytest.approx(wanted.end_s, abs=EXACT_S)
+
+
+@contextlib.contextmanager
+def processes() -> Iterator[list[str]]:
+    """The embedded server and the real one, if it is here, each a process, so that neither shares an interpreter with the script."""
+    port = free_port()
+    command = (sys.executable, "-m", "chaoslab", "toxiproxy", "--port", str(port))
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process, contextlib.ExitStack() as stack:
+        urls = [f"http://127.0.0.1:{port}"]
+        stack.callback(process.kill)
+        if shutil.which("toxiproxy-server") is not None:
+            urls.append(stack.enter_context(real()))
+        answers_by(port, system.monotonic() + DEADLINE_S)
+        yield urls
+
+
+async def over_loopback(urls: Sequence[str], scripts: Sequence[Script], at_once: int) -> list[tuple[Play, ...]]:
+    """What is heard of each script, played on all servers at the same time."""
+    gate = asyncio.Semaphore(at_once)
+    async with contextlib.AsyncExitStack() as stack:
+        clients = [await stack.enter_async_context(httpx.AsyncClient(base_url=url, timeout=30)) for url in urls]
+        servers = [Server(client) for client in clients]
+
+        async def one(number: int, script: Script) -> tuple[Play, ...]:
+            await asyncio.sleep(STAGGER_S * (number % at_once))  # or all would change their toxics at one moment
+            async with gate:
+                return tuple(await asyncio.gather(*(play(server, script) for server in servers)))
+
+        return await asyncio.gather(*(one(number, script) for number, script in enumerate(scripts)))
+
+
+def complaints(script: Script, plays: Sequence[Play]) -> list[str]:
+    """What is heard otherwise than it should be: on the embedded server, and then, if it is here, on the real one."""
+    found = []
+    if unlike := differences(virtually()[script.name], plays[0]):
+        found.append(f"{script.name}: virtual against embedded: {unlike}")
+    if len(plays) > 1 and frozenset(unlike := differences(plays[0], plays[1])) != listed(script):
+        found.append(f"{script.name}: embedded against real: {unlike or 'alike'}, listed: {sorted(listed(script))}")
+    return found
+
+
+def test_every_script_is_heard_alike_over_all_carriers_and_every_listed_difference_is_still_there() -> None:
+    left, wrong = list(SCRIPTS), ["not played"]
+    with processes() as urls:
+        for at_once in AT_ONCE:
+            heard = asyncio.run(over_loopback(urls, left, at_once))
+            told = [complaints(script, plays) for script, plays in zip(left, heard, strict=True)]
+            left = [script for script, lines in zip(left, told, strict=True) if lines]
+            wrong = [line for lines in told for line in lines]
+            if not left:
+                break
+    assert not wrong, "\n".join(wrong)
+    if len(urls) < 2:
+        pytest.skip(
+            "toxiproxy-server is not on PATH: the virtual network and the embedded server were compared, and are alike"
+        )

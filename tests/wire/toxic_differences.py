@@ -1,0 +1,85 @@
+"""What the embedded server does on the wire otherwise than the real one, on purpose; docs/toxiproxy.md has the same list."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from toxic_scripts import Script
+
+BOTH_ENDS = frozenset({"here.end", "there.end"})
+CLOSED_EARLY = frozenset({"here.end_time", "there.bytes", "there.end_time"})
+LATE = frozenset({"there.times"})
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Something that the embedded server does otherwise on purpose, and in which scripts (by name) it is heard, as what."""
+
+    title: str
+    why: str
+    scripts: tuple[tuple[str, frozenset[str]], ...] = ()
+
+
+DIFFERENCES = (
+    Difference("A bad number", "One bad number must not end everybody's experiment."),
+    Difference("A stalled reader", "Healing must work when it is needed most."),
+    Difference("A black hole upstream", "Parallel calls must not meet each other's faults."),
+    Difference(
+        "A toxic that missed",
+        "Otherwise toxicity means nothing.",
+        (
+            ("reset_peer missed*", BOTH_ENDS),
+            ("timeout missed and removed*", CLOSED_EARLY),
+            ("silence missed and removed*", CLOSED_EARLY),
+        ),
+    ),
+    Difference(
+        "Delays behind each other",
+        "Token streams are what this lab is about.",
+        (
+            ("bandwidth then latency*", LATE),
+            ("slicer then latency*", LATE),
+            ("bandwidth, later latency*", LATE),
+            ("slicer, later latency*", LATE),
+        ),
+    ),
+    Difference("Jitter", "The number that was asked for should be the number that is measured."),
+    Difference("The seed", "Equal seeds, equal runs, whatever else goes on."),
+    Difference("What limit_data leaves behind", "Long runs."),
+    Difference(
+        "A toxic added behind a standstill",
+        "Adding a fault heals no other.",
+        (
+            ("standstill, later timeout*", frozenset({"here.end", "there.bytes", "there.end"})),
+            ("standstill, later reset_peer*", frozenset({"here.end", "there.bytes", "there.end"})),
+            ("standstill, later *", frozenset({"there.bytes"})),
+        ),
+    ),
+    Difference(
+        "Nothing at all through a standstill",
+        "What has not arrived cannot set anything off.",
+        (("standstill then timeout*", BOTH_ENDS), ("standstill then reset_peer*", BOTH_ENDS)),
+    ),
+    Difference(
+        "reset_peer on a live connection",
+        "It is what the toxic's name says.",
+        (("reset_peer added*", BOTH_ENDS), ("*, later reset_peer*", BOTH_ENDS)),
+    ),
+    Difference(
+        "reset_peer while it waits",
+        "A fault that has not happened yet can still be changed or called off.",
+        (
+            ("reset_peer changed*", frozenset({"here.end_time", "there.end_time"})),
+            ("reset_peer, later slow_close*", frozenset({"here.end_time", "there.end_time"})),
+            ("reset_peer removed*", BOTH_ENDS | {"there.bytes"}),
+            ("reset_peer spared*", BOTH_ENDS | {"there.bytes"}),
+        ),
+    ),
+)
+
+
+def listed(script: Script) -> frozenset[str]:
+    """What must be heard otherwise in this script: the first entry that names it counts."""
+    entries = (entry for difference in DIFFERENCES for entry in difference.scripts)
+    return next((aspects for pattern, aspects in entries if fnmatchcase(script.name, pattern)), frozenset())

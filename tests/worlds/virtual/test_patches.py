@@ -1,0 +1,369 @@
+"""Nothing of a world is left when it is over, however it ended; and what runs beside it in the process never knew of it."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import queue
+import random
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any
+
+import numpy.random
+import pytest
+import time_machine
+from patch_parts import NOW, world
+
+from chaoslab.worlds.virtual import patches
+from chaoslab.worlds.virtual.here import Uncovered, here
+from chaoslab.worlds.virtual.machine import STARTS_S, Hung
+from chaoslab.worlds.virtual.patches import Patch, Patches, clocks
+
+Place = tuple[str, ...]
+
+
+def held() -> Iterator[tuple[Place, Any]]:
+    """Every object that a module of the process knows: by a name, in a class of its own, as a default, or in a partial call."""
+    for module_name, module in list(sys.modules.items()):
+        if not isinstance(module, ModuleType) or module_name.startswith("chaoslab.worlds.virtual"):
+            continue
+        for name, value in list(vars(module).items()):
+            yield from within((module_name, name), value)
+            if isinstance(value, type) and getattr(value, "__module__", None) == module_name:
+                for attribute, member in list(vars(value).items()):
+                    yield from within((module_name, name, attribute), member)
+
+
+def within(place: Place, value: Any) -> Iterator[tuple[Place, Any]]:
+    if isinstance(value, staticmethod | classmethod):
+        yield (*place, type(value).__name__), None
+        value = value.__func__
+    yield place, value
+    if isinstance(value, FunctionType):
+        for n, default in enumerate(value.__defaults__ or ()):
+            yield (*place, "defaults", str(n)), default
+        for name, default in (value.__kwdefaults__ or {}).items():
+            yield (*place, "defaults", name), default
+    if isinstance(value, functools.partial):
+        for n, part in enumerate((value.func, *value.args, *value.keywords.values())):
+            yield (*place, "partial", str(n)), part
+
+
+def of_the_process() -> dict[str, Any]:
+    """What belongs to nobody's module."""
+    policy: Any = asyncio.get_event_loop_policy()
+    return {
+        "loop": asyncio._get_running_loop(),
+        "loop of the thread": dict(policy._local.__dict__),
+        "policy": policy,
+        "hooks": sys.get_asyncgen_hooks(),
+        "signals": {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)},
+        "world": here.world,
+        "threads": threading.active_count(),
+        "travellers": list(time_machine.traveller_stack),
+        "uuid": {name: value for name, value in vars(uuid).items() if name.startswith("_")},
+        "chance": random.getstate(),
+        "numpy": numpy.random.get_state()[1].tobytes(),  # type: ignore[index]
+        "socket timeout": socket.getdefaulttimeout(),
+    }
+
+
+@dataclass
+class Watched:
+    """What was patched, seen before and to be compared with what is afterwards."""
+
+    stand_ins: list[Patch] = field(default_factory=list)
+    attributes: dict[tuple[int, str], tuple[Any, Any]] = field(default_factory=dict)
+    known: dict[Place, Any] = field(default_factory=dict)
+    process: dict[str, Any] = field(default_factory=dict)
+
+    def before(self) -> None:
+        self.attributes = {
+            (id(patch.holder), patch.name): (patch.holder, vars(patch.holder).get(patch.name, "absent"))
+            for patch in patches.all_patches()
+        }
+        real = {id(getattr(holder, name)) for (_, name), (holder, _) in self.attributes.items()}
+        self.known = {place: value for place, value in held() if id(value) in real}
+        self.process = of_the_process()
+        assert len(self.known) > len(self.attributes)
+
+    def after(self) -> None:
+        assert of_the_process() == self.process
+        for (_, name), (holder, real) in self.attributes.items():
+            assert vars(holder).get(name, "absent") is real, f"{holder}.{name}"
+        now = dict(held())
+        gone = {id(patch.value): patch.name for patch in self.stand_ins}
+        assert not [(place, gone[id(value)]) for place, value in now.items() if id(value) in gone]
+        assert not [place for place, value in self.known.items() if now.get(place) is not value]
+
+
+@pytest.fixture
+def watched(monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched]:
+    """Compares before and after the test, and remembers every stand-in that was made for it."""
+    found, whole = Watched(), patches.all_patches
+
+    def remembered() -> Iterator[Patch]:
+        for patch in whole():
+            found.stand_ins.append(patch)
+            yield patch
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started pytest may have it ignored
+    random.seed(11)
+    uuid.uuid1(node=1)  # the process remembers when its last id was made
+    asyncio.run(asyncio.sleep(0))  # and whether a loop was ever set, which a test may do that runs one
+    found.before()
+    monkeypatch.setattr(patches, "all_patches", remembered)
+    yield found
+    assert found.stand_ins
+    found.after()
+    signal.signal(signal.SIGINT, before)
+
+
+class Clocked:
+    """A class that knows a clock in each of the ways there are."""
+
+    bare = time.monotonic
+    static = staticmethod(time.monotonic)
+    part = functools.partial(max, default=time.monotonic)
+
+    def read(
+        self, clock: Callable[[], float] = time.monotonic, *, other: Callable[[], float] = time.perf_counter
+    ) -> None:
+        """Its defaults are what matters."""
+
+
+def touch_everything() -> None:
+    time.sleep(1)
+    random.seed(5)
+    numpy.random.seed(5)
+    uuid.uuid1()
+    assert datetime.now(UTC) > NOW
+
+
+async def good() -> None:
+    touch_everything()
+    await asyncio.wait_for(asyncio.to_thread(time.sleep, 1), 2)
+
+
+async def raised() -> None:
+    touch_everything()
+    raise LookupError("as planned")
+
+
+async def cancelled() -> None:
+    touch_everything()
+    task = asyncio.current_task()
+    assert task is not None
+    task.cancel()
+    await asyncio.sleep(1)
+
+
+async def hung() -> None:
+    touch_everything()
+    await asyncio.get_running_loop().create_future()
+
+
+async def overdue() -> None:
+    touch_everything()
+    await asyncio.sleep(10**9)
+
+
+async def uncovered() -> None:
+    touch_everything()
+    subprocess.run(["true"], check=True)
+
+
+async def interrupted() -> None:
+    touch_everything()
+    signal.raise_signal(signal.SIGINT)
+
+
+async def interrupted_in_a_thread() -> None:
+    touch_everything()
+    await asyncio.to_thread(signal.raise_signal, signal.SIGINT)
+
+
+async def with_a_generator_left_open() -> None:
+    async def numbers() -> Any:
+        while True:
+            yield 1
+            await asyncio.sleep(1)
+
+    async for _ in numbers():
+        break
+    touch_everything()
+
+
+ENDINGS: list[tuple[Callable[[], Any], type[BaseException] | None]] = [
+    (good, None),
+    (with_a_generator_left_open, None),
+    (raised, LookupError),
+    (cancelled, asyncio.CancelledError),
+    (hung, Hung),
+    (overdue, Hung),
+    (uncovered, Uncovered),
+    (interrupted, KeyboardInterrupt),
+    (interrupted_in_a_thread, KeyboardInterrupt),
+]
+
+
+@pytest.mark.usefixtures("watched")
+@pytest.mark.parametrize(("work", "ending"), ENDINGS, ids=lambda it: getattr(it, "__name__", "returns"))
+def test_the_process_is_as_it_was_however_the_world_ended(
+    work: Callable[[], Any], ending: type[BaseException] | None
+) -> None:
+    if ending is None:
+        with Patches():
+            world().run_async(work)
+    else:
+        with pytest.raises(ending), Patches():
+            world().run_async(work)
+
+
+@pytest.mark.usefixtures("watched")
+def test_what_was_imported_meanwhile_is_taken_back_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "imported_meanwhile.py").write_text(
+        "import functools\n"
+        "from time import monotonic, sleep\n"
+        "from random import random as draw\n"
+        "from uuid import uuid1\n"
+        "class Timed:\n"
+        "    clock = staticmethod(monotonic)\n"
+        "    def wait(self, how=sleep, *, draw=draw): ...\n"
+        "later = functools.partial(sleep, 1)\n"
+    )
+    name = "imported_meanwhile"
+    with Patches():
+        late = world().run(lambda: __import__(name))
+        assert late.monotonic is not clocks.real_monotonic
+        assert world().run(lambda: late.monotonic()) == STARTS_S
+    assert late.monotonic is late.Timed.__dict__["clock"].__func__ is time.monotonic
+    assert late.Timed.wait.__defaults__ == (time.sleep,)
+    assert late.Timed.wait.__kwdefaults__ == {"draw": random.random}
+    assert late.later.func is time.sleep
+    assert late.uuid1 is uuid.uuid1
+    monkeypatch.delitem(sys.modules, name)
+
+
+@pytest.mark.usefixtures("watched")
+def test_stand_ins_may_be_asked_for_within_each_other() -> None:
+    with Patches():
+        with Patches():
+            pass
+        assert world().run(lambda: time.monotonic()) == STARTS_S
+
+
+@pytest.mark.usefixtures("watched")
+def test_half_of_them_are_taken_back_when_the_other_half_cannot_be_put_in_place(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    whole = patches.all_patches
+
+    def until_it_fails() -> Iterator[Patch]:
+        yield from list(whole())[:20]
+        raise LookupError("no such name")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(patches, "all_patches", until_it_fails)
+        with pytest.raises(LookupError), Patches():
+            pass
+    with Patches():
+        assert world().run(lambda: time.monotonic()) == STARTS_S
+
+
+@pytest.mark.usefixtures("watched")
+def test_an_interrupt_while_they_are_taken_back_leaves_none_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    from chaoslab.worlds.virtual.patches import swap
+
+    undo, times = swap.Swap.undo, []
+
+    def interrupted_once(self: swap.Swap) -> None:
+        times.append(1)
+        if len(times) == 1:
+            raise KeyboardInterrupt
+        undo(self)
+
+    monkeypatch.setattr(swap.Swap, "undo", interrupted_once)
+    with pytest.raises(KeyboardInterrupt), Patches():
+        pass
+    assert len(times) == 2
+
+
+@pytest.mark.usefixtures("watched")
+def test_a_world_in_a_running_loop_works_and_leaves_that_loop_running() -> None:
+    async def inner() -> float:
+        await asyncio.sleep(3600 - 1)
+        return asyncio.get_running_loop().time()
+
+    async def numbers() -> Any:
+        yield 1
+        with Patches():
+            assert world().run_async(inner) == STARTS_S + 3599
+        yield 2
+
+    async def notebook() -> None:
+        loop, hooks = asyncio.get_running_loop(), sys.get_asyncgen_hooks()
+        with Patches():
+            assert world().run_async(inner) == STARTS_S + 3599
+            assert world().run(lambda: asyncio._get_running_loop()) is None
+            assert asyncio.get_running_loop() is loop
+        assert asyncio.get_running_loop() is asyncio.get_event_loop() is loop
+        assert sys.get_asyncgen_hooks() == hooks
+        assert [n async for n in numbers()] == [1, 2]
+        assert await asyncio.wait_for(asyncio.to_thread(lambda: "still turning"), 60) == "still turning"
+
+    asyncio.run(notebook())
+
+
+@pytest.mark.usefixtures("watched")
+def test_a_real_thread_beside_a_world_keeps_real_time_and_real_sockets() -> None:
+    begin: queue.SimpleQueue[bool] = queue.SimpleQueue()
+    found: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+    def beside() -> None:
+        begin.get(timeout=60)
+        try:
+            with (
+                socket.create_server(("127.0.0.1", 0)) as server,
+                socket.create_connection(server.getsockname()) as one,
+            ):
+                other, _ = server.accept()
+                with other:
+                    one.sendall(b"echo")
+                    other.sendall(other.recv(4).upper())
+                    heard = one.recv(4)
+            began_s = time.monotonic()
+            time.sleep(0.001)
+            found.put((heard, began_s, time.monotonic(), datetime.now(UTC)))
+        except BaseException as error:  # noqa: BLE001 - the test says what it was
+            found.put(error)
+
+    def work() -> tuple[Any, float]:
+        time.sleep(5)
+        begin.put(True)
+        return found.get(timeout=60), time.monotonic()
+
+    with Patches():
+        real = threading.Thread(target=beside)
+        real.start()
+        before_s, today = time.monotonic(), datetime.now(UTC)
+        outcome, in_world = world().run(work)
+        after_s = time.monotonic()
+        real.join()
+    heard, began_s, ended_s, day = outcome
+    assert heard == b"ECHO"
+    assert before_s <= began_s < ended_s <= after_s
+    assert 0 <= (day - today).total_seconds() < 600
+    assert in_world == STARTS_S + 5

@@ -1,0 +1,302 @@
+"""What virtual time cannot carry is refused at once, in one line that says what, where and what to do, and ends the trial."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures.process
+import contextlib
+import multiprocessing
+import os
+import queue
+import resource
+import select
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+import uvloop
+from patch_parts import named, run, take_out, world
+
+from chaoslab.worlds.virtual.here import Uncovered
+from chaoslab.worlds.virtual.patches import Patches, refusals
+from chaoslab.worlds.virtual.serving import serve
+
+TRUE = ["true"]
+NOTHING: Any = None
+
+CASES: list[tuple[str, Callable[[], Any], str]] = [
+    ("Popen", lambda: subprocess.Popen(TRUE), "a subprocess"),
+    ("subprocess.run", lambda: subprocess.run(TRUE, check=False), "a subprocess"),
+    ("os.popen", lambda: os.popen("true"), "a subprocess"),
+    ("os.system", lambda: os.system("true"), "a program run by os.system"),
+    ("os.posix_spawn", lambda: os.posix_spawn("/bin/true", TRUE, {}), "a program run by os.posix_spawn"),
+    ("os.posix_spawnp", lambda: os.posix_spawnp("true", TRUE, {}), "a program run by os.posix_spawnp"),
+    ("os.execvp", lambda: os.execvp("true", TRUE), "a program run by os.execv"),
+    ("os.execle", lambda: os.execle("/bin/true", "true", {}), "a program run by os.execve"),
+    ("os.fork", lambda: os.fork(), "a process of its own (os.fork)"),
+    ("os.forkpty", lambda: os.forkpty(), "a process of its own (os.forkpty)"),
+    ("os.spawnl", lambda: os.spawnl(os.P_WAIT, "/bin/true", "true"), "a process of its own (os.fork)"),
+    ("Process", lambda: multiprocessing.Process(target=print).start(), "a process of multiprocessing"),
+    ("Pool", lambda: multiprocessing.Pool(1), "a process of multiprocessing"),
+    ("executor", lambda: concurrent.futures.ProcessPoolExecutor(1), "a pool of processes"),
+    ("process_time", lambda: time.process_time(), "the clock time.process_time of the processor"),
+    ("process_time_ns", lambda: time.process_time_ns(), "the clock time.process_time_ns of the processor"),
+    ("thread_time", lambda: time.thread_time(), "the clock time.thread_time of the processor"),
+    ("thread_time_ns", lambda: time.thread_time_ns(), "the clock time.thread_time_ns of the processor"),
+    ("os.times", lambda: os.times(), "the clock os.times of the processor"),
+    ("getrusage", lambda: resource.getrusage(resource.RUSAGE_SELF), "the clock resource.getrusage of the processor"),
+    ("alarm", lambda: signal.alarm(0), "a wait with signal.alarm"),
+    ("setitimer", lambda: signal.setitimer(signal.ITIMER_REAL, 0), "a wait with signal.setitimer"),
+    ("sigwait", lambda: signal.sigwait({signal.SIGUSR1}), "a wait with signal.sigwait"),
+    ("sigtimedwait", lambda: signal.sigtimedwait({signal.SIGUSR1}, 0), "a wait with signal.sigtimedwait"),
+    ("epoll", lambda: select.epoll(), "waiting for files with select.epoll"),
+    ("DefaultSelector", lambda: selectors.DefaultSelector(), "waiting for files with select.epoll"),
+    ("policy", lambda: asyncio.set_event_loop_policy(None), "a policy of event loops"),
+    ("fromfd", lambda: socket.fromfd(0, socket.AF_INET, socket.SOCK_STREAM), "a real socket made with socket.fromfd"),
+    ("create_server", lambda: socket.create_server(("127.0.0.1", 0)), "a socket that listens"),
+    ("uvloop.Loop", lambda: uvloop.Loop(), "uvloop.Loop"),
+    ("uvloop.new_event_loop", lambda: uvloop.new_event_loop(), "uvloop.new_event_loop"),
+    ("uvloop.run", lambda: uvloop.run(NOTHING), "uvloop.run"),
+]
+
+
+@pytest.fixture(scope="module")
+def refused() -> dict[str, BaseException | None]:
+    """What came of each."""
+
+    def outcome(do: Callable[[], Any]) -> BaseException | None:
+        try:
+            world().run(do)
+        except Uncovered as error:
+            return error
+        return None
+
+    with Patches():
+        return {name: outcome(do) for name, do, _ in CASES}
+
+
+@pytest.mark.parametrize(("name", "what"), [(name, what) for name, _, what in CASES])
+def test_each_is_refused_in_one_line_that_names_the_caller(
+    name: str, what: str, refused: dict[str, BaseException | None]
+) -> None:
+    said = str(refused[name])
+    assert said.startswith(f"{what} (in test_refusals.py, line ")
+    assert ", <lambda>) is not covered by virtual time: " in said
+    assert said.endswith(", or run in the local world")
+    assert "\n" not in said
+
+
+HARMLESS: list[tuple[str, Callable[[], Any], tuple[tuple[Any, str], ...]]] = [
+    ("process_time", lambda: time.process_time(), ((time, "process_time"),)),
+    ("times", lambda: os.times(), ((os, "times"),)),
+    ("getrusage", lambda: resource.getrusage(resource.RUSAGE_SELF), ((resource, "getrusage"),)),
+    ("alarm", lambda: signal.alarm(0), ((signal, "alarm"),)),
+    ("epoll", lambda: select.epoll().close(), ((select, "epoll"),)),
+    ("DefaultSelector", lambda: selectors.DefaultSelector().close(), ((select, "epoll"),)),
+    ("uvloop.Loop", lambda: uvloop.Loop().close(), ((uvloop, "Loop"),)),
+    ("system", lambda: os.system("true"), ((os, "system"),)),
+]
+
+
+@pytest.mark.parametrize(("do", "remedies"), named(HARMLESS))
+def test_each_refusal_is_its_own_remedys_and_only_a_worlds(
+    do: Callable[[], Any], remedies: tuple[tuple[Any, str], ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Patches():
+        with pytest.raises(Uncovered):
+            world().run(do)
+        do()
+    take_out(monkeypatch, *remedies)
+    run(do)
+
+
+def test_outside_of_worlds_processes_loops_and_sockets_are_as_ever() -> None:
+    with Patches():
+        assert subprocess.run([sys.executable, "-c", "print(1)"], capture_output=True, check=True).stdout == b"1\n"
+        assert asyncio.run(asyncio.sleep(0, "slept")) == "slept"
+        with select.epoll() as polled:
+            assert isinstance(polled, select.epoll)
+        with selectors.PollSelector(), selectors.DefaultSelector():
+            pass
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            assert server.getsockname()[1]
+
+
+def stand_in(monkeypatch: pytest.MonkeyPatch, *, already: bool) -> Any:
+    """A module of gRPC's name: gRPC itself is not installed."""
+    channel = type("Channel", (), {})
+    module: Any = types.ModuleType("grpc._cython.cygrpc")
+    module.Channel, module.AioChannel = channel, type("AioChannel", (), {})
+    if already:
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    return module
+
+
+@pytest.mark.parametrize("kind", ["Channel", "AioChannel"])
+def test_a_library_in_c_is_refused_if_it_is_loaded(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = stand_in(monkeypatch, already=True)
+    real = getattr(module, kind)
+    with pytest.raises(
+        Uncovered, match=r"^a gRPC channel \(in test_refusals.py.*: reach the service over HTTP, or run"
+    ):
+        run(lambda: getattr(module, kind)())
+    assert getattr(module, kind) is real
+
+
+def test_a_library_that_is_imported_only_then_is_refused_in_the_next_world(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = stand_in(monkeypatch, already=False)
+    real = module.Channel
+    with Patches():
+        world().run(lambda: None)
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+        with pytest.raises(Uncovered, match="a gRPC channel"):
+            world().run(lambda: module.Channel())
+    assert module.Channel is real
+
+
+def test_every_module_of_the_table_is_there_or_comes_later() -> None:
+    with Patches():
+        for refusal in refusals.LOADED:
+            assert refusal.module in sys.modules
+
+
+def swallow(do: Callable[[], Any]) -> None:
+    """As a framework may."""
+    with contextlib.suppress(BaseException):
+        do()
+
+
+def test_a_refusal_ends_the_trial_though_the_program_went_on() -> None:
+    went_on = []
+
+    def work() -> str:
+        swallow(lambda: os.system("true"))
+        went_on.append(1)
+        return "fine"
+
+    with pytest.raises(Uncovered, match=r"os.system \(in test_refusals.py, line \d+, <lambda>\)"):
+        run(work)
+    assert went_on
+
+
+def test_a_refusal_is_said_first_though_the_program_failed_or_hung_for_it() -> None:
+    def fail() -> None:
+        swallow(lambda: os.system("true"))
+        raise RuntimeError("no answer")
+
+    async def hang() -> None:
+        swallow(lambda: os.fork())
+        await asyncio.get_running_loop().create_future()
+
+    with pytest.raises(Uncovered, match=r"os\.system"):
+        run(fail)
+    with Patches(), pytest.raises(Uncovered, match=r"os\.fork"):
+        world().run_async(hang)
+
+
+def test_the_first_of_two_refusals_is_the_one_that_is_told() -> None:
+    def work() -> None:
+        swallow(lambda: os.system("true"))
+        os.fork()
+
+    with pytest.raises(Uncovered, match=r"os\.system"):
+        run(work)
+
+
+@pytest.mark.parametrize("swallowed", [True, False])
+def test_a_refusal_in_a_thread_ends_the_trial(swallowed: bool) -> None:
+    async def work() -> str:
+        job: Callable[[], Any] = lambda: os.system("true")  # noqa: E731 - called from a thread or caught there
+        await asyncio.to_thread(swallow, job) if swallowed else await asyncio.to_thread(job)
+        return "fine"
+
+    with Patches(), pytest.raises(Uncovered, match=r"os\.system"):
+        world().run_async(work)
+
+
+def test_a_refusal_in_a_service_ends_the_trial() -> None:
+    def app(environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:  # noqa: ARG001
+        swallow(lambda: os.system("true"))
+        start_response("200 OK", [("Content-Length", "2")])
+        return [b"ok"]
+
+    async def work() -> str:
+        async with httpx.AsyncClient(trust_env=False) as client:
+            return (await client.get("http://search/")).text
+
+    own = world()
+    serve(own.network, "search", 80, app)
+    with Patches(), pytest.raises(Uncovered, match=r"os\.system"):
+        own.run_async(work)
+
+
+@pytest.fixture
+def foreign() -> Iterator[Callable[[Callable[[], Any]], Any]]:
+    """Has a real thread of the process do something while the caller, a world's thread, really waits, as a library in C does."""
+    asked: queue.SimpleQueue[Callable[[], Any] | None] = queue.SimpleQueue()
+    answered: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+    def work() -> None:
+        while do := asked.get(timeout=60):
+            try:
+                answered.put(do())
+            except BaseException as error:  # noqa: BLE001 - it is what the caller asks about
+                answered.put(error)
+
+    real = threading.Thread(target=work)
+    real.start()
+
+    def have(do: Callable[[], Any]) -> Any:
+        asked.put(do)
+        return answered.get(timeout=60)
+
+    yield have
+    asked.put(None)
+    real.join()
+
+
+def test_a_foreign_thread_that_touches_the_loop_ends_the_trial(foreign: Callable[[Callable[[], Any]], Any]) -> None:
+    raised: list[BaseException] = []
+
+    async def work() -> None:
+        loop = asyncio.get_running_loop()
+        done = loop.create_future()
+        raised.append(foreign(lambda: loop.call_soon_threadsafe(done.set_result, 1)))
+        await done
+
+    with Patches(), pytest.raises(Uncovered, match="a thread of the process that runs no world") as refused:
+        world().run_async(work)
+    assert raised == [refused.value]
+
+
+def test_a_foreign_thread_that_wakes_a_thread_of_the_world_ends_the_trial_though_it_was_over(
+    foreign: Callable[[Callable[[], Any]], Any],
+) -> None:
+    from chaoslab.worlds.virtual.machine import Waiter
+
+    own = world()
+
+    def work() -> str:
+        waiter = Waiter(own.machine)
+        assert isinstance(foreign(waiter.wake), Uncovered)
+        return "fine"
+
+    with Patches(), pytest.raises(Uncovered, match="a thread of the process that runs no world"):
+        own.run(work)
+
+
+def test_the_caller_that_is_named_is_the_programs_own_and_not_the_librarys() -> None:
+    def my_tool() -> None:
+        httpx.get("http://elsewhere.test/", trust_env=False)
+
+    with pytest.raises(Uncovered, match=r"elsewhere\.test.* \(in test_refusals\.py, line \d+, my_tool\)"):
+        run(my_tool)

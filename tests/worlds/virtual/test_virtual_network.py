@@ -1,0 +1,258 @@
+"""A blocking socket on the virtual network meets resets, ends and refusals as one on loopback does: the same stories on either."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import struct
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+import pytest
+
+from chaoslab.worlds.virtual.here import Uncovered
+from chaoslab.worlds.virtual.machine import STARTS_S
+from chaoslab.worlds.virtual.network import TRIP_S, WINDOW_BYTES, End
+from chaoslab.worlds.virtual.sockets import VirtualSocket
+from chaoslab.worlds.virtual.world import World
+
+SOON_S = 0.02
+"""Longer than anything is on its way."""
+RST_ON_CLOSE = struct.pack("ii", 1, 0)
+
+
+class Other(Protocol):
+    """The other end of the socket under test."""
+
+    def say(self, data: bytes) -> None: ...
+    def end(self) -> None: ...
+    def close(self) -> None: ...
+    def reset(self) -> None: ...
+
+
+def nobody(end: End) -> None:
+    """Says nothing to who comes."""
+
+
+class Real:
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+
+    def say(self, data: bytes) -> None:
+        self._sock.sendall(data)
+
+    def end(self) -> None:
+        self._sock.shutdown(socket.SHUT_WR)
+
+    def close(self) -> None:
+        self._sock.close()
+
+    def reset(self) -> None:
+        self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RST_ON_CLOSE)
+        self._sock.close()
+
+
+class Virtual:
+    def __init__(self, end: End) -> None:
+        self.say, self.end, self.close, self.reset = end.write, end.end, end.close, end.reset
+
+
+Pause = Callable[[], None]
+Story = Callable[[Any, Other, Pause], Iterator[Any]]
+
+
+def said_then_reset(sock: Any, other: Other, pause: Pause) -> Iterator[Any]:
+    other.say(b"abc")
+    other.reset()
+    pause()
+    for _ in range(3):
+        yield sock.recv, 10
+    yield sock.send, b"x"
+
+
+def ended_then_reset(sock: Any, other: Other, pause: Pause) -> Iterator[Any]:
+    other.say(b"abc")
+    other.end()
+    pause()
+    yield sock.send, b"never read"
+    pause()
+    other.close()
+    pause()
+    for _ in range(3):
+        yield sock.recv, 10
+    yield sock.send, b"x"
+
+
+def closed_under_a_writer(sock: Any, other: Other, pause: Pause) -> Iterator[Any]:
+    other.close()
+    pause()
+    yield sock.send, b"1"
+    pause()
+    yield sock.recv, 10
+    yield sock.send, b"2"
+    yield sock.send, b"3"
+
+
+def reset_under_a_writer(sock: Any, other: Other, pause: Pause) -> Iterator[Any]:
+    other.reset()
+    pause()
+    yield sock.send, b"1"
+    yield sock.send, b"2"
+    yield sock.recv, 10
+
+
+def closed_unread(sock: Any, other: Other, pause: Pause) -> Iterator[Any]:
+    yield sock.send, b"never read"
+    pause()
+    other.close()
+    pause()
+    yield sock.recv, 10
+    yield sock.recv, 10
+
+
+def half_closed(sock: Any, other: Other, pause: Pause) -> Iterator[Any]:
+    sock.shutdown(socket.SHUT_WR)
+    pause()
+    other.say(b"still")
+    other.end()
+    pause()
+    yield sock.recv, 10
+    yield sock.recv, 10
+    yield sock.send, b"x"
+
+
+def silent(sock: Any, other: Other, pause: Pause) -> Iterator[Any]:  # noqa: ARG001
+    sock.settimeout(SOON_S)
+    yield sock.recv, 10
+    sock.setblocking(False)
+    yield sock.recv, 10
+
+
+STORIES: list[Story] = [
+    said_then_reset, ended_then_reset, closed_under_a_writer, reset_under_a_writer, closed_unread, half_closed, silent,
+]  # fmt: skip
+
+
+def met(steps: Iterator[Any]) -> list[str]:
+    """What came of each step: what it gave, or the error's name."""
+    found = []
+    for call, argument in steps:
+        try:
+            found.append(repr(call(argument)))
+        except OSError as error:
+            found.append(type(error).__name__)
+    return found
+
+
+def over_loopback(story: Story) -> list[str]:
+    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as sock:
+        accepted, _ = listener.accept()
+        with contextlib.closing(accepted):
+            return met(story(sock, Real(accepted), lambda: _nothing_for(SOON_S)))
+
+
+def _nothing_for(seconds: float) -> None:
+    """Loopback has no way to ask whether a reset has arrived."""
+    first, second = socket.socketpair()
+    with first, second, contextlib.suppress(TimeoutError):
+        first.settimeout(seconds)
+        first.recv(1)
+
+
+def new_world() -> World:
+    return World(1, now=datetime(2026, 6, 1, tzinfo=UTC))
+
+
+def virtually(story: Story) -> list[str]:
+    world = new_world()
+
+    def first() -> list[str]:
+        accepted: list[End] = []
+        with VirtualSocket() as sock:
+            sock.connect(world.network.listen("127.0.0.1", 0, accepted.append))
+            return met(story(sock, Virtual(accepted[0]), lambda: world.machine.sleep(SOON_S)))
+
+    return world.run(first)
+
+
+@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
+def test_a_socket_meets_the_same_on_either_network(story: Story) -> None:
+    assert virtually(story) == over_loopback(story)
+
+
+def test_nobody_listening_refuses_and_a_stranger_is_not_covered() -> None:
+    world = new_world()
+
+    def first() -> list[str]:
+        network, found = world.network, []
+        gone = network.listen("gone", 80, nobody)
+        network.silence("gone", 80)
+        for address in (gone, ("127.0.0.1", 9), ("203.0.113.1", 80)):
+            try:
+                VirtualSocket().connect(address)
+            except (OSError, Uncovered) as error:
+                found.append(type(error).__name__)
+        world.uncovered = None
+        return found
+
+    assert world.run(first) == ["ConnectionRefusedError", "ConnectionRefusedError", "Uncovered"]
+
+
+def test_a_port_that_is_left_to_the_network_is_one_that_nobody_has() -> None:
+    network = new_world().network
+    addresses = [network.listen("127.0.0.1", 0, nobody) for _ in range(50)]
+    assert len(set(addresses)) == 50
+
+
+def test_a_writer_waits_when_the_window_is_full_and_goes_on_a_trip_after_there_is_room() -> None:
+    world = new_world()
+
+    def first() -> tuple[int, float]:
+        accepted: list[End] = []
+        sock = VirtualSocket()
+        sock.connect(world.network.listen("127.0.0.1", 0, accepted.append))
+        (reader,) = accepted
+        sock.send(bytes(WINDOW_BYTES))
+        sock.send(b"and one more")
+        world.machine.after(5.0, lambda: [reader.take() for _ in range(40)])
+        began = world.machine.now
+        sock.send(b"waits")
+        return sum(1 for _ in iter(reader.take, b"")), world.machine.now - began
+
+    left, waited_s = world.run(first)
+    assert left == 0
+    assert waited_s == pytest.approx(5.0 + TRIP_S)
+
+
+def test_bytes_and_their_end_keep_their_order_and_take_one_trip() -> None:
+    world = new_world()
+    heard: list[tuple[float, bytes | str]] = []
+
+    class Ear:
+        def __init__(self, end: End) -> None:
+            self.end, end.receiver = end, self
+
+        def arrived(self) -> None:
+            now = round((world.machine.now - STARTS_S) / TRIP_S, 3)
+            while data := self.end.take():
+                heard.append((now, data))
+            if self.end.ended:
+                heard.append((now, "end"))
+
+        def broke(self, error: OSError) -> None:
+            raise AssertionError(error)
+
+        def drained(self) -> None:
+            pass
+
+    def first() -> None:
+        sock = VirtualSocket()
+        sock.connect(world.network.listen("127.0.0.1", 0, Ear))
+        for word in (b"1", b"2", b"3"):
+            sock.send(word)
+        sock.close()
+        world.machine.sleep(1)
+
+    world.run(first)
+    assert heard == [(3.0, b"1"), (3.0, b"2"), (3.0, b"3"), (3.0, "end")]

@@ -1,0 +1,132 @@
+"""A request handed over whole comes to what it comes to byte by byte."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+import httpcore
+import httpx
+import pytest
+
+from chaoslab.exchange import Failure, Reply
+from chaoslab.wire.sending import Sockets, Ways, over
+from chaoslab.worlds.virtual import serving
+from chaoslab.worlds.virtual import ways as virtual_ways
+from chaoslab.worlds.virtual.machine import STARTS_S
+from chaoslab.worlds.virtual.network import TRIP_S
+from chaoslab.worlds.virtual.patches import Patches
+from chaoslab.worlds.virtual.world import World
+
+TLS = httpx.create_ssl_context()
+NOW = datetime(2026, 6, 1, 9, tzinfo=UTC)
+Answer = tuple[str, list[tuple[str, str]], list[bytes]]
+
+
+def app(answer: Callable[[dict[str, Any], bytes], Answer]) -> serving.Wsgi:
+    def wsgi(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        status, headers, parts = answer(environ, environ["wsgi.input"].read())
+        start_response(status, headers)
+        return parts
+
+    return wsgi
+
+
+def sent(ways: Ways, wsgi: serving.Wsgi, request: httpx.Request, *, within_s: float = 5.0) -> tuple[Reply | str, float]:
+    """What came of it, and after how many virtual seconds."""
+    world = World(1, now=NOW)
+    serving.serve(world.network, "weather", 80, wsgi)
+
+    async def story() -> Reply | str:
+        way = ways.kept(TLS)
+        try:
+            return await over(way, request, within_s=within_s)
+        except Failure as failure:
+            return failure.kind
+        finally:
+            await way.aclose()
+
+    with Patches():
+        reply = world.run_async(story)
+    return reply, world.machine.now - STARTS_S
+
+
+def echo(environ: dict[str, Any], body: bytes) -> Answer:
+    """All that the application was told, but for where it was told it from."""
+    seen = {
+        name: value
+        for name, value in environ.items()
+        if isinstance(value, str) and name not in ("SERVER_NAME", "SERVER_PORT", "REMOTE_ADDR")
+    }
+    said = json.dumps({**seen, "body": body.decode("latin-1")}).encode()
+    return "200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(said)))], [said]
+
+
+def plain(status: str, headers: list[tuple[str, str]], *parts: bytes) -> Callable[[dict[str, Any], bytes], Answer]:
+    return lambda _environ, _body: (status, headers, list(parts))
+
+
+def bare(reply: Reply) -> Reply:
+    """Without what is said of the connection, which a request that is handed over whole has none of."""
+    return Reply(reply.status, {k: v for k, v in reply.headers.items() if k != "connection"}, reply.body)
+
+
+LIMITS = [("X-Limit", "1"), ("X-Limit", "2"), ("Content-Length", "2"), ("Content-Type", "application/json")]
+CASES = {
+    "a GET with a query": (echo, httpx.Request("GET", "http://weather/a%20b/c?x=1&y=%C3%A9&x=2")),
+    "a POST with a body": (echo, httpx.Request("POST", "http://weather/send", json={"to": "Ana", "text": "é"})),
+    "headers said twice": (echo, httpx.Request("GET", "http://weather/", headers=[("X-A", "1"), ("X-A", "2")])),
+    "an answer with headers twice": (plain("200 OK", LIMITS, b"{}"), httpx.Request("GET", "http://weather/")),
+    "an answer in parts": (plain("200 OK", [], b"one", b"", b"two"), httpx.Request("GET", "http://weather/")),
+    "no content": (plain("204 No Content", []), httpx.Request("DELETE", "http://weather/1")),
+    "a status of its own": (plain("599 Odd", [("Content-Length", "0")]), httpx.Request("GET", "http://weather/")),
+    "five megabytes": (plain("200 OK", [], b"x" * 5_000_000), httpx.Request("GET", "http://weather/")),
+    "gzip that is none": (
+        plain("200 OK", [("Content-Encoding", "gzip"), ("Content-Length", "2")], b"{}"),
+        httpx.Request("GET", "http://weather/"),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_whole_or_in_bytes_it_comes_to_the_same(case: str) -> None:
+    answer, request = CASES[case]
+    whole, in_bytes = (sent(ways, app(answer), request)[0] for ways in (virtual_ways.Ways(), Sockets()))
+    if isinstance(whole, Reply) and isinstance(in_bytes, Reply):
+        whole, in_bytes = bare(whole), bare(in_bytes)
+    assert whole == in_bytes
+
+
+def test_a_kept_connection_takes_as_long_as_a_request_handed_over_whole() -> None:
+    answer, request = CASES["a POST with a body"]
+    _, seconds = sent(virtual_ways.Ways(), app(answer), request)
+    assert seconds == pytest.approx(2 * TRIP_S)
+    _, with_its_opening = sent(Sockets(), app(answer), request)
+    assert with_its_opening == pytest.approx(4 * TRIP_S, rel=0.5)
+
+
+def test_a_slow_service_is_given_up_at_the_deadline() -> None:
+    import time
+
+    def slow(environ: dict[str, Any], body: bytes) -> Answer:
+        time.sleep(60)
+        return echo(environ, body)
+
+    for ways in (virtual_ways.Ways(), Sockets()):
+        outcome, seconds = sent(ways, app(slow), httpx.Request("GET", "http://weather/"), within_s=2.0)
+        assert outcome == "timed_out"
+        assert seconds == pytest.approx(2.0, abs=0.001)
+
+
+def test_nobody_there_is_a_refusal() -> None:
+    request = httpx.Request("GET", "http://127.0.0.1:9/")
+    assert [sent(ways, app(echo), request)[0] for ways in (virtual_ways.Ways(), Sockets())] == ["refused", "refused"]
+
+
+def test_a_poisoned_lane_carries_bytes() -> None:
+    assert isinstance(
+        virtual_ways.Ways().fresh(TLS, httpx.Request("GET", "http://weather/"), ("127.0.0.1", 1)),
+        httpcore.AsyncHTTPConnection,
+    )
