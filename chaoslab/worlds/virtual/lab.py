@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import gc
 import importlib
-import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -109,7 +108,6 @@ class Lab:
     def ready(self) -> Iterator[None]:
         """For trials: with stand-ins for all that is real, and garbage collected when that is cheap."""
         collecting = gc.isenabled()
-        platform.platform()  # is remembered; the model's SDK asks for it in the first trial, and it may start a subprocess
         with Patches():
             gc.collect()
             gc.freeze()
