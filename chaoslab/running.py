@@ -137,6 +137,10 @@ def order_of(chosen: Settings, asked: Sequence[Any]) -> Order:
             f"agent/config.json points {', '.join(real)} at the real thing, and the virtual world has no way out: "
             f"take {'it' if len(real) == 1 else 'them'} out of there, or use WORLD=local"
         )
+    if chosen.translator == "online":
+        raise SettingError(
+            "TRANSLATOR=online asks a server, and the virtual world has no way out: leave it at phrasebook, or use WORLD=local"
+        )
     if chosen.groq_api_key or chosen.model_url:
         what = "GROQ_API_KEY" if chosen.groq_api_key else "MODEL_URL"
         print(f"{what} is not used: the virtual world has no way out, and the offline model answers", file=sys.stderr)
@@ -155,6 +159,7 @@ def carry_out(order: Order, asked: Sequence[Any], folder: Path) -> int:
     from chaoslab.sweep import WorkerLost
     from chaoslab.worlds.virtual import lab
     from chaoslab.worlds.virtual.book import Book
+    from chaoslab.worlds.virtual.here import Uncovered
 
     trials = order.settings.trials_of(len(asked))
     started = importlib.import_module("agent.assembly").started(order.settings, order.plan, asked, trials, order.now)
@@ -179,6 +184,9 @@ def carry_out(order: Order, asked: Sequence[Any], folder: Path) -> int:
             except WorkerLost as lost:
                 progress.say(str(lost))
                 reason, code = "broken", LAB_DOWN
+            except Uncovered as error:
+                progress.say(str(error))
+                reason, code = "broken", 2
             except LogLost:
                 raise
             except BaseException:

@@ -274,6 +274,10 @@ CASES = [
         "chaoslab run --world virtual --prompts none.json",
         f"PROMPTS=none.json cannot be read: No such file or directory; it should be a file with {LIKE}",
     ),
+    Case(
+        "chaoslab run --world virtual TRANSLATOR=online TRANSLATOR_URL={knows}",
+        "TRANSLATOR=online asks a server, and the virtual world has no way out: leave it at phrasebook, or use WORLD=local",
+    ),
     Case("chaoslab run --world virtual", "logs: it should be a folder: rename it", {"logs": "mine"}),
     Case("chaoslab run --world virtual", "charts: it should be a folder: rename it", {"charts": "mine"}),
     Case("chaoslab run --world compose", "there is no docker-compose.yaml here: run this from the lab's folder"),

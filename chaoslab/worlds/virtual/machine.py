@@ -34,6 +34,9 @@ class Hung(Exception):
         super().__init__("\n".join([why, *waiting]))
         self.why, self.waiting = why, waiting
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Hung, (self.why, self.waiting)
+
 
 class Reporter(Protocol):
     """Something a thread waits in that can say more than the thread itself, such as an event loop with its tasks."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import pickle
 from typing import Any
 
 import lab_runs
@@ -10,8 +11,9 @@ import pytest
 
 from chaoslab.clock import system
 from chaoslab.sweep import spread
-from chaoslab.worlds.virtual.here import here
+from chaoslab.worlds.virtual.here import Uncovered, here
 from chaoslab.worlds.virtual.lab import Order, Unit, one_by_one
+from chaoslab.worlds.virtual.machine import Hung
 
 CLEAN = {"TOXIC_PROB": "0", "ERROR_PROB": "0"}
 
@@ -86,3 +88,15 @@ def test_dollars_bound_the_run_and_all_else_a_trial() -> None:
 def test_what_was_spent_before_is_what_a_trial_begins_with() -> None:
     (one,) = spread(work(["Hello?"]), [Unit(0, spent_usd=0.25)])
     assert one.spent_usd >= 0.25
+
+
+@pytest.mark.parametrize(
+    "error",
+    [Hung("it would wait for ever", ["the agent waits"]), Uncovered("a subprocess", "call a function")],
+    ids=repr,
+)
+def test_what_ends_a_trial_is_itself_in_another_process(error: BaseException) -> None:
+    other = pickle.loads(pickle.dumps(error))
+    assert type(other) is type(error)
+    assert str(other) == str(error)
+    assert vars(other) == vars(error)
