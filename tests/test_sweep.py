@@ -192,20 +192,20 @@ def test_what_keeps_the_work_from_opening_comes_through_too(squares: Make) -> No
 
 
 def test_an_interrupt_lets_what_is_done_through_and_ends_the_rest(squares: Make) -> None:
-    work, got, waits = squares(waits=(9,)), list[int](), list[int]()
+    work, got, waits = squares(waits=(39,)), list[int](), list[int]()
 
     @contextlib.contextmanager
     def heard() -> Iterator[None]:
         waits.append(1)
         if len(waits) == 2:
-            eventually(lambda: work.begun(9) == 1 and work.begun(39) == 1)
+            eventually(lambda: work.begun(39) == 1)  # in the last of eight chunks
             raise KeyboardInterrupt
         yield
 
     with pytest.raises(KeyboardInterrupt):
         got.extend(spread(work, range(40), jobs=2, method="fork", heard=heard))
     assert got == expected(40)[: len(got)]
-    assert 5 <= len(got) <= 9
+    assert 20 <= len(got) <= 35  # of the first chunk it was told; the others were done by then
 
 
 def test_workers_end_with_a_parent_that_was_killed(squares: Make) -> None:
