@@ -32,9 +32,10 @@ def test_within_what_may_be_left_it_is_heard_at_once_and_only_once() -> None:
 
 
 def test_what_never_listens_is_interrupted_where_it_stands() -> None:
-    with Interrupts(patience_s=0.05), pytest.raises(KeyboardInterrupt):
+    with Interrupts(patience_s=0.05):
         signal.raise_signal(signal.SIGINT)
-        threading.Event().wait(DEADLINE_S)
+        with pytest.raises(KeyboardInterrupt):
+            threading.Event().wait(DEADLINE_S)
 
 
 def test_afterwards_signals_mean_what_they_meant() -> None:
