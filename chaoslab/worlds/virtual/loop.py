@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import itertools
+import warnings
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any
+from types import FrameType
+from typing import TYPE_CHECKING, Any, cast
+
+from greenlet import GreenletExit
 
 from chaoslab.worlds.virtual.here import Uncovered
 from chaoslab.worlds.virtual.machine import SPINS_MAX, Hung, Waiter
 from chaoslab.worlds.virtual.network import End
 from chaoslab.worlds.virtual.sockets import VirtualSocket
+from chaoslab.worlds.virtual.standing import told
 from chaoslab.worlds.virtual.transport import VirtualServer, VirtualTransport
 
 if TYPE_CHECKING:
@@ -22,12 +28,16 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def __init__(self, world: World) -> None:
         super().__init__()
-        self._world, self.machine = world, world.machine
+        self._world, self.machine, self.network = world, world.machine, world.network
         self._clock_resolution = 1e-9
         self._selector = self  # what BaseEventLoop waits in
         self._waiter: Waiter | None = None
         self._spins = 0
         self._tasks_named = itertools.count(1)
+        self._futures, self._tasks = itertools.count(1), itertools.count(1)
+        self._workers_named = itertools.count()
+        self._at_work = 0  # threads of the default executor
+        self._all_home: asyncio.Future[Any] | None = None
 
     # Where asyncio waits.
 
@@ -91,29 +101,55 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     # Tasks and threads.
 
+    def create_future(self) -> asyncio.Future[Any]:
+        future: Any = Future(loop=self)
+        future.number = next(self._futures)
+        return cast(asyncio.Future[Any], future)
+
     def create_task(self, coro: Coroutine[Any, Any, Any], *, name: Any = None, **kwargs: Any) -> asyncio.Task[Any]:  # type: ignore[override]
         """asyncio numbers its tasks through the life of the process; here each loop counts from one."""
         number = next(self._tasks_named)
-        return super().create_task(coro, name=f"Task-{number}" if name is None else name, **kwargs)
+        name = f"Task-{number}" if name is None else name
+        if self.get_task_factory() is not None:
+            return super().create_task(coro, name=name, **kwargs)
+        self._check_closed()  # type: ignore[attr-defined]
+        return Task(coro, loop=self, name=name, **kwargs)
 
     def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:  # type: ignore[override]
         """The default executor is a thread for each call: nothing is gained here by keeping them."""
         if executor is not None:
             return super().run_in_executor(executor, func, *args)
         future = self.create_future()
+        self._at_work += 1
 
         def work() -> None:
             try:
                 result = func(*args)
-            except (KeyboardInterrupt, SystemExit):
+            except (KeyboardInterrupt, SystemExit, GreenletExit):
                 raise
             except BaseException as error:  # noqa: BLE001 - whoever awaits the result is told
-                self.tell(_settle, future, None, error)
+                self._tell(future, None, error)
             else:
-                self.tell(_settle, future, result, None)
+                self._tell(future, result, None)
 
-        self.machine.start(work, name=f"asyncio worker ({getattr(func, '__qualname__', func)!s})")
+        self.machine.start(work, name=f"asyncio_{next(self._workers_named)}")
         return future
+
+    def _tell(self, future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
+        self._at_work -= 1
+        if not self.is_closed():
+            self.call_soon_threadsafe(_settle, future, result, error)
+            if self._all_home is not None and not self._at_work:
+                self.call_soon_threadsafe(_settle, self._all_home, None, None)
+
+    async def shutdown_default_executor(self, timeout: float | None = None) -> None:
+        """Waits for the threads that are at work, as asyncio does at the end of `run`."""
+        if self._at_work:
+            self._all_home = self.create_future()
+            try:
+                await asyncio.wait_for(self._all_home, timeout)
+            except TimeoutError:
+                warnings.warn(f"threads still at work after {timeout:g} s", RuntimeWarning, stacklevel=2)
 
     # Connections.
 
@@ -183,6 +219,27 @@ class VirtualLoop(asyncio.BaseEventLoop):
         raise Uncovered("waiting for a file with add_writer", "leave it out of the trial")
 
 
+class Future(asyncio.Future[Any]):
+    """`asyncio.wait` and task groups keep sets; by addresses, their order would differ from process to process."""
+
+    number = 0
+
+    def __hash__(self) -> int:
+        return self.number
+
+
+class Task(asyncio.Task[Any]):
+    """The same, numbered by its loop when somebody first asks."""
+
+    _number = 0
+
+    def __hash__(self) -> int:
+        if not self._number:
+            loop: Any = self.get_loop()
+            self._number = next(loop._tasks)
+        return self._number
+
+
 def _settle(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
     if future.cancelled():
         return
@@ -196,15 +253,33 @@ def _settle(future: asyncio.Future[Any], result: Any, error: BaseException | Non
 
 def _stand(task: asyncio.Task[Any]) -> str:
     """A task, what it awaits, and where in its code."""
-    stack = task.get_stack(limit=None)
-    if not stack:
-        return f"{task.get_name()} has not begun"
-    frame = stack[-1]
-    for outer in reversed(stack):
-        if not str(outer.f_globals.get("__name__", "")).startswith(("asyncio", "anyio", "httpcore", "chaoslab.worlds")):
-            frame = outer
+    name, coroutine = task.get_name(), task.get_coro()
+    if inspect.iscoroutine(coroutine) and inspect.getcoroutinestate(coroutine) == inspect.CORO_CREATED:
+        return f"{name} has not begun"
+    frames: list[FrameType] = []
+    inner: Any = coroutine
+    while inner is not None:
+        kind = next((kind for kind in ("cr", "gi", "ag") if hasattr(inner, f"{kind}_frame")), None)
+        if kind is None:
             break
-    where = f"{frame.f_globals.get('__name__', '?')}.{frame.f_code.co_name}, line {frame.f_lineno}"
-    awaited = getattr(task, "_fut_waiter", None)
-    named = f"task {awaited.get_name()}" if isinstance(awaited, asyncio.Task) else "something that nobody has promised"
-    return f"{task.get_name()} waits for {named} in {where}"
+        frame = getattr(inner, f"{kind}_frame")
+        if frame is not None:
+            frames.insert(0, frame)
+        inner = getattr(inner, "gi_yieldfrom" if kind == "gi" else f"{kind}_await")
+    return f"{name} {told(frames, _promise(getattr(task, '_fut_waiter', None), frames))}"
+
+
+def _promise(awaited: Any, frames: list[FrameType]) -> str:
+    """What would end the wait."""
+    for frame in frames:
+        for holder in ("_transport", "transport", "_stream", "_protocol"):
+            transport = getattr(frame.f_locals.get("self"), holder, None)
+            transport = getattr(transport, "transport", transport)
+            if isinstance(transport, VirtualTransport):
+                return f"recv from {transport.peer}"
+    if isinstance(awaited, asyncio.Task):
+        return f"task {awaited.get_name()}"
+    children = getattr(awaited, "_children", None)
+    if children:
+        return "tasks " + ", ".join(sorted(child.get_name() for child in children if not child.done()))
+    return "its next turn" if awaited is None else "something that nobody has promised"

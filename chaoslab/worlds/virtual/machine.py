@@ -8,11 +8,13 @@ threads that are left would wait for ever: that is found there and then.
 
 from __future__ import annotations
 
+import contextvars
 import heapq
 import itertools
+import threading
 from _thread import get_ident
 from asyncio import _get_running_loop, _set_running_loop
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable
 from sys import get_asyncgen_hooks, set_asyncgen_hooks
 from typing import Any, Protocol
@@ -20,6 +22,8 @@ from typing import Any, Protocol
 from greenlet import GreenletExit, getcurrent, greenlet
 
 from chaoslab.worlds.virtual.here import Uncovered
+from chaoslab.worlds.virtual.standing import stands
+from chaoslab.worlds.virtual.thread_local import ThreadLocals
 
 STARTS_S = 100_000.0
 """What the monotonic clock says at first: a machine that has been up for a day, so that nobody takes the time for unset."""
@@ -57,13 +61,22 @@ class Timer:
         self.args = ()
 
 
-class Strand(greenlet):
-    """One thread of the machine. `waits_for`: in what it is parked."""
+Wait = str | Callable[[], str] | Reporter
+"""What a thread waits in: a text, a text to be made when somebody asks, or something that knows more."""
 
-    def __init__(self, work: Callable[[], Any], ident: int, name: str) -> None:
+
+class Strand(greenlet):
+    """One thread of the machine. `waits_for`: in what it is parked. `over`: called once when it has ended, however it did.
+
+    The first one is the thread of the process that runs the machine, and has no number of its own.
+    """
+
+    def __init__(self, work: Callable[[], Any], number: int, name: str, over: Callable[[], Any] | None) -> None:
         super().__init__(work)
-        self.ident, self.name = ident, name
-        self.waits_for: str | Reporter = "its first turn"
+        self.number, self.name, self.over = number, name, over
+        self.first = False
+        self.waits_for: Wait = "its first turn"
+        self.locals: Any = None
 
 
 class Waiter:
@@ -78,18 +91,24 @@ class Waiter:
         self.machine, self.strand = machine, strand
         self._over = self._woken = False
 
-    def wake(self) -> None:
-        """Ends the wait; the thread goes on in its turn."""
-        if not self._over:
-            self.machine.own_thread()
-            self._over = self._woken = True
-            self.machine.soon(self._resume)
+    @property
+    def woken(self) -> bool:
+        return self._woken
 
-    def park(self, what: str | Reporter, until: float | None = None) -> bool:
+    def wake(self) -> bool:
+        """Ends the wait; the thread goes on in its turn. Whether it was still waiting."""
+        if self._over:
+            return False
+        self.machine.own_thread()
+        self._over = self._woken = True
+        self.machine.soon(self._resume)
+        return True
+
+    def park(self, what: Wait, until: float | None = None) -> bool:
         """Waits; whether it was woken before that moment."""
         machine = self.machine
         if self._over:
-            return True
+            return self._woken
         if until is not None and machine.is_idle_until(until):
             machine.now = max(machine.now, until)
             self._over = True
@@ -102,6 +121,7 @@ class Waiter:
             machine.hub.switch()
         finally:
             self._over = True
+            machine.locals.enter(self.strand)
             _set_running_loop(loop)
             set_asyncgen_hooks(*hooks)
             if timer is not None:
@@ -129,6 +149,12 @@ class Machine:
         self._order = itertools.count()
         self._idents = itertools.count(1_000_001)
         self._strands: dict[int, Strand] = {}
+        self.locals = ThreadLocals()
+        self.endings: list[Callable[[], Any]] = []
+        """Called when the run is over and no thread is left."""
+        self._numbers: defaultdict[type, itertools.count[int]] = defaultdict(lambda: itertools.count(1))
+        self._numbered: dict[int, int] = {}
+        self.thread_names, self.pool_names = itertools.count(1), itertools.count()
         self._os_thread = get_ident()
         self.foreign: Uncovered | None = None
 
@@ -168,15 +194,16 @@ class Machine:
 
     # Threads.
 
-    def start(self, work: Callable[[], Any], *, name: str) -> Strand:
+    def start(self, work: Callable[[], Any], *, name: str, over: Callable[[], Any] | None = None) -> Strand:
         """A thread that begins in its turn. What `work` raises ends the run."""
-        strand = Strand(lambda: self._work(work, strand), next(self._idents), name)
+        strand = Strand(lambda: self._work(work, strand), next(self._idents), name, over)
         strand.parent = self.hub
-        self._strands[strand.ident] = strand
+        self._strands[strand.number] = strand
         self.soon(strand.switch)
         return strand
 
     def _work(self, work: Callable[[], Any], strand: Strand) -> None:
+        self.locals.enter(strand)
         set_asyncgen_hooks(None, None)
         try:
             work()
@@ -184,7 +211,15 @@ class Machine:
             pass
         finally:
             _set_running_loop(None)
-            del self._strands[strand.ident]
+            self._ended(strand)
+
+    def _ended(self, strand: Strand) -> None:
+        if self._strands.pop(strand.number, None) is None:
+            return
+        if not strand.first:
+            threading._active.pop(strand.number, None)  # type: ignore[attr-defined]  # what asking for its name may have left
+        if strand.over is not None:
+            strand.over()
 
     def sleep(self, delay_s: float) -> None:
         """The calling thread's `time.sleep`."""
@@ -197,6 +232,16 @@ class Machine:
             self.soon(waiter.wake)
             waiter.park("its next turn")
 
+    # The order of what is kept in sets.
+
+    def number(self, thing: object) -> None:
+        """Something new; whatever was at its address is no more."""
+        self._numbered[id(thing)] = next(self._numbers[type(thing)])
+
+    def number_of(self, thing: object) -> int | None:
+        """None of what is older than this machine."""
+        return self._numbered.get(id(thing))
+
     # The run.
 
     def run(self, work: Callable[[], Any], *, name: str) -> None:
@@ -206,6 +251,8 @@ class Machine:
             Hung: it would never be, or not before the deadline.
         """
         main = self.start(work, name=name)
+        main.first, main.gr_context = True, contextvars.copy_context()
+        self.locals.begin(main)
         ready, timers = self._ready, self._timers
         while not main.dead:
             if ready:
@@ -228,10 +275,10 @@ class Machine:
         lines: list[str] = []
         for strand in self._strands.values():
             what = strand.waits_for
-            if isinstance(what, str):
-                lines.append(f"{strand.name} waits in {what}{_place(strand)}")
+            if isinstance(what, str) or callable(what):
+                lines.append(f"{strand.name} {stands(strand.gr_frame, what if isinstance(what, str) else what())}")
             else:
-                lines += [f"{strand.name}: {line}" for line in what.waiting()] or [f"{strand.name}: {_place(strand)}"]
+                lines += [f"{strand.name}: {line}" for line in what.waiting()]
         return lines
 
     def _wind_down(self) -> None:
@@ -243,27 +290,21 @@ class Machine:
             call(*args)
 
     def stop(self) -> None:
-        """Ends every thread that is left, where it stands. One that will not end is left behind, and said."""
+        """Ends every thread that is left, where it stands. One that will not end is left behind."""
         for strand in list(self._strands.values()):
             for _ in range(100):
                 if strand.dead:
                     break
                 strand.throw(GreenletExit)
                 self._wind_down()
+            self._ended(strand)  # one that never began cannot say so itself
         self._ready.clear()
         self._timers.clear()
+        self.locals.end()
+        for ending in self.endings:
+            ending()
+        self.endings.clear()
 
 
 def _end_with(error: BaseException) -> None:
     raise error
-
-
-def _place(strand: Strand) -> str:
-    """Where in its own code a parked thread stands."""
-    frame = strand.gr_frame
-    while frame is not None:
-        module = str(frame.f_globals.get("__name__", ""))
-        if not module.startswith(("chaoslab.worlds.virtual", "threading", "queue", "concurrent.", "asyncio")):
-            return f", called in {module}.{frame.f_code.co_name}, line {frame.f_lineno}"
-        frame = frame.f_back
-    return ""

@@ -206,6 +206,17 @@ class Network:
         """The address of a name; an address is its own."""
         return self._names.get(host) or (host if _is_address(host) else None)
 
+    def listens(self, address: Address) -> bool:
+        return address in self._listeners
+
+    def name_of(self, address: str) -> str:
+        """What people call it."""
+        return next((name for name, known in self._names.items() if known == address), address)
+
+    def named(self, address: Any) -> str:
+        """ "search:5000"."""
+        return f"{self.name_of(str(address[0]))}:{address[1]}"
+
     def dial(self, address: Address, done: Callable[[End | OSError], None]) -> None:
         """Connects; `done` gets this side's end, or why there is none."""
         self.machine.after(TRIP_S, self._knock, address, done)

@@ -8,6 +8,7 @@ import os
 import select as real_select
 import socket as real
 import struct
+import sys
 from typing import TYPE_CHECKING, Any
 
 from chaoslab.worlds.virtual.here import Uncovered, world
@@ -40,7 +41,7 @@ class VirtualSocket:
         self._timeout: float | None = self._world.default_timeout_s
         self._waiters: list[Waiter] = []
         self._number = self._world.sockets.add(self)
-        self._closed = False
+        self._closed = self._gone = False  # gone: with the last file made of it
         self._held = 0  # files made of it
 
     # What the end tells: whoever waits looks again.
@@ -69,7 +70,7 @@ class VirtualSocket:
             waiter.wake()
 
         self._world.network.dial(self._world.known(address), done)
-        if not waiter.park(f"connect to {address[0]}:{address[1]}", until):
+        if not waiter.park(f"connect to {self._world.network.named(address)}", until):
             raise TimeoutError("timed out")
         if isinstance(found[0], OSError):
             raise found[0]
@@ -98,7 +99,7 @@ class VirtualSocket:
     # Reading and writing.
 
     def _connected(self) -> End:
-        if self._closed:
+        if self._gone:
             raise OSError(errno.EBADF, os.strerror(errno.EBADF))
         if self.end is None:
             raise OSError(errno.ENOTCONN, os.strerror(errno.ENOTCONN))
@@ -113,10 +114,12 @@ class VirtualSocket:
             waiter = Waiter(machine)
             self._waiters.append(waiter)
             end = self.end
-            where = f"{end.peer_address[0]}:{end.peer_address[1]}" if end else "nobody"
-            if not waiter.park(f"{what} {where}", until) and not ready():
+            if (
+                not waiter.park(f"{what} {self._world.network.named(end.peer_address) if end else 'nobody'}", until)
+                and not ready()
+            ):
                 raise TimeoutError("timed out")
-            if self._closed:
+            if self._gone:
                 raise OSError(errno.EBADF, os.strerror(errno.EBADF))
 
     def recv(self, size: int, flags: int = 0) -> bytes:
@@ -178,6 +181,7 @@ class VirtualSocket:
                 self._really_close()
 
     def _really_close(self) -> None:
+        self._gone = True
         self._world.sockets.drop(self._number)
         if self.end is not None:
             if self.rude:
@@ -216,8 +220,9 @@ class VirtualSocket:
         if (level, option) == (real.SOL_SOCKET, real.SO_LINGER):
             self.rude = struct.unpack("ii", value[0]) == (1, 0)
 
-    def getsockopt(self, level: int, option: int, buflen: int = 0) -> Any:  # noqa: ARG002
-        return b"\0" * buflen if buflen else 0
+    def getsockopt(self, level: int, option: int, buflen: int = 0) -> Any:
+        value = self.type if (level, option) == (real.SOL_SOCKET, real.SO_TYPE) else 0
+        return value.to_bytes(buflen, sys.byteorder) if buflen else int(value)
 
     def getsockname(self) -> Any:
         return self.end.address if self.end else ("0.0.0.0", 0)

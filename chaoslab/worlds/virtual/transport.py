@@ -22,6 +22,10 @@ class VirtualTransport(asyncio.Transport):
         self._paused = self._closing = self._lost = self._eof_told = self._full = self._due = self._ended = False
         end.receiver = self
 
+    @property
+    def peer(self) -> str:
+        return self._loop.network.named(self._end.peer_address)
+
     def begin(self) -> None:
         """Tells the protocol that it is connected, then what has arrived. On the loop's own thread."""
         self._protocol.connection_made(self)

@@ -20,6 +20,7 @@ from chaoslab.worlds.virtual.sockets import Sockets
 
 T = TypeVar("T")
 DEADLINE_S = 3600.0
+HTTPS = 443
 _1970 = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -70,6 +71,8 @@ class World:
         found = self.network.address_of(host)
         if found is None or not (found.startswith("127.") or found == "::1" or self.network.knows(host)):
             raise Uncovered(f"a connection to {host}:{port}", "give its stand-in with services={…}")
+        if port == HTTPS and self.network.knows(host) and not self.network.listens((found, port)):
+            raise Uncovered(f"TLS to {self.network.name_of(found)}", "speak http:// to its stand-in")
         return found, port
 
     @contextmanager

@@ -5,14 +5,20 @@ from __future__ import annotations
 import asyncio
 import select
 import socket
+import ssl
 from collections.abc import Iterable
 from typing import Any
 
 from chaoslab.worlds.virtual import sockets
-from chaoslab.worlds.virtual.here import here
+from chaoslab.worlds.virtual.here import Uncovered, here
+from chaoslab.worlds.virtual.loop import VirtualLoop
 from chaoslab.worlds.virtual.patches import Patch
 
 real_socket, real_getaddrinfo = socket.socket, socket.getaddrinfo
+real_gethostbyname, real_gethostbyname_ex = socket.gethostbyname, socket.gethostbyname_ex
+real_gethostbyaddr, real_getnameinfo = socket.gethostbyaddr, socket.getnameinfo
+real_gethostname, real_socketpair = socket.gethostname, socket.socketpair
+real_wrap_socket, real_wrap_bio = ssl.SSLContext.wrap_socket, ssl.SSLContext.wrap_bio
 real_poll, real_select, real_new_event_loop = select.poll, select.select, asyncio.new_event_loop
 
 
@@ -35,8 +41,52 @@ def getaddrinfo(host: Any, port: Any, *args: Any, **kwargs: Any) -> Any:
     return real_getaddrinfo(host, port, *args, **kwargs) if world is None else world.resolve(host, port)
 
 
-def poll() -> Any:
-    return real_poll() if here.world is None else sockets.Poll()
+def gethostbyname(host: str) -> str:
+    world = here.world
+    return real_gethostbyname(host) if world is None else str(world.resolve(host, 0)[0][4][0])
+
+
+def gethostbyname_ex(host: str) -> tuple[str, list[str], list[str]]:
+    return real_gethostbyname_ex(host) if here.world is None else (host, [], [gethostbyname(host)])
+
+
+def gethostbyaddr(address: str) -> tuple[str, list[str], list[str]]:
+    """Nobody here has a name for an address: the address will do."""
+    return real_gethostbyaddr(address) if here.world is None else (address, [], [gethostbyname(address)])
+
+
+def getnameinfo(address: Any, flags: int) -> tuple[str, str]:
+    return real_getnameinfo(address, flags) if here.world is None else (str(address[0]), str(address[1]))
+
+
+def gethostname() -> str:
+    """Not the real one's, which is another on every machine."""
+    return real_gethostname() if here.world is None else "localhost"
+
+
+def socketpair(*args: Any, **kwargs: Any) -> Any:
+    if here.world is not None:
+        raise Uncovered("socketpair", "use a queue")
+    return real_socketpair(*args, **kwargs)
+
+
+def wrap_socket(self: ssl.SSLContext, sock: Any, *args: Any, **kwargs: Any) -> Any:
+    if here.world is not None:
+        raise Uncovered("TLS", "speak http:// to its stand-in")
+    return real_wrap_socket(self, sock, *args, **kwargs)
+
+
+def wrap_bio(self: ssl.SSLContext, *args: Any, **kwargs: Any) -> Any:
+    if here.world is not None:
+        raise Uncovered("TLS", "speak http:// to its stand-in")
+    return real_wrap_bio(self, *args, **kwargs)
+
+
+class poll:  # a class, since `selectors` has it as a class attribute, where a function would be bound
+    """`select.poll`."""
+
+    def __new__(cls) -> Any:
+        return real_poll() if here.world is None else sockets.Poll()
 
 
 def select_(rlist: Any, wlist: Any, xlist: Any, timeout: float | None = None) -> Any:
@@ -48,9 +98,30 @@ def new_event_loop() -> Any:
     return real_new_event_loop() if world is None else world.loop()
 
 
+def selector_loop(self: Any, *args: Any, **kwargs: Any) -> None:
+    """`asyncio.SelectorEventLoop()`, made by hand or by the policy, is a loop of the world, of whatever class it was called."""
+    world, kind = here.world, type(self)
+    if world is None:
+        real_selector_loop(self, *args, **kwargs)
+    elif kind is not asyncio.SelectorEventLoop:
+        self._closed = True  # so that its end says nothing
+        raise Uncovered(f"the event loop {kind.__qualname__}", "use asyncio's own")
+    else:
+        self.__class__ = VirtualLoop
+        VirtualLoop.__init__(self, world)
+
+
+real_selector_loop = asyncio.SelectorEventLoop.__init__
+
+
 def patches() -> Iterable[Patch]:
     yield Patch(socket, "socket", Socket, everywhere=True)
-    yield Patch(socket, "getaddrinfo", getaddrinfo, everywhere=True)
+    names = (getaddrinfo, gethostbyname, gethostbyname_ex, gethostbyaddr, getnameinfo, gethostname, socketpair)
+    for stand_in in names:
+        yield Patch(socket, stand_in.__name__, stand_in, everywhere=True)
+    yield Patch(ssl.SSLContext, "wrap_socket", wrap_socket)
+    yield Patch(ssl.SSLContext, "wrap_bio", wrap_bio)
     yield Patch(select, "poll", poll, everywhere=True)
     yield Patch(select, "select", select_, everywhere=True)
     yield Patch(asyncio, "new_event_loop", new_event_loop, everywhere=True)
+    yield Patch(asyncio.SelectorEventLoop, "__init__", selector_loop)

@@ -1,11 +1,235 @@
-"""Threads, locks, queues and pools: threading's own code, on the machine's threads."""
+"""Threads, locks, queues and pools: threading's own code on the machine's threads, by its lowest primitives.
+
+A real lock that is older than the world cannot be seen: held by a thread of the machine that waits for something else and wanted by another
+one, it would stop the process. So those that modules and classes keep are taken over. Those inside older objects are not: the standard
+library's release theirs before they wait, an older object's own `Lock` that is held over a wait does stop the process, and an older `RLock`
+holds off no thread of the same machine.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import _thread
+import os
+import queue
+import sys
+import threading
+from collections.abc import Callable, Iterable
+from types import ModuleType
+from typing import Any
 
-from chaoslab.worlds.virtual.patches import Patch
+from greenlet import GreenletExit, getcurrent
+
+from chaoslab.worlds.virtual.here import Uncovered, here
+from chaoslab.worlds.virtual.locks import Lock, RealLock, ReLock, SimpleQueue
+from chaoslab.worlds.virtual.machine import Strand
+from chaoslab.worlds.virtual.patches import Patch, pools
+
+CPUS = 4
+"""What a world says of the machine, since pools are sized by it: a trial is the same on every one."""
+
+_threading: Any = threading  # its inner names are no part of its types
+real_rlock = threading.RLock
+real_ident, real_native_id = threading.get_ident, threading.get_native_id
+real_counter = _threading._counter
+real_make_invoke_excepthook = _threading._make_invoke_excepthook
+real_cpu_count = os.cpu_count
+
+
+def rlock(*args: Any, **kwargs: Any) -> Any:
+    return real_rlock(*args, **kwargs) if here.world is None else ReLock.over(_real_allocate())
+
+
+_real_allocate = _thread.allocate_lock
+
+
+def get_ident() -> int:
+    strand = getcurrent()
+    return strand.number if type(strand) is Strand and not strand.first else real_ident()
+
+
+def get_native_id() -> int:
+    strand = getcurrent()
+    return strand.number if type(strand) is Strand and not strand.first else real_native_id()
+
+
+def counter() -> int:
+    """The N of "Thread-N"."""
+    world = here.world
+    return int(real_counter()) if world is None else next(world.machine.thread_names)
+
+
+def cpu_count() -> int | None:
+    return real_cpu_count() if here.world is None else CPUS
+
+
+def interrupt_main(*args: Any) -> None:
+    if here.world is not None:
+        raise Uncovered("interrupt_main", "end the main thread in another way")
+    _real_interrupt(*args)
+
+
+_real_interrupt = _thread.interrupt_main
+
+
+def make_invoke_excepthook() -> Callable[[threading.Thread], None]:
+    """A thread that its world ends has not failed, and what is not covered is told by the world."""
+    invoke = real_make_invoke_excepthook()
+
+    def unless_ended(thread: threading.Thread) -> None:
+        if sys.exc_info()[0] not in (GreenletExit, Uncovered):
+            invoke(thread)
+
+    return unless_ended
+
+
+def kept_locks() -> Iterable[Patch]:
+    """The real locks that are attributes of modules, or of classes there; each is the same lock afterwards."""
+    taken: dict[int, Any] = {}
+    for name, module in list(sys.modules.items()):
+        if not isinstance(module, ModuleType) or name.startswith("chaoslab.worlds.virtual"):
+            continue
+        for key, value in list(vars(module).items()):
+            if type(value) is RealLock:
+                yield Patch(module, key, taken.setdefault(id(value), Lock.over(value)))
+            elif isinstance(value, type) and value.__module__ == name:
+                for attribute, member in list(vars(value).items()):
+                    if type(member) is RealLock:
+                        yield Patch(value, attribute, taken.setdefault(id(member), Lock.over(member)))
+
+
+# Starting.
+
+
+def _start(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], over: Callable[[], None]
+) -> Strand:
+    """`function`: as a rule the `_bootstrap` of a `Thread`, which lets nothing pass."""
+    thread: Any = getattr(function, "__self__", None)
+
+    def ended() -> None:
+        over()
+        if isinstance(thread, threading.Thread):
+            _threading._limbo.pop(thread, None)
+            _threading._dangling.discard(thread)
+            pools.forget(thread)
+
+    def work() -> None:
+        try:
+            function(*args, **kwargs)
+        except SystemExit:
+            pass
+        except Exception:  # noqa: BLE001 - as in life, a bare thread's error is shown and ends that thread alone
+            sys.excepthook(*sys.exc_info())
+
+    assert here.world is not None
+    name = thread.name if isinstance(thread, threading.Thread) else getattr(function, "__qualname__", "a thread")
+    return here.world.machine.start(work, name=name, over=ended)
+
+
+def start_new_thread(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> int:
+    """`_thread.start_new_thread`, and all that `Thread.start` calls before Python 3.13."""
+    if here.world is None:
+        return _real_start(function, args, kwargs or {})
+    strand = _start(function, args, kwargs or {}, lambda: _free(strand))
+    return strand.number
+
+
+_real_start = _thread.start_new_thread
+
+
+def _free(strand: Strand) -> None:
+    sentinel = _sentinels.pop(strand, None)
+    if sentinel is not None:
+        _threading._shutdown_locks.discard(sentinel)
+        if sentinel.locked():
+            sentinel.release()
+
+
+_sentinels: dict[Strand, Any] = {}
+
+
+def set_sentinel() -> Any:
+    """The lock that is free when the calling thread is over: what `Thread.join` waits for before Python 3.13."""
+    strand = getcurrent()
+    if type(strand) is not Strand:
+        return _real_sentinel()
+    lock = _sentinels[strand] = Lock()
+    return lock
+
+
+_real_sentinel: Any = getattr(_threading, "_set_sentinel", None)
+
+
+class Handle:
+    """What `Thread` knows of its thread from Python 3.13 on."""
+
+    def __init__(self, ident: int = 0) -> None:
+        self.ident = ident
+        self._running = Lock()
+        self._done = False
+
+    def begin(self) -> None:
+        self._running.acquire()
+
+    def is_done(self) -> bool:
+        return self._done
+
+    def _set_done(self) -> None:
+        if not self._done:
+            self._done = True
+            if self._running.locked():
+                self._running.release()
+
+    def join(self, timeout: float | None = None) -> None:
+        if not self._done and self._running.acquire(True, -1 if timeout is None else timeout):
+            self._running.release()
+
+
+def thread_handle() -> Any:
+    return _real_handle() if here.world is None else Handle()
+
+
+def make_thread_handle(ident: int) -> Any:
+    return _real_make_handle(ident) if here.world is None else Handle(ident)
+
+
+def start_joinable_thread(function: Callable[[], Any], handle: Any = None, daemon: bool = True) -> Any:
+    if here.world is None:
+        return _real_start_joinable(function, handle=handle, daemon=daemon)
+    if not isinstance(handle, Handle):
+        handle = Handle()
+        thread: Any = getattr(function, "__self__", None)
+        if isinstance(thread, threading.Thread):  # made before the world, begun in it
+            vars(thread)["_handle"] = handle
+    handle.begin()
+    handle.ident = _start(function, (), {}, handle._set_done).number
+    return handle
+
+
+_real_handle: Any = getattr(_threading, "_ThreadHandle", None)
+_real_make_handle: Any = getattr(_threading, "_make_thread_handle", None)
+_real_start_joinable: Any = getattr(_threading, "_start_joinable_thread", None)
 
 
 def patches() -> Iterable[Patch]:
-    return ()
+    yield Patch(threading, "Lock", Lock, everywhere=True)
+    yield Patch(threading, "_allocate_lock", Lock, everywhere=True)
+    yield Patch(threading, "RLock", rlock, everywhere=True)
+    yield Patch(threading, "get_ident", get_ident, everywhere=True)
+    yield Patch(threading, "get_native_id", get_native_id, everywhere=True)
+    yield Patch(threading, "_counter", counter)
+    yield Patch(threading, "_make_invoke_excepthook", make_invoke_excepthook)
+    yield Patch(_thread, "interrupt_main", interrupt_main, everywhere=True)
+    yield Patch(_thread, "start_new_thread", start_new_thread, everywhere=True)
+    if _real_start_joinable is None:
+        yield Patch(threading, "_set_sentinel", set_sentinel)
+    else:
+        yield Patch(threading, "_start_joinable_thread", start_joinable_thread, everywhere=True)
+        yield Patch(threading, "_ThreadHandle", thread_handle)
+        yield Patch(threading, "_make_thread_handle", make_thread_handle)
+    yield Patch(os, "cpu_count", cpu_count, everywhere=True)
+    if hasattr(os, "process_cpu_count"):
+        yield Patch(os, "process_cpu_count", cpu_count, everywhere=True)
+    yield Patch(queue, "SimpleQueue", SimpleQueue, everywhere=True)
+    yield from pools.patches()
+    yield from kept_locks()

@@ -1,0 +1,219 @@
+"""Locks and queues in which a thread of the machine parks. To every other thread they are what they hold: real ones.
+
+Nothing here is guarded, since threads of the machine change turns only where they park. A real lock inside each keeps those right that
+outlive their world, as one does that was made by a module imported in it.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from _thread import allocate_lock
+from collections import deque
+from types import GenericAlias
+from typing import Any
+
+from greenlet import getcurrent
+
+from chaoslab.worlds.virtual.here import here
+from chaoslab.worlds.virtual.machine import Machine, Strand, Waiter
+
+RealLock, _RealQueue = type(allocate_lock()), queue.SimpleQueue
+
+
+class _Either(type):
+    """A real lock counts as one, too."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return type.__instancecheck__(cls, instance) or (cls is Lock and type(instance) is RealLock)
+
+
+class Lock(metaclass=_Either):
+    """`threading.Lock`: a class, since some keep it as a class attribute. Whoever waits longest is given it."""
+
+    __slots__ = ("__weakref__", "_holder", "_inner", "_waiters")
+    _holder: Any
+    _inner: Any
+    _waiters: deque[Waiter]
+
+    def __new__(cls) -> Any:
+        if here.world is None:
+            return allocate_lock()
+        return cls.over(allocate_lock())
+
+    @classmethod
+    def over(cls, inner: Any) -> Any:
+        """The same lock as that real one, on which a thread of the machine can wait."""
+        self = object.__new__(cls)
+        self._inner, self._holder, self._waiters = inner, None, deque()
+        return self
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        if timeout != -1:
+            if not blocking:
+                raise ValueError("can't specify a timeout for a non-blocking call")
+            if timeout < 0:
+                raise ValueError("timeout value must be a non-negative number")
+            if timeout > threading.TIMEOUT_MAX:
+                raise OverflowError("timeout value is too large")
+        if self._inner.acquire(False):
+            self._holder = getcurrent()
+            return True
+        if not blocking or not self._wait(timeout):
+            return False
+        self._holder = getcurrent()
+        return True
+
+    def _wait(self, timeout: float) -> bool:
+        world = here.world
+        if world is None:
+            return bool(self._inner.acquire(True, timeout))
+        return bool(timeout) and self._park(world.machine, timeout)
+
+    def _park(self, machine: Machine, timeout: float) -> bool:
+        waiter = Waiter(machine)
+        self._waiters.append(waiter)
+        try:
+            given = waiter.park(self._held_by, None if timeout < 0 else machine.now + timeout)
+        except BaseException:
+            if waiter.woken:  # given to a thread that ends
+                self._free()
+            else:
+                self._waiters.remove(waiter)
+            raise
+        if not given:
+            self._waiters.remove(waiter)
+        return given
+
+    def release(self) -> None:
+        self._free()
+
+    def _free(self) -> None:
+        while self._waiters:
+            waiter = self._waiters.popleft()
+            if waiter.wake():
+                self._holder = waiter.strand
+                return
+        self._inner.release()
+        self._holder = None
+
+    def locked(self) -> bool:
+        return bool(self._inner.locked())
+
+    def __enter__(self) -> bool:
+        return self.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+    def _at_fork_reinit(self) -> None:
+        self._inner._at_fork_reinit()
+        self._holder = None
+        self._waiters.clear()
+
+    def _held_by(self) -> str:
+        holder = self._holder
+        if isinstance(holder, Strand):
+            return "a lock held by itself" if self._waits(holder) else f"a lock held by {holder.name}"
+        return "a lock"
+
+    def _waits(self, strand: Strand) -> bool:
+        return any(waiter.strand is strand for waiter in self._waiters)
+
+
+class ReLock(Lock):
+    """`threading.RLock()`."""
+
+    __slots__ = ("_count",)
+    _count: int
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        if self._holder is getcurrent():
+            self._count += 1
+            return True
+        if Lock.acquire(self, blocking, timeout):
+            self._count = 1
+            return True
+        return False
+
+    def release(self) -> None:
+        if self._holder is not getcurrent():
+            raise RuntimeError("cannot release un-acquired lock")
+        self._count -= 1
+        if not self._count:
+            self._free()
+
+    # What `threading.Condition` asks for.
+
+    def _is_owned(self) -> bool:
+        return self._holder is getcurrent()
+
+    def _release_save(self) -> int:
+        if self._holder is not getcurrent():
+            raise RuntimeError("cannot release un-acquired lock")
+        count, self._count = self._count, 0
+        self._free()
+        return count
+
+    def _acquire_restore(self, state: int) -> None:
+        Lock.acquire(self)
+        self._count = state
+
+    def _recursion_count(self) -> int:
+        return self._count if self._holder is getcurrent() else 0
+
+
+class SimpleQueue(metaclass=_Either):
+    """`queue.SimpleQueue`, into which a destructor may put something at any time."""
+
+    __slots__ = ("__weakref__", "_inner", "_waiters")
+    _inner: Any
+    _waiters: deque[Waiter]
+
+    def __new__(cls) -> Any:
+        if here.world is None:
+            return _RealQueue()
+        self = object.__new__(cls)
+        self._inner, self._waiters = _RealQueue(), deque()
+        return self
+
+    __class_getitem__: Any = classmethod(GenericAlias)
+
+    def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:  # noqa: ARG002
+        self._inner.put(item)
+        while self._waiters and not self._waiters.popleft().wake():
+            pass
+
+    def get(self, block: bool = True, timeout: float | None = None) -> Any:
+        world = here.world
+        if world is None or not block:
+            return self._inner.get(block, timeout)
+        if timeout is not None and timeout < 0:
+            raise ValueError("'timeout' must be a non-negative number")
+        machine = world.machine
+        until = None if timeout is None else machine.now + timeout
+        while True:
+            try:
+                return self._inner.get(False)
+            except queue.Empty:
+                if until is not None and machine.now >= until:
+                    raise
+            waiter = Waiter(machine)
+            self._waiters.append(waiter)
+            try:
+                waiter.park("SimpleQueue.get", until)
+            finally:
+                if not waiter.woken:
+                    self._waiters.remove(waiter)
+
+    def put_nowait(self, item: Any) -> None:
+        self.put(item)
+
+    def get_nowait(self) -> Any:
+        return self._inner.get(False)
+
+    def empty(self) -> bool:
+        return bool(self._inner.empty())
+
+    def qsize(self) -> int:
+        return int(self._inner.qsize())

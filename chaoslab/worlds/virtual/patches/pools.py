@@ -1,0 +1,72 @@
+"""Thread pools and their futures. A pool that is older than its world works in it with threads and a queue of the world's own."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor, thread
+from typing import Any
+
+from greenlet import GreenletExit
+
+from chaoslab.worlds.virtual.here import here
+from chaoslab.worlds.virtual.locks import Lock, SimpleQueue
+from chaoslab.worlds.virtual.machine import Machine
+from chaoslab.worlds.virtual.patches import Patch
+
+_thread_pools: Any = thread
+_Pool: Any = ThreadPoolExecutor
+real_submit, real_pool_counter = ThreadPoolExecutor.submit, _Pool._counter
+_INSIDE = ("_work_queue", "_idle_semaphore", "_threads", "_shutdown_lock")
+
+_moved: dict[int, tuple[Any, Machine]] = {}
+"""The pools that work in a world now."""
+
+
+def submit(self: Any, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+    world = here.world
+    if world is not None and (id(self) not in _moved or _moved[id(self)][1] is not world.machine):
+        _move(self, world.machine)
+    return real_submit(self, fn, *args, **kwargs)
+
+
+def _move(pool: Any, machine: Machine) -> None:
+    """Until the run is over. Also a pool made in an earlier world, whose threads ended with it."""
+    before = {name: getattr(pool, name) for name in _INSIDE}
+    inside = (SimpleQueue(), threading.Semaphore(0), set[threading.Thread](), Lock())
+    _moved[id(pool)] = (pool, machine)
+    for name, value in zip(_INSIDE, inside, strict=True):
+        setattr(pool, name, value)
+
+    def back() -> None:
+        del _moved[id(pool)]
+        for name, value in before.items():
+            setattr(pool, name, value)
+        if pool._shutdown:  # in the world; its own threads are told now
+            pool._work_queue.put(None)
+
+    machine.endings.append(back)
+
+
+def forget(worker: threading.Thread) -> None:
+    """A worker that is over is nothing that the process must wait for at its end."""
+    _thread_pools._threads_queues.pop(worker, None)
+
+
+def pool_counter() -> int:
+    """The N of "ThreadPoolExecutor-N"."""
+    world = here.world
+    return int(real_pool_counter()) if world is None else next(world.machine.pool_names)
+
+
+def failed(record: logging.LogRecord) -> bool:
+    """A worker that its world ends has not failed."""
+    return not record.exc_info or record.exc_info[0] is not GreenletExit
+
+
+def patches() -> Iterable[Patch]:
+    logger = logging.getLogger("concurrent.futures")
+    yield Patch(ThreadPoolExecutor, "submit", submit)
+    yield Patch(ThreadPoolExecutor, "_counter", staticmethod(pool_counter))
+    yield Patch(logger, "filters", [*logger.filters, failed])

@@ -1,0 +1,68 @@
+"""What the tests of threads, clients and agents run in: a world with a service and a model, and how long a story took there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from chaoslab.worlds.virtual.machine import STARTS_S
+from chaoslab.worlds.virtual.patches import Patches
+from chaoslab.worlds.virtual.serving import Wsgi, serve
+from chaoslab.worlds.virtual.world import World
+
+T = TypeVar("T")
+NOW = datetime(2026, 6, 1, 9, tzinfo=UTC)
+
+
+def a_world(services: dict[str, Wsgi] | None = None, *, deadline_s: float = 3600.0) -> World:
+    world = World(7, now=NOW, deadline_s=deadline_s)
+    for name, app in (services or {}).items():
+        serve(world.network, name, 80, app)
+    return world
+
+
+def told(
+    story: Callable[[], T], services: dict[str, Wsgi] | None = None, *, deadline_s: float = 3600.0
+) -> tuple[T, float]:
+    """What the story returns and how many seconds of its world it took; told twice, and the same both times."""
+    with Patches():
+        first, second = (_once(story, a_world(services, deadline_s=deadline_s)) for _ in range(2))
+    assert repr(first) == repr(second)
+    return first
+
+
+def _once(story: Callable[[], T], world: World) -> tuple[T, float]:
+    outcome = world.run(story)
+    return outcome, since(world.machine.now)
+
+
+def since(moment: float) -> float:
+    """Seconds of a world's life, without what trips over the network add."""
+    return round(moment - STARTS_S, 2)
+
+
+def now() -> float:
+    """As the story's own clock says it."""
+    return since(time.monotonic())
+
+
+def answers(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+    """A service: /slow takes five seconds, /echo says what it heard, /events speaks once a second, /close hangs up."""
+    path, body = environ["PATH_INFO"], environ["wsgi.input"].read()
+    if path == "/events":
+        start_response("200 OK", [("Content-Type", "text/event-stream")])
+        return _events()
+    if path == "/slow":
+        time.sleep(5)
+    reply = body if path == "/echo" else b"ok"
+    kept = [("Connection", "close")] if path == "/close" else []
+    start_response("200 OK", [("Content-Length", str(len(reply))), *kept])
+    return [reply]
+
+
+def _events() -> Iterable[bytes]:
+    for n in range(3):
+        time.sleep(1)
+        yield f"data: {n}\n\n".encode()

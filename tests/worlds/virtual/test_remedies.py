@@ -1,0 +1,313 @@
+"""Every patch of threads and sockets is there for something: without it, a story that it carries breaks.
+
+A story without its remedy may wait for real, for ever. So it is told in a process of its own that an alarm ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import queue
+import select
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable
+from concurrent import futures
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+import requests
+from machine_parts import a_world, answers, now
+
+from chaoslab.worlds.virtual import patches as installed
+from chaoslab.worlds.virtual.here import Uncovered
+from chaoslab.worlds.virtual.network import TRIP_S
+from chaoslab.worlds.virtual.patches import Patch, Patches
+from chaoslab.worlds.virtual.serving import serve
+
+ALARM_S = 2.0
+
+
+def _together(*works: Callable[[], Any]) -> None:
+    threads = [threading.Thread(target=work) for work in works]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+
+
+def a_lock() -> None:
+    lock = threading.Lock()
+
+    def work() -> None:
+        with lock:
+            time.sleep(1)
+
+    _together(work, work)
+    assert now() == 2.0
+
+
+OLD_LOCK = threading.Lock()
+
+
+class Keeper:
+    lock = threading.Lock()
+
+
+def an_old_lock() -> None:
+    def work(lock: Any) -> None:
+        with lock:
+            time.sleep(1)
+
+    _together(lambda: work(OLD_LOCK), lambda: work(OLD_LOCK))
+    _together(lambda: work(Keeper.lock), lambda: work(Keeper.lock))
+    assert now() == 4.0
+
+
+def a_reentrant_lock() -> None:
+    lock, seen = threading.RLock(), list[float]()
+
+    def work() -> None:
+        with lock:
+            time.sleep(1)
+            seen.append(now())
+
+    _together(work, work)
+    assert seen == [1.0, 2.0]
+
+
+def a_thread_knows_itself() -> None:
+    names: list[str] = []
+    _together(*[lambda: names.append(threading.current_thread().name.partition(" ")[0])] * 2)
+    assert names == ["Thread-1", "Thread-2"]
+    assert threading.current_thread() is threading.main_thread()
+
+
+def native_numbers() -> None:
+    numbers: list[int] = []
+    _together(*[lambda: numbers.append(threading.get_native_id())] * 2)
+    assert len({*numbers, threading.get_native_id()}) == 3
+
+
+def threads() -> None:
+    _together(lambda: time.sleep(1000), lambda: time.sleep(2000))
+    assert now() == 2000.0
+
+
+def threads_that_are_ended() -> None:
+    threading.excepthook = lambda _: os._exit(1)
+    threading.Thread(target=lambda: time.sleep(1e6)).start()
+
+
+def workers_that_are_ended() -> None:
+    class Fatal(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:  # noqa: ARG002
+            os._exit(1)
+
+    logging.getLogger().addHandler(Fatal())
+    ThreadPoolExecutor(1).submit(int).result()
+
+
+def the_size_of_a_pool() -> None:
+    assert ThreadPoolExecutor()._max_workers == 8
+
+
+def the_name_of_a_pool() -> None:
+    assert ThreadPoolExecutor().submit(lambda: threading.current_thread().name).result() == "ThreadPoolExecutor-0_0"
+
+
+def a_simple_queue() -> None:
+    threads_queue: queue.SimpleQueue[int] = queue.SimpleQueue()
+    threading.Timer(5, threads_queue.put, (1,)).start()
+    assert (threads_queue.get(), now()) == (1, 5.0)
+
+
+OLD = ThreadPoolExecutor(1)
+OLD.submit(int).result()
+
+
+def an_old_pool() -> None:
+    OLD.submit(time.sleep, 1000).result()
+    assert now() == 1000.0
+
+
+def a_pool_asked_by_many() -> None:
+    with ThreadPoolExecutor(9) as one, ThreadPoolExecutor(9) as two:
+        _together(*[lambda: one.submit(time.sleep, 1).result(), lambda: two.submit(time.sleep, 1).result()] * 4)
+    assert now() == 1.0
+
+
+def the_order_of_futures() -> None:
+    with ThreadPoolExecutor(300) as pool:
+        jobs = [pool.submit(time.sleep, 1) for _ in range(300)]
+        rest = [object() for _ in range(10)]
+        assert [jobs.index(job) for job in futures.wait(jobs).done] == list(range(300)), rest
+
+
+def an_event_loop() -> None:
+    asyncio.run(asyncio.sleep(3600))
+    assert now() == 3600.0
+
+
+def a_loop_by_hand() -> None:
+    loop = asyncio.SelectorEventLoop()
+    loop.run_until_complete(asyncio.sleep(3600))
+    loop.close()
+    assert now() == 3600.0
+
+
+def a_socket() -> None:
+    assert requests.get("http://127.0.0.1:9/", timeout=1).text == "ok"
+
+
+def a_kept_connection() -> None:
+    with requests.Session() as session:
+        session.get("http://127.0.0.1:9/", timeout=1)
+        begun = time.monotonic()
+        session.get("http://127.0.0.1:9/", timeout=1)
+        assert round((time.monotonic() - begun) / TRIP_S) == 2
+
+
+def a_select() -> None:
+    assert select.select([socket.create_connection(("127.0.0.1", 9))], [], [], 5) == ([], [], [])
+    assert now() == 5.0
+
+
+def a_name() -> None:
+    """With this flag the real thing asks nobody."""
+    (found,) = socket.getaddrinfo("tools", 80, flags=socket.AI_NUMERICHOST)
+    assert str(found[4][0]).startswith("10.77.")
+
+
+def the_machines_name() -> None:
+    assert socket.gethostname() == "localhost"
+
+
+def a_pair() -> None:
+    socket.socketpair()
+
+
+def tls() -> None:
+    ssl.create_default_context().wrap_socket(socket.create_connection(("127.0.0.1", 9)), server_hostname="x")
+
+
+def tls_in_memory() -> None:
+    ssl.create_default_context().wrap_bio(ssl.MemoryBIO(), ssl.MemoryBIO())
+
+
+def the_end_of_the_process() -> None:
+    import _thread
+
+    _thread.interrupt_main()
+
+
+REFUSED = {a_pair: "socketpair", tls: "TLS", tls_in_memory: "TLS", the_end_of_the_process: "interrupt_main"}
+STARTING = "start_new_thread _start_joinable_thread _set_sentinel _ThreadHandle _make_thread_handle"
+REMEDIES: list[tuple[Callable[[], None], str]] = [
+    (a_lock, "Lock _allocate_lock"),
+    (an_old_lock, "OLD_LOCK"),
+    (an_old_lock, "lock"),
+    (a_reentrant_lock, "RLock"),
+    (a_thread_knows_itself, "get_ident"),
+    (native_numbers, "get_native_id"),
+    (a_thread_knows_itself, "_counter"),
+    (threads, STARTING),
+    (threads_that_are_ended, "_make_invoke_excepthook"),
+    (workers_that_are_ended, "filters"),
+    (the_size_of_a_pool, "cpu_count process_cpu_count"),
+    (the_name_of_a_pool, "_counter"),
+    (a_simple_queue, "SimpleQueue"),
+    (an_old_pool, "submit"),
+    (a_pool_asked_by_many, "_global_shutdown_lock"),
+    (the_order_of_futures, "__hash__"),
+    (the_end_of_the_process, "interrupt_main"),
+    (an_event_loop, "new_event_loop __init__"),
+    (a_loop_by_hand, "__init__"),
+    (a_socket, "socket"),
+    (a_kept_connection, "poll"),
+    (a_select, "select"),
+    (a_name, "getaddrinfo"),
+    (the_machines_name, "gethostname"),
+    (a_pair, "socketpair"),
+    (tls, "wrap_socket"),
+    (tls_in_memory, "wrap_bio"),
+]
+
+
+def _tell(story: Callable[[], None]) -> None:
+    world = a_world({"tools": answers})
+    serve(world.network, "127.0.0.1", 9, answers)
+    if story not in REFUSED:
+        world.run(story)
+        return
+    with pytest.raises(Uncovered) as refusal:
+        world.run(story)
+    assert str(refusal.value).startswith(REFUSED[story])
+
+
+def tell_without(name: str, remedy: str) -> None:
+    """In a process of its own. Exits with 0 if the story can be told."""
+    os.cpu_count = lambda: 60
+    every = installed.all_patches
+
+    def without() -> Iterable[Patch]:
+        return [patch for patch in every() if patch.name not in remedy.split()]
+
+    installed.all_patches = without
+    threading.Thread(target=int).start()  # no world's thread is the process's first
+    signal.setitimer(signal.ITIMER_REAL, ALARM_S)
+    with Patches():
+        _tell(globals()[name])
+    os._exit(0)
+
+
+@pytest.mark.parametrize("story", dict.fromkeys(story for story, _ in REMEDIES), ids=lambda story: story.__name__)
+def test_with_its_remedy_a_story_can_be_told(story: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threading, "excepthook", threading.excepthook)
+    before = logging.getLogger().handlers[:]
+    try:
+        with Patches():
+            _tell(story)
+    finally:
+        logging.getLogger().handlers[:] = before
+
+
+@pytest.mark.parametrize(
+    ("story", "remedy"), REMEDIES, ids=[f"{story.__name__}-{remedy}" for story, remedy in REMEDIES]
+)
+def test_without_its_remedy_it_cannot(story: Callable[[], None], remedy: str) -> None:
+    code = f"import test_remedies; test_remedies.tell_without({story.__name__!r}, {remedy!r})"
+    told = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert told.returncode != 0
+    assert "ImportError" not in told.stderr
+
+
+def test_all_that_these_stories_leave_alone_is_told_elsewhere() -> None:
+    """A new patch of threads, order or sockets needs a story here, or stands in this list with the test that has one."""
+    elsewhere = {
+        "gethostbyname",
+        "gethostbyname_ex",
+        "gethostbyaddr",
+        "getnameinfo",
+    }  # test_clients: without them, names would be asked for
+    known = {name for _, remedy in REMEDIES for name in remedy.split()} | elsewhere
+    from chaoslab.worlds.virtual import locks
+    from chaoslab.worlds.virtual.patches import order, sockets
+    from chaoslab.worlds.virtual.patches import threads as of_threads
+
+    every = [patch for module in (of_threads, order, sockets) for patch in module.patches()]
+    named = {patch.name for patch in every if not isinstance(patch.value, locks.Lock)}
+    assert named - known == set()

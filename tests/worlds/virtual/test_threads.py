@@ -1,0 +1,335 @@
+"""Threads of a program take turns on the machine, wait in virtual time, and are gone when the world is."""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import thread as pool_threads
+from typing import Any
+
+import pytest
+from machine_parts import a_world, now, told
+
+from chaoslab.worlds.virtual.here import Uncovered
+from chaoslab.worlds.virtual.machine import STARTS_S
+from chaoslab.worlds.virtual.patches import Patches
+
+_LOCAL = threading.local()
+_LOCK, _EVENT, _SEMAPHORE = threading.Lock(), threading.Event(), threading.Semaphore(1)
+_TOLD: contextvars.ContextVar[str] = contextvars.ContextVar("_TOLD", default="nothing")
+_BEFORE = threading.Thread(target=lambda: time.sleep(3), name="made before")
+
+
+def _run(*works: Callable[[], Any], **kwargs: Any) -> list[threading.Thread]:
+    threads = [threading.Thread(target=work, **kwargs) for work in works]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    return threads
+
+
+def test_threads_sleep_side_by_side_and_are_named_from_one() -> None:
+    def story() -> list[Any]:
+        seen: list[Any] = []
+
+        def work(seconds: float) -> None:
+            time.sleep(seconds)
+            seen.append((now(), threading.current_thread().name))
+
+        threads = _run(lambda: work(3), lambda: work(1), lambda: work(2))
+        assert not any(each.is_alive() for each in threads)
+        assert len({each.ident for each in threads}) == 3
+        return [
+            *seen,
+            threading.current_thread() is threading.main_thread(),
+            [each for each in threading.enumerate() if each in threads],
+        ]
+
+    seen, seconds = told(story)
+    assert [moment for moment, _ in seen[:3]] == [1.0, 2.0, 3.0]
+    assert [name.partition(" ")[0] for _, name in seen[:3]] == ["Thread-2", "Thread-3", "Thread-1"]
+    assert seen[3:] == [True, []]
+    assert seconds == 3.0
+
+
+def test_a_join_that_gives_up_gives_up_at_its_moment() -> None:
+    def story() -> list[Any]:
+        worker = threading.Thread(target=lambda: time.sleep(10))
+        worker.start()
+        worker.join(timeout=4)
+        seen = [worker.is_alive(), now()]
+        worker.join()
+        return [*seen, worker.is_alive(), now()]
+
+    assert told(story) == ([True, 4.0, False, 10.0], 10.0)
+
+
+def test_who_holds_a_lock_makes_others_wait_and_who_waited_longest_is_next() -> None:
+    def story() -> list[Any]:
+        lock, seen = threading.Lock(), list[Any]()
+
+        def work(name: str) -> None:
+            with lock:
+                time.sleep(1)
+                seen.append((name, now()))
+
+        _run(lambda: work("a"), lambda: work("b"), lambda: work("c"))
+        lock.acquire()
+        seen.append((lock.acquire(timeout=2), now()))
+        seen.append((lock.acquire(blocking=False), lock.locked()))
+        return seen
+
+    assert told(story) == ([("a", 1.0), ("b", 2.0), ("c", 3.0), (False, 5.0), (False, True)], 5.0)
+
+
+def test_a_lock_refuses_what_threadings_does() -> None:
+    def story() -> None:
+        lock, again = threading.Lock(), threading.RLock()
+        for wrong in ({"blocking": False, "timeout": 1}, {"timeout": -2}):
+            with pytest.raises(ValueError, match="timeout"):
+                lock.acquire(**wrong)  # type: ignore[arg-type]
+        with pytest.raises(RuntimeError, match="release unlocked lock"):
+            lock.release()
+        with pytest.raises(RuntimeError, match="un-acquired"):
+            again.release()
+
+    told(story)
+
+
+def test_a_reentrant_lock_belongs_to_a_thread_and_not_to_the_process() -> None:
+    def story() -> list[Any]:
+        lock, seen = threading.RLock(), list[Any]()
+
+        def work(name: str) -> None:
+            with lock, lock:
+                time.sleep(1)
+                seen.append((name, now()))
+
+        _run(lambda: work("a"), lambda: work("b"))
+        return seen
+
+    assert told(story) == ([("a", 1.0), ("b", 2.0)], 2.0)
+
+
+def test_events_conditions_semaphores_and_barriers_keep_virtual_time() -> None:
+    def story() -> list[Any]:
+        seen: list[Any] = []
+        event, condition, gate, barrier = (
+            threading.Event(),
+            threading.Condition(),
+            threading.Semaphore(2),
+            threading.Barrier(2),
+        )
+        threading.Timer(5, event.set).start()
+        seen.append((event.wait(2), event.wait(), now()))
+
+        def later() -> None:
+            time.sleep(1)
+            with condition:
+                condition.notify_all()
+
+        threading.Thread(target=later).start()
+        with condition:
+            seen.append((condition.wait(timeout=9), now()))
+
+        def gated() -> None:
+            with gate:
+                time.sleep(1)
+
+        _run(gated, gated, gated)
+        seen.append(now())
+
+        def late() -> None:
+            time.sleep(2)
+            barrier.wait()
+
+        _run(late, barrier.wait)
+        seen.append(now())
+        with pytest.raises(threading.BrokenBarrierError):
+            barrier.wait(timeout=3)
+        return seen
+
+    assert told(story) == ([(False, True, 5.0), (True, 6.0), 8.0, 10.0], 13.0)
+
+
+def test_what_was_made_before_the_world_works_in_it() -> None:
+    def story() -> list[Any]:
+        _EVENT.clear()
+        threading.Timer(2, _EVENT.set).start()
+        seen = [_EVENT.wait(1), _EVENT.wait(), now()]
+        seen += [_SEMAPHORE.acquire(), _SEMAPHORE.acquire(timeout=1), now()]
+        _SEMAPHORE.release()
+        with _LOCK:
+            time.sleep(1)
+        return seen
+
+    assert told(story) == ([False, True, 2.0, True, False, 3.0], 4.0)
+
+
+def test_a_thread_made_before_the_world_runs_in_it() -> None:
+    def story() -> str:
+        _BEFORE.start()
+        _BEFORE.join()
+        return _BEFORE.name
+
+    with Patches():
+        world = a_world()
+        assert world.run(story) == "made before"
+    assert (world.machine.now, _BEFORE.is_alive()) == (STARTS_S + 3, False)
+
+
+def test_every_thread_has_locals_of_its_own_also_in_those_made_before() -> None:
+    _LOCAL.name = "the process"
+
+    def story() -> list[Any]:
+        young, seen = threading.local(), list[Any]()
+
+        def work(name: str) -> None:
+            seen.append((hasattr(_LOCAL, "name"), hasattr(young, "name")))
+            _LOCAL.name = young.name = name
+            time.sleep(1)
+            seen.append((_LOCAL.name, young.name))
+
+        young.name = "main"
+        _run(lambda: work("a"), lambda: work("b"))
+        return [*seen, (_LOCAL.name, young.name)]
+
+    (seen, _seconds) = told(story)
+    assert seen == [(False, False), (False, False), ("a", "a"), ("b", "b"), ("the process", "main")]
+    assert _LOCAL.name == "the process"
+
+
+def test_a_thousand_threads_leave_no_locals_behind() -> None:
+    def story() -> int:
+        for _ in range(1000):
+            young = threading.local()
+            young.big = bytearray(1000)
+            worker = threading.Thread(target=lambda mine=young: setattr(mine, "big", bytearray(1000)))
+            worker.start()
+            worker.join()
+        return 1
+
+    assert told(story)[0] == 1
+
+
+def test_the_main_thread_has_the_callers_context_and_others_begin_without() -> None:
+    def story() -> list[str]:
+        seen = [_TOLD.get()]
+        _TOLD.set("in the world")
+        _run(lambda: seen.append(_TOLD.get()), lambda: contextvars.copy_context().run(lambda: seen.append(_TOLD.get())))
+        held = contextvars.copy_context()
+        _run(lambda: held.run(lambda: seen.append(_TOLD.get())))
+        return seen
+
+    token = _TOLD.set("by the caller")
+    try:
+        (seen, _) = told(story)
+        assert seen == ["by the caller", "nothing", "nothing", "in the world"]
+        assert _TOLD.get() == "by the caller"
+    finally:
+        _TOLD.reset(token)
+
+
+def test_a_threads_error_is_shown_and_ends_that_thread_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[Any] = []
+    monkeypatch.setattr(threading, "excepthook", lambda args: shown.append((args.exc_type, args.thread.name)))
+
+    def story() -> float:
+        threading.Thread(target=lambda: [][1], name="unlucky").start()
+        threading.Thread(target=lambda: time.sleep(1000), name="endless").start()
+        time.sleep(1)
+        return now()
+
+    assert told(story) == (1.0, 1.0)
+    assert shown == [(IndexError, "unlucky")] * 2
+
+
+def test_threads_that_outlive_the_run_end_with_it_and_clean_up() -> None:
+    seen: list[str] = []
+
+    def work() -> None:
+        try:
+            time.sleep(1e6)
+        finally:
+            seen.append(threading.current_thread().name)
+
+    def story() -> None:
+        threading.Thread(target=work, daemon=True, name="daemon").start()
+        threading.Thread(target=work, name="other").start()
+        threading.Thread(target=threading.Event().wait, name="never woken").start()
+        time.sleep(1)
+
+    assert told(story) == (None, 1.0)
+    assert seen == ["daemon", "other"] * 2
+
+
+def test_nothing_of_a_worlds_threads_is_left_in_the_process() -> None:
+    inner: Any = threading
+
+    def what_the_end_of_the_process_sees() -> list[Any]:
+        return [set(inner._active), set(inner._limbo), set(inner._dangling), set(pool_threads._threads_queues),
+                set(getattr(inner, "_shutdown_locks", ()))]  # fmt: skip
+
+    kept: list[threading.Thread] = []
+
+    def story() -> None:
+        kept.extend(threading.Thread(target=lambda: time.sleep(1e6)) for _ in range(3))
+        for each in kept:
+            each.start()
+        pool_threads.ThreadPoolExecutor(2).submit(threading.current_thread).result()
+        time.sleep(1)
+
+    before = what_the_end_of_the_process_sees()
+    with Patches():
+        a_world().run(story)
+    assert what_the_end_of_the_process_sees() == before
+    assert not any(each.is_alive() for each in kept)
+    for each in kept:
+        each.join()
+
+
+def test_other_threads_of_the_process_go_on_for_real_meanwhile() -> None:
+    with Patches():
+        found: list[Any] = []
+        other = threading.Thread(target=lambda: found.append((threading.Lock(), threading.get_ident())))
+        other.start()
+        other.join()
+
+        def story() -> Any:
+            return threading.Lock()
+
+        virtual = a_world().run(story)
+    assert found[0][1] == other.ident
+    assert type(found[0][0]) is type(threading.Lock())
+    assert type(virtual) is not type(threading.Lock())
+    with virtual:  # and outside it is a lock like any other
+        assert not virtual.acquire(blocking=False)
+        late = threading.Thread(target=lambda: virtual.acquire(timeout=0.01))
+        late.start()
+        late.join()
+
+
+def test_a_lock_is_still_a_class() -> None:
+    class Keeper:
+        lock_class = None
+
+    def story() -> list[Any]:
+        Keeper.lock_class = threading.Lock  # type: ignore[assignment]
+        lock: Any = Keeper().lock_class()  # type: ignore[misc]
+        with lock:
+            return [isinstance(threading.Lock, type), lock.locked()]
+
+    assert told(story)[0] == [True, True]
+
+
+def test_ending_the_main_thread_from_another_is_refused() -> None:
+    import _thread
+
+    def story() -> None:
+        _thread.interrupt_main()
+
+    with Patches(), pytest.raises(Uncovered, match=r"interrupt_main \(in test_threads\.py"):
+        a_world().run(story)
