@@ -112,13 +112,18 @@ def started(folder: Path, *arguments: str, terminal: bool = False) -> Iterator[R
         os.close(ours)
 
 
+def complaints(ended: subprocess.CompletedProcess[str]) -> str:
+    """What was said on stderr, but for how far it was: on a machine that has other things to do, that may be said at any time."""
+    return "".join(line for line in ended.stderr.splitlines(keepends=True) if not line.startswith("trial "))
+
+
 def trials(logs: Path) -> list[str | None]:
     return [record.trial for record, _ in History.read(logs).of(PromptFinished)]
 
 
 def test_one_command_leaves_figures_pictures_and_logs(tmp_path: Path) -> None:
     ended = chaoslab(tmp_path, *VIRTUAL, "--trials", "5", "--seed", "7", prompts(tmp_path, EASY), "TOXIC_PROB=0.5")
-    assert (ended.returncode, ended.stderr) == (0, "")
+    assert (ended.returncode, complaints(ended)) == (0, "")
     assert re.search(
         r"^5 of 5 trials, \d+ s of virtual time in \d+\.\d s \(\d+ virtual seconds a second\)$",
         ended.stdout,
@@ -227,7 +232,7 @@ def test_a_folder_that_is_deleted_in_mid_run_ends_it_in_a_line(tmp_path: Path, j
 def test_a_prompt_that_hangs_is_found_without_waiting_and_said(tmp_path: Path) -> None:
     settings = ("TOXIC_PROB=1", "TOXICS=timeout", "ERROR_PROB=0", "TOOL_TIMEOUT_S=30", "DEADLINE_S=1")
     ended = chaoslab(tmp_path, *VIRTUAL, prompts(tmp_path, EASY[:2]), *settings)
-    assert (ended.returncode, ended.stderr) == (0, "")
+    assert (ended.returncode, complaints(ended)) == (0, "")
     finished = [event for _, event in History.read(tmp_path / "logs" / "latest").of(PromptFinished)]
     assert [event.error_type for event in finished] == ["hung", "hung"]
     assert ended.stdout.startswith("2 of 2 trials (2 hung), 2 s of virtual time in ")
@@ -253,7 +258,7 @@ def test_a_key_is_not_used_and_that_is_said(tmp_path: Path) -> None:
     key = "gsk_N0bodyMaySeeThis"
     ended = chaoslab(tmp_path, *VIRTUAL, prompts(tmp_path, EASY[:1]), f"GROQ_API_KEY={key}")
     assert ended.returncode == 0
-    assert ended.stderr == (
+    assert complaints(ended) == (
         "GROQ_API_KEY is not used: the virtual world has no way out, and the offline model answers\n"
     )
     assert "model chaoslab-offline" in ended.stdout
@@ -265,7 +270,9 @@ def test_a_limit_of_dollars_has_the_trials_done_one_after_the_other(tmp_path: Pa
         tmp_path, *VIRTUAL, prompts(tmp_path, EASY[:1]), "COST_LIMIT_USD=1", "--jobs", "2", "--trials", "3"
     )
     assert ended.returncode == 0
-    assert ended.stderr == "COST_LIMIT_USD bounds the whole run, so its trials are done one after the other: JOBS=1\n"
+    assert (
+        complaints(ended) == "COST_LIMIT_USD bounds the whole run, so its trials are done one after the other: JOBS=1\n"
+    )
     assert trials(tmp_path / "logs" / "latest") == ["p1.r1", "p1.r2", "p1.r3"]
 
 
