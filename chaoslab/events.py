@@ -88,7 +88,8 @@ class CallStarted(Event):
 
 @dataclass(frozen=True)
 class CallFinished(Event):
-    """The attempt is over. `via`: "proxy" (clean lane), "lane" (poisoned), "direct" (around the proxy) or "none" (never left).
+    """The attempt is over. `via`: "proxy" (clean lane), "lane" (poisoned), "direct" (around the proxy), "function" (a call in
+    this process) or "none" (never left).
 
     `ok`: the caller got a right-looking answer. `error`: timed_out, refused, reset, closed, garbled, too_large, or the service's own message.
     `rolled`: the injections whose dice were rolled for this attempt (it was eligible for them).
@@ -266,7 +267,7 @@ class Warning(Event):  # noqa: A001 - the field's own word
 
 @dataclass(frozen=True)
 class PromptAttempt(Event):
-    """One attempt at a prompt (agent.log). `status`: ok or error; `error_type`: model, loop, empty, agent, or none."""
+    """One attempt at a prompt (agent.log). `status`: ok or error; `error_type`: model, loop, empty, agent, hung, or none."""
 
     prompt_index: int
     prompt: str

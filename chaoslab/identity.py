@@ -60,7 +60,10 @@ def nth(run: str, number: int, prompts: int) -> Trial:
 
 def canonical(value: Any) -> str:
     """JSON with one spelling per value, to hash and to compare."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return _encoder.encode(value)
+
+
+_encoder = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def digest(value: Any) -> str:

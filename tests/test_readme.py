@@ -62,6 +62,16 @@ def test_each_other_command_runs(line: str, lab: Path) -> None:
     assert ended.stdout.strip()
 
 
+def test_the_python_program_prints_what_stands_below_it(tmp_path: Path) -> None:
+    blocks = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", README, flags=re.DOTALL)
+    assert blocks
+    for program, printed in blocks:
+        ended = subprocess.run(
+            [sys.executable, "-c", program], cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=60, check=False
+        )  # fmt: skip
+        assert (ended.stdout, ended.stderr) == (printed, "")
+
+
 def test_two_runs_are_laid_over_each_other(lab: Path) -> None:
     runs = sorted(path.name for path in (lab / "logs").glob("2*"))
     ended = chaoslab(lab, "charts", *runs)
