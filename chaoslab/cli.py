@@ -134,14 +134,11 @@ def _replay(options: argparse.Namespace) -> int:
     from chaoslab.remembered import Unrepeatable
     from chaoslab.replay import replay
     from chaoslab.settings import SettingError
-    from chaoslab.worlds.virtual.here import Uncovered
 
     try:
         return replay(options.run, options.trial)
     except (LookupError, Unrepeatable, SettingError) as error:
         return refuse(error)
-    except Uncovered as error:
-        return refuse(ValueError(str(error)))
 
 
 def _show(options: argparse.Namespace) -> int:

@@ -21,8 +21,10 @@ from chaoslab.events import CallFinished, PromptStarted
 from chaoslab.history import History, Record, parse_line
 from chaoslab.judge import judge
 from chaoslab.log import Kept, spell, told
-from chaoslab.remembered import Line, Remembered
+from chaoslab.remembered import Line, Remembered, Unrepeatable
 from chaoslab.reports.progress import Progress
+from chaoslab.running import check_installed
+from chaoslab.worlds.virtual.here import Uncovered
 from chaoslab.worlds.virtual.recorded import NO_REPLY
 
 if TYPE_CHECKING:
@@ -48,9 +50,9 @@ def replay(name: str, wanted: Sequence[str] = (), *, logs: Path = Path("logs")) 
     """Prints what came of it: 0 the same, 1 something else.
 
     Raises:
-        LookupError, Unrepeatable, SettingError: there is nothing that could be run again; says why.
-        Uncovered: the agent of today does something real.
+        LookupError, Unrepeatable, SettingError: there is nothing that could be run again, or the agent of today does something real.
     """
+    check_installed()
     log = remembered.read(name, logs=logs)
     trials = remembered.choose(log, wanted)
     order = remembered.order(log)
@@ -63,9 +65,12 @@ def replay(name: str, wanted: Sequence[str] = (), *, logs: Path = Path("logs")) 
     )
     with Progress(len(trials)) as progress:
         compared = []
-        for trial, done in _again(log, order, trials):
-            compared.append(_compare(log, trial, done))
-            progress.count(done.seconds, ok=done.ok, hung=done.hung, faults=done.witnessed)
+        try:
+            for trial, done in _again(log, order, trials):
+                compared.append(_compare(log, trial, done))
+                progress.count(done.seconds, ok=done.ok, hung=done.hung, faults=done.witnessed)
+        except Uncovered as error:
+            raise Unrepeatable(str(error)) from error
     return _say(log, compared)
 
 

@@ -101,7 +101,7 @@ def _virtual(chosen: Settings, given: Sequence[str]) -> int:  # noqa: ARG001
     from chaoslab.runs import Run
 
     try:
-        _check_installed()
+        check_installed()
         asked = _check(chosen)
         order = order_of(chosen, asked)
         run = Run.create(LOGS, now=order.now, name=order.run)
@@ -111,7 +111,7 @@ def _virtual(chosen: Settings, given: Sequence[str]) -> int:  # noqa: ARG001
     return leave(run.folder, carry_out(order, asked, run.folder))
 
 
-def _check_installed() -> None:
+def check_installed() -> None:
     """Raises SettingError: something is missing that each trial of this world needs in this process."""
     from chaoslab.settings import SettingError
 
