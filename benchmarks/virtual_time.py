@@ -30,8 +30,9 @@ from chaoslab.sweep import spread
 from chaoslab.topology import MODEL
 from chaoslab.worlds.virtual import lab
 
-FAULTS = ("TOXIC_PROB=0.25", "ERROR_PROB=0.2", "TOOL_TIMEOUT_S=30")
-"""Together a tool's attempt meets a fault with a chance of 0.4. Who hears nothing for 30 s gives up, as clients commonly do."""
+FAULTS = ("TOXIC_PROB=0.25", "ERROR_PROB=0.2", "TOOL_TIMEOUT_S=60", "LATENCY_MS=5000", "JITTER_MS=4000")
+"""Together a tool's attempt meets a fault with a chance of 0.4. Who hears nothing for a minute gives up, as the
+SDKs of models do by default; what is late is so by 1 to 9 s."""
 TURN = 25
 PROMPTS = [
     {"prompt": "Read Ana's messages, then add 1250, 830 and 415 and reply to her with the sum.", "facts": ["2495"]},
@@ -79,7 +80,7 @@ class Heard(httpx.AsyncBaseTransport):
         except httpx.HTTPError as error:
             answers[place] = (type(error), str(error))
             raise
-        answers[place] = (response.status_code, dict(response.headers), response.content)
+        answers[place] = (response.status_code, dict(response.headers), await response.aread())
         return response
 
 

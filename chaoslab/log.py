@@ -134,7 +134,10 @@ class Shelf(Log):
 
 def told(event: Event) -> str:
     """The event as JSON, without the envelope and its first brace."""
-    return json.dumps({"kind": event.kind, **vars(event)}, ensure_ascii=False)[1:]
+    return _spelt({"kind": event.kind, **vars(event)})[1:]
+
+
+_spelt = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def spell(ts: str, t: float, run: str, trial: str | None, writer: str, seq: int, text: str) -> bytes:

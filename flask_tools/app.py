@@ -206,7 +206,10 @@ def _not_json(word: str) -> None:
 
 
 def _text(body: Any) -> str:
-    return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+    return _spelt(body)
+
+
+_spelt = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def _worked(answer: Answer, service: Service) -> Worked:

@@ -55,11 +55,6 @@ class _Waiting(Exception):
 
 def answer(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] | None = None) -> Reply:
     """The reply to a conversation in OpenAI's format; the same for the same, always."""
-    return reply_to(messages, offers(tools))
-
-
-def reply_to(messages: Sequence[Mapping[str, Any]], offered: tuple[Offer, ...]) -> Reply:
-    """The same, when it is known already what the tools offer."""
     asked = max((n for n, message in enumerate(messages) if message.get("role") == "user"), default=None)
     if asked is None:
         return Reply(_bewildered(messages))
@@ -68,7 +63,7 @@ def reply_to(messages: Sequence[Mapping[str, Any]], offered: tuple[Offer, ...]) 
         return Reply("The request is empty.")
     system = "\n".join(text_of(message) for message in messages if message.get("role") in ("system", "developer"))
     said = [text_of(message) for message in messages[:asked] if message.get("role") == "assistant"]
-    draft = _drawn_up(request, offered, dates.today(system), next((text for text in reversed(said) if text), ""))
+    draft = _drawn_up(request, offers(tools), dates.today(system), next((text for text in reversed(said) if text), ""))
     turn = _Turn(_answers(messages[asked + 1 :]), draft.offers)
     for number, step in enumerate(draft.steps):
         try:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import marshal
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -95,20 +96,29 @@ KINDS: dict[str, Kind] = {
 }
 
 
-def offers(tools: Sequence[Mapping[str, Any]] | None) -> tuple[Offer, ...]:
-    """The functions among the tools of a chat request."""
-    return offered_in(json.dumps(tools))
+def offers(tools: Any) -> tuple[Offer, ...]:
+    """The functions among the tools of a chat request; the same ones for equal tools, which an agent sends with every request."""
+    return _known(marshal.dumps(tools, MARSHALLED))[0]
+
+
+def size(tools: Any) -> int:
+    """How many characters they take as JSON."""
+    return _known(marshal.dumps(tools, MARSHALLED))[1]
+
+
+MARSHALLED = 2
+"""The version of marshal that says equal values alike; it is a few times faster than JSON, and only a key here."""
 
 
 @lru_cache(64)
-def offered_in(text: str) -> tuple[Offer, ...]:
-    """The same, from the tools as JSON; the same ones for the same text, which an agent sends with every request."""
+def _known(text: bytes) -> tuple[tuple[Offer, ...], int]:
+    tools = marshal.loads(text)
     found = []
-    for tool in json.loads(text) or ():
+    for tool in tools or ():
         function = tool.get("function") if isinstance(tool, Mapping) else None
         if isinstance(function, Mapping) and isinstance(function.get("name"), str):
             found.append(Offer(function["name"], function.get("description") or "", function.get("parameters") or {}))
-    return tuple(found)
+    return tuple(found), len(json.dumps(tools, ensure_ascii=False))
 
 
 @lru_cache(1024)

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from chaoslab.api import ErrorReply
-from chaoslab.model.chat import Reply, reply_to, text_of
-from chaoslab.model.choosing import offered_in
+from chaoslab.model.chat import Reply, answer, text_of
+from chaoslab.model.choosing import size
 from chaoslab.model.errors import refusal
 
 _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
@@ -71,8 +71,7 @@ class Completion:
 
     def __init__(self, body: Mapping[str, Any], *, asked: bytes, created: int) -> None:
         tools = [] if body.get("tool_choice") == "none" else body.get("tools") or []
-        spelt = json.dumps(tools, ensure_ascii=False)
-        self.reply: Reply = reply_to(body["messages"], offered_in(spelt))
+        self.reply: Reply = answer(body["messages"], tools)
         digest = hashlib.blake2s(asked, digest_size=16).hexdigest()
         self.head = {
             "id": f"chatcmpl-{digest}",
@@ -94,7 +93,7 @@ class Completion:
             4 + tokens(text_of(one)) + (tokens(one["tool_calls"]) if one.get("tool_calls") else 0)
             for one in body["messages"]
         )
-        prompt += tokens(spelt) if tools else 0
+        prompt += -(-size(tools) // 4) if tools else 0
         spent = tokens(self.reply.content) + (tokens(self.calls) if self.calls else 0)
         self.usage = {"prompt_tokens": prompt, "completion_tokens": spent, "total_tokens": prompt + spent}
         options = body.get("stream_options")

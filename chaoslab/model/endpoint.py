@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["ERRORS", "INSUFFICIENT_QUOTA", "create_app", "serve"]
 
 BODY_BYTES_MAX = 4 * 1024 * 1024
+_spelt = json.JSONEncoder(ensure_ascii=False).encode
 _LIMITS = {
     "x-ratelimit-limit-requests": "14400",
     "x-ratelimit-limit-tokens": "1000000",
@@ -41,9 +42,7 @@ def create_app(*, api_key: str | None = None, clock: Clock = system) -> Flask:
     app.config["MAX_CONTENT_LENGTH"] = BODY_BYTES_MAX
 
     def reply(status: int, body: Any, headers: dict[str, str] | None = None) -> Response:
-        return Response(
-            json.dumps(body, ensure_ascii=False), status, {"Content-Type": "application/json", **(headers or {})}
-        )
+        return Response(_spelt(body), status, {"Content-Type": "application/json", **(headers or {})})
 
     def refused(error: ErrorReply) -> Response:
         return reply(error.status, error.body, dict(error.headers))

@@ -50,7 +50,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
             self._spins += 1
             if self._spins > SPINS_MAX:
                 raise Hung(f"an event loop turned {SPINS_MAX} times without any time passing", self.waiting())
-            self.machine.pass_turn()
+            if self.machine.ready:
+                self.machine.pass_turn()
             return ()
         self._spins = 0
         waiter = self._waiter = Waiter(self.machine)

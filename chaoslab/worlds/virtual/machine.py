@@ -145,7 +145,7 @@ class Machine:
         self.deadline = STARTS_S + deadline_s
         self.hub: greenlet = getcurrent()
         self._timers: list[tuple[float, int, Timer]] = []
-        self._ready: deque[tuple[Callable[..., Any], tuple[Any, ...]]] = deque()
+        self.ready: deque[tuple[Callable[..., Any], tuple[Any, ...]]] = deque()
         self._order = itertools.count()
         self._idents = itertools.count(1_000_001)
         self._strands: dict[int, Strand] = {}
@@ -168,7 +168,7 @@ class Machine:
             error = self.foreign = Uncovered(
                 "a thread of the process that runs no world of its own", "do without the library that starts it"
             )
-            self._ready.appendleft((_end_with, (error,)))
+            self.ready.appendleft((_end_with, (error,)))
             raise error
 
     # What is due.
@@ -183,14 +183,14 @@ class Machine:
         return self.at(self.now + delay_s, call, *args)
 
     def soon(self, call: Callable[..., Any], *args: Any) -> None:
-        self._ready.append((call, args))
+        self.ready.append((call, args))
 
     def is_idle_until(self, when: float) -> bool:
         """Whether nothing happens before or at that moment, so that a lone thread may be moved there without a switch."""
         timers = self._timers
         while timers and timers[0][2].cancelled:
             heapq.heappop(timers)
-        return not self._ready and (not timers or timers[0][0] > when) and when <= self.deadline
+        return not self.ready and (not timers or timers[0][0] > when) and when <= self.deadline
 
     # Threads.
 
@@ -227,7 +227,7 @@ class Machine:
 
     def pass_turn(self) -> None:
         """Lets everything happen that is due at this moment before the calling thread goes on."""
-        if self._ready:
+        if self.ready:
             waiter = Waiter(self)
             self.soon(waiter.wake)
             waiter.park("its next turn")
@@ -253,7 +253,7 @@ class Machine:
         main = self.start(work, name=name)
         main.first, main.gr_context = True, contextvars.copy_context()
         self.locals.begin(main)
-        ready, timers = self._ready, self._timers
+        ready, timers = self.ready, self._timers
         while not main.dead:
             if ready:
                 call, args = ready.popleft()
@@ -284,9 +284,9 @@ class Machine:
     def _wind_down(self) -> None:
         """What a thread that was told to end still does about it, such as ending its tasks."""
         for _ in range(SPINS_MAX):
-            if not self._ready:
+            if not self.ready:
                 return
-            call, args = self._ready.popleft()
+            call, args = self.ready.popleft()
             call(*args)
 
     def stop(self) -> None:
@@ -298,7 +298,7 @@ class Machine:
                 strand.throw(GreenletExit)
                 self._wind_down()
             self._ended(strand)  # one that never began cannot say so itself
-        self._ready.clear()
+        self.ready.clear()
         self._timers.clear()
         self.locals.end()
         for ending in self.endings:

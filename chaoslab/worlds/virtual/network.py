@@ -12,6 +12,7 @@ import os
 import socket
 from collections import deque
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, Protocol
 
 from chaoslab.worlds.virtual.machine import Machine
@@ -253,6 +254,7 @@ class Network:
         return self._names[host]
 
 
+@lru_cache(256)
 def _is_address(host: str) -> bool:
     for family in (socket.AF_INET, socket.AF_INET6):
         try:

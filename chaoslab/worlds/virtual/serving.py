@@ -7,6 +7,7 @@ import itertools
 import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from http import HTTPStatus
 from typing import Any
 
@@ -210,14 +211,17 @@ def _environ(
         "CONTENT_LENGTH": str(len(body)),
     }  # fmt: skip
     for key, value in headers:
-        field = key.decode().upper().replace("-", "_")
-        if field in ("CONTENT_TYPE", "CONTENT_LENGTH"):
-            environ[field] = value.decode("latin-1")
-            continue
-        field = f"HTTP_{field}"
-        text = value.decode("latin-1")
-        environ[field] = f"{environ[field]}, {text}" if field in environ else text
+        field, text = _field(key), value.decode("latin-1")
+        once = field in environ and field.startswith("HTTP_")
+        environ[field] = f"{environ[field]}, {text}" if once else text
     return environ
+
+
+@lru_cache(512)
+def _field(header: bytes) -> str:
+    """What WSGI calls it."""
+    name = header.decode().upper().replace("-", "_")
+    return name if name in ("CONTENT_TYPE", "CONTENT_LENGTH") else f"HTTP_{name}"
 
 
 def _unquoted(path: str) -> str:
