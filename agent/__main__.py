@@ -20,7 +20,7 @@ from agent.session import Progress, Session
 from agent.tools import Toolbox, discover, schema
 from chaoslab import settings
 from chaoslab.clock import Clock, system
-from chaoslab.commandline import Parser
+from chaoslab.commandline import INTERRUPTED, LAB_DOWN, Parser
 from chaoslab.log import LogLost
 from chaoslab.model.prices import cost_usd
 from chaoslab.runs import Run
@@ -30,7 +30,7 @@ from chaoslab.settings import SettingError, Settings
 from chaoslab.topology import BASE_PORT, MODEL, Ports
 from chaoslab.wire.control import Control, explain
 from chaoslab.wire.lanes import MENDING_S, Health, LabDown, Lanes
-from chaoslab.worlds.local import INTERRUPTED, LAB_DOWN, terminated_as_interrupt
+from chaoslab.worlds.local import terminated_as_interrupt
 
 READY_S = 20.0
 HEALTH_S = 8.0

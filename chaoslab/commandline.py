@@ -6,6 +6,9 @@ import argparse
 from collections.abc import Callable
 from typing import NoReturn
 
+LAB_DOWN, INTERRUPTED = 3, 130
+"""Exit codes of whatever runs a lab, beside 0 and 2."""
+
 
 class Parser(argparse.ArgumentParser):
     """argparse without the usage that would bury what was wrong; `--help` still has it."""

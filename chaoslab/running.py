@@ -13,12 +13,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from chaoslab.commandline import INTERRUPTED, LAB_DOWN
+
 if TYPE_CHECKING:
     from chaoslab.settings import Settings
     from chaoslab.worlds.virtual.lab import Order
 
 LOGS, STATE, CHARTS = Path("logs"), Path("state/state.db"), Path("charts")
-LAB_DOWN, INTERRUPTED = 3, 130
 NEEDED = ("greenlet", "time_machine", "flask", "langchain", "langchain_groq")
 FEW = 100
 """Up to so many trials are done in one process: starting more would take longer."""

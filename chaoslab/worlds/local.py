@@ -13,14 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from chaoslab.clock import Clock
+from chaoslab.commandline import INTERRUPTED, LAB_DOWN
 from chaoslab.settings import without_keys_of_tools
 from chaoslab.topology import BASE_PORT, MODEL, SERVICES, Ports
 
 HOST = "127.0.0.1"
 BASES = (BASE_PORT, 15000, 25000)
 START_S, END_S, FREE_S, WATCH_S = 30.0, 5.0, 3.0, 0.1
-LAB_DOWN, INTERRUPTED = 3, 130
-"""Exit codes, the agent's as well as the supervisor's."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
