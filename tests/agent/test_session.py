@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import virtual_parts
 from agent_parts import NOW
+from patch_parts import in_place
 from session_parts import ASKED, SUM, Told, calls, no, says, session, session_over_loopback
 
 from agent.prompts import Prompt
@@ -20,7 +20,7 @@ from chaoslab.exchange import Reply
 from chaoslab.model.endpoint import INSUFFICIENT_QUOTA
 from chaoslab.plan import Choice, Injection, Plan
 
-stand_ins = pytest.fixture(scope="module", autouse=True)(virtual_parts.in_place)
+stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 BROKEN = no(400)
 MAIL = calls("send_message", to="Ana", text="Hi")
 

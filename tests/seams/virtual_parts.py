@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from http import HTTPStatus
@@ -29,12 +29,6 @@ from chaoslab.worlds.virtual.serving import serve
 from chaoslab.worlds.virtual.world import World
 
 T = TypeVar("T")
-
-
-def in_place() -> Iterator[None]:
-    """The stand-ins, for a module's fixture: putting them in place takes longer than most stories."""
-    with Patches():
-        yield
 
 
 def virtually(work: Callable[[], Coroutine[Any, Any, T]]) -> T:

@@ -289,7 +289,7 @@ def tell_all(cases: Sequence[tuple[str, str]], folder: str) -> None:
         try:
             os.dup2(os.open(f"{folder}/{number}", os.O_WRONLY | os.O_CREAT), sys.stderr.fileno())
             tell_without(*case)
-        except BaseException:
+        except BaseException:  # noqa: BLE001 - a fork goes no further
             sys.excepthook(*sys.exc_info())
             os._exit(1)
         os._exit(0)
