@@ -33,9 +33,8 @@ def of_service(service: Service, config: Config, ports: Ports, chosen: Settings)
     real = config.services.get(service.name)
     url = real.url.rstrip("/") if real else f"http://{config.host_of(service.name)}:{ports.service(service.name)}"
     lane = (config.proxy_host, ports.proxy(service.name))
-    return Target(
-        service.name, url, lane, chosen.tool_timeout_s, service.errors, service.failed_if, recorded=real is not None
-    )
+    recorded = real is not None or (service.name == "translator" and chosen.translator == "online")
+    return Target(service.name, url, lane, chosen.tool_timeout_s, service.errors, service.failed_if, recorded=recorded)
 
 
 def of_model(config: Config, ports: Ports, chosen: Settings) -> Target:

@@ -19,7 +19,7 @@ from chaoslab import events
 from chaoslab.api import Service, Tool, fill
 from chaoslab.clock import Clock
 from chaoslab.exchange import Reply
-from chaoslab.identity import Request, Trial
+from chaoslab.identity import Request, Trial, request_id
 from chaoslab.log import Log
 from chaoslab.seams.http import EXTENSION, Around, Asked, Episode, Target, episode
 from chaoslab.settings import SettingError, Settings
@@ -166,8 +166,10 @@ class Toolbox:
     async def truth(self, name: str, arguments: Mapping[str, Any], trial: Trial) -> Any:
         """What the service really says, asked around every proxy in a trial of its own: the JSON of its reply, or None."""
         service, tool = next((s, t) for s in self.services.values() for t in s.tools if t.name == name)
-        request = self._request(service, tool, arguments, Trial(trial.run, trial.prompt, trial.repeat, truth=True))
-        request.extensions[EXTENSION] = Around(self.settings.tool_timeout_s)
+        apart = Trial(trial.run, trial.prompt, trial.repeat, truth=True)
+        request = self._request(service, tool, arguments, apart)
+        request.headers["Idempotency-Key"] = asked = request_id(apart.header, tool.name, arguments, 1)
+        request.extensions[EXTENSION] = Around(self.settings.tool_timeout_s, service.name, asked, trial.key)
         try:
             return (await self.client.send(request)).raise_for_status().json()
         except (httpx.HTTPError, ValueError):

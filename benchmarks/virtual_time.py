@@ -11,10 +11,12 @@ import argparse
 import asyncio
 import gc
 import importlib
+import os
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import httpx
@@ -24,11 +26,13 @@ from chaoslab.identity import digest, nth
 from chaoslab.log import Shelf
 from chaoslab.running import order_of
 from chaoslab.seams.http import HttpSeam
+from chaoslab.sweep import spread
 from chaoslab.topology import MODEL
 from chaoslab.worlds.virtual import lab
 
-FAULTS = ("TOXIC_PROB=0.25", "ERROR_PROB=0.2")
-"""Together a tool's attempt meets a fault with a chance of 0.4."""
+FAULTS = ("TOXIC_PROB=0.25", "ERROR_PROB=0.2", "TOOL_TIMEOUT_S=30")
+"""Together a tool's attempt meets a fault with a chance of 0.4. Who hears nothing for 30 s gives up, as clients commonly do."""
+TURN = 25
 PROMPTS = [
     {"prompt": "Read Ana's messages, then add 1250, 830 and 415 and reply to her with the sum.", "facts": ["2495"]},
     {
@@ -145,49 +149,71 @@ def heard(order: lab.Order, trials: int) -> list[tuple[dict[str, list[Any]], int
     return found
 
 
+def virtual_turn(made: lab.Lab, numbers: range) -> tuple[float, list[lab.Done]]:
+    """CPU seconds of these trials in virtual time, and what came of them."""
+    with made.ready():
+        made.trial(lab.Unit(0))
+        began = time.process_time()
+        done = [made.trial(lab.Unit(number)) for number in numbers]
+        return time.process_time() - began, done
+
+
+def mock_turn(mocked: Mocked, numbers: range, answers: list[tuple[dict[str, list[Any]], int]]) -> float:
+    """CPU seconds of the same trials over mock transports."""
+    with asyncio.Runner() as runner:
+        runner.run(mocked.trial(0, answers[0][0]))
+        mocked.mock.calls = 0
+        began = time.process_time()
+        for number in numbers:
+            runner.run(mocked.trial(number, answers[number][0]))
+        took = time.process_time() - began
+    calls = sum(answers[number][1] for number in numbers)
+    assert mocked.mock.calls == calls, (mocked.mock.calls, calls)
+    return took
+
+
+def many(order: lab.Order, trials: int, jobs: int) -> tuple[float, float]:
+    """Trials and virtual seconds a second of real time, all processes together, once each is warm."""
+    warm, began, seconds = trials // 4, 0.0, 0.0
+    for number, each in enumerate(spread(order, [lab.Unit(n) for n in range(trials)], jobs=jobs)):
+        if number == warm:
+            began, seconds = time.perf_counter(), 0.0
+        seconds += each.seconds
+    took = time.perf_counter() - began
+    return (trials - warm - 1) / took, seconds / took
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--trials", type=int, default=200, help="in each turn")
-    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--turns", type=int, default=12, help="of 25 trials each")
+    parser.add_argument("--trials", type=int, default=1000, help="for what all cores do together")
     options = parser.parse_args()
     chosen = settings.load(FAULTS, environment={}, env_file=Path("/nonexistent"))
     prompts = importlib.import_module("agent.prompts")
     order = order_of(chosen, [prompts.Prompt.model_validate(prompt) for prompt in PROMPTS])
-    trials = options.trials
-    answers = heard(order, trials)
+    jobs = os.cpu_count() or 1
+    rate, speed = many(order, options.trials, jobs)
+    turns = [range(TURN * turn, TURN * (turn + 1)) for turn in range(options.turns)]
+    answers = heard(order, TURN * options.turns)
     made = lab.Lab(order)
     mocked = Mocked(made, order)
-    virtual_s, cpu, wall = 0.0, {"virtual": [], "mock": []}, []  # type: ignore[var-annotated]
-    lines = witnessed = 0
-    for _ in range(options.turns):
-        with made.ready():
-            made.trial(lab.Unit(0))
-            began, began_wall = time.process_time(), time.perf_counter()
-            done = [made.trial(lab.Unit(number)) for number in range(trials)]
-            cpu["virtual"].append(time.process_time() - began)
-            wall.append(time.perf_counter() - began_wall)
-        virtual_s = sum(each.seconds for each in done)
-        lines, witnessed = sum(len(each.kept) for each in done), sum(each.witnessed for each in done)
-        del done
+    took: list[tuple[float, float]] = []
+    done: list[lab.Done] = []
+    for numbers in turns:
+        virtual, outcomes = virtual_turn(made, numbers)
         gc.collect()
-        with asyncio.Runner() as runner:
-            runner.run(mocked.trial(0, answers[0][0]))
-            mocked.mock.calls = 0
-            began = time.process_time()
-            for number in range(trials):
-                runner.run(mocked.trial(number, answers[number][0]))
-            cpu["mock"].append(time.process_time() - began)
-        calls = sum(count for _, count in answers)
-        assert mocked.mock.calls == calls, (mocked.mock.calls, calls)
-    best = {name: min(found) / trials * 1000 for name, found in cpu.items()}
-    print(
-        f"{trials} trials, {calls / trials:.1f} HTTP calls, {lines / trials:.0f} events and {witnessed / trials:.2f} faults met in each"
-    )
-    print(f"mock     {best['mock']:6.2f} ms of CPU a trial")
-    print(f"virtual  {best['virtual']:6.2f} ms of CPU a trial: {best['virtual'] / best['mock']:.2f} times the mock")
-    print(
-        f"virtual seconds a second: {virtual_s / min(wall):.0f}; trials a second on one core: {trials / min(wall):.0f}"
-    )
+        took.append((virtual, mock_turn(mocked, numbers, answers)))
+        done += outcomes
+    trials = len(done)
+    calls, lines = sum(count for _, count in answers) / trials, sum(len(each.kept) for each in done) / trials
+    met = sum(each.witnessed for each in done) / trials
+    length = sum(each.seconds for each in done) / trials
+    ratios = sorted(virtual / mock for virtual, mock in took)
+    print(f"a trial: {calls:.1f} HTTP calls, {lines:.0f} events, {met:.2f} faults met, {length:.1f} virtual seconds")
+    print(f"mock     {min(mock for _, mock in took) / TURN * 1000:6.2f} ms of CPU a trial, at best")
+    print(f"virtual  {min(virtual for virtual, _ in took) / TURN * 1000:6.2f} ms")
+    print(f"times the mock: {median(ratios):.2f} (median of {len(ratios)} turns, {ratios[0]:.2f} to {ratios[-1]:.2f})")
+    print(f"{jobs} processes: {rate:.0f} trials and {speed:.0f} virtual seconds a second")
 
 
 if __name__ == "__main__":

@@ -1,3 +1,36 @@
-"""A chaos lab for LLM agents: break the network, the tools, the model and the budget, and see what the agent does."""
+"""A chaos lab for LLM agents: break the network, the tools, the model and the budget, and see what the agent does.
+
+From Python, `import chaoslab as lab` and `lab.run(agent, prompt, tools=…, faults=[lab.inject(…)])`.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False  # typing's own would have to be imported, which costs more than all the rest
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from chaoslab.injecting import inject
+    from chaoslab.judge import Outcome
+    from chaoslab.seams.function import ToolError
+    from chaoslab.trial import Trial, run, run_many
 
 __version__ = "0.1.0"
+__all__ = ["Outcome", "ToolError", "Trial", "inject", "run", "run_many"]
+
+_PLACES = {
+    "Outcome": "judge", "ToolError": "seams.function", "Trial": "trial", "inject": "injecting", "run": "trial", "run_many": "trial",
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """Each name is loaded when it is first asked for: the command line and the parts of the lab need none of them."""
+    import importlib
+
+    if name not in _PLACES:
+        raise AttributeError(f"module 'chaoslab' has no attribute '{name}'")
+    return getattr(importlib.import_module(f"chaoslab.{_PLACES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

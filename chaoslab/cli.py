@@ -59,6 +59,13 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--jobs", help="processes of a virtual run (JOBS)")
     run.set_defaults(command=_run)
 
+    replay = commands.add_parser("replay", help="run a run again from its log, in virtual time: is it the same?")
+    replay.add_argument("run", nargs="?", default="latest", help="a run's name or folder (default: latest)")
+    replay.add_argument(
+        "--trial", action="append", default=[], metavar="K", help="only this one: 3, 1-6 or p3.r2; may be given again"
+    )
+    replay.set_defaults(command=_replay)
+
     show = commands.add_parser("show", help="one prompt's story: calls, faults, retries, effects, answer")
     show.add_argument("run", nargs="?", default="latest", help="a run's name or folder (default: latest)")
     show.add_argument("--prompt", type=whole(1, 1_000_000), help="only the prompt of this number, counted from 1")
@@ -121,6 +128,17 @@ def _run(options: argparse.Namespace) -> int:
     named = {"WORLD": options.world, "TRIALS": options.trials, "SEED": options.seed, "JOBS": options.jobs}
     given = [f"{name}={value}" for name, value in (*named.items(), ("PROMPTS", options.prompts)) if value is not None]
     return start([*options.settings, *given])
+
+
+def _replay(options: argparse.Namespace) -> int:
+    from chaoslab.remembered import Unrepeatable
+    from chaoslab.replay import replay
+    from chaoslab.settings import SettingError
+
+    try:
+        return replay(options.run, options.trial)
+    except (LookupError, Unrepeatable, SettingError) as error:
+        return refuse(error)
 
 
 def _show(options: argparse.Namespace) -> int:

@@ -6,6 +6,7 @@ others, and no failure could be shrunk. Here the seed and the names are hashed, 
 
 from __future__ import annotations
 
+import _random
 import hashlib
 import random
 from collections.abc import Sequence
@@ -17,30 +18,29 @@ T = TypeVar("T")
 class Dice:
     """Draws under one name; `dice("latency", 3)` is the dice of a longer name."""
 
-    __slots__ = ("_name", "_stream")
+    __slots__ = ("_bare", "_name")
 
     def __init__(self, *names: object) -> None:
         """The first name is the seed."""
         self._name = names
-        self._stream: random.Random | None = None
+        self._bare: _random.Random | None = None
 
     def __call__(self, *names: object) -> Dice:
         return Dice(*self._name, *names)
 
     def stream(self) -> random.Random:
         """A generator of its own under this name, for code that is not ours and draws as it likes; it always begins alike."""
-        text = "\x1f".join(str(name) for name in self._name)
-        digest = hashlib.blake2b(text.encode(), digest_size=16).digest()
-        return random.Random(int.from_bytes(digest, "big"))
+        return random.Random(self._seed())
 
-    def _random(self) -> random.Random:
-        if self._stream is None:
-            self._stream = self.stream()
-        return self._stream
+    def _seed(self) -> int:
+        text = "\x1f".join(map(str, self._name))
+        return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=16).digest(), "big")
 
     def uniform(self) -> float:
         """The next number in [0, 1) under this name."""
-        return self._random().random()
+        if self._bare is None:  # as `stream`, without what only other distributions need: most dice are thrown once
+            self._bare = _random.Random(self._seed())
+        return self._bare.random()
 
     def between(self, low: float, high: float) -> float:
         return low + (high - low) * self.uniform()

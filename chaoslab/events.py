@@ -88,7 +88,8 @@ class CallStarted(Event):
 
 @dataclass(frozen=True)
 class CallFinished(Event):
-    """The attempt is over. `via`: "proxy" (clean lane), "lane" (poisoned), "direct" (around the proxy) or "none" (never left).
+    """The attempt is over. `via`: "proxy" (clean lane), "lane" (poisoned), "direct" (around the proxy), "function" (a call in
+    this process) or "none" (never left).
 
     `ok`: the caller got a right-looking answer. `error`: timed_out, refused, reset, closed, garbled, too_large, or the service's own message.
     `rolled`: the injections whose dice were rolled for this attempt (it was eligible for them).
@@ -235,7 +236,12 @@ class Effect(Event):
 
 @dataclass(frozen=True)
 class Replied(Event):
-    """What a target that is not the lab's own answered, before any story changed it. `asked`: a digest of the body that was sent."""
+    """What a target that is not the lab's own answered, before any story changed it.
+
+    `asked`: the request's id where the target is told it, else (the model) a digest of the body that was sent. `headers`: those that steer
+    the client. `failure`: how it ended when it gave no answer and nobody had meant it not to; its status is 0 then. Request 0 is the lab's
+    own question for a fact.
+    """
 
     target: str
     request: int
@@ -244,6 +250,8 @@ class Replied(Event):
     status: int
     content_type: str
     body: str
+    failure: str = ""
+    headers: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -266,7 +274,7 @@ class Warning(Event):  # noqa: A001 - the field's own word
 
 @dataclass(frozen=True)
 class PromptAttempt(Event):
-    """One attempt at a prompt (agent.log). `status`: ok or error; `error_type`: model, loop, empty, agent, or none."""
+    """One attempt at a prompt (agent.log). `status`: ok or error; `error_type`: model, loop, empty, agent, hung, or none."""
 
     prompt_index: int
     prompt: str

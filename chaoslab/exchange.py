@@ -177,11 +177,13 @@ def chain(
     `reach` holds a function per injection, outermost first, that rolls its dice when the story is reached; what an outer fault
     masks is never rolled. A story counts as injected when it changed the exchange, which is seen here and not claimed by it.
     """
-    if not reach:
+    for depth in range(len(reach)):
+        told = reach[depth](call)
+        if told is not None:
+            break
+    else:
         return (yield call)
-    told = reach[0](call)
-    if told is None:
-        return (yield from chain(reach[1:], call, on_injected))
+    inner_reach = reach[depth + 1 :]
 
     def touched() -> None:
         if not told.injected:
@@ -213,7 +215,7 @@ def chain(
                 if step is not call or sent:
                     touched()
                 sent = True
-                inner = answer = yield from chain(reach[1:], step, on_injected)
+                inner = answer = yield from chain(inner_reach, step, on_injected)
             else:
                 if isinstance(step, Wait):
                     touched()

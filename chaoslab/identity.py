@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 ALONE = "alone"
@@ -60,7 +61,20 @@ def nth(run: str, number: int, prompts: int) -> Trial:
 
 def canonical(value: Any) -> str:
     """JSON with one spelling per value, to hash and to compare."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return _encoder.encode(value)
+
+
+_encoder = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+@lru_cache(16)
+def parsed(text: bytes) -> Any:
+    """The value of a JSON text, which is not to be changed: whoever else asks for the same text gets the same value.
+
+    Raises:
+        ValueError: it is none.
+    """
+    return json.loads(text)
 
 
 def digest(value: Any) -> str:

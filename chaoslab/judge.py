@@ -15,7 +15,16 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
-from chaoslab.events import UNTOLD, CallDisturbed, Effect, FaultArmed, FaultWitnessed, PromptFinished, PromptStarted
+from chaoslab.events import (
+    UNTOLD,
+    CallDisturbed,
+    Effect,
+    FaultArmed,
+    FaultWitnessed,
+    PromptAttempt,
+    PromptFinished,
+    PromptStarted,
+)
 from chaoslab.history import History, Record
 
 
@@ -26,9 +35,14 @@ class Outcome(StrEnum):
     DEGRADED = "degraded"
     WRONG = "wrong"
     FAILED = "failed"
+    HUNG = "hung"
     UNKNOWN = "unknown"
     INVALID = "invalid"
     UNFINISHED = "unfinished"
+
+
+HUNG = "hung"
+"""The error type of a prompt that would never have ended, or not before its deadline."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +66,13 @@ def judge(history: History, trial: str) -> Verdict:
     if finished is None:
         # What was cut off failed at nothing, and a fault that it did not live to meet is no fault of the lab.
         return Verdict(Outcome.UNFINISHED, "the run ended before it did")
-    spoilt = _disturbed(history, trial) or _armed_in_vain(history, trial)
+    # Who waits for ever on an armed lane has met its fault, though no end of the call could witness it.
+    hung = finished.error_type == HUNG
+    spoilt = _disturbed(history, trial) or ("" if hung else _armed_in_vain(history, trial))
     if spoilt:
         return Verdict(Outcome.INVALID, spoilt)
+    if hung:
+        return Verdict(Outcome.HUNG, _waiting(history, trial))
     if finished.status == UNTOLD:
         return Verdict(Outcome.UNKNOWN, "the log does not tell how it ended")
     if finished.status != "ok":
@@ -98,6 +116,12 @@ def _disturbed(history: History, trial: str) -> str:
     for _, event in history.of(CallDisturbed, trial=trial):
         return f"the lab itself got in the way of {event.target} {event.request}.{event.attempt}: {event.why}"
     return ""
+
+
+def _waiting(history: History, trial: str) -> str:
+    """Who waits for what, in one line."""
+    told = [event.error for _, event in history.of(PromptAttempt, trial=trial) if event.error_type == HUNG]
+    return "; ".join(told[-1].splitlines()) if told else "it would never have ended"
 
 
 def _armed_in_vain(history: History, trial: str) -> str:
@@ -181,6 +205,8 @@ def _difference(wish: Mapping[str, Any], effect: Effect) -> str:
 def _same(key: str, wished: Any, value: Any) -> bool:
     if value is None:
         return wished is None
+    if value == wished:
+        return True
     options = wished if isinstance(wished, list) else [wished]
     if key in ("start", "end"):
         moments = [_moment(option) for option in options]

@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 LOGS, STATE, CHARTS = Path("logs"), Path("state/state.db"), Path("charts")
 LAB_DOWN, INTERRUPTED = 3, 130
+NEEDED = ("greenlet", "time_machine", "flask", "langchain", "langchain_groq")
 FEW = 100
 """Up to so many trials are done in one process: starting more would take longer."""
 
@@ -99,6 +101,7 @@ def _virtual(chosen: Settings, given: Sequence[str]) -> int:  # noqa: ARG001
     from chaoslab.runs import Run
 
     try:
+        check_installed()
         asked = _check(chosen)
         order = order_of(chosen, asked)
         run = Run.create(LOGS, now=order.now, name=order.run)
@@ -106,6 +109,15 @@ def _virtual(chosen: Settings, given: Sequence[str]) -> int:  # noqa: ARG001
         return refuse(error)
     run.make_latest()
     return leave(run.folder, carry_out(order, asked, run.folder))
+
+
+def check_installed() -> None:
+    """Raises SettingError: something is missing that each trial of this world needs in this process."""
+    from chaoslab.settings import SettingError
+
+    for name in NEEDED:
+        if find_spec(name) is None:
+            raise SettingError(f"WORLD=virtual needs {name}, which is not installed: pip install 'chaoslab[lab]'")
 
 
 def order_of(chosen: Settings, asked: Sequence[Any]) -> Order:
@@ -123,7 +135,11 @@ def order_of(chosen: Settings, asked: Sequence[Any]) -> Order:
     if real:
         raise SettingError(
             f"agent/config.json points {', '.join(real)} at the real thing, and the virtual world has no way out: "
-            "take it out of there, or use WORLD=local"
+            f"take {'it' if len(real) == 1 else 'them'} out of there, or use WORLD=local"
+        )
+    if chosen.translator == "online":
+        raise SettingError(
+            "TRANSLATOR=online asks a server, and the virtual world has no way out: leave it at phrasebook, or use WORLD=local"
         )
     if chosen.groq_api_key or chosen.model_url:
         what = "GROQ_API_KEY" if chosen.groq_api_key else "MODEL_URL"
@@ -137,12 +153,13 @@ def order_of(chosen: Settings, asked: Sequence[Any]) -> Order:
 
 def carry_out(order: Order, asked: Sequence[Any], folder: Path) -> int:
     """Does all trials of a run and writes them down in its folder; the exit code."""
+    from chaoslab.interrupts import Interrupts
     from chaoslab.log import LogLost
     from chaoslab.reports.progress import Progress
     from chaoslab.sweep import WorkerLost
-    from chaoslab.worlds.local import interrupted_once
     from chaoslab.worlds.virtual import lab
     from chaoslab.worlds.virtual.book import Book
+    from chaoslab.worlds.virtual.here import Uncovered
 
     trials = order.settings.trials_of(len(asked))
     started = importlib.import_module("agent.assembly").started(order.settings, order.plan, asked, trials, order.now)
@@ -156,10 +173,10 @@ def carry_out(order: Order, asked: Sequence[Any], folder: Path) -> int:
         jobs = 1
     reason, code = "done", 0
     try:
-        with Book(folder, order.run, order.now) as book, interrupted_once(), progress:
+        with Book(folder, order.run, order.now) as book, Interrupts() as interrupts, progress:
             book.begin(started)
             try:
-                for done in _in_order(order, units, jobs, progress):
+                for done in _in_order(order, units, jobs, progress, interrupts.heard):
                     book.add(done.kept, seconds=done.seconds, ok=done.ok)
                     progress.count(done.seconds, ok=done.ok, hung=done.hung, faults=done.witnessed)
             except KeyboardInterrupt:
@@ -167,6 +184,14 @@ def carry_out(order: Order, asked: Sequence[Any], folder: Path) -> int:
             except WorkerLost as lost:
                 progress.say(str(lost))
                 reason, code = "broken", LAB_DOWN
+            except Uncovered as error:
+                progress.say(str(error))
+                reason, code = "broken", 2
+            except LogLost:
+                raise
+            except BaseException:
+                book.end("broken")
+                raise
             book.end(reason)
     except LogLost as lost:
         print(f"the lab is down: {lost}", file=sys.stderr)
@@ -174,17 +199,19 @@ def carry_out(order: Order, asked: Sequence[Any], folder: Path) -> int:
     return code
 
 
-def _in_order(order: Order, units: list[Any], jobs: int, progress: Any) -> Any:
+def _in_order(order: Order, units: list[Any], jobs: int, progress: Any, heard: Any) -> Any:
     """The trials' outcomes; one after the other where each begins with what the ones before have spent."""
     from chaoslab.sweep import spread
     from chaoslab.worlds.virtual import lab
 
     if not lab.one_by_one(order.plan):
-        yield from spread(order, units, jobs=jobs, tell=progress.say)
+        yield from spread(order, units, jobs=jobs, tell=progress.say, heard=heard)
         return
     with order.opened() as do:
         spent_usd = 0.0
         for unit in units:
+            with heard():
+                pass
             done = do(replace(unit, spent_usd=spent_usd))
             spent_usd = done.spent_usd
             yield done

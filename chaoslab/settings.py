@@ -199,6 +199,16 @@ class Settings:
             if f.name != "jobs"
         }
 
+    @classmethod
+    def from_shown(cls, shown: Mapping[str, Any], *, where: str) -> Settings:
+        """What `shown` was made of, read back from JSON; a secret comes back empty, since it was never told.
+
+        Raises:
+            SettingError: a name or a value that this version does not know, blamed on `where`.
+        """
+        secret = {f.name.upper() for f in fields(cls) if f.metadata["secret"]}
+        return cls().override({n: _text(_frozen(v)) for n, v in shown.items() if n not in secret}, where=where)
+
     def environment(self) -> dict[str, str]:
         """What to set in a child's environment so that it loads these very settings."""
         return {f.name.upper(): _text(getattr(self, f.name)) for f in fields(self)}
@@ -210,6 +220,11 @@ class Settings:
     @property
     def cost_limit_in_force_usd(self) -> float | None:
         return self.cost_limit_usd or (COST_LIMIT_WITH_KEY_USD if self.groq_api_key else None)
+
+
+def _frozen(value: Any) -> Any:
+    """JSON's lists as the tuples that they were."""
+    return tuple(_frozen(one) for one in value) if isinstance(value, list) else value
 
 
 def _text(value: Any) -> str:

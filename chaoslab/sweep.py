@@ -1,20 +1,25 @@
 """Many trials: done one after the other here, or side by side in processes, and handed on in order.
 
 The work is a value that any process can take (`Work`), and so is each unit of it and what comes of that. A worker that dies takes no
-trial with it: what it had in hand is done again, each trial alone, so that the one that kills is known by name.
+trial with it: what was in hand is done again, one trial at a time, so that the one that kills is known by name.
 """
 
 from __future__ import annotations
 
 import itertools
 import multiprocessing
+import multiprocessing.connection
+import os
+import pickle
 import signal
 import threading
+import traceback
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 U = TypeVar("U")
@@ -28,6 +33,7 @@ AHEAD = 3
 """Chunks handed out for each worker beyond what it works on, so that it never waits."""
 TRIES = 2
 """How often a unit may kill a worker that has nothing else to do."""
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Work(Protocol, Generic[U_contra, R_co]):
@@ -47,12 +53,13 @@ def spread(
     jobs: int = 1,
     method: str | None = None,
     tell: Callable[[str], None] = lambda _: None,
+    heard: Callable[[], AbstractContextManager[object]] = nullcontext,
 ) -> Iterator[R]:
-    """What comes of each unit, in the units' order.
+    """What comes of each unit, in the units' order. What a unit raises is raised here.
 
     `jobs`: processes; 1 does everything in this one. `method`: how they are started (fork, spawn, forkserver); by default forked where
-    nothing forbids it, since that spares them loading everything again. `tell` is told in a line of workers that died. When it is
-    interrupted, what was done already is still handed on before the interrupt goes its way.
+    nothing forbids it, since that spares them loading everything again. `tell` is told in a line of workers that died. `heard` is
+    around each wait, where an interrupt does no harm; what was done before it is still handed on before it goes its way.
 
     Raises:
         WorkerLost: names the unit; what came before it has been handed on.
@@ -60,9 +67,11 @@ def spread(
     if jobs <= 1:
         with work.opened() as do:
             for unit in units:
+                with heard():
+                    pass
                 yield do(unit)
         return
-    yield from _side_by_side(work, units, jobs, method or _default_method(), tell)
+    yield from _side_by_side(work, units, jobs, method or _default_method(), tell, heard)
 
 
 def _default_method() -> str:
@@ -72,75 +81,123 @@ def _default_method() -> str:
 
 
 def _side_by_side(
-    work: Work[U, R], units: Sequence[U], jobs: int, method: str, tell: Callable[[str], None]
+    work: Work[U, R],
+    units: Sequence[U],
+    jobs: int,
+    method: str,
+    tell: Callable[[str], None],
+    heard: Callable[[], AbstractContextManager[object]],
 ) -> Generator[R, None, None]:
     size = max(1, min(CHUNK_MAX, len(units) // (jobs * 4)))
-    left = deque(list(units[begin : begin + size]) for begin in range(0, len(units), size))
-    out: deque[tuple[list[U], Future[list[R]]]] = deque()
-    pool = _pool(work, jobs, method)
-    try:
-        while left or out:
-            while left and len(out) < jobs * (1 + AHEAD):
-                chunk = left.popleft()
-                out.append((chunk, pool.submit(_do, chunk)))
-            chunk, future = out[0]
-            try:
-                done: Iterable[R] = future.result()
-            except BrokenProcessPool:
-                _end(pool)
-                tell(
-                    f"a worker died: {len(chunk)} trial{'s' if len(chunk) > 1 else ''} in its hands will be done again"
-                )
-                done = _alone(work, chunk, method)
-                pool = _pool(work, jobs, method)
-                out = deque((again, _again(pool, again, was)) for again, was in out)
-            yield from done
-            out.popleft()
-    except KeyboardInterrupt:
-        for _, future in itertools.takewhile(lambda entry: entry[1].done(), out):
-            if future.exception() is None:
-                yield from future.result()
-        raise
-    finally:
-        _end(pool)
+    left = deque(units[begin : begin + size] for begin in range(0, len(units), size))
+    out: deque[tuple[Sequence[U], Future[_Came[R]] | None]] = deque()  # without a future: to be done one at a time
+    with _Workers(work, jobs, method) as workers, _Workers(work, 1, method) as lone:
+        try:
+            while left or out:
+                while left and len(out) < jobs * (1 + AHEAD):
+                    chunk = left.popleft()
+                    out.append((chunk, workers.give(chunk)))
+                chunk, future = out[0]
+                if future is None:
+                    yield from _one_at_a_time(lone, chunk, heard)
+                    out.popleft()
+                    continue
+                try:
+                    with heard():
+                        came = future.result()
+                except BrokenProcessPool:
+                    workers.end()
+                    in_hand = list(itertools.islice((n for n, (_, was) in enumerate(out) if not _well(was)), jobs))
+                    count = sum(len(out[n][0]) for n in in_hand)
+                    tell(f"a worker died: the {count} trials that were in hand are done again, one at a time")
+                    for n, (again, was) in enumerate(out):
+                        if n in in_hand:  # handed out in order, so that the one that kills is among these
+                            out[n] = again, None
+                        elif not _well(was):
+                            out[n] = again, workers.give(again)
+                    continue
+                yield from came.of_it()
+                out.popleft()
+        except KeyboardInterrupt:
+            workers.end()
+            for _, future in itertools.takewhile(lambda entry: _well(entry[1]), out):
+                yield from future.result().done if future else ()
+            raise
 
 
-def _again(pool: ProcessPoolExecutor, chunk: list[U], was: Future[list[Any]]) -> Future[list[Any]]:
-    """What was done before the pool broke is not done twice."""
-    if was.done() and not was.cancelled() and was.exception() is None:
-        return was
-    return pool.submit(_do, chunk)
+def _well(future: Future[Any] | None) -> bool:
+    """Whether it is done and came to something."""
+    return future is not None and future.done() and not future.cancelled() and future.exception() is None
 
 
-def _alone(work: Work[U, R], chunk: Sequence[U], method: str) -> Iterator[R]:
-    """Each unit in a process of its own."""
+def _one_at_a_time(
+    lone: _Workers[U, R], chunk: Sequence[U], heard: Callable[[], AbstractContextManager[object]]
+) -> Iterator[R]:
     for unit in chunk:
         for left in range(TRIES - 1, -1, -1):
-            pool = _pool(work, 1, method)
+            future = lone.give([unit])
             try:
-                yield from pool.submit(_do, [unit]).result()
-                break
+                with heard():
+                    came = future.result()
             except BrokenProcessPool:
+                lone.end()
                 if not left:
                     raise WorkerLost(f"{unit} kills the process that does it, {TRIES} times in {TRIES}") from None
-            finally:
-                _end(pool)
+            else:
+                yield from came.of_it()
+                break
 
 
-def _pool(work: Work[Any, Any], jobs: int, method: str) -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(
-        jobs, mp_context=multiprocessing.get_context(method), initializer=_open, initargs=(work,)
-    )
+class _Workers(Generic[U, R]):
+    """Processes that are started when there is something to do, ended for good at once, and started anew when asked again."""
+
+    def __init__(self, work: Work[U, R], jobs: int, method: str) -> None:
+        self._work, self._jobs, self._context = work, jobs, multiprocessing.get_context(method)
+        self._pool: ProcessPoolExecutor | None = None
+
+    def give(self, chunk: Sequence[U]) -> Future[_Came[R]]:
+        """What will come of it. BrokenProcessPool is only ever raised by the future."""
+        if self._pool is None:
+            self._pool = ProcessPoolExecutor(
+                self._jobs, mp_context=self._context, initializer=_open, initargs=(self._work,)
+            )
+        # A new process is deaf to Ctrl-C until it has learnt to ignore it, as is a thread that would take it from this one.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        try:
+            return self._pool.submit(_do, chunk)
+        except BrokenProcessPool as error:
+            broken: Future[_Came[R]] = Future()
+            broken.set_exception(error)
+            return broken
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    def end(self) -> None:
+        """At once: what they are at is of no use to anybody any more."""
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            for process in list((pool._processes or {}).values()):
+                process.kill()
+            pool.shutdown(cancel_futures=True)
+
+    def __enter__(self) -> _Workers[U, R]:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
 
 
-def _end(pool: ProcessPoolExecutor) -> None:
-    """At once: what its workers are at is of no use to anybody any more."""
-    processes = list((pool._processes or {}).values())
-    pool.shutdown(wait=False, cancel_futures=True)
-    for process in processes:
-        process.terminate()
-    for process in processes:
-        process.join()
+@dataclass(frozen=True)
+class _Came(Generic[R_co]):
+    """What came of a chunk: of its units up to the one that failed, if any did."""
+
+    done: list[R_co]
+    error: BaseException | None = None
+
+    def of_it(self) -> Iterator[R_co]:
+        yield from self.done
+        if self.error is not None:
+            raise self.error
 
 
 # In a worker.
@@ -151,8 +208,46 @@ _doing: list[Callable[[Any], Any]] = []
 
 def _open(work: Work[Any, Any]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for whoever handed out the work
-    _doing[:] = [_stack.enter_context(work.opened())]
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+    threading.Thread(target=_end_with_parent, name="lifeline", daemon=True).start()
+    try:
+        _doing[:] = [_stack.enter_context(work.opened())]
+    except BaseException as error:  # noqa: BLE001 - the first unit raises it, for whoever handed it out
+        _doing[:] = [_raiser(error)]
 
 
-def _do(chunk: Sequence[Any]) -> list[Any]:
-    return [_doing[0](unit) for unit in chunk]
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        multiprocessing.connection.wait([parent.sentinel])
+        os._exit(1)
+
+
+def _raiser(error: BaseException) -> Callable[[Any], Any]:
+    def do(_: Any) -> Any:
+        raise error
+
+    return do
+
+
+def _do(chunk: Sequence[Any]) -> _Came[Any]:
+    done = []
+    for unit in chunk:
+        try:
+            done.append(_doing[0](unit))
+        except BaseException as error:  # noqa: BLE001 - it is raised where the unit came from
+            return _Came(done, _portable(error))
+    return _Came(done)
+
+
+def _portable(error: BaseException) -> BaseException:
+    """The error as another process can have it: itself where it can be pickled, with a note of where it was raised."""
+    where = "".join(traceback.format_exception(error)).rstrip()
+    try:
+        if type(pickle.loads(pickle.dumps(error))) is type(error):
+            error.add_note(f"in a worker:\n{where}")
+            return error
+    except Exception:  # noqa: BLE001 - whatever an exception's own code does
+        pass
+    return RuntimeError(where)

@@ -18,6 +18,10 @@ HEAVY = {
     "docker", "flask", "langchain", "langchain_core", "langchain_groq", "matplotlib", "numpy", "pandas", "pydantic", "requests",
     "rich", "toxiproxy", "waitress", "werkzeug",
 }  # fmt: skip
+ROOTS = {Path("chaoslab") / name for name in ("running.py", "batch.py", "trial.py", "replay.py", "remembered.py")}
+"""What puts a run together, and so chooses the world that it is in."""
+VIRTUAL = Path("chaoslab/worlds/virtual")
+OF_VIRTUAL = {"greenlet", "time_machine"}
 ENVIRONMENT = {"environ", "environb", "getenv", "getenvb", "putenv", "unsetenv"}
 
 
@@ -49,6 +53,37 @@ def loads_at_once(module: ast.Module) -> Iterator[str]:
             todo += ast.iter_child_nodes(node)
 
 
+def loads_at_all(module: ast.Module) -> set[str]:
+    """The top-level names of what the module imports, wherever in it."""
+    nodes = list(ast.walk(module))
+    found = {name.name.partition(".")[0] for node in nodes if isinstance(node, ast.Import) for name in node.names}
+    return found | {
+        str(node.module).partition(".")[0] for node in nodes if isinstance(node, ast.ImportFrom) and not node.level
+    }
+
+
+def asks_for_virtual(module: ast.Module) -> Iterator[int]:
+    """Where something is done or not because a world is virtual."""
+    for node in ast.walk(module):
+        tests: list[ast.AST] = []
+        if isinstance(node, ast.If | ast.IfExp | ast.While | ast.Assert):
+            tests = [node.test]
+        elif isinstance(node, ast.comprehension):
+            tests = list(node.ifs)
+        elif isinstance(node, ast.Match):
+            tests = [node.subject, *(case.pattern for case in node.cases)]
+        elif isinstance(node, ast.BoolOp | ast.Compare):
+            tests = [node]
+        if any("virtual" in _word(part) for test in tests for part in ast.walk(test)):
+            yield node.lineno if hasattr(node, "lineno") else 0
+
+
+def _word(node: ast.AST) -> str:
+    if isinstance(node, ast.Constant):
+        return node.value.lower() if isinstance(node.value, str) and node.value.isidentifier() else ""
+    return str(getattr(node, "id", getattr(node, "attr", ""))).lower()
+
+
 @pytest.mark.parametrize("path", FILES, ids=str)
 def test_only_settings_reads_the_environment(path: Path) -> None:
     lines = list(reads_environment(tree(path)))
@@ -72,6 +107,34 @@ def test_nothing_is_ever_evaluated(path: Path) -> None:
         node.func.id for node in ast.walk(tree(path)) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
     }
     assert called & {"eval", "exec", "compile", "__import__"} == set()
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if path not in ROOTS and VIRTUAL not in path.parents], ids=str)
+def test_nothing_asks_whether_its_world_is_virtual(path: Path) -> None:
+    assert list(asks_for_virtual(tree(path))) == []
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if VIRTUAL not in path.parents], ids=str)
+def test_greenlets_and_a_clock_that_can_be_moved_are_the_virtual_worlds_alone(path: Path) -> None:
+    assert loads_at_all(tree(path)) & OF_VIRTUAL == set()
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "if world == 'virtual': pass",
+        "a = 1 if settings.is_virtual else 2",
+        "match world:\n    case 'virtual': pass",
+        "[w for w in worlds if w.virtual]",
+        "real = world != 'virtual'",
+    ],
+)
+def test_a_question_whether_a_world_is_virtual_would_be_seen(source: str) -> None:
+    assert list(asks_for_virtual(ast.parse(source)))
+
+
+def test_an_import_within_a_function_would_be_seen() -> None:
+    assert loads_at_all(ast.parse("def f():\n    from time_machine import travel")) & OF_VIRTUAL
 
 
 @pytest.mark.parametrize(

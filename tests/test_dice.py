@@ -78,3 +78,8 @@ def test_picking_follows_the_weights_and_never_takes_what_weighs_nothing() -> No
 def test_nothing_to_pick_from_is_said() -> None:
     with pytest.raises(ValueError, match="nothing to pick from"):
         Dice(1).pick([])
+
+
+def test_it_draws_as_its_stream_does() -> None:
+    dice, stream = Dice(1, "wire"), Dice(1, "wire").stream()
+    assert [dice.uniform() for _ in range(5)] == [stream.random() for _ in range(5)]

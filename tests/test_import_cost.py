@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from chaoslab.events import PromptStarted, RunStarted
+from chaoslab.runs import Run
+
 HEAVY = {
-    "bs4", "deep_translator", "docker", "flask", "groq", "httpx", "langchain", "langchain_core", "langchain_groq", "langgraph",
-    "matplotlib", "numpy", "openai", "pandas", "pydantic", "requests", "rich", "sqlite3", "toxiproxy", "waitress", "werkzeug",
+    "bs4", "deep_translator", "docker", "flask", "greenlet", "groq", "httpx", "langchain", "langchain_core", "langchain_groq", "langgraph",
+    "matplotlib", "numpy", "openai", "pandas", "pydantic", "requests", "rich", "sqlite3", "time_machine", "toxiproxy", "waitress", "werkzeug",
 }  # fmt: skip
 LOADED = "\nimport sys\nprint('LOADED', *{name.partition('.')[0] for name in sys.modules})"
 HELP = "from chaoslab.cli import main\ntry:\n    main(['--help'])\nexcept SystemExit:\n    pass"
@@ -28,6 +32,16 @@ def test_nothing_heavy_is_loaded(program: str) -> None:
     loaded = loaded_by(program)
     assert "chaoslab" in loaded
     assert loaded & HEAVY == set()
+
+
+def test_reading_a_run_loads_no_world(tmp_path: Path) -> None:
+    run = Run("mine", tmp_path / "mine", 0.0, "2026-06-01T09:00:00Z")
+    with run.log("info") as info:
+        info.write(RunStarted(1, {}, {"seed": 1, "injections": []}, 1, run.now, "chaoslab-offline"))
+        info.write(PromptStarted(1, "What is 6 times 7?"), trial="p1.r1")
+    for command in ("show", "summary"):
+        loaded = loaded_by(f"from chaoslab.cli import main\nassert main(['{command}', {str(run.folder)!r}]) == 0")
+        assert loaded & HEAVY == set()
 
 
 def test_what_is_loaded_would_be_seen() -> None:

@@ -62,6 +62,26 @@ def test_each_other_command_runs(line: str, lab: Path) -> None:
     assert ended.stdout.strip()
 
 
+def test_a_replay_says_what_is_shown_of_it(lab: Path) -> None:
+    """Line by line, with other figures."""
+    shown = re.search(r"\n```\n(logs/latest: .*?)\n```\n", README, flags=re.DOTALL)
+    assert shown is not None
+    ended = chaoslab(lab, "replay", "latest")
+    assert ended.returncode == 0, ended.stderr
+    pattern = re.sub(r"\d+(\\\.\d+)?", r"\\d+(\\.\\d+)?", re.escape(shown[1])).replace("trials", "trials?")
+    assert re.fullmatch(pattern, ended.stdout.strip()), ended.stdout
+
+
+def test_the_python_program_prints_what_stands_below_it(tmp_path: Path) -> None:
+    blocks = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", README, flags=re.DOTALL)
+    assert blocks
+    for program, printed in blocks:
+        ended = subprocess.run(
+            [sys.executable, "-c", program], cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=60, check=False
+        )  # fmt: skip
+        assert (ended.stdout, ended.stderr) == (printed, "")
+
+
 def test_two_runs_are_laid_over_each_other(lab: Path) -> None:
     runs = sorted(path.name for path in (lab / "logs").glob("2*"))
     ended = chaoslab(lab, "charts", *runs)

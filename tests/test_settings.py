@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -327,6 +327,17 @@ def test_what_is_shown_is_json_and_never_a_secret(chosen: Settings) -> None:
     assert shown["TRANSLATOR_KEY"] == ("***" if chosen.translator_key else "")
     assert SECRET not in json.dumps(shown)
     assert shown["SEED"] == chosen.seed
+
+
+@given(any_settings)
+def test_what_was_shown_is_read_back_but_for_the_secrets(chosen: Settings) -> None:
+    back = Settings.from_shown(json.loads(json.dumps(chosen.shown())), where="info.log")
+    assert back == replace(chosen, groq_api_key="", translator_key="", jobs=None)
+
+
+def test_what_no_version_of_ours_has_shown_is_said_with_its_place() -> None:
+    with pytest.raises(SettingError, match=r"^SEED=x \(info\.log\) should be a whole number"):
+        Settings.from_shown({"SEED": "x"}, where="info.log")
 
 
 def test_who_serves_no_tools_gets_no_key_of_theirs_not_even_from_the_file(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from chaoslab import events
 from chaoslab.dice import Dice
@@ -25,7 +25,7 @@ class Budget:
     cost_usd: float = 0.0
     calls: float = 0.0
     seconds: float = 0.0
-    mode: str = "hard"
+    mode: Literal["hard", "soft"] = "hard"
     layer: ClassVar[str] = "budget"
     conditional: ClassVar[bool] = True
 

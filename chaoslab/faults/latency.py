@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from chaoslab.dice import Dice
 from chaoslab.exchange import Call, Flow, Seen, Toxic, Wait
 
-STREAMS = ("upstream", "downstream")
+Stream = Literal["", "upstream", "downstream"]
+"""Which way of a connection; the empty one is left to the dice."""
+STREAMS: tuple[Stream, ...] = ("upstream", "downstream")
 TIMER_SLACK_S = 0.002
 """Timers may fire this much early against another process's clock reading."""
 
@@ -20,7 +22,7 @@ class Latency:
 
     delay_s: float = 0.5
     jitter_s: float = 0.0
-    stream: str = ""
+    stream: Stream = ""
     layer: ClassVar[str] = "wire"
 
     def draw(self, dice: Dice) -> Latency:

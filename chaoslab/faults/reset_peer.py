@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from chaoslab.dice import Dice
 from chaoslab.exchange import Call, Failure, Flow, Seen, Toxic, Wait
-from chaoslab.faults.latency import STREAMS
+from chaoslab.faults.latency import STREAMS, Stream
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class ResetPeer:
     """Resets `after_s` after the first data went that way; upstream before the service saw the request, downstream after."""
 
     after_s: float = 0.0
-    stream: str = ""
+    stream: Stream = ""
     layer: ClassVar[str] = "wire"
 
     def draw(self, dice: Dice) -> ResetPeer:

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from chaoslab.dice import Dice
 from chaoslab.exchange import Call, Failure, Flow, Seen, Toxic, Wait, forever
-from chaoslab.faults.latency import STREAMS, TIMER_SLACK_S
+from chaoslab.faults.latency import STREAMS, TIMER_SLACK_S, Stream
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Timeout:
     """
 
     after_s: float = 0.0
-    stream: str = ""
+    stream: Stream = ""
     layer: ClassVar[str] = "wire"
 
     def draw(self, dice: Dice) -> Timeout:

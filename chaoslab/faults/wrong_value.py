@@ -42,16 +42,17 @@ class WrongValue:
 
     def flow(self, call: Call) -> Flow:
         reply: Reply = yield call
-        if reply.status >= 300 or not isinstance(reply.value, dict | list):
+        if reply.status >= 300 or not isinstance(reply.value, dict | list | str | int | float):
             return reply
         value = deepcopy(reply.value)
-        places = list(_places(value))
+        box = [value]  # so that a value alone has a place too
+        places = list(_places(box))
         says_no = isinstance(value, dict) and (value.get("ok") is False or bool(value.get("error")))
         if not places or says_no:
             return reply
         holder, key = places[min(int(self.point * len(places)), len(places) - 1)]
         holder[key] = self._wrong(holder[key])
-        return reply.with_value(value)
+        return reply.with_value(box[0])
 
     def _wrong(self, value: Any) -> Any:
         if isinstance(value, bool):

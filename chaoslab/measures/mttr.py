@@ -24,6 +24,7 @@ from statistics import fmean
 
 from chaoslab.events import UNTOLD, CallFinished, FaultWitnessed, PromptAttempt, PromptFinished
 from chaoslab.history import History, Record
+from chaoslab.measures.durations import duration
 from chaoslab.measures.intervals import Estimate, Interval, Spell, bootstrap_mean, kaplan_meier
 
 ENOUGH = 8
@@ -227,16 +228,18 @@ def told(found: Recovery) -> str:
     by = ", ".join(f"{count} {'late' if way == 'late' else 'by ' + way}" for way, count in ways.items() if count)
     line = f"{found.recovered} of {found.n} recovered{f' ({by})' if by else ''}, {found.censored} never"
     if found.mean_s is not None:
-        line += f"; mean {found.mean_s:.2f} s{_span(found.mean_interval)} over {found.recovered}"
+        line += f"; mean {duration(found.mean_s, 2)}{_span(found.mean_interval)} over {found.recovered}"
     if not found.enough:
         return f"{line}; {found.n} {'fault' if found.n == 1 else 'faults'}: too few"
     median = (
-        f"median {found.median.value:.2f} s{_span(found.median.interval)}" if found.median else "median not reached"
+        f"median {duration(found.median.value, 2)}{_span(found.median.interval)}"
+        if found.median
+        else "median not reached"
     )
     line += f"; Kaplan–Meier {median}"
     if found.restricted_mean and found.horizon_s is not None:
         mean = found.restricted_mean
-        line += f", mean up to {found.horizon_s:.2f} s: {mean.value:.2f} s{_span(mean.interval)}"
+        line += f", mean up to {duration(found.horizon_s, 2)}: {duration(mean.value, 2)}{_span(mean.interval)}"
     return line
 
 

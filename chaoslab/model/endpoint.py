@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from chaoslab.api import ErrorReply
 from chaoslab.clock import Clock, system
+from chaoslab.identity import parsed
 from chaoslab.model.completion import Completion, fault_of
 from chaoslab.model.errors import ERRORS, INSUFFICIENT_QUOTA, refusal
 from chaoslab.model.prices import OFFLINE, PRICES
@@ -85,7 +86,7 @@ def create_app(*, api_key: str | None = None, clock: Clock = system) -> Flask:
     def chat() -> Response:
         try:
             asked = request.get_data()
-            body = json.loads(asked)
+            body = parsed(asked)
         except ValueError:
             return refused(refusal(400, "could not parse the request body as JSON", "invalid_request_error"))
         if (error := fault_of(body)) is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from chaoslab.clock import Clock, system
+from chaoslab.measures.durations import span
 
 LIVE_S, PLAIN_S = 0.1, 5.0
 
@@ -42,11 +43,8 @@ class Progress:
         rate = self._rate(now_s)
         left_s = (self._trials - self._done) / rate if rate else 0.0
         hung = f", {self._hung} hung" if self._hung else ""
-        ahead = f", {_span(left_s)} to go" if rate else ""
-        return (
-            f"trial {self._done}/{self._trials}, {self._failed} failed{hung}, {self._faults} faults met, "
-            f"{rate:.0f} trials/s{ahead}"
-        )
+        pace = f", {rate:.0f} trials/s, {span(left_s)} to go" if rate else ""
+        return f"trial {self._done}/{self._trials}, {self._failed} failed{hung}, {self._faults} faults met{pace}"
 
     def _rate(self, now_s: float) -> float:
         """Trials a second since the first was done: getting ready is no part of it."""
@@ -66,17 +64,8 @@ class Progress:
         if self._live:
             self._show("")
         took_s = self._clock.monotonic() - self._began_s
+        hung = f" ({self._hung} hung)" if self._hung else ""
         print(
-            f"{self._done} of {self._trials} trials, {_span(self._virtual_s)} of virtual time in {took_s:.1f} s "
+            f"{self._done} of {self._trials} trials{hung}, {span(self._virtual_s)} of virtual time in {took_s:.1f} s "
             f"({self._virtual_s / took_s if took_s else 0:.0f} virtual seconds a second)"
         )
-
-
-def _span(seconds: float) -> str:
-    """12 s, 3 min 20 s, 2 h 5 min."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"

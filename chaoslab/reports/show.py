@@ -29,6 +29,7 @@ from chaoslab.events import (
 from chaoslab.events import Warning as Told
 from chaoslab.history import History, Record
 from chaoslab.judge import judge
+from chaoslab.measures.durations import duration
 
 WIDTH = 200
 
@@ -127,7 +128,7 @@ def _place(event: Any) -> str:
 
 
 def _time(duration_s: float) -> str:
-    return "untold time" if math.isnan(duration_s) else f"{duration_s:.3f} s"
+    return "untold time" if math.isnan(duration_s) else duration(duration_s)
 
 
 def _wait(wait_s: float) -> str:

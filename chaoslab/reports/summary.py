@@ -21,6 +21,7 @@ from chaoslab.events import Warning as Told
 from chaoslab.history import History
 from chaoslab.judge import Outcome, Verdict, judgeable, verdicts
 from chaoslab.measures import faults, mttr
+from chaoslab.measures.durations import duration
 from chaoslab.measures.latency import attempts, latency
 from chaoslab.measures.success import success
 from chaoslab.measures.usage import usage
@@ -84,7 +85,7 @@ def _calls(history: History) -> list[str]:
     found = latency([a.duration_s for a in attempts(history) if not a.faults])
     if found:
         which = "without a fault" if history.tells(FaultWitnessed) else f"{found.n} calls of known duration"
-        lines.append(f"{which}: median {found.p50_s:.3f} s, 99th percentile {found.p99_s:.3f} s")
+        lines.append(f"{which}: median {duration(found.p50_s)}, 99th percentile {duration(found.p99_s)}")
     return lines
 
 
@@ -125,7 +126,7 @@ def _recovery(history: History) -> list[str]:
         [target, fault, str(r.n), str(r.retry), str(r.fallback), str(r.late), str(r.censored), _seconds(r.mean_s)]
         for (target, fault), r in found.by_target.items()
     ]
-    return lines + _table(["target", "fault", "n", "retry", "fallback", "late", "never", "mean (s)"], rows)
+    return lines + _table(["target", "fault", "n", "retry", "fallback", "late", "never", "mean"], rows)
 
 
 def _rest(history: History) -> list[str]:
@@ -149,7 +150,7 @@ def _more(count: int) -> list[str]:
 
 
 def _seconds(value: float | None) -> str:
-    return "no data" if value is None else f"{value:.2f}"
+    return "no data" if value is None else duration(value, 2)
 
 
 def _line(text: str, width: int = 120) -> str:

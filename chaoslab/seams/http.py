@@ -22,7 +22,7 @@ from chaoslab.api import TROUBLE, ErrorReply
 from chaoslab.clock import Clock
 from chaoslab.events import Event
 from chaoslab.exchange import Call, Failure, Reply, Seen, Told, chain, play
-from chaoslab.identity import Request, Requests, Trial, digest
+from chaoslab.identity import Request, Requests, Trial, digest, parsed
 from chaoslab.log import Log
 from chaoslab.plan import Injection, Plan
 from chaoslab.wire.control import Answer
@@ -31,6 +31,8 @@ from chaoslab.wire.sending import Sockets, Way, Ways, native, over
 
 EXTENSION = "chaoslab"
 MODEL_TOOL = "chat"
+STEERING = ("idempotency-replayed", "retry-after", "retry-after-ms", "x-should-retry")
+"""Headers of a reply that say to the client what to do about it."""
 AT_ONCE = 16
 """Attempts at tools that a trial has under way. A model may ask for a thousand in one message; they then wait in line, in its order."""
 
@@ -80,9 +82,13 @@ class Asked:
 
 @dataclass(frozen=True)
 class Around:
-    """What a caller says of a question of the lab's own: past every proxy and every story, and into no log."""
+    """What a caller says of a question of the lab's own: past every proxy and every story. Only a target whose words are recorded gets
+    its answer into the log, as that of request 0. `asked`: the question's id, which the request carries too; `trial`: whom it is for."""
 
     within_s: float
+    target: str
+    asked: str
+    trial: str
 
 
 _episode: ContextVar[Episode] = ContextVar("episode")
@@ -146,6 +152,8 @@ class HttpSeam(httpx.AsyncBaseTransport):
             reply = await over(self.clean, request, within_s=asked.within_s)
         except Failure as failure:
             raise native(failure, request, who=request.url.host, after_s=asked.within_s) from failure.native
+        if self.targets[asked.target].recorded:
+            self.log.write(_replied(asked.target, 0, 0, asked.asked, reply), trial=asked.trial)
         return _response(reply, request)
 
     def _target(self, request: httpx.Request) -> Target:
@@ -178,7 +186,7 @@ def _response(reply: Reply, request: httpx.Request) -> httpx.Response:
 
 def _asked_of_model(request: httpx.Request, target: Target) -> Asked:
     """An SDK's request: the same body again, be it the SDK's own retry or a prompt's, is another attempt of one request."""
-    body = json.loads(request.content or b"null")
+    body = parsed(request.content or b"null")
     spelt = request.content.decode("utf-8", "surrogateescape")
     wish = episode().requests.ask(target.name, MODEL_TOOL, body, spelt=spelt)
     return Asked(wish, wish.next_attempt(), body)
@@ -232,6 +240,8 @@ class _Attempt:
         except Failure as caught:
             failure = caught
             after_s = self.seam.clock.monotonic() - self.began_s
+            # What the agent reads of it goes on to the model: a clock that wakes late must not make it another text.
+            after_s = round(min(after_s, self.target.deadline_s), 3)
             raise native(caught, self.request, who=self.target.name, after_s=after_s) from caught.native
         finally:
             self._finished(reply, failure)
@@ -269,7 +279,12 @@ class _Attempt:
 
     async def send(self, call: Call) -> Reply:
         """Sends the call; a part of the lab that says it is broken ends the run."""
-        reply = await self._send(call)
+        try:
+            reply = await self._send(call)
+        except Failure as failure:
+            if self.target.recorded and self.via != "lane":  # nobody but the target itself failed
+                self._record(call, failure=failure.kind)
+            raise
         if self.target.recorded:
             self._record(call, reply)
         trouble = next((value for name, value in reply.headers.items() if name.lower() == TROUBLE.lower()), "")
@@ -277,13 +292,9 @@ class _Attempt:
             self.seam.lanes.give_up(trouble)
         return reply
 
-    def _record(self, call: Call, reply: Reply) -> None:
-        kind = next((value for name, value in reply.headers.items() if name.lower() == "content-type"), "")
-        body = reply.body.decode("utf-8", "replace")
-        said = events.Replied(
-            call.target, call.request, call.attempt, digest(call.value), reply.status, kind, body
-        )  # fmt: skip
-        self._write(said)
+    def _record(self, call: Call, reply: Reply | None = None, *, failure: str = "") -> None:
+        asked = digest(call.value) if self._of_model else call.request_id
+        self._write(_replied(call.target, call.request, call.attempt, asked, reply, failure))
 
     async def _send(self, call: Call) -> Reply:
         """Over the lane that the manager names."""
@@ -383,6 +394,15 @@ class _Attempt:
 
     def _write(self, event: Event) -> None:
         self.seam.log.write(event, trial=self.key)
+
+
+def _replied(target: str, request: int, attempt: int, asked: str, reply: Reply | None, failure: str = "") -> Event:
+    if reply is None:
+        return events.Replied(target, request, attempt, asked, 0, "", "", failure)
+    headers = {name.lower(): value for name, value in reply.headers.items()}
+    kind, body = headers.get("content-type", ""), reply.body.decode("utf-8", "replace")
+    steering = {name: headers[name] for name in STEERING if name in headers}
+    return events.Replied(target, request, attempt, asked, reply.status, kind, body, headers=steering)
 
 
 def _tokens(said: Any) -> int:

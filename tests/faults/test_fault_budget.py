@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
 import pytest
 from fault_parts import CALL, WORDS, Target, answer, meet
@@ -36,7 +37,7 @@ def test_soft_only_writes_it_down(limit: str) -> None:
 
 @pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.parametrize("mode", ["hard", "soft"])
-def test_below_its_limit_a_call_passes_unnoticed(limit: str, mode: str) -> None:
+def test_below_its_limit_a_call_passes_unnoticed(limit: str, mode: Literal["hard", "soft"]) -> None:
     target = Target()
     met = meet(Budget(**{limit: 3.0}, mode=mode), target, call=replace(CALL, spent=dict.fromkeys(LIMITS, 2.999)))
     assert (met.reply, target.notes, met.injected, met.evidence) == (target.reply, [], False, None)

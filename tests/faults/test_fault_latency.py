@@ -7,11 +7,11 @@ from fault_parts import Target, meet, saw
 
 from chaoslab.dice import Dice
 from chaoslab.exchange import Toxic
-from chaoslab.faults.latency import Latency
+from chaoslab.faults.latency import Latency, Stream
 
 
 @pytest.mark.parametrize("stream", ["upstream", "downstream"])
-def test_the_answer_is_the_same_and_late(stream: str) -> None:
+def test_the_answer_is_the_same_and_late(stream: Stream) -> None:
     target = Target()
     met = meet(Latency(0.5, stream=stream), target)
     assert (met.reply, target.now_s, met.injected) == (target.reply, 0.5, True)

@@ -139,6 +139,11 @@ def test_it_still_looks_right(right: object, factor: float, told: object) -> Non
     assert wrong({"value": right}, point=0.0, factor=factor) == {"value": told}
 
 
+@pytest.mark.parametrize(("right", "told"), [("two words", "words two"), (21, 42), (21.4, 42.8), (True, False)])
+def test_a_value_alone_is_one_to_be_wrong_about(right: object, told: object) -> None:
+    assert wrong(right, point=0.0, factor=2.0) == told
+
+
 @pytest.mark.parametrize(
     "reply",
     [
@@ -148,7 +153,6 @@ def test_it_still_looks_right(right: object, factor: float, told: object) -> Non
         answer({"error": {"code": 500, "message": "Backend Error"}}, 500),
         answer({"id": 7, "status": "confirmed"}),
         answer([]),
-        answer("text"),
         Reply(204, {}, b""),
         Reply(200, {"content-type": "text/html"}, b"<html>temp 20</html>"),
     ],

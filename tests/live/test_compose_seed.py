@@ -1,4 +1,5 @@
-"""The same seed draws the same faults for the same calls, in containers on the real Toxiproxy and on loopback on the embedded one."""
+"""The same seed draws the same faults for the same calls, in containers on the real Toxiproxy and on loopback on the embedded one,
+and what befell each attempt in the containers befalls it again in virtual time."""
 
 from __future__ import annotations
 
@@ -44,3 +45,6 @@ def test_containers_and_loopback_meet_the_same_faults(stack: Stack, tmp_path: Pa
     assert faults(in_containers) == faults(on_loopback)
     drawn = {event.fault for _, event in in_containers.of(FaultScheduled)}
     assert {"timeout", "latency", "reset_peer", "refused", "tool_error", "lost_reply"} <= drawn
+    again = chaoslab(stack.folder, "replay", "latest")
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert again.stdout.splitlines()[-1].endswith("as stories, times apart"), "nothing was left out"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from chaoslab.events import FaultWitnessed
 from chaoslab.history import History
 from chaoslab.measures import mttr as measure
+from chaoslab.measures.durations import duration
 from chaoslab.measures.mttr import Ending
 from chaoslab.reports.charts.style import (
     BLUE,
@@ -48,7 +49,7 @@ def mttr(history: History) -> Figure:
     note += "" if told else "; inferred: the log tells of failures that were noticed, not of faults"
     figure, axes = canvas(title, note, height_in=2.4 + 0.55 * len(found.by_fault))
     rows = list(found.by_fault)
-    floor = 1e-3
+    floor = 1e-4
     for ending, (color, marker, label) in LOOKS.items():
         xs, ys = [], []
         for row, fault in enumerate(rows):
@@ -85,4 +86,4 @@ def mttr(history: History) -> Figure:
 def _said(recovery: measure.Recovery) -> str:
     if not recovery.enough:
         return f"{recovery.n} fault{'' if recovery.n == 1 else 's'}: too few"
-    return f"median {recovery.median.value:.2f} s" if recovery.median else "median not reached"
+    return f"median {duration(recovery.median.value, 2)}" if recovery.median else "median not reached"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from chaoslab.events import FaultWitnessed
 from chaoslab.history import History
+from chaoslab.measures.durations import duration
 from chaoslab.measures.latency import attempts, latency
 from chaoslab.reports.charts.style import BLACK, CYCLE, GREY, MARKERS, canvas, legend, nothing, scale, short, unmet
 
@@ -23,7 +24,7 @@ def network_latency(history: History) -> Figure:
         nothing(axes, "no call left the agent in this run" if told else "no data: the log tells no call's duration")
         return figure
     met = sum(bool(a.faults) for a in found)
-    note = f"{figures.n} attempts: median {figures.p50_s:.3f} s, 99th percentile {figures.p99_s:.3f} s; "
+    note = f"{figures.n} attempts: median {duration(figures.p50_s)}, 99th percentile {duration(figures.p99_s)}; "
     note += f"{met} met a fault" if met else unmet(history)
     figure, axes = canvas("Network latency of each attempt", note, height_in=4.8)
     clean = [a for a in found if not a.faults and a.ok]

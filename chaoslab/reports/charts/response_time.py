@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from chaoslab.events import PromptFinished
 from chaoslab.history import History
+from chaoslab.measures.durations import duration
 from chaoslab.measures.latency import percentile
 from chaoslab.reports.charts.style import OUTCOMES, canvas, legend, nothing, scale
 
@@ -28,8 +29,8 @@ def response_time(history: History, outcomes: Mapping[str, str]) -> Figure:
         return figure
     durations = [duration_s for _, duration_s in found]
     middle = percentile(durations, 0.5)
-    note = f"{len(found)} prompt{'' if len(found) == 1 else 's'}: median {middle:.2f} s"
-    note += f", 90th percentile {percentile(durations, 0.9):.2f} s, longest {max(durations):.2f} s"
+    note = f"{len(found)} prompt{'' if len(found) == 1 else 's'}: median {duration(middle, 2)}"
+    note += f", 90th percentile {duration(percentile(durations, 0.9), 2)}, longest {duration(max(durations), 2)}"
     figure, axes = canvas("Response time per prompt", note)
     for outcome, (color, marker) in OUTCOMES.items():
         mine = [(places[trial], d) for trial, d in found if outcomes.get(trial) == outcome]

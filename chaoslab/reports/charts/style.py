@@ -25,6 +25,7 @@ OUTCOMES = {
     "degraded": (SKY, "s"),
     "wrong": (VERMILION, "X"),
     "failed": (BLACK, "v"),
+    "hung": (ORANGE, "*"),
     "unknown": (GREY, "D"),
     "invalid": (PURPLE, "P"),
     "unfinished": (YELLOW, "^"),

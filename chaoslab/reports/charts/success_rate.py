@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FEW = 8
-FOUND = ("failed", "unknown", "unfinished")
+FOUND = ("failed", "hung", "unknown", "unfinished")
 """What can be found also where nothing was stated about right answers."""
 
 

@@ -6,7 +6,7 @@ import sys
 import sysconfig
 import threading
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from chaoslab.worlds.virtual.world import World
@@ -37,6 +37,16 @@ class Uncovered(BaseException):
         super().__init__(f"{what}{caller()} is not covered by virtual time: {remedy}, or run in the local world")
         if here.world is not None and here.world.uncovered is None:
             here.world.uncovered = self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _in_these_words, self.args
+
+
+def _in_these_words(text: str) -> Uncovered:
+    """As another process said it."""
+    error = Uncovered.__new__(Uncovered)
+    error.args = (text,)
+    return error
 
 
 _OWN = "chaoslab."

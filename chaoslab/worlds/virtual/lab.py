@@ -28,7 +28,7 @@ from chaoslab.worlds.virtual import serving
 from chaoslab.worlds.virtual.lanes import Lanes
 from chaoslab.worlds.virtual.machine import STARTS_S, Hung
 from chaoslab.worlds.virtual.patches import Patches
-from chaoslab.worlds.virtual.recorded import Recording
+from chaoslab.worlds.virtual.recorded import Hearing, Recording
 from chaoslab.worlds.virtual.ways import Ways
 from chaoslab.worlds.virtual.world import World
 
@@ -89,8 +89,9 @@ class Lab:
         chosen, self._ports = order.settings, Ports()
         self._now = datetime.fromisoformat(order.now)
         self._run = Run(order.run, Path(), STARTS_S, order.now)
-        self._logs = {name: self._shelf(name) for name in ("info", "agent", "manager", *SERVICES)}
+        self._logs = {name: self._shelf(name) for name in ("agent", "manager", *SERVICES)}
         self._recording = Recording()
+        self._logs["info"] = Hearing(self._recording, self._kept, origin=STARTS_S)
         app, ledger = importlib.import_module("flask_tools.app"), importlib.import_module("flask_tools.ledger")
         desks = {name: app.Desk.load(name, chosen) for name in SERVICES}
         self._apps: dict[str, serving.Wsgi] = {
@@ -131,9 +132,9 @@ class Lab:
             name: importlib.import_module(f"agent.{name}")
             for name in ("assembly", "config", "prompts", "session", "tools")
         }
-        config = parts["config"].load()
+        config = parts["config"].load().model_copy(update={"services": {}})
         self._prompts = [parts["prompts"].Prompt.model_validate(prompt) for prompt in order.prompts]
-        targets = parts["assembly"].targets(services, config.model_copy(update={"services": {}}), self._ports, chosen)
+        targets = parts["assembly"].targets(services, config, self._ports, chosen)
         seam = self.seam = HttpSeam(
             plan=order.plan,
             targets=targets,

@@ -38,6 +38,9 @@ class Hung(Exception):
         super().__init__("\n".join([why, *waiting]))
         self.why, self.waiting = why, waiting
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Hung, (self.why, self.waiting)
+
 
 class Reporter(Protocol):
     """Something a thread waits in that can say more than the thread itself, such as an event loop with its tasks."""
@@ -260,7 +263,7 @@ class Machine:
                 if timer.cancelled:
                     continue
                 if when > self.deadline:
-                    allowed = self.deadline - STARTS_S
+                    allowed, self.now = self.deadline - STARTS_S, self.deadline
                     raise Hung(f"not over after {allowed:g} s of virtual time", self.waiting())
                 self.now = max(self.now, when)
                 timer.call(*timer.args)
@@ -278,6 +281,14 @@ class Machine:
                 lines += [f"{strand.name}: {line}" for line in what.waiting()]
         return lines
 
+    def _wind_down(self) -> None:
+        """What a thread that was told to end still does about it, such as ending its tasks."""
+        for _ in range(SPINS_MAX):
+            if not self._ready:
+                return
+            call, args = self._ready.popleft()
+            call(*args)
+
     def stop(self) -> None:
         """Ends every thread that is left, where it stands. One that will not end is left behind."""
         for strand in list(self._strands.values()):
@@ -285,6 +296,7 @@ class Machine:
                 if strand.dead:
                     break
                 strand.throw(GreenletExit)
+                self._wind_down()
             self._ended(strand)  # one that never began cannot say so itself
         self._ready.clear()
         self._timers.clear()

@@ -112,7 +112,9 @@ class _Connection:
         status, headers = started[0]
         code = int(status[:3])
         fields = [(name.lower(), value) for name, value in headers]
-        size = next((int(value) for name, value in fields if name == "content-length"), None)
+        size = next(
+            (int(value) for name, value in fields if name == "content-length"), 0 if code in _BODILESS else None
+        )
         if size is None:
             fields.append(("connection", "close"))
         reason = HTTPStatus(code).phrase if code in _CODES else ""
@@ -152,6 +154,8 @@ class _Connection:
         self._end.close()
 
 
+_BODILESS = (204, 304)
+"""Statuses without a body, whose end nobody needs to be shown by closing the connection."""
 _CODES = {status.value for status in HTTPStatus}
 _FAILED = b"Internal Server Error"
 

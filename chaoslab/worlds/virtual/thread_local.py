@@ -31,7 +31,8 @@ class Slot(Protocol):
 
     def take(self) -> Any: ...
 
-    def put(self, own: Any, /) -> None: ...
+    def put(self, own: Any, /) -> Any:
+        """Gives what was there."""
 
 
 class ThreadLocals:
@@ -54,13 +55,12 @@ class ThreadLocals:
         before, self._tenant = self._tenant, thread
         if before is thread or before is None or self._slot is None:
             return
-        before.locals = self._slot.take()
         if thread.locals is not None:
-            self._slot.put(thread.locals)
+            before.locals = self._slot.put(thread.locals)
             return
         world = here.world
         thread.locals = self._slot.new()
-        self._slot.put(thread.locals)
+        before.locals = self._slot.put(thread.locals)
         here.world = world
 
     def end(self) -> None:
@@ -87,12 +87,16 @@ class _Dictionary:
     def take(self) -> dict[str, Any]:
         return {k: v for k, v in list(self._state.items()) if type(k) is str and k.startswith(self._PREFIX)}
 
-    def put(self, entries: dict[str, Any]) -> None:
+    def put(self, entries: dict[str, Any]) -> dict[str, Any]:
         """Without those whose local is no more: its address may be another's by now, and only a living one refers to its entries."""
+        state = self._state
         old = self.take()
         for key in old:
-            del self._state[key]
-        self._state.update((key, entry) for key, entry in entries.items() if weakref.getweakrefcount(entry))
+            del state[key]
+        for key, entry in entries.items():
+            if weakref.getweakrefcount(entry):
+                state[key] = entry
+        return old
 
 
 _state_dictionary = ctypes.pythonapi.PyThreadState_GetDict
@@ -127,9 +131,10 @@ class _Fields:
     def take(self) -> Both:
         return self._now
 
-    def put(self, both: Both) -> None:
-        self._now = both
+    def put(self, both: Both) -> Both:
+        old, self._now = self._now, both
         self._words[self._key], self._words[self._life], _ = both
+        return old
 
 
 WORDS = 64

@@ -45,7 +45,13 @@ class _Whole:
         done: asyncio.Future[tuple[int, list[tuple[str, str]], bytes]] = loop.create_future()
 
         def work() -> None:
-            outcome = answered(app, request.method, url.target, request.headers, body, name)
+            outcome: Any
+            try:
+                outcome = answered(app, request.method, url.target, request.headers, body, name)
+            except ConnectionResetError as error:
+                outcome = httpcore.ReadError(str(error))
+            except ConnectionError:
+                outcome = httpcore.RemoteProtocolError("Server disconnected without sending a response.")
             machine.after(TRIP_S, loop.tell, _settle, done, outcome)
 
         machine.after(TRIP_S, lambda: machine.start(work, name=f"{name} at work"))
@@ -58,5 +64,9 @@ class _Whole:
 
 
 def _settle(done: asyncio.Future[Any], outcome: Any) -> None:
-    if not done.done():  # whoever asked has given up
+    if done.done():  # whoever asked has given up
+        return
+    if isinstance(outcome, Exception):
+        done.set_exception(outcome)
+    else:
         done.set_result(outcome)

@@ -377,7 +377,6 @@ def test_selecting_and_polling_wait_for_what_comes() -> None:
         (lambda: socket.socketpair(), "socketpair"),
         (lambda: socket.create_server(("127.0.0.1", 8000)), "a socket that listens"),
         (lambda: asyncio.run(_unknown_host()), "the host example.org"),
-        (lambda: asyncio.run(_listening()), "a socket that listens"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -395,10 +394,6 @@ def test_what_would_leave_the_world_is_refused_in_one_line_that_names_the_caller
 async def _unknown_host() -> None:
     async with aiohttp.ClientSession() as session:
         await session.get("http://example.org/")
-
-
-async def _listening() -> None:
-    await asyncio.start_server(lambda *_: None, "127.0.0.1", 8000)
 
 
 def test_the_machines_own_name_is_not_told() -> None:

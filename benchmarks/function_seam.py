@@ -1,0 +1,188 @@
+"""What the seam of Python functions costs a call, how many trials a second run on it, and whether memory stays flat.
+
+    python benchmarks/function_seam.py [--calls N] [--trials N] [--rounds N]
+
+One call: the same function bare, and with an armed seam whose injection has chance 0; the two take turns, the figure is the median of the
+paired differences. "Log apart" notes nothing, "noted" keeps all that the log will say, "written" makes the log's lines of it. Trials: a
+plain-Python agent with six function tools, faults at 0.2, all events in memory; on one core, judged, and in two processes.
+The best of all rounds comes first, since neighbours can only make it slower.
+Exits 1 when a goal is missed by half.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import chaoslab as lab
+from chaoslab.identity import Trial
+from chaoslab.notebook import Notebook, Noted
+from chaoslab.plan import Plan
+from chaoslab.seams.function import FunctionSeam, Tool
+
+CALL_GOAL_US, ONE_CORE_GOAL, TWO_CORES_GOAL, FLAT = 2.0, 1500.0, 3000.0, 0.05
+
+
+class Deaf(Notebook):
+    """Notes nothing."""
+
+    def note(self, noted: Noted) -> None:
+        pass
+
+
+def lookup(order: int) -> dict[str, int]:
+    return {"order": order, "price": 30}
+
+
+def stock(item: str) -> int:
+    return len(item)
+
+
+def rate(currency: str) -> float:
+    return 1.1 if currency == "EUR" else 1.0
+
+
+def refund(order: int, amount: float) -> dict[str, Any]:
+    time.sleep(0.2)
+    return {"order": order, "refunded": amount}
+
+
+def book(day: str, title: str) -> str:
+    return f"{title} on {day}"
+
+
+def message(to: str, text: str) -> bool:
+    return bool(to and text)
+
+
+def tried(call: Callable[..., Any], *arguments: Any) -> Any:
+    for wait_s in (1.0, 2.0):
+        try:
+            return call(*arguments)
+        except (OSError, lab.ToolError):
+            time.sleep(wait_s)
+    return call(*arguments)
+
+
+def agent(prompt: str) -> str:
+    price = tried(lookup, 17)["price"] * tried(rate, "EUR")
+    tried(stock, "lamp")
+    tried(refund, 17, price)
+    tried(book, "2026-06-02", "Review")
+    tried(message, "ana", f"{prompt}: {price}")
+    return f"refunded {price}"
+
+
+def faults() -> list[Any]:
+    names = ("lookup", "rate", "stock", "refund", "book", "message")
+    return [lab.inject(fault, names, chance=0.1) for fault in ("lost_reply", "latency")]
+
+
+def trials(count: int, jobs: int = 1) -> Any:
+    return lab.run_many(
+        agent, "Refund order 17", trials=count, jobs=jobs, tools=[refund, book, message], reads=[lookup, stock, rate],
+        faults=faults(), timeout_s=10,
+    )  # fmt: skip
+
+
+def a_call(calls: int, rounds: int) -> dict[str, list[float]]:
+    """Microseconds beyond the bare function."""
+    plan = Plan(1, (lab.inject("latency", "message", chance=0.0),))
+
+    def took_us(call: Callable[..., Any]) -> float:
+        began = time.perf_counter()
+        for number in range(calls):
+            call("ana", number)
+        return (time.perf_counter() - began) / calls * 1e6
+
+    beyond: dict[str, list[float]] = {"log apart": [], "noted": [], "written": []}
+    for _ in range(rounds):
+        bare_us = took_us(message)
+        for name, kind in (("log apart", Deaf), ("noted", Notebook), ("written", Notebook)):
+            seam = FunctionSeam(plan, timeout_s=30)
+            seam.book = kind(Trial("bench", 1), began=datetime(2026, 6, 1, tzinfo=UTC))
+            began = time.perf_counter()
+            us = took_us(seam.stand_in(Tool("message", message, effect=False)))
+            if name == "written":
+                _ = seam.book.kept
+                us = (time.perf_counter() - began) / calls * 1e6
+            beyond[name].append(us - bare_us)
+    return beyond
+
+
+def a_second(
+    count: int, *, judged: bool = False, jobs: int = 1, clock: Callable[[], float] = time.process_time
+) -> float:
+    """Trials a second, the twin and all that is done once included; of processor time, since neighbours take the rest."""
+    gc.collect()
+    began = clock()
+    done = 0
+    for trial in trials(count, jobs):
+        done += 1
+        if judged:
+            _ = trial.outcome
+    assert done == count
+    return count / (clock() - began)
+
+
+def resident_kb() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4
+
+
+def growth(count: int) -> float:
+    """How much more memory is held after all trials than after the first tenth, as a share."""
+    early = 0
+    for number, trial in enumerate(trials(count), 1):
+        _ = trial.history
+        if number == count // 10:
+            early = resident_kb()
+    return resident_kb() / early - 1
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="the cost of the function seam")
+    parser.add_argument("--calls", type=int, default=20_000, help="per round (default: %(default)s)")
+    parser.add_argument("--trials", type=int, default=10_000, help="(default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=7, help="(default: %(default)s)")
+    given = parser.parse_args()
+    missed = []
+    print("a call at chance 0, µs beyond the bare function")
+    found = a_call(given.calls, given.rounds)
+    for name, us in found.items():
+        print(
+            f"  {name:26}{min(us):8.2f}   median {median(us):.2f}{f'   (goal {CALL_GOAL_US:g})' if name == 'log apart' else ''}"
+        )
+    if min(found["log apart"]) > CALL_GOAL_US * 1.5:
+        missed.append("a call")
+    print("trials a second, six function tools, faults at 0.2")
+    several = max(200, given.trials // 10)
+    measured: list[tuple[str, float, Callable[[], float]]] = [
+        ("one core, of its time", ONE_CORE_GOAL, lambda: a_second(several)),
+        ("one core, all judged", 0.0, lambda: a_second(several, judged=True)),
+        ("two processes, real time", TWO_CORES_GOAL, lambda: a_second(several * 2, jobs=2, clock=time.perf_counter)),
+    ]
+    found_s: dict[str, list[float]] = {name: [] for name, _, _ in measured}
+    for _ in range(given.rounds):
+        for name, _, measure in measured:
+            found_s[name].append(measure())
+    for name, goal, _ in measured:
+        rate_, middle = max(found_s[name]), median(found_s[name])
+        print(f"  {name:26}{rate_:8.0f}   median {middle:.0f}{f'   (goal {goal:g})' if goal else ''}")
+        if rate_ < goal / 1.5:
+            missed.append(name)
+    grown = growth(given.trials)
+    print(f"memory after {given.trials} trials   {grown:+.1%} since the first tenth   (goal ±{FLAT:.0%})")
+    if abs(grown) > FLAT * 1.5:
+        missed.append("memory")
+    print("missed: " + ", ".join(missed) if missed else "all goals are met, or nearly")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

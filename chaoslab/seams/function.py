@@ -1,0 +1,411 @@
+"""The seam of everything that is a Python function: a call of it is an exchange, its result the reply, its exception the failure.
+
+The function that stands in tells all of the plan's stories, those of the wire too, since there is no wire here. Where no injection can hit
+it notes the call and is out of the way. Faults of the wire become Python's own exceptions; what the function itself raises
+passes unchanged.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from http import HTTPStatus
+from typing import Any
+
+from chaoslab import events
+from chaoslab.clock import Clock, system
+from chaoslab.events import Event
+from chaoslab.exchange import Call, Failure, Reply, Seen, Told, chain, play
+from chaoslab.identity import Request, Requests
+from chaoslab.notebook import Notebook
+from chaoslab.plain import ATOMS, UNCHANGING, plain
+from chaoslab.plan import Injection, Plan
+
+NATIVE: dict[str, tuple[type[OSError], str]] = {
+    "timed_out": (TimeoutError, "no answer within its deadline"),
+    "refused": (ConnectionRefusedError, "connection refused"),
+    "reset": (ConnectionResetError, "connection reset"),
+    "closed": (ConnectionAbortedError, "closed without an answer"),
+}
+KEY = "idempotency_key"
+"""A function with a parameter of this name is taken at its word: calls with one key have one effect."""
+
+
+class ToolError(RuntimeError):
+    """The tool answered with an error of its own instead of doing the work. `status` as in HTTP, `message` in words."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(f"{status} {message}")
+        self.status, self.message = status, message
+
+
+class Returned(Reply):
+    """A function's result as a reply: its value is the result itself, of any type."""
+
+    def __init__(self, result: Any) -> None:
+        super().__init__(200, {}, b"")
+        self.__dict__["value"] = result
+
+    def with_value(self, value: Any) -> Reply:
+        return Returned(value)
+
+    def same_as(self, other: Reply | None) -> bool:
+        return isinstance(other, Returned) and (other.value is self.value or bool(other.value == self.value))
+
+
+@dataclass(frozen=True)
+class Tool:
+    """One function of the agent's. `effect`: a call of it changes the world; `hidden`: parameters that are no arguments of the request."""
+
+    name: str
+    function: Callable[..., Any]
+    effect: bool
+    hidden: frozenset[str] = frozenset()
+    names: tuple[str, ...] = field(init=False)
+    """Its parameters, when they are all plain ones: then binding is no work."""
+
+    def __post_init__(self) -> None:
+        names: tuple[str, ...] = ()
+        if self._signature is not None:
+            parameters = self._signature.parameters.values()
+            if all(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters):
+                names = tuple(p.name for p in parameters)
+        object.__setattr__(self, "names", names)
+
+    @functools.cached_property
+    def of_coroutine(self) -> bool:
+        call = getattr(self.function, "__call__", None)  # noqa: B004 - an object's own, which may be async
+        return inspect.iscoroutinefunction(self.function) or inspect.iscoroutinefunction(call)
+
+    @functools.cached_property
+    def _signature(self) -> inspect.Signature | None:
+        try:
+            return inspect.signature(self.function)
+        except (TypeError, ValueError):  # some functions written in C
+            return None
+
+    def arguments(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """By the names of the parameters, defaults too; a call that does not fit as it was made."""
+        if not kwargs and len(args) == len(self.names) and not self.hidden:
+            return dict(zip(self.names, args, strict=True))
+        try:
+            if self._signature is None:
+                raise TypeError
+            bound = self._signature.bind(*args, **kwargs)
+        except TypeError:
+            return {**{f"argument {n}": value for n, value in enumerate(args, 1)}, **kwargs}
+        bound.apply_defaults()
+        found: dict[str, Any] = {}
+        for name, value in bound.arguments.items():
+            kind = self._signature.parameters[name].kind
+            if kind is inspect.Parameter.VAR_KEYWORD:
+                found |= value
+            elif kind is not inspect.Parameter.VAR_POSITIONAL or value:
+                found[name] = value
+        return {name: value for name, value in found.items() if name not in self.hidden}
+
+
+class Made:
+    """One call of a function, to be told later: its parts become events when the notebook is read."""
+
+    __slots__ = (
+        "args", "began_t", "error", "kwargs", "late", "ok", "request", "rolled", "status", "told", "tool", "try_", "via",
+    )  # fmt: skip
+
+    def __init__(self, tool: Tool, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        self.tool, self.args, self.kwargs = tool, args, kwargs
+        self.told: dict[str, Any] | None = None
+        self.request: Request | None = None
+        self.try_ = 0
+        self.ok, self.late, self.via = True, False, "function"
+        self.error: str | None = None
+        self.status: int | None = None
+        self.rolled: Sequence[str] = ()
+        for value in args:
+            if type(value) not in UNCHANGING:
+                self.told = plain(tool.arguments(args, kwargs))
+                return
+        for value in kwargs.values():
+            if type(value) not in UNCHANGING:
+                self.told = plain(tool.arguments(args, kwargs))
+                return
+
+    def asked(self, requests: Requests) -> Request:
+        """Its request, numbered now."""
+        if self.told is None:
+            self.told = self.tool.arguments(self.args, self.kwargs)
+            if not all(type(value) in ATOMS for value in self.told.values()):  # a default may be anything
+                self.told = plain(self.told)
+        self.request = requests.ask(self.tool.name, self.tool.name, self.told)
+        self.try_ = self.request.next_attempt()
+        return self.request
+
+    def answered(self, requests: Requests) -> None:
+        assert self.request is not None
+        requests.answered(self.request)
+
+    def place(self) -> tuple[str, int, int, str]:
+        assert self.request is not None
+        return self.tool.name, self.request.number, self.try_, self.request.id
+
+    def begin(self, requests: Requests, t: float) -> Iterator[Event]:
+        self.began_t, self.late = t, self.request is None
+        if self.late:
+            self.asked(requests)
+        name, number, attempt, identity = self.place()
+        yield events.CallStarted(name, name, number, attempt, identity, self.told)
+
+    def effect(self, _requests: Requests, _t: float) -> Iterator[Event]:
+        assert self.told is not None
+        content = self.told
+        name = self.tool.name
+        yield events.Effect(name, name, str(content.get(KEY) or ""), name, content, {}, "")
+
+    def end(self, requests: Requests, t: float) -> Iterator[Event]:
+        if self.ok and self.late:
+            self.answered(requests)
+        name, number, attempt, identity = self.place()
+        yield events.CallFinished(
+            name, name, number, attempt, identity, self.ok, round(t - self.began_t, 6), self.status, self.error, 0,
+            self.via, list(self.rolled),
+        )  # fmt: skip
+
+    def raised(self, error: BaseException) -> None:
+        self.ok = False
+        self.error = f"{type(error).__name__}: {error}"[:200] if isinstance(error, Exception) else "cancelled"
+
+
+class FunctionSeam:
+    """Makes what stands in for functions. `timeout_s`: how long a fault may make one attempt wait; the function's own work takes as long
+    as it takes, since nothing would cut it short without the lab either.
+
+    `book`: where calls are noted; while it is None a stand-in only calls its function.
+    """
+
+    def __init__(self, plan: Plan, *, timeout_s: float, clock: Clock = system) -> None:
+        self.plan, self.timeout_s, self.clock = plan, timeout_s, clock
+        live = replace(plan, injections=tuple(i for i in plan.injections if i.chance > 0 or i.calls))
+        self._live = (*live.on_the_wire(wire=False), *live.on_the_wire(wire=True))
+        self.book: Notebook | None = None
+
+    def stand_in(self, tool: Tool) -> Callable[..., Any]:
+        """What looks like the function, async if it is, and is called in its place."""
+        reach = tuple(i for i in self._live if tool.name in i.targets)
+        if reach:
+            made = self._poisoned_async(tool, reach) if tool.of_coroutine else self._poisoned(tool, reach)
+        else:
+            made = self._clean_async(tool) if tool.of_coroutine else self._clean(tool)
+        return functools.wraps(tool.function)(made)
+
+    def _clean(self, tool: Tool) -> Callable[..., Any]:
+        function, effect = tool.function, tool.effect
+
+        def stand_in(*args: Any, **kwargs: Any) -> Any:
+            book = self.book
+            if book is None:
+                return function(*args, **kwargs)
+            made = Made(tool, args, kwargs)
+            book.calls += 1
+            book.note(made.begin)
+            try:
+                result = function(*args, **kwargs)
+                if effect:
+                    book.note(made.effect)
+            except BaseException as error:
+                made.raised(error)
+                raise
+            finally:
+                book.note(made.end)
+            return result
+
+        return stand_in
+
+    def _clean_async(self, tool: Tool) -> Callable[..., Any]:
+        function, effect = tool.function, tool.effect
+
+        async def stand_in(*args: Any, **kwargs: Any) -> Any:
+            book = self.book
+            if book is None:
+                return await function(*args, **kwargs)
+            made = Made(tool, args, kwargs)
+            book.calls += 1
+            book.note(made.begin)
+            try:
+                result = await function(*args, **kwargs)
+                if effect:
+                    book.note(made.effect)
+            except BaseException as error:
+                made.raised(error)
+                raise
+            finally:
+                book.note(made.end)
+            return result
+
+        return stand_in
+
+    def _poisoned(self, tool: Tool, reach: Sequence[Injection]) -> Callable[..., Any]:
+        def stand_in(*args: Any, **kwargs: Any) -> Any:
+            if self.book is None:
+                return tool.function(*args, **kwargs)
+            return _at_once(_Attempt(self, self.book, tool, reach, args, kwargs).run())
+
+        return stand_in
+
+    def _poisoned_async(self, tool: Tool, reach: Sequence[Injection]) -> Callable[..., Any]:
+        async def stand_in(*args: Any, **kwargs: Any) -> Any:
+            if self.book is None:
+                return await tool.function(*args, **kwargs)
+            return await _Attempt(self, self.book, tool, reach, args, kwargs).run()
+
+        return stand_in
+
+
+def _at_once(work: Coroutine[Any, Any, Any]) -> Any:
+    """The result of a coroutine that never suspends."""
+    try:
+        work.send(None)
+    except StopIteration as end:
+        return end.value
+    work.close()
+    raise RuntimeError("a call of a plain function cannot be suspended")
+
+
+class _Attempt:
+    """One attempt of a request, from the call to its result: a driver of stories, which suspends only where the function is async."""
+
+    def __init__(
+        self, seam: FunctionSeam, book: Notebook, tool: Tool, reach: Sequence[Injection], args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> None:  # fmt: skip
+        self.seam, self.book, self.tool, self.args, self.kwargs = seam, book, tool, args, kwargs
+        self.of_coroutine = tool.of_coroutine
+        self.began_s = seam.clock.monotonic()
+        self.made = Made(tool, args, kwargs)
+        self.rolled: list[str] = []
+        self.made.rolled = self.rolled
+        self.told: list[Told] = []
+        self.sent: Call | None = None
+        with book.lock:
+            request = self.made.asked(book.requests)
+        spent = {"calls": book.calls, "seconds": self.began_s - book.origin}
+        self.call = Call(
+            tool.name,
+            tool.name,
+            book.trial.key,
+            request.number,
+            self.made.try_,
+            request.id,
+            self.made.told,
+            spent=spent,
+        )
+        self.reach = [self._roller(injection) for injection in reach]
+
+    async def run(self) -> Any:
+        self.book.calls += 1
+        self.book.note(self.made.begin)
+        reply: Reply | None = None
+        failure: Failure | None = None
+        try:
+            reply = await play(chain(self.reach, self.call, self._injected), self)
+        except Failure as caught:
+            failure = caught
+        finally:
+            self._finished(reply, failure)
+        if failure is not None:
+            raise self._native(failure)
+        assert reply is not None
+        if isinstance(reply, Returned):
+            return reply.value
+        raise ToolError(reply.status, _words(reply))
+
+    def _native(self, failure: Failure) -> Exception:
+        """What the caller is given; raised where nothing is being handled, so that the function's own exception stays as it is."""
+        if failure.native is not None:
+            return failure.native
+        kind, said = NATIVE.get(failure.kind, (OSError, failure.kind))
+        return kind(f"{self.tool.name}: {said}")
+
+    def _roller(self, injection: Injection) -> Callable[[Call], Told | None]:
+        def roll(call: Call) -> Told | None:
+            self.rolled.append(injection.name)
+            told = self.seam.plan.roll(injection, call)
+            if told is not None:
+                self.told.append(told)
+                if not injection.conditional:
+                    self._note(events.FaultScheduled, told, params=dict(vars(told.fault)))
+            return told
+
+        return roll
+
+    def _injected(self, told: Told) -> None:
+        if getattr(told.fault, "conditional", False):
+            self._note(events.FaultScheduled, told, params=dict(vars(told.fault)))
+        self._note(events.FaultInjected, told)
+
+    def _note(self, kind: Callable[..., Event], told: Told, **more: Any) -> None:
+        self.book.note(kind(told.fault_name, told.injection, *self.made.place(), **more))
+
+    # What the stories may ask for.
+
+    async def wait(self, delay_s: float) -> None:
+        left_s = self.seam.timeout_s - (self.seam.clock.monotonic() - self.began_s)
+        wait_s = max(0.0, min(delay_s, left_s))
+        if self.of_coroutine:
+            await self.seam.clock.asleep(wait_s)
+        else:
+            self.seam.clock.sleep(wait_s)
+        if delay_s >= left_s:
+            raise Failure("timed_out")
+
+    def note(self, event: Event) -> None:
+        self.book.note(event)
+
+    async def send(self, call: Call) -> Reply:
+        self.sent = call
+        args, kwargs = self.args, self.kwargs
+        if call.value is not self.call.value:
+            args, kwargs = (), dict(call.value)
+        try:
+            result = self.tool.function(*args, **kwargs)
+            if self.of_coroutine:
+                result = await result
+        except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets it
+            raise Failure("raised", native=error) from None
+        if self.tool.effect:
+            self.book.note(self.made.effect)
+        return Returned(result)
+
+    # What is said afterwards.
+
+    def _finished(self, reply: Reply | None, failure: Failure | None) -> None:
+        made, status = self.made, None if reply is None or isinstance(reply, Returned) else reply.status
+        duration_s = self.seam.clock.monotonic() - self.began_s
+        kind = failure.kind if failure else None
+        for told in self.told:
+            seen = Seen(duration_s, self.seam.timeout_s, kind, status, 0, self.sent, reply)
+            evidence = told.injected and told.fault.witnessed(replace(seen, told_call=told.call, told_reply=told.reply))
+            if evidence:
+                self._note(events.FaultWitnessed, told, evidence=evidence)
+        made.ok, made.status = isinstance(reply, Returned), status
+        made.via = "function" if self.sent else "none"
+        if failure is not None and failure.native is not None:
+            made.raised(failure.native)
+        elif not made.ok:
+            made.error = kind or (_words(reply) if reply is not None else "cancelled")
+        if made.ok:
+            with self.book.lock:
+                made.answered(self.book.requests)
+        self.book.note(made.end)
+
+
+def _words(reply: Reply) -> str:
+    """An error in words: the tool's own, else what the status means."""
+    said = reply.value.get("error") if isinstance(reply.value, dict) else None
+    if isinstance(said, str) and said != f"status {reply.status}":
+        return said
+    try:
+        return HTTPStatus(reply.status).phrase
+    except ValueError:
+        return f"status {reply.status}"

@@ -1,0 +1,105 @@
+"""LangChain's tools and agents: a tool's own `_run` and `_arun` are functions, an agent's `invoke` is a callable.
+
+Nothing is imported: whoever hands us an object of LangChain's has loaded it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
+from functools import wraps
+from typing import Any
+
+from chaoslab.seams.function import FunctionSeam, Tool
+
+HIDDEN = frozenset({"config", "run_manager", "callbacks"})
+"""What LangChain itself passes along: no part of what the agent asked for."""
+
+_inside: ContextVar[tuple[int, ...]] = ContextVar("inside", default=())
+"""The tools that are being called here: an `_arun` that ends in its tool's `_run` is one call."""
+
+
+def is_tool(thing: Any) -> bool:
+    return _is_a(thing, "langchain_core.tools", "BaseTool")
+
+
+def is_runnable(thing: Any) -> bool:
+    return _is_a(thing, "langchain_core.runnables", "Runnable")
+
+
+def _is_a(thing: Any, package: str, name: str) -> bool:
+    return any(base.__name__ == name and base.__module__.startswith(package) for base in type(thing).__mro__)
+
+
+def is_async_only(tool: Any) -> bool:
+    """Whether a tool has no way to be called but the async one."""
+    return getattr(tool, "coroutine", None) is not None and getattr(tool, "func", None) is None
+
+
+@contextmanager
+def in_place(seam: FunctionSeam, tool: Any, *, effect: bool) -> Iterator[None]:
+    """The tool's own two ways of being run lead through the seam; its name, schema and signatures stay."""
+    with ExitStack() as undo:
+        for way in ("_run", "_arun"):
+            original = getattr(tool, way)
+            stand_in = seam.stand_in(Tool(tool.name, original, effect, HIDDEN))
+            of_coroutine = way == "_arun"
+            vars(tool)[way] = (_once_async if of_coroutine else _once)(tool, original, stand_in)
+            undo.callback(vars(tool).pop, way, None)
+        yield
+
+
+def _once(tool: Any, original: Callable[..., Any], stand_in: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(original)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if id(tool) in _inside.get():
+            return original(*args, **kwargs)
+        token = _inside.set((*_inside.get(), id(tool)))
+        try:
+            return stand_in(*args, **kwargs)
+        finally:
+            _inside.reset(token)
+
+    return call
+
+
+def _once_async(tool: Any, original: Callable[..., Any], stand_in: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(original)
+    async def call(*args: Any, **kwargs: Any) -> Any:
+        if id(tool) in _inside.get():
+            return await original(*args, **kwargs)
+        token = _inside.set((*_inside.get(), id(tool)))
+        try:
+            return await stand_in(*args, **kwargs)
+        finally:
+            _inside.reset(token)
+
+    return call
+
+
+def callable_of(runnable: Any, *, of_coroutine: bool) -> Callable[[Any], Any]:
+    """The agent as a callable from prompt to answer. A graph with "messages" is given the prompt as the user's message and answers with
+    the text of its last one; any other Runnable is given the prompt as it is."""
+    speaks = "messages" in (getattr(runnable, "channels", None) or {})
+
+    def given(prompt: Any) -> Any:
+        return {"messages": [("user", prompt)]} if speaks else prompt
+
+    if of_coroutine:
+
+        async def ask_async(prompt: Any) -> Any:
+            return _answer(await runnable.ainvoke(given(prompt)))
+
+        return ask_async
+
+    def ask(prompt: Any) -> Any:
+        return _answer(runnable.invoke(given(prompt)))
+
+    return ask
+
+
+def _answer(result: Any) -> Any:
+    if isinstance(result, dict) and result.get("messages"):
+        result = result["messages"][-1]
+    return str(result.text) if _is_a(result, "langchain_core.messages", "BaseMessage") else result

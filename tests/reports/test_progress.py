@@ -1,0 +1,103 @@
+"""How far a run is: a live line in a terminal, now and then a line elsewhere, and how it went at the end."""
+
+from __future__ import annotations
+
+import io
+import sys
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import pytest
+
+from chaoslab.measures.durations import duration, span
+from chaoslab.reports.progress import LIVE_S, PLAIN_S, Progress
+
+
+@dataclass
+class Clock:
+    """Moved by hand."""
+
+    now_s: float = 50.0
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+    def utc(self) -> datetime:
+        return datetime.fromtimestamp(self.now_s, UTC)
+
+    def sleep(self, delay_s: float) -> None:
+        self.now_s += delay_s
+
+    async def asleep(self, delay_s: float) -> None:
+        self.now_s += delay_s
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_elsewhere_a_line_is_said_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
+    clock = Clock()
+    with Progress(100, clock=clock) as progress:
+        clock.sleep(2.0)  # getting ready is no part of the rate
+        for number in range(50):
+            progress.count(30.0, ok=number % 10 > 0, hung=number == 20, faults=2)
+            clock.sleep(PLAIN_S / 25)
+    words = capsys.readouterr()
+    assert words.err.splitlines() == [
+        "trial 16/100, 2 failed, 32 faults met, 5 trials/s, 17 s to go",
+        "trial 41/100, 5 failed, 1 hung, 82 faults met, 5 trials/s, 12 s to go",
+    ]
+    assert (
+        words.out == "50 of 100 trials (1 hung), 25 min 0 s of virtual time in 12.0 s (125 virtual seconds a second)\n"
+    )
+
+
+def test_a_terminal_has_one_line_that_changes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock, terminal = Clock(), Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with Progress(4, clock=clock) as progress:
+        for _ in range(3):
+            clock.sleep(LIVE_S)
+            progress.count(1.0, ok=True, hung=False, faults=0)
+        progress.say("a worker died")
+    assert terminal.getvalue().split("\r\x1b[K") == [
+        "",
+        "trial 1/4, 0 failed, 0 faults met",
+        "trial 2/4, 0 failed, 0 faults met, 10 trials/s, 0 s to go",
+        "trial 3/4, 0 failed, 0 faults met, 10 trials/s, 0 s to go",
+        "a worker died\n",
+        "",
+    ]
+    assert capsys.readouterr().out.startswith("3 of 4 trials, 3 s of virtual time in ")
+
+
+def test_a_run_without_a_trial_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    with Progress(7, clock=Clock()):
+        pass
+    assert capsys.readouterr().out == "0 of 7 trials, 0 s of virtual time in 0.0 s (0 virtual seconds a second)\n"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (0.0, "0 s"),
+        (59.4, "59 s"),
+        (59.6, "1 min 0 s"),
+        (200, "3 min 20 s"),
+        (7500, "2 h 5 min"),
+        (400_000, "111 h 6 min"),
+    ],
+)
+def test_a_long_time_in_words(seconds: float, said: str) -> None:
+    assert span(seconds) == said
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"), [(0.0002, "0.2 ms"), (0.0, "0.0 ms"), (0.00994, "9.9 ms"), (0.01, "0.010 s"), (2.5, "2.500 s")]
+)
+def test_a_short_time_in_words(seconds: float, said: str) -> None:
+    assert duration(seconds) == said

@@ -1,0 +1,228 @@
+"""Every fault at a Python function: what the function's caller meets, in exact time, and what is written down."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import chaoslab as lab
+from chaoslab.events import CallFinished, CallStarted, Effect, FaultInjected, FaultScheduled, FaultWitnessed
+
+Met = tuple[Any, float]
+
+
+def refund(order: int, amount: float = 30.0) -> dict[str, Any]:
+    time.sleep(0.5)
+    return {"order": order, "refunded": amount}
+
+
+async def refund_soon(order: int, amount: float = 30.0) -> dict[str, Any]:
+    await asyncio.sleep(0.5)
+    return {"order": order, "refunded": amount}
+
+
+def met_by(function: Callable[..., Any], fault: Any, **options: Any) -> tuple[Met, lab.Trial]:
+    """What one call of the function came to (its result or its exception), after how long, and the trial."""
+    met: list[Met] = []
+
+    def agent(_: str) -> str:
+        began = time.monotonic()
+        try:
+            result = function(17)
+        except Exception as error:  # noqa: BLE001 - it is what is looked at
+            result = error
+        met.append((result, round(time.monotonic() - began, 6)))
+        return "done"
+
+    async def agent_async(_: str) -> str:
+        began = time.monotonic()
+        try:
+            result = await function(17)
+        except Exception as error:  # noqa: BLE001
+            result = error
+        met.append((result, round(time.monotonic() - began, 6)))
+        return "done"
+
+    chosen = agent_async if asyncio.iscoroutinefunction(function) else agent
+    trial = lab.run(chosen, "go", tools=[function], faults=[fault], effects=[], timeout_s=10, **options)
+    return met[0], trial
+
+
+STORIES = [
+    ("lost_reply", {}, TimeoutError, 10.0, 1),
+    ("latency", {"delay_s": 2.0, "stream": "upstream"}, None, 2.5, 1),
+    ("latency", {"delay_s": 2.0, "stream": "downstream"}, None, 2.5, 1),
+    ("latency", {"delay_s": 12.0, "stream": "upstream"}, TimeoutError, 10.0, 0),
+    ("latency", {"delay_s": 12.0, "stream": "downstream"}, TimeoutError, 10.0, 1),
+    ("timeout", {"stream": "upstream"}, TimeoutError, 10.0, 0),
+    ("timeout", {"stream": "downstream"}, TimeoutError, 10.0, 1),
+    ("timeout", {"stream": "downstream", "after_s": 3.0}, ConnectionAbortedError, 3.5, 1),
+    ("reset_peer", {"stream": "upstream"}, ConnectionResetError, 0.0, 0),
+    ("reset_peer", {"stream": "downstream", "after_s": 1.0}, ConnectionResetError, 1.5, 1),
+    ("refused", {}, ConnectionRefusedError, 0.0, 0),
+    ("tool_error", {"status": 503}, lab.ToolError, 0.0, 0),
+    ("wrong_value", {"point": 0.9, "factor": 2.0}, None, 0.5, 1),
+]
+
+
+@pytest.mark.parametrize("function", [refund, refund_soon])
+@pytest.mark.parametrize(("fault", "params", "error", "seconds", "effects"), STORIES)
+def test_each_fault_is_met_at_its_moment_witnessed_and_its_effect_counted(
+    function: Callable[..., Any], fault: str, params: dict[str, Any], error: type[Exception] | None, seconds: float, effects: int,
+) -> None:  # fmt: skip
+    name = function.__name__
+    (result, took_s), trial = met_by(function, lab.inject(fault, name, **params))
+    assert took_s == seconds
+    assert (type(result) is error) if error else isinstance(result, dict)
+    assert len(list(trial.history.of(Effect))) == effects
+    told = (FaultScheduled, FaultInjected, FaultWitnessed)
+    met = [record.event for record in trial.history.records if isinstance(record.event, told)]
+    assert [(type(event), event.fault) for event in met] == [(kind, fault) for kind in told]
+    (finished,) = [event for _, event in trial.history.of(CallFinished)]
+    assert (finished.ok, finished.duration_s) == (error is None, seconds)
+    assert finished.via == ("function" if effects else "none")
+    assert finished.rolled == [f"{fault} on {name}"]
+
+
+def test_a_tool_error_says_its_status_in_words() -> None:
+    (error, _), trial = met_by(refund, lab.inject("tool_error", "refund", status=429))
+    assert isinstance(error, lab.ToolError)
+    assert (error.status, error.message, str(error)) == (429, "Too Many Requests", "429 Too Many Requests")
+    assert [event.status for _, event in trial.history.of(CallFinished)] == [429]
+
+
+def test_a_wrong_value_is_another_than_the_function_gave_and_leaves_that_alone() -> None:
+    (result, _), trial = met_by(refund, lab.inject("wrong_value", "refund", point=0.9, factor=2.0))
+    assert result == {"order": 17, "refunded": 60.0}
+    assert trial.effects == [{"effect": "refund", "order": 17, "amount": 30.0}]
+
+
+def test_a_hard_budget_lets_so_many_calls_pass() -> None:
+    def agent(_: str) -> list[int]:
+        return [outcome(n) for n in range(4)]
+
+    def outcome(n: int) -> int:
+        try:
+            refund(n)
+        except lab.ToolError as error:
+            return error.status
+        return 200
+
+    trial = lab.run(agent, "go", tools=[refund], faults=[lab.inject("budget", "refund", calls=2)], facts=[])
+    assert trial.answer == [200, 200, 429, 429]
+
+
+def test_what_the_function_raises_passes_as_the_very_object_and_is_written_down() -> None:
+    error = KeyError("order 17")
+    caught: list[BaseException] = []
+
+    def broken() -> None:
+        raise error
+
+    def agent(_: str) -> None:
+        for _attempt in range(2):
+            try:
+                broken()
+            except KeyError as found:
+                caught.append(found)
+
+    for faults in ([], [lab.inject("lost_reply", "broken")]):
+        caught.clear()
+        trial = lab.run(agent, "go", tools=[broken], faults=faults, effects=[])
+        assert [found is error for found in caught] == [True, True]
+        assert (error.__cause__, error.__context__, error.__suppress_context__) == (None, None, False)
+        finished = [event for _, event in trial.history.of(CallFinished)]
+        assert [(f.request, f.attempt, f.ok, f.error) for f in finished] == [
+            (1, 1, False, "KeyError: 'order 17'"),
+            (1, 2, False, "KeyError: 'order 17'"),
+        ]
+        assert not list(trial.history.of(FaultInjected))
+        assert trial.effects == []
+
+
+def test_the_same_wish_after_a_failure_is_the_next_attempt_and_after_an_answer_a_new_request() -> None:
+    def agent(_: str) -> None:
+        for order, amount in ((1, 5), (1, 5), (1, 5), (2, 5)):
+            try:
+                refund(order, amount=amount)
+            except TimeoutError:
+                refund(order=order, amount=amount)
+
+    for faults in ([lab.inject("lost_reply", "refund", calls=[1])], []):
+        trial = lab.run(agent, "go", tools=[refund], faults=faults, effects=[])
+        numbers = [(call.request, call.attempt) for _, call in trial.history.of(CallStarted)]
+        assert numbers == [(1, 1)] + [(1, 2)] * bool(faults) + [(2, 1), (3, 1), (4, 1)]
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+def test_one_idempotency_key_is_one_effect(keyed: bool) -> None:
+    def charge(amount: int, idempotency_key: str) -> None:
+        pass
+
+    def agent(_: str) -> str:
+        for n in range(3):
+            try:
+                charge(5, "k" if keyed else f"k{n}")
+                break
+            except TimeoutError:
+                continue
+        return "charged"
+
+    trial = lab.run(agent, "go", tools=[charge], faults=[lab.inject("lost_reply", "charge", calls=[1, 2])])
+    assert len(trial.effects) == (1 if keyed else 3)
+    assert trial.outcome is (lab.Outcome.CORRECT if keyed else lab.Outcome.WRONG)
+
+
+def test_parallel_calls_meet_each_their_own_fault() -> None:
+    async def agent(_: str) -> str:
+        found = await asyncio.gather(*(refund_soon(n) for n in range(3)), return_exceptions=True)
+        return " ".join(type(one).__name__ for one in found)
+
+    trial = lab.run(
+        agent, "go", tools=[refund_soon], effects=[],
+        faults=[lab.inject("refused", "refund_soon", calls=[1]), lab.inject("latency", "refund_soon", calls=[3], delay_s=4.0)],
+    )  # fmt: skip
+    assert trial.answer == "ConnectionRefusedError dict dict"
+    assert trial.seconds == 4.5
+
+
+def test_what_an_outer_fault_masks_is_never_rolled() -> None:
+    faults = [lab.inject("tool_error", "refund"), lab.inject("latency", "refund")]
+    _, trial = met_by(refund, faults[0])
+    both = lab.run(lambda _: refund(1), "go", tools=[refund], faults=faults, effects=[])
+    for history in (trial.history, both.history):
+        assert [event.rolled for _, event in history.of(CallFinished)] == [["tool_error on refund"]]
+
+
+def test_arguments_of_any_type_are_told_in_plain_words_as_they_were_when_called() -> None:
+    class Basket:
+        pass
+
+    def order(basket: Basket, items: list[str], *more: int, **named: set[int]) -> None:  # noqa: ARG001
+        items.append("changed later")
+
+    def agent(_: str) -> None:
+        order(Basket(), ["a"], 1, 2, colours={3, 2})
+        order(17, ["b"])  # type: ignore[arg-type]
+
+    for faults in ([], [lab.inject("latency", "order", delay_s=1.0)]):
+        trial = lab.run(agent, "go", tools=[order], faults=faults, effects=[])
+        first, second = [event.arguments for _, event in trial.history.of(CallStarted)]
+        assert first == {
+            "basket": f"a {__name__}.{Basket.__qualname__}", "items": ["a"], "more": [1, 2], "colours": [2, 3],
+        }  # fmt: skip
+        assert second == {"basket": 17, "items": ["b"]}
+
+
+def test_a_call_with_arguments_that_do_not_fit_raises_pythons_own_error() -> None:
+    def agent(_: str) -> str:
+        with pytest.raises(TypeError, match="missing 1 required positional argument"):
+            refund()  # type: ignore[call-arg]
+        return "refused"
+
+    for faults in ([], [lab.inject("latency", "refund")]):
+        assert lab.run(agent, "go", tools=[refund], faults=faults, effects=[]).answer == "refused"

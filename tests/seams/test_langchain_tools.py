@@ -1,0 +1,165 @@
+"""LangChain's tools and graphs, unedited: a tool is one exchange however it is called, a graph is asked as a person would."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from langchain.agents import create_agent
+from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage
+from langchain_core.runnables import RunnableLambda
+from langchain_core.tools import BaseTool, tool
+
+import chaoslab as lab
+from chaoslab.events import CallFinished, CallStarted
+
+
+@tool
+def refund(order: int, amount: float = 5.0) -> str:
+    """Refunds an order."""
+    return f"refunded {amount} of {order}"
+
+
+@tool
+async def message(to: str) -> str:
+    """Sends a message."""
+    await asyncio.sleep(0.5)
+    return f"told {to}"
+
+
+class Both(BaseTool):
+    """A class of the user's own, whose async way ends in the sync one."""
+
+    name: str = "both"
+    description: str = "Either way."
+
+    def _run(self, n: int) -> str:
+        return str(n)
+
+    async def _arun(self, n: int) -> str:
+        return self._run(n)
+
+
+def note(text: str) -> str:
+    """A plain function, of which a graph makes a tool by itself."""
+    return text
+
+
+class Model(GenericFakeChatModel):
+    """Calls the tools that the test says, then says that it is done."""
+
+    def bind_tools(self, tools: Any, **_: Any) -> Any:  # noqa: ARG002
+        return self
+
+
+def graph(*calls: tuple[str, dict[str, Any]], tools: Any) -> Any:
+    def script() -> Iterator[AIMessage]:
+        while True:
+            asked = [{"name": name, "args": args, "id": f"c{n}"} for n, (name, args) in enumerate(calls)]
+            yield AIMessage("", tool_calls=asked)
+            yield AIMessage("It is done.")
+
+    return create_agent(Model(messages=script()), tools)
+
+
+def calls_of(trial: lab.Trial) -> list[tuple[str, Any]]:
+    return [(call.target, call.arguments) for _, call in trial.history.of(CallStarted)]
+
+
+def test_a_graph_is_given_the_prompt_as_a_message_and_its_tools_are_exchanges() -> None:
+    agent = graph(("refund", {"order": 17}), ("message", {"to": "ana"}), tools=[refund, message])
+    schema, signature = refund.args, inspect.signature(refund._run)
+    trial = lab.run(
+        agent, "Refund order 17 and tell Ana", tools=[refund, message],
+        faults=[lab.inject("latency", "message", delay_s=2.0)],
+    )  # fmt: skip
+    assert trial.answer == "It is done."
+    assert sorted(calls_of(trial)) == [("message", {"to": "ana"}), ("refund", {"order": 17, "amount": 5.0})]
+    assert trial.seconds == 2.5
+    assert trial.outcome is lab.Outcome.CORRECT
+    assert (refund.args, inspect.signature(refund._run)) == (schema, signature)
+    assert not {"_run", "_arun"} & (vars(refund).keys() | vars(message).keys())
+
+
+def test_a_tools_wrong_words_reach_the_model() -> None:
+    agent = graph(("message", {"to": "ana"}), tools=[message])
+    seen: list[str] = []
+
+    async def asks(prompt: str) -> str:
+        state = await agent.ainvoke({"messages": [("user", prompt)]})
+        seen.append(state["messages"][-2].text)
+        return str(state["messages"][-1].text)
+
+    lab.run(asks, "go", tools=[message], faults=[lab.inject("wrong_value", "message")], effects=[])
+    assert seen == ["ana told"]
+
+
+def test_a_tool_error_ends_a_graph_as_it_would_without_the_lab() -> None:
+    agent = graph(("message", {"to": "ana"}), tools=[message])
+    trial = lab.run(agent, "go", tools=[message], faults=[lab.inject("tool_error", "message", status=503)])
+    assert (trial.outcome, str(trial.error)) == (lab.Outcome.FAILED, "503 Service Unavailable")
+    assert trial.effects == []
+
+
+@pytest.mark.parametrize("way", ["invoke", "ainvoke"])
+@pytest.mark.parametrize("faults", [[], [lab.inject("latency", "both", delay_s=1.0)]])
+def test_one_call_is_one_exchange_whichever_way_it_takes(way: str, faults: list[Any]) -> None:
+    both = Both()
+
+    async def later(_: str) -> str:
+        return str(await both.ainvoke({"n": 3}))
+
+    def now(_: str) -> str:
+        return str(both.invoke({"n": 3}))
+
+    trial = lab.run(now if way == "invoke" else later, "go", tools=[both], faults=faults, effects=[])
+    assert trial.answer == "3"
+    assert [call.arguments for _, call in trial.history.of(CallStarted)] == [{"n": 3}]
+    assert [call.duration_s for _, call in trial.history.of(CallFinished)] == [1.0 if faults else 0.0]
+
+
+def test_a_plain_function_is_found_inside_the_graph_that_was_made_with_it() -> None:
+    agent = graph(("note", {"text": "milk"}), tools=[note])
+
+    async def asks(prompt: str) -> str:
+        await agent.ainvoke({"messages": [("user", prompt)]})
+        return "noted"
+
+    trial = lab.run(asks, "go", tools=[note])
+    assert (calls_of(trial), trial.warnings) == ([("note", {"text": "milk"})], ())
+
+
+def test_any_other_runnable_is_given_the_prompt_as_it_is() -> None:
+    chain = RunnableLambda(lambda prompt: refund.invoke({"order": len(prompt)})) | RunnableLambda(str.upper)
+    trial = lab.run(chain, "four", tools=[refund])
+    assert trial.answer == "REFUNDED 5.0 OF 4"
+    assert trial.effects == [{"effect": "refund", "order": 4, "amount": 5.0}]
+
+
+def test_a_graph_whose_tools_are_all_sync_is_asked_by_invoke() -> None:
+    asked: list[str] = []
+
+    class Watched(RunnableLambda[Any, Any]):
+        def invoke(self, *args: Any, **kwargs: Any) -> Any:
+            asked.append("invoke")
+            return super().invoke(*args, **kwargs)
+
+        async def ainvoke(self, *args: Any, **kwargs: Any) -> Any:
+            asked.append("ainvoke")
+            return await super().ainvoke(*args, **kwargs)
+
+    for tools in ([refund, note], [refund, message]):
+        lab.run(Watched(lambda prompt: prompt), "go", tools=tools, effects=[])
+    assert asked == ["invoke", "ainvoke"]
+
+
+def test_sync_tools_of_a_graph_run_side_by_side_in_virtual_time() -> None:
+    agent = graph(("refund", {"order": 17}), ("note", {"text": "milk"}), tools=[refund, note])
+    faults = [lab.inject("latency", name, delay_s=delay_s) for name, delay_s in (("refund", 2.0), ("note", 3.0))]
+    trial = lab.run(agent, "go", tools=[refund, note], faults=faults)
+    assert (trial.seconds, trial.outcome, trial.warnings) == (3.0, lab.Outcome.CORRECT, ())
+    assert sorted(calls_of(trial)) == [("note", {"text": "milk"}), ("refund", {"order": 17, "amount": 5.0})]

@@ -1,0 +1,224 @@
+"""Many units of work over processes: in order, each done for good whoever dies meanwhile, and nothing left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from lab_parts import eventually
+
+from chaoslab.sweep import CHUNK_MAX, WorkerLost, spread
+
+METHODS = ("fork", "spawn", "forkserver")
+
+
+class Strange(Exception):
+    """Cannot be made from what it was made with, as many an SDK's errors."""
+
+    def __init__(self, *, status: int) -> None:
+        super().__init__(f"status {status}")
+
+
+@dataclass(frozen=True)
+class Squares:
+    """A unit is a number. `folder`: where each process leaves its id, and each unit a mark for every time that it was begun."""
+
+    folder: Path
+    deadly: tuple[int, ...] = ()
+    """Numbers whose processes end at once, always."""
+    unlucky: tuple[int, ...] = ()
+    """Numbers whose processes end the first time."""
+    waits: tuple[int, ...] = ()
+    """Numbers that wait until they are let go by a file."""
+    faulty: tuple[int, ...] = ()
+    strange: bool = False
+    shut: bool = False
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[Callable[[int], int]]:
+        if self.shut:
+            raise LookupError("closed today")
+        (self.folder / f"process.{os.getpid()}").touch()
+        yield self.square
+
+    def square(self, number: int) -> int:
+        with (self.folder / f"unit.{number}").open("a") as file:
+            file.write("x")
+        if number in self.deadly or (number in self.unlucky and self.begun(number) == 1):
+            os._exit(9)
+        if number in self.faulty:
+            raise Strange(status=number) if self.strange else ZeroDivisionError(number)
+        if number in self.waits:
+            eventually(lambda: (self.folder / "go").exists())
+        return number * number
+
+    def begun(self, number: int) -> int:
+        file = self.folder / f"unit.{number}"
+        return len(file.read_text()) if file.exists() else 0
+
+    def processes(self) -> list[int]:
+        return [int(path.suffix[1:]) for path in self.folder.glob("process.*")]
+
+
+def alive(pid: int) -> bool:
+    """A child that has ended and was not waited for is not."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return not Path("/proc/self").exists()
+
+
+@pytest.fixture
+def squares(tmp_path: Path) -> Iterator[Callable[..., Squares]]:
+    """Work in a folder of its own, of whose processes none is left."""
+    yield lambda **how: Squares(tmp_path, **how)
+    assert [pid for pid in Squares(tmp_path).processes() if pid != os.getpid() and alive(pid)] == []
+    assert [thread.name for thread in threading.enumerate() if "Executor" in thread.name] == []
+
+
+Make = Callable[..., Squares]
+
+
+def expected(count: int) -> list[int]:
+    return [number * number for number in range(count)]
+
+
+def test_one_job_is_done_in_this_process_one_after_the_other(squares: Make) -> None:
+    work = squares()
+    done = spread(work, range(5))
+    assert next(done) == 0
+    assert work.begun(1) == 0
+    assert list(done) == expected(5)[1:]
+    assert work.processes() == [os.getpid()]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_results_come_in_order_from_other_processes(squares: Make, method: str) -> None:
+    work = squares()
+    assert list(spread(work, range(60), jobs=3, method=method)) == expected(60)
+    assert 1 <= len(work.processes()) <= 3
+    assert os.getpid() not in work.processes()
+
+
+def test_a_later_result_waits_for_an_earlier_one(squares: Make) -> None:
+    work = squares(waits=(0,))
+    done = spread(work, range(8), jobs=2)  # spawned, since this process has a thread
+    got: list[int] = []
+    reader = threading.Thread(target=lambda: got.extend(done))
+    reader.start()
+    eventually(lambda: work.begun(7) == 1)  # the other worker has done all the rest
+    assert got == []
+    (work.folder / "go").touch()
+    reader.join(20)
+    assert got == expected(8)
+
+
+def test_results_are_handed_on_and_not_heaped_up(squares: Make) -> None:
+    """However many there are: what is out at any time is bounded by the jobs."""
+    work = squares()
+    done = spread(work, range(100_000), jobs=2, method="fork")
+    for _ in range(CHUNK_MAX):
+        next(done)
+    eventually(lambda: work.begun(5 * CHUNK_MAX) == 1)
+    done.close()  # type: ignore[attr-defined]
+    assert len(list(work.folder.glob("unit.*"))) <= CHUNK_MAX * 10
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_unit_that_kills_its_worker_once_is_done_again(squares: Make, method: str) -> None:
+    work, told = squares(unlucky=(13,)), list[str]()
+    assert list(spread(work, range(40), jobs=2, method=method, tell=told.append)) == expected(40)
+    assert len(told) == 1
+    assert told[0].startswith("a worker died: ")
+    assert told[0].endswith(" are done again, one at a time")
+    assert work.begun(13) == 2
+
+
+def test_a_worker_that_somebody_killed_takes_no_unit_with_it(squares: Make) -> None:
+    work, told = squares(waits=(3,)), list[str]()
+    done, got = spread(work, range(40), jobs=2, tell=told.append), list[int]()
+    reader = threading.Thread(target=lambda: got.extend(done))
+    reader.start()
+    eventually(lambda: work.begun(3) == 1)
+    os.kill(work.processes()[0], signal.SIGKILL)
+    (work.folder / "go").touch()
+    reader.join(20)
+    assert got == expected(40)
+    assert len(told) == 1
+
+
+def test_the_unit_that_always_kills_is_named_and_what_came_before_it_is_handed_on(squares: Make) -> None:
+    work, told, got = squares(deadly=(17,)), list[str](), list[int]()
+    with pytest.raises(WorkerLost, match=r"^17 kills the process that does it, 2 times in 2$"):
+        got.extend(spread(work, range(40), jobs=2, method="fork", tell=told.append))
+    assert got == expected(17)
+    assert len(told) == 1
+    assert work.begun(17) == 3  # among others, and then twice alone
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_what_a_unit_raises_comes_through_as_itself(squares: Make, jobs: int) -> None:
+    got: list[int] = []
+    with pytest.raises(ZeroDivisionError, match="21") as raised:
+        got.extend(spread(squares(faulty=(21,)), range(40), jobs=jobs, method="fork"))
+    assert got == expected(21)
+    if jobs > 1:
+        assert "in square" in "\n".join(raised.value.__notes__)
+
+
+def test_what_cannot_travel_comes_through_in_words_and_is_no_dead_worker(squares: Make) -> None:
+    told: list[str] = []
+    work = squares(faulty=(2,), strange=True)
+    with pytest.raises(RuntimeError, match="Strange: status 2"):
+        list(spread(work, range(8), jobs=2, method="fork", tell=told.append))
+    assert told == []
+    assert work.begun(2) == 1
+
+
+def test_what_keeps_the_work_from_opening_comes_through_too(squares: Make) -> None:
+    with pytest.raises(LookupError, match="closed today"):
+        list(spread(squares(shut=True), range(8), jobs=2, method="fork"))
+
+
+def test_an_interrupt_lets_what_is_done_through_and_ends_the_rest(squares: Make) -> None:
+    work, got, waits = squares(waits=(39,)), list[int](), list[int]()
+
+    @contextlib.contextmanager
+    def heard() -> Iterator[None]:
+        waits.append(1)
+        if len(waits) == 2:
+            eventually(lambda: work.begun(39) == 1)  # in the last of eight chunks
+            raise KeyboardInterrupt
+        yield
+
+    with pytest.raises(KeyboardInterrupt):
+        got.extend(spread(work, range(40), jobs=2, method="fork", heard=heard))
+    assert got == expected(40)[: len(got)]
+    assert 20 <= len(got) <= 35  # of the first chunk it was told; the others were done by then
+
+
+def test_workers_end_with_a_parent_that_was_killed(squares: Make) -> None:
+    work = squares(waits=(0, 10))
+    program = (
+        "import sys; from pathlib import Path; from test_sweep import Squares; from chaoslab.sweep import spread; "
+        "list(spread(Squares(Path(sys.argv[1]), waits=(0, 10)), range(20), jobs=2, method='fork'))"
+    )
+    folders = os.pathsep.join((str(Path(__file__).parent), *sys.path))
+    parent = subprocess.Popen(
+        [sys.executable, "-c", program, str(work.folder)], env={**os.environ, "PYTHONPATH": folders}
+    )
+    eventually(lambda: work.begun(0) == work.begun(10) == 1)
+    parent.kill()
+    parent.wait(20)
+    eventually(lambda: not any(map(alive, work.processes())))

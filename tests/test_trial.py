@@ -1,0 +1,382 @@
+"""`lab.run` from a user's side: any agent, two worlds, a verdict, and one clear line for what cannot be meant."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import json
+import random
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+import chaoslab as lab
+from chaoslab.events import CallStarted
+from chaoslab.reports import show, summary
+from chaoslab.reports.folder import read
+
+TWICE = [lab.inject("lost_reply", "refund", calls=[1])]
+
+
+def lookup(order: int) -> dict[str, int]:
+    return {"order": order, "price": 30}
+
+
+def refund(order: int, amount: int) -> str:  # noqa: ARG001
+    return "refunded"
+
+
+async def message(to: str, text: str) -> str:  # noqa: ARG001
+    await asyncio.sleep(0.1)
+    return "sent"
+
+
+def agent(prompt: str) -> str:
+    """Asks again when nobody answers, as most do."""
+    price = lookup(17)["price"]
+    for _ in range(3):
+        try:
+            refund(17, price)
+            return f"{prompt}: refunded {price}"
+        except OSError:
+            time.sleep(1)
+    return "I could not refund it."
+
+
+def trial_of(**options: Any) -> lab.Trial:
+    given: Any = {"tools": [refund], "reads": [lookup]} | options
+    return lab.run(agent, "Refund order 17", **given)
+
+
+def test_a_lost_reply_doubles_a_refund_and_the_twin_tells() -> None:
+    trial = trial_of(faults=TWICE)
+    assert (trial.outcome, trial.why) == (lab.Outcome.WRONG, "refund twice")
+    assert trial.effects == [{"effect": "refund", "order": 17, "amount": 30}] * 2
+    assert trial.answer == "Refund order 17: refunded 30"
+    assert trial.seconds == 31.0
+    assert trial.twin is not None
+    assert trial.twin.effects == trial.effects[:1]
+    assert trial.twin.seconds == 0.0
+    assert (trial.recovery["refund"].ending, trial.recovery["refund"].duration_s) == ("retry", 1.0)
+    assert (trial.seed, trial.error, trial.warnings) == (1, None, ())
+
+
+def test_without_a_fault_it_is_as_its_twin() -> None:
+    assert trial_of().outcome is lab.Outcome.CORRECT
+
+
+def test_who_gives_up_honestly_is_degraded() -> None:
+    trial = trial_of(faults=[lab.inject("refused", "refund")])
+    assert (trial.outcome, trial.effects) == (lab.Outcome.DEGRADED, [])
+    assert trial.recovery["refund"].ending == "censored"
+
+
+def test_an_agent_without_effects_is_compared_by_its_answer() -> None:
+    def asks(_: str) -> str:
+        return f"It costs {lookup(17)['price']}."
+
+    assert lab.run(asks, "How much?", reads=[lookup]).outcome is lab.Outcome.CORRECT
+    wrong = lab.run(asks, "How much?", reads=[lookup], faults=[lab.inject("wrong_value", "lookup", point=0.9)])
+    assert wrong.outcome is lab.Outcome.WRONG
+
+
+def test_stated_effects_and_facts_need_no_twin() -> None:
+    right = [{"effect": "refund", "order": 17}]
+    assert trial_of(effects=right).outcome is lab.Outcome.CORRECT
+    assert trial_of(effects=right).twin is None
+    assert trial_of(effects=[]).why == "refund, which was not asked for"
+    assert trial_of(effects=right, facts=["30"]).outcome is lab.Outcome.CORRECT
+    assert trial_of(effects=right, facts=[["31", "thirty-one"]]).outcome is lab.Outcome.WRONG
+
+
+def test_an_agent_that_raises_fails_its_trial_and_not_its_caller() -> None:
+    def breaks(_: str) -> None:
+        refund(17, 30)
+
+    trial = lab.run(breaks, "go", tools=[refund], faults=TWICE)
+    assert (trial.outcome, trial.why) == (lab.Outcome.FAILED, "no answer: agent error")
+    assert isinstance(trial.error, TimeoutError)
+    assert isinstance(lab.run(lambda _: sys.exit("no"), "go").error, SystemExit)
+
+
+def test_an_agent_that_fails_without_faults_too_has_nothing_to_be_compared_with() -> None:
+    trial = lab.run(lambda _: 1 // 0, "go")
+    assert trial.outcome is lab.Outcome.FAILED
+    assert trial.warnings == (
+        "nothing to compare with, since it fails without faults too (ZeroDivisionError: integer division or modulo by zero)",
+    )
+
+
+# Agents of any kind.
+
+
+async def async_agent(_: str) -> str:
+    return await message("ana", "hello")
+
+
+class Shop:
+    """An agent that is an object, with methods for tools."""
+
+    def __init__(self) -> None:
+        self.sent: list[str] = []
+
+    def send(self, to: str) -> None:
+        self.sent.append(to)
+
+    def __call__(self, prompt: str) -> str:
+        self.send("ana")
+        return prompt
+
+    async def later(self, prompt: str) -> str:
+        self.send("ana")
+        return prompt
+
+
+@pytest.mark.parametrize("world", ["virtual", "local"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: (agent, refund),
+        lambda: (async_agent, message),
+        lambda: (functools.partial(lambda greeting, prompt: refund(1, len(greeting + prompt)), "hello"), refund),
+        lambda: ((shop := Shop()), shop.send),
+        lambda: ((shop := Shop()).later, shop.send),
+    ],
+    ids=["function", "coroutine function", "partial", "object", "async method"],
+)
+def test_any_callable_is_an_agent(make: Callable[[], tuple[Any, Any]], world: str) -> None:
+    chosen, tool = make()
+    trial = lab.run(chosen, "go", tools=[tool], world=world, effects=[])
+    assert [call.target for _, call in trial.history.of(CallStarted)] == [tool.__name__]
+    assert trial.error is None
+
+
+def test_real_time_is_real_and_faults_are_the_same() -> None:
+    fault = lab.inject("latency", "refund", delay_s=0.05, stream="upstream")
+    real, virtual = (trial_of(faults=[fault], world=world, effects=[]) for world in ("local", "virtual"))
+    assert virtual.seconds == 0.05 <= real.seconds
+    kinds = [[record.event.kind for record in trial.history.records] for trial in (real, virtual)]
+    assert kinds[0] == kinds[1]
+    assert trial_of(world="local").twin is None
+    assert trial_of(world="local", twin=True).outcome is lab.Outcome.CORRECT
+
+
+def test_who_would_wait_for_ever_is_hung_at_once_and_said() -> None:
+    async def waits(_: str) -> None:
+        refund(17, 30)
+        await asyncio.Event().wait()
+
+    trial = lab.run(waits, "go", tools=[refund])
+    assert trial.outcome is lab.Outcome.HUNG
+    assert "nothing is ready and nothing is due" in trial.why
+    assert "test_trial.waits" in trial.why
+    assert (trial.error, trial.answer, len(trial.effects)) == (None, None, 1)
+    assert "hung" in summary.render(trial.history)
+
+
+def test_who_passes_the_deadline_is_hung() -> None:
+    def polls(_: str) -> None:
+        while True:
+            time.sleep(100)
+
+    trial = lab.run(polls, "go", deadline_s=1000, effects=[])
+    assert (trial.outcome, trial.seconds) == (lab.Outcome.HUNG, 1000.0)
+    assert trial.why.startswith("not over after 1000 s of virtual time; the agent waits in time.sleep(100)")
+
+
+def test_within_a_running_loop_it_works_and_leaves_the_loop_as_it_was() -> None:
+    async def notebook() -> list[lab.Outcome]:
+        loop = asyncio.get_running_loop()
+        found = [lab.run(async_agent, "go", tools=[message], world=world, effects=[]) for world in ("virtual", "local")]
+        assert asyncio.get_running_loop() is loop
+        await asyncio.sleep(0)
+        return [trial.outcome for trial in found]
+
+    assert asyncio.run(notebook()) == [lab.Outcome.WRONG] * 2
+
+
+def test_another_thread_is_told_to_wait_its_turn() -> None:
+    inside, go_on = threading.Event(), threading.Event()
+
+    def holds(_: str) -> None:
+        inside.set()
+        go_on.wait(20)
+
+    first = threading.Thread(target=lambda: lab.run(holds, "go", world="local"))
+    first.start()
+    try:
+        assert inside.wait(20)
+        with pytest.raises(RuntimeError, match="another trial is under way in this process"):
+            trial_of(world="local")
+    finally:
+        go_on.set()
+        first.join()
+    assert trial_of(world="local").error is None
+
+
+def weather(environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
+    start_response("200 OK", [("Content-Length", "5")])
+    time.sleep(0.25)
+    return [environ["PATH_INFO"][-5:].encode()]
+
+
+def test_a_service_stands_on_the_virtual_network_under_its_name() -> None:
+    async def asks(_: str) -> str:
+        async with httpx.AsyncClient() as client:
+            answers = await asyncio.gather(*(client.get(f"http://weather/{city}") for city in ("paris", "milan")))
+            refund(17, 30)
+        return " ".join(answer.text for answer in answers)
+
+    trial = lab.run(asks, "go", tools=[refund], services={"weather": weather}, effects=[{"effect": "refund"}])
+    assert (trial.answer, trial.outcome) == ("paris milan", lab.Outcome.CORRECT)
+    assert 0.25 <= trial.seconds < 0.3
+
+
+def test_what_leads_out_of_the_virtual_world_is_named_in_one_line_whatever_the_agent_makes_of_it() -> None:
+    async def asks(_: str) -> str:
+        try:
+            async with httpx.AsyncClient() as client:
+                await client.get("http://nobody.invalid/")
+        except BaseException:  # noqa: BLE001
+            return "never mind"
+        return "answered"
+
+    with pytest.raises(
+        BaseException, match=r"the host nobody.invalid .*is not covered by virtual time: give its stand-in"
+    ) as told:
+        lab.run(asks, "go", effects=[])
+    assert "\n" not in str(told.value)
+    assert trial_of().outcome is lab.Outcome.CORRECT
+
+
+# What is put back, and what was not found.
+
+
+def test_everything_is_as_before_whatever_becomes_of_the_trial() -> None:
+    before = refund, lookup, time.sleep, time.monotonic
+    shop = Shop()
+
+    def leaves(_: str) -> None:
+        raise KeyboardInterrupt
+
+    trial_of(faults=TWICE)
+    lab.run(shop, "go", tools=[shop.send])
+    with pytest.raises(KeyboardInterrupt):
+        lab.run(leaves, "go", tools=[refund], reads=[lookup], effects=[])
+    assert (refund, lookup, time.sleep, time.monotonic) == before
+    assert "send" not in vars(shop)
+
+
+def test_a_function_that_the_agent_has_no_way_to_is_said() -> None:
+    trial = lab.run(lambda prompt: prompt, "go", tools=[refund], effects=[])
+    assert trial.warnings[0].startswith("no reference to refund was found that the agent can reach")
+    assert "warning  no reference to refund" in show.render(trial.history)
+
+
+def test_a_request_that_was_never_made_is_said() -> None:
+    trial = trial_of(faults=[lab.inject("latency", "refund", calls=[1, 4])])
+    assert trial.warnings == ("'latency on refund' is for request 4 of refund, and there were 1",)
+
+
+# Many trials.
+
+
+def test_many_trials_have_dice_of_their_own_and_one_twin() -> None:
+    faults = [lab.inject("refused", "refund", chance=0.5)]
+    options: Any = {"tools": [refund], "reads": [lookup], "faults": faults, "seed": 7}
+    found = list(lab.run_many(agent, "go", trials=40, **options))
+    assert [trial.key for trial in found] == [f"p1.r{n}" for n in range(1, 41)]
+    assert {str(trial.outcome) for trial in found} == {"correct", "degraded"}
+    assert {id(trial.twin) for trial in found} == {id(found[0].twin)}
+    alone = lab.run(agent, "go", **options)
+    assert (alone.seconds, alone.effects) == (found[0].seconds, found[0].effects)
+
+
+def test_two_processes_bring_the_same_events_in_the_same_order() -> None:
+    faults = [lab.inject("lost_reply", "refund", chance=0.4), lab.inject("latency", "lookup", chance=0.4)]
+    options: Any = {"tools": [refund], "reads": [lookup], "faults": faults}
+    alone = [trial.history.records for trial in lab.run_many(agent, "go", trials=30, **options)]
+    apart = [trial.history.records for trial in lab.run_many(agent, "go", trials=30, jobs=2, **options)]
+    assert apart == alone
+
+
+def test_what_an_agent_leaves_to_chance_repeats_with_the_seed() -> None:
+    def dices(_: str) -> str:
+        return f"{random.random()} {time.time()}"
+
+    first, again, other = (lab.run(dices, "go", seed=seed) for seed in (1, 1, 2))
+    assert first.answer == again.answer != other.answer
+    assert first.outcome is lab.Outcome.CORRECT
+
+
+def test_a_run_folder_is_read_by_the_rest_of_the_lab_and_equal_runs_have_equal_bytes(tmp_path: Path) -> None:
+    for place in ("a", "b"):
+        list(lab.run_many(agent, "go", trials=3, tools=[refund], reads=[lookup], faults=TWICE, logs=tmp_path / place))
+    bytes_of = {(tmp_path / place / "latest" / "info.log").read_bytes() for place in ("a", "b")}
+    assert len(bytes_of) == 1
+    history = read("latest", logs=tmp_path / "a")
+    assert "wrong" in summary.render(history)
+    assert show.render(history).count("verdict  wrong: refund twice") == 3
+    lines = [json.loads(line) for line in bytes_of.pop().splitlines()]
+    assert [line["seq"] for line in lines] == list(range(1, len(lines) + 1))
+    assert lines[-1]["kind"] == "run_finished"
+    assert lines[-1]["t"] == 93.0
+
+
+# What cannot be meant.
+
+MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
+    (lambda: lab.inject("latncy", "refund"), LookupError, "no fault is called 'latncy': did you mean 'latency'?"),
+    (lambda: lab.inject("latency", "refund", delay=2), ValueError, "latency has no parameter 'delay': did you mean 'delay_s'?"),
+    (lambda: lab.inject("refused", "refund", after_s=2), ValueError, "refused has no parameter 'after_s': it has none"),
+    (lambda: lab.inject("latency", "refund", delay_s=-1), ValueError, "delay_s of latency is -1: it should be a number, 0 or more"),
+    (lambda: lab.inject("latency", "refund", delay_s="2"), ValueError, "delay_s of latency is '2': it should be a number, 0 or more"),
+    (lambda: lab.inject("latency", "refund", stream="up"), ValueError, "it should be '' or 'upstream' or 'downstream'"),
+    (lambda: lab.inject("tool_error", "refund", status=4.5), ValueError, "4.5: it should be a whole number, 0 or more"),
+    (lambda: lab.inject("budget", "refund", calls=3, mode="weak"), ValueError, "mode of budget is 'weak': it should be 'hard' or 'soft'"),
+    (lambda: lab.inject("latency", "refund", chance=2), ValueError, "chance of latency on refund is 2: it should be a number from 0 to 1"),
+    (lambda: lab.inject("latency", "refund", calls=[0]), ValueError, "is [0]: it should be requests' numbers, as in [1, 3]"),
+    (lambda: lab.inject("latency", "refund", calls=1), ValueError, "is 1: it should be requests' numbers, as in [1, 3]"),
+    (lambda: lab.inject("latency", ""), ValueError, "latency has the target '': it should be the name of a function or service"),
+    (lambda: lab.inject("truncate_context", "refund"), ValueError, "refund is no model"),
+    (lambda: trial_of(faults=[lab.inject("latency", "refnud")]), LookupError, "no function or service 'refnud' to hit: did you mean 'refund'?"),
+    (lambda: trial_of(faults=["latency"]), ValueError, "faults has 'latency' in it: it should be lab.inject(fault, target, …)"),
+    (lambda: trial_of(faults=TWICE * 2), ValueError, "two injections are called 'lost_reply on refund': give one of them another name="),
+    (lambda: trial_of(world="compose"), ValueError, "functions cannot be moved into containers"),
+    (lambda: trial_of(world="vrtual"), ValueError, "world is 'vrtual': it should be 'virtual' (a clock that jumps) or 'local' (real time)"),
+    (lambda: trial_of(seed="x"), ValueError, "seed is 'x': it should be a whole number, 0 or more"),
+    (lambda: trial_of(timeout_s=0), ValueError, "timeout_s is 0: it should be a number of seconds above 0"),
+    (lambda: trial_of(tools=[refund, "refund"]), TypeError, "tools has 'refund' in it: it should be a function, or a LangChain tool"),
+    (lambda: trial_of(tools=[refund, lookup]), ValueError, "two of tools, reads and services are called 'lookup'"),
+    (lambda: trial_of(effects=[{"effect": "refunds"}]), LookupError, "effects names 'refunds', which is no tool: did you mean 'refund'?"),
+    (lambda: trial_of(effects=[], twin=True), ValueError, "one of both"),
+    (lambda: trial_of(world="local", services={"weather": lambda *_: []}), ValueError, "they need world='virtual'"),
+    (lambda: trial_of(services={"w": None}, faults=[lab.inject("latency", "w")]), ValueError, "service w: faults meet functions alone as yet"),
+    (lambda: lab.run("agent", "go"), TypeError, "agent is a str: it should be a callable, or a LangChain Runnable"),
+    (lambda: lab.run_many(agent, "go", trials=0), ValueError, "trials is 0: it should be a whole number, 1 or more"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("mistake", "kind", "line"), MISTAKES, ids=[line[:40] for _, _, line in MISTAKES])
+def test_a_mistake_is_one_clear_line(mistake: Callable[[], Any], kind: type[Exception], line: str) -> None:
+    with pytest.raises(kind) as told:
+        mistake()
+    assert line in str(told.value.args[0])
+    assert "\n" not in str(told.value)
+
+
+def test_the_front_door_is_light_and_leads_to_all_that_it_names() -> None:
+    program = "import sys, chaoslab; print(*sorted(m for m in sys.modules if m.startswith('chaoslab')))"
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert done.stdout.split() == ["chaoslab"]
+    assert [name for name in lab.__all__ if not hasattr(lab, name)] == []
+    assert set(lab.__all__) <= set(dir(lab))
+    with pytest.raises(AttributeError, match="no attribute 'runn'"):
+        _ = lab.runn

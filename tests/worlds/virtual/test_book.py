@@ -1,0 +1,79 @@
+"""A run's folder is written from its trials as if they had been done one after the other."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from chaoslab.events import Event, PromptAttempt, PromptFinished, PromptStarted, RunFinished, RunStarted
+from chaoslab.history import History
+from chaoslab.log import Kept, LogLost, told
+from chaoslab.worlds.virtual.book import Book
+
+NOW = "2026-06-01T09:00:00Z"
+STARTED = RunStarted(1, {}, {"seed": 1, "injections": []}, 2, NOW, "chaoslab-offline", "virtual", [], {})
+ATTEMPT = PromptAttempt(
+    1, "Hello?", "Hello", "ok", "2026-06-01T09:00:00.500000Z", "2026-06-01T09:00:02.000000Z", 1.5, "none", 1, ""
+)
+
+
+def trial(number: int) -> list[Kept]:
+    """Two seconds: asked at 0.25, answered at 2."""
+    key = f"p1.r{number}"
+
+    def kept(writer: str, t: float, event: Event) -> Kept:
+        return Kept(writer, t, key, event if event.moves else told(event))
+
+    return [
+        kept("info", 0.25, PromptStarted(1, "Hello?")),
+        kept("agent", 2.0, ATTEMPT),
+        kept("info", 2.0, PromptFinished(1, "Hello?", "ok", "Hello", 1, 1.75, "none")),
+    ]
+
+
+def write(folder: Path, trials: int, reason: str = "done") -> History:
+    with Book(folder, "v1-abc", NOW) as book:
+        book.begin(STARTED)
+        for number in range(1, trials + 1):
+            book.add(trial(number), seconds=2.0, ok=number != 2)
+        book.end(reason)
+    return History.read(folder)
+
+
+def test_each_trial_begins_where_the_one_before_it_ended(tmp_path: Path) -> None:
+    history = write(tmp_path, 3)
+    assert [(record.trial, record.t) for record, _ in history.of(PromptStarted)] == [
+        ("p1.r1", 0.25), ("p1.r2", 2.25), ("p1.r3", 4.25),
+    ]  # fmt: skip
+    lines = [json.loads(line) for line in (tmp_path / "info.log").read_text().splitlines()]
+    assert [line["seq"] for line in lines] == list(range(1, 9))
+    assert [line["ts"] for line in lines[1:4]] == [
+        "2026-06-01T09:00:00.250000Z", "2026-06-01T09:00:02.000000Z", "2026-06-01T09:00:02.250000Z",
+    ]  # fmt: skip
+    assert {line["run"] for line in lines} == {"v1-abc"}
+    (end,) = [event for _, event in history.of(RunFinished)]
+    assert (end.received, end.processed, end.succeeded, end.duration_s, end.reason) == (2, 3, 2, 6.0, "done")
+
+
+def test_moments_that_an_event_names_move_with_it(tmp_path: Path) -> None:
+    attempts = [event for _, event in write(tmp_path, 2).of(PromptAttempt)]
+    assert [event.start_time for event in attempts] == ["2026-06-01T09:00:00.500000Z", "2026-06-01T09:00:02.500000Z"]
+    assert [event.duration_s for event in attempts] == [1.5, 1.5]
+
+
+def test_a_run_that_was_broken_off_tells_what_there_is(tmp_path: Path) -> None:
+    history = write(tmp_path, 1, "interrupted")
+    (end,) = [event for _, event in history.of(RunFinished)]
+    assert (end.received, end.processed, end.reason) == (2, 1, "interrupted")
+
+
+def test_a_folder_that_is_gone_is_said_and_nothing_is_written_into_nowhere(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    with Book(folder, "v1-abc", NOW) as book:
+        book.begin(STARTED)
+        (folder / "info.log").unlink()
+        with pytest.raises(LogLost, match=r"info\.log cannot be written \(it was deleted\)"):
+            book.add(trial(1), seconds=2.0, ok=True)
+    assert not (folder / "info.log").exists()

@@ -1,0 +1,106 @@
+"""Same seed, same bytes: whatever process does a trial, after which others, side by side with which others."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import lab_runs
+import pytest
+from cli_parts import environment
+
+from chaoslab.sweep import spread
+from chaoslab.worlds.virtual.lab import Done, Order, Unit
+
+TRIALS = 30
+SETTINGS = {**lab_runs.EVERYTHING, "TRIALS": str(TRIALS), "SEED": "11"}
+
+
+@pytest.fixture(scope="module")
+def work() -> Order:
+    return lab_runs.order(SETTINGS)
+
+
+@pytest.fixture(scope="module")
+def once(work: Order) -> list[Done]:
+    return lab_runs.done(work)
+
+
+@pytest.fixture(scope="module")
+def expected(work: Order, once: list[Done], tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    return lab_runs.written(tmp_path_factory.mktemp("once"), work, once)
+
+
+def same(found: dict[str, bytes], expected: dict[str, bytes]) -> None:
+    """The first line that differs says more than that something does."""
+    assert list(found) == list(expected)
+    for name, wanted in expected.items():
+        for number, (line, other) in enumerate(
+            zip(found[name].splitlines(), wanted.splitlines(), strict=False), start=1
+        ):
+            assert line == other, f"{name}, line {number}"
+        assert found[name] == wanted, name
+
+
+def test_the_run_has_everything_in_it_that_could_differ(expected: dict[str, bytes]) -> None:
+    assert {"agent.log", "info.log", "manager.log", "run.json"} < set(expected)
+    kinds = {json.loads(line)["kind"] for line in expected["info.log"].splitlines()}
+    assert {"retry", "fallback", "budget", "fault_witnessed", "usage"} <= kinds
+    faults = {json.loads(line).get("fault") for line in (expected["info.log"] + expected["manager.log"]).splitlines()}
+    wire = {"timeout", "latency", "reset_peer", "refused"}
+    assert wire | {"tool_error", "lost_reply", "wrong_value", "truncate_context"} <= faults
+
+
+def test_once_more_in_the_same_process(work: Order, expected: dict[str, bytes], tmp_path: Path) -> None:
+    same(lab_runs.written(tmp_path, work, lab_runs.done(work)), expected)
+
+
+def test_in_another_order(work: Order, expected: dict[str, bytes], tmp_path: Path) -> None:
+    same(lab_runs.written(tmp_path, work, lab_runs.done(work, shuffled=True)), expected)
+
+
+@pytest.mark.parametrize("number", [0, 7, TRIALS - 1])
+def test_a_trial_alone_is_what_it_is_among_others(work: Order, once: list[Done], number: int) -> None:
+    (alone,) = spread(work, [Unit(number)])
+    assert alone.kept == once[number].kept
+    assert alone.seconds == once[number].seconds
+
+
+@pytest.mark.parametrize(("method", "jobs"), [("fork", 4), ("forkserver", 2)])  # spawned: below
+def test_in_several_processes(work: Order, expected: dict[str, bytes], tmp_path: Path, method: str, jobs: int) -> None:
+    same(lab_runs.written(tmp_path, work, lab_runs.done(work, jobs=jobs, method=method, shuffled=True)), expected)
+
+
+def test_when_a_worker_is_killed_in_between(work: Order, expected: dict[str, bytes], tmp_path: Path) -> None:
+    told: list[str] = []
+    coming = spread(work, [Unit(number) for number in range(TRIALS)], jobs=2, method="spawn", tell=told.append)
+    found = [next(coming)]
+    victim = multiprocessing.active_children()[0]
+    victim.kill()
+    victim.join()
+    found += coming
+    assert len(told) == 1
+    same(lab_runs.written(tmp_path, work, found), expected)
+
+
+@pytest.mark.parametrize("hash_seed", ["0", "random"])
+def test_in_a_process_that_hashes_otherwise(expected: dict[str, bytes], tmp_path: Path, hash_seed: str) -> None:
+    given = [f"{name}={value}" for name, value in SETTINGS.items()]
+    paths = os.pathsep.join(sys.path)
+    subprocess.run(
+        [sys.executable, lab_runs.__file__, str(tmp_path), *given],
+        env={**environment(), "PYTHONHASHSEED": hash_seed, "PYTHONPATH": paths}, check=True, timeout=120,
+    )  # fmt: skip
+    (run,) = (path for path in tmp_path.iterdir() if not path.is_symlink())
+    same(lab_runs.files(run), expected)
+
+
+def test_another_seed_is_another_run(expected: dict[str, bytes], tmp_path: Path) -> None:
+    other = lab_runs.order({**SETTINGS, "SEED": "12"})
+    found = lab_runs.written(tmp_path, other, lab_runs.done(other))
+    assert found["run.json"] != expected["run.json"]
+    assert found["manager.log"] != expected["manager.log"]

@@ -1,0 +1,89 @@
+"""Who stands in for a model or a service that is gone gives each attempt what it was given then."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from chaoslab.clock import system
+from chaoslab.events import CallStarted, Replied
+from chaoslab.identity import digest
+from chaoslab.log import Kept
+from chaoslab.worlds.virtual.patches import Patches
+from chaoslab.worlds.virtual.recorded import FOR_EVER_S, NO_REPLY, Hearing, Recording
+from chaoslab.worlds.virtual.world import World
+
+BODY = {"messages": ["hello"]}
+
+
+def replied(
+    request: int, attempt: int, body: str, *, asked: str = digest(BODY), status: int = 200, **more: Any
+) -> Replied:
+    return Replied("model", request, attempt, asked, status, "text/plain", body, **more)
+
+
+class Client:
+    """Asks the stand-in as the seam would have it asked: what begins is logged before it is sent."""
+
+    def __init__(self, *replies: Replied) -> None:
+        self.recording = Recording()
+        self.recording.begin(replies)
+        self.log = Hearing(self.recording, list[Kept](), origin=0.0)
+
+    def ask(self, request: int, attempt: int, body: Any = BODY, **headers: str) -> tuple[str, dict[str, str], str]:
+        self.log.write(CallStarted("model", "chat", request, attempt, "an id"), trial="p1.r1")
+        began: list[tuple[str, Iterable[tuple[str, str]]]] = []
+        text = json.dumps(body).encode() if body else b""
+        environ = {"wsgi.input": io.BytesIO(text), "CONTENT_LENGTH": str(len(text)), **headers}
+        parts = self.recording.app("model")(environ, lambda status, given: began.append((status, given)))
+        said = b"".join(parts).decode()
+        return began[0][0], dict(began[0][1]), said
+
+
+def test_each_attempt_is_told_what_it_was_told() -> None:
+    client = Client(replied(1, 1, "no", status=503), replied(1, 2, "yes"), replied(2, 1, "yes again"))
+    told = [client.ask(*place)[2] for place in ((1, 1), (1, 2), (2, 1))]
+    assert told == ["no", "yes", "yes again"]
+
+
+def test_an_attempt_whose_reply_was_lost_does_not_use_up_the_next_ones() -> None:
+    client = Client(replied(1, 2, "no", status=503), replied(1, 3, "yes"))
+    told = [client.ask(1, attempt)[2] for attempt in (1, 2, 3, 4)]
+    assert told == ["no", "no", "yes", "yes"]
+
+
+def test_a_service_is_asked_by_the_requests_id() -> None:
+    client = Client(replied(3, 1, "mist", asked="an id", headers={"retry-after": "3"}))
+    status, headers, said = client.ask(3, 1, None, HTTP_IDEMPOTENCY_KEY="an id")
+    assert (status[:3], said) == ("200", "mist")
+    assert headers == {"retry-after": "3", "Content-Type": "text/plain", "Content-Length": "4"}
+
+
+def test_what_was_never_asked_has_no_answer_and_the_next_trial_none_of_this_ones() -> None:
+    client = Client(replied(1, 1, "yes"))
+    status, headers, said = client.ask(1, 1, {"messages": ["something else"]})
+    assert status.startswith("500")
+    assert (json.loads(said)["error"]["message"], headers["X-Should-Retry"]) == (NO_REPLY, "false")
+    client.recording.begin([])
+    assert NO_REPLY in client.ask(1, 1)[2]
+
+
+def test_who_fell_silent_is_silent_again_and_who_broke_off_breaks_off() -> None:
+    client = Client(replied(1, 1, "", status=0, failure="timed_out"), replied(2, 1, "", status=0, failure="reset"))
+    with pytest.raises(ConnectionError):
+        client.ask(2, 1)
+    world = World(1, now=datetime(2026, 6, 1, tzinfo=UTC), deadline_s=2 * FOR_EVER_S)
+
+    def wait() -> float:
+        began_s = system.monotonic()
+        with pytest.raises(ConnectionError):
+            client.ask(1, 1)
+        return system.monotonic() - began_s
+
+    with Patches():
+        assert world.run(wait) == FOR_EVER_S

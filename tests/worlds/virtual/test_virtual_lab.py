@@ -1,0 +1,102 @@
+"""The whole lab in one process: any number of trials, each in a world of its own."""
+
+from __future__ import annotations
+
+import importlib
+import pickle
+from typing import Any
+
+import lab_runs
+import pytest
+
+from chaoslab.clock import system
+from chaoslab.sweep import spread
+from chaoslab.worlds.virtual.here import Uncovered, here
+from chaoslab.worlds.virtual.lab import Order, Unit, one_by_one
+from chaoslab.worlds.virtual.machine import Hung
+
+CLEAN = {"TOXIC_PROB": "0", "ERROR_PROB": "0"}
+
+
+def work(asked: list[str], **settings: str) -> Order:
+    reader: Any = importlib.import_module("agent.prompts")
+    return lab_runs.order({**CLEAN, **settings}, [reader.Prompt(prompt=text) for text in asked])
+
+
+def keys(asked: int, trials: int | None) -> list[str]:
+    given = {} if trials is None else {"TRIALS": str(trials)}
+    found = lab_runs.done(work([f"What is {n} times 24?" for n in range(2, 2 + asked)], **given))
+    return [str(one.kept[0].trial) for one in found]
+
+
+@pytest.mark.parametrize(
+    ("asked", "trials", "expected"),
+    [
+        (2, None, ["p1.r1", "p2.r1"]),
+        (3, 2, ["p1.r1", "p2.r1"]),
+        (2, 5, ["p1.r1", "p2.r1", "p1.r2", "p2.r2", "p1.r3"]),
+        (1, 2, ["p1.r1", "p1.r2"]),
+    ],
+)
+def test_trials_are_the_prompts_in_order_and_then_again(asked: int, trials: int | None, expected: list[str]) -> None:
+    assert keys(asked, trials) == expected
+
+
+def test_a_timeout_of_thirty_seconds_is_not_waited_for() -> None:
+    began_s = system.monotonic()
+    (one,) = lab_runs.done(
+        work(["What is 17 times 24?"], TOXIC_PROB="1", TOXICS="timeout", TOOL_TIMEOUT_S="600", DEADLINE_S="86400")
+    )
+    assert one.seconds > 1200
+    assert one.ok
+    assert one.witnessed == 2
+    assert system.monotonic() - began_s < 600
+
+
+def test_a_trial_that_passes_its_deadline_is_hung_and_leaves_nothing_behind(capfd: pytest.CaptureFixture[str]) -> None:
+    asked = work(
+        ["What is 17 times 24?", "Hello?"], TOXIC_PROB="1", TOXICS="timeout", TOOL_TIMEOUT_S="30", DEADLINE_S="1"
+    )
+    hung, other = lab_runs.done(asked)
+    assert (hung.hung, hung.ok, hung.seconds) == (True, False, 1.0)
+    (attempt,) = lab_runs.events_of(hung, "agent")
+    told = attempt.text if isinstance(attempt.text, str) else vars(attempt.text)["error"]
+    assert told.startswith("not over after 1 s of virtual time\n")
+    assert "waits for" in told
+    assert (other.hung, other.ok) == (False, True)
+    assert here.world is None
+    assert capfd.readouterr().err == ""
+
+
+def test_what_one_trial_remembers_no_other_sees() -> None:
+    """The calendar and the mailbox of a trial begin as they were."""
+    asked = work(
+        ['Create an event called "Standup" tomorrow at 10:00.', "What is on my calendar tomorrow?"], TRIALS="4"
+    )
+    first, seen, again, once_more = lab_runs.done(asked)
+    assert all(one.ok for one in (first, seen, again, once_more))
+    answers = [str(kept.text) for one in (seen, once_more) for kept in lab_runs.events_of(one, "info")[-1:]]
+    assert all("Standup" not in answer for answer in answers)
+    assert len(lab_runs.events_of(first, "calendar")) == len(lab_runs.events_of(again, "calendar")) > 0
+
+
+def test_dollars_bound_the_run_and_all_else_a_trial() -> None:
+    assert one_by_one(work(["Hello?"], COST_LIMIT_USD="1").plan)
+    assert not one_by_one(work(["Hello?"], TOKEN_LIMIT="9", CALL_LIMIT="9", TIME_LIMIT_S="9").plan)
+
+
+def test_what_was_spent_before_is_what_a_trial_begins_with() -> None:
+    (one,) = spread(work(["Hello?"]), [Unit(0, spent_usd=0.25)])
+    assert one.spent_usd >= 0.25
+
+
+@pytest.mark.parametrize(
+    "error",
+    [Hung("it would wait for ever", ["the agent waits"]), Uncovered("a subprocess", "call a function")],
+    ids=repr,
+)
+def test_what_ends_a_trial_is_itself_in_another_process(error: BaseException) -> None:
+    other = pickle.loads(pickle.dumps(error))
+    assert type(other) is type(error)
+    assert str(other) == str(error)
+    assert vars(other) == vars(error)
