@@ -7,7 +7,9 @@ import shlex
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -36,38 +38,47 @@ LABS = [line for line in dict.fromkeys(commands()) if line.startswith(("make lab
 
 @dataclass
 class Ran:
-    """What came of each lab command, and the folder in which they all ran, `make lab` itself last."""
+    """What came of a lab command, in which folder."""
 
     folder: Path
-    ended: dict[str, subprocess.CompletedProcess[str]] = field(default_factory=dict)
-    pictures: dict[str, int] = field(default_factory=dict)
+    ended: subprocess.CompletedProcess[str]
+    pictures: int
 
 
-@pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+def one_by_one(folder: Path, lines: Iterable[str]) -> dict[str, Ran]:
     """With one prompt instead of all."""
-    folder = tmp_path_factory.mktemp("lab")
-    made = Ran(folder)
-    for line in reversed(LABS):
+    folder.mkdir()
+    made = {}
+    for line in lines:
         words = ["run" if line.startswith(RUN) else "lab", *shlex.split(line)[2:]]
         shutil.rmtree(folder / "charts", ignore_errors=True)
         mine = prompts(folder, ["What is 6 times 7?"])
-        made.ended[line] = chaoslab(folder, *words, f"BASE_PORT={free_base()}", mine)
-        made.pictures[line] = len(list((folder / "charts").glob("*.png")))
+        ended = chaoslab(folder, *words, f"BASE_PORT={free_base()}", mine)
+        made[line] = Ran(folder, ended, len(list((folder / "charts").glob("*.png"))))
     return made
 
 
 @pytest.fixture(scope="module")
-def lab(ran: Ran) -> Path:
-    """A folder in which the lab has run, beside the logs of the first lab of this kind."""
-    shutil.copytree(ROOT / "tests" / "reports" / "first_lab", ran.folder / "first-lab" / "logs")
-    return ran.folder
+def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ran]:
+    """In two folders side by side; the first command is the last in its folder."""
+    folder = tmp_path_factory.mktemp("labs")
+    with ThreadPoolExecutor(2) as pool:
+        one, other = pool.map(one_by_one, (folder / "one", folder / "other"), (LABS[::-2], LABS[-2::-2]))
+    return one | other
+
+
+@pytest.fixture(scope="module")
+def lab(ran: dict[str, Ran]) -> Path:
+    """A folder in which `make lab` was the last run, beside the logs of the first lab of this kind."""
+    folder = ran["make lab"].folder
+    shutil.copytree(ROOT / "tests" / "reports" / "first_lab", folder / "first-lab" / "logs")
+    return folder
 
 
 @pytest.mark.parametrize("line", LABS)
-def test_each_lab_command_runs(line: str, ran: Ran) -> None:
-    assert ran.ended[line].returncode == 0, ran.ended[line].stderr
-    assert ran.pictures[line] == 7
+def test_each_lab_command_runs(line: str, ran: dict[str, Ran]) -> None:
+    assert ran[line].ended.returncode == 0, ran[line].ended.stderr
+    assert ran[line].pictures == 7
 
 
 @pytest.mark.parametrize("line", [line for line in commands() if line.startswith(".venv/bin/") and line not in LABS])
