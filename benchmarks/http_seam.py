@@ -56,7 +56,7 @@ def world() -> World:
 
 def bare(tls: Any, calls: int) -> None:
     async def story() -> None:
-        async with httpx.AsyncClient(transport=httpx.AsyncHTTPTransport(verify=tls), timeout=None) as client:
+        async with httpx.AsyncClient(transport=httpx.AsyncHTTPTransport(verify=tls), timeout=30) as client:
             await repeated(calls, lambda: client.get(URL + "/look"))
 
     world().run_async(story)

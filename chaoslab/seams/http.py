@@ -30,6 +30,8 @@ from chaoslab.wire.lanes import Door
 from chaoslab.wire.sending import Sockets, Way, Ways, native, over
 
 EXTENSION = "chaoslab"
+_TROUBLE = TROUBLE.lower()
+"""As the names of all headers are that have come over a wire."""
 MODEL_TOOL = "chat"
 STEERING = ("idempotency-replayed", "retry-after", "retry-after-ms", "x-should-retry")
 """Headers of a reply that say to the client what to do about it."""
@@ -141,7 +143,8 @@ class HttpSeam(httpx.AsyncBaseTransport):
         if isinstance(asked, Around):
             return await self._around(request, asked)
         target = self._target(request) if asked is None else self.targets[asked.request.target]
-        await request.aread()
+        if not isinstance(request.stream, httpx.ByteStream):  # else it is here already
+            await request.aread()
         if asked is None:
             asked = _asked_of_model(request, target)
         attempt = _Attempt(self, request, target, asked, episode())
@@ -180,8 +183,9 @@ class HttpSeam(httpx.AsyncBaseTransport):
 
 
 def _response(reply: Reply, request: httpx.Request) -> httpx.Response:
-    headers = {**reply.headers, "content-length": str(len(reply.body))}
-    return httpx.Response(reply.status, headers=headers, content=reply.body, request=request)
+    headers = [(name.encode("ascii"), value.encode()) for name, value in reply.headers.items()]
+    headers.append((b"content-length", str(len(reply.body)).encode()))
+    return httpx.Response(reply.status, headers=headers, stream=httpx.ByteStream(reply.body), request=request)
 
 
 def _asked_of_model(request: httpx.Request, target: Target) -> Asked:
@@ -287,9 +291,8 @@ class _Attempt:
             raise
         if self.target.recorded:
             self._record(call, reply)
-        trouble = next((value for name, value in reply.headers.items() if name.lower() == TROUBLE.lower()), "")
-        if trouble:
-            self.seam.lanes.give_up(trouble)
+        if _TROUBLE in reply.headers:
+            self.seam.lanes.give_up(reply.headers[_TROUBLE])
         return reply
 
     def _record(self, call: Call, reply: Reply | None = None, *, failure: str = "") -> None:
@@ -374,7 +377,7 @@ class _Attempt:
             events.CallFinished(
                 call.target, call.tool, call.request, call.attempt, call.request_id, reply is not None and not said_no,
                 round(duration_s, 6), status, error, size, self.via, self.rolled,
-                reply is not None and any(name.lower() == "idempotency-replayed" for name in reply.headers),
+                reply is not None and "idempotency-replayed" in reply.headers,
             )
         )  # fmt: skip
         if self._of_model and reply is not None and not said_no:

@@ -97,13 +97,15 @@ _ENDS = (
 )
 
 
+_PACKED = (b"accept-encoding", ACCEPTED.encode())
+
+
 def _request(
     request: httpx.Request, to: tuple[str, int] | None, body: bytes | None, opened: list[Any]
 ) -> httpcore.Request:
     url = request.url
     host, port = (url.raw_host, url.port) if to is None else (to[0].encode(), to[1])
-    headers = [(name, value) for name, value in request.headers.raw if name.lower() != b"accept-encoding"]
-    headers.append((b"accept-encoding", ACCEPTED.encode()))
+    headers = [_PACKED if pair[0].lower() == b"accept-encoding" else pair for pair in request.headers.raw]
     if body is not None:
         headers = [(name, value) for name, value in headers if name.lower() != b"content-length"]
         headers.append((b"content-length", str(len(body)).encode()))
