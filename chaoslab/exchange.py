@@ -68,7 +68,9 @@ class Reply:
         """Whether there is a body of which nothing can be made: neither JSON nor a stream of events."""
         if self.value is not None or self.body.strip() in (b"", b"null"):
             return False
-        return not any(k.lower() == "content-type" and v.startswith("text/event-stream") for k, v in self.headers.items())
+        return not any(
+            k.lower() == "content-type" and v.startswith("text/event-stream") for k, v in self.headers.items()
+        )
 
     def with_value(self, value: Any) -> Reply:
         body = json.dumps(value, ensure_ascii=False).encode()
