@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from patch_parts import in_place
 
 import chaoslab as lab
 from chaoslab.events import CallFinished, CallStarted, FaultScheduled
 from chaoslab.exchange import Call
 from chaoslab.plan import LAYERS, Choice, Injection, Plan
 
+stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 TARGETS = ("lookup", "refund", "message")
 FAULTS = ("latency", "timeout", "reset_peer", "refused", "lost_reply", "tool_error", "wrong_value")
 ASKED, TRIES = 3, 2

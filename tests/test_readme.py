@@ -7,6 +7,9 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -29,29 +32,56 @@ def in_containers(line: str) -> bool:
     return "docker compose" in line or line.startswith("curl")
 
 
+RUN = ".venv/bin/chaoslab run "
+LABS = [line for line in dict.fromkeys(commands()) if line.startswith(("make lab", RUN)) and "mine.json" not in line]
+
+
+@dataclass
+class Ran:
+    """What came of a lab command, in which folder."""
+
+    folder: Path
+    ended: subprocess.CompletedProcess[str]
+    pictures: int
+
+
+def one_by_one(folder: Path, lines: Iterable[str]) -> dict[str, Ran]:
+    """With one prompt instead of all."""
+    folder.mkdir()
+    made = {}
+    for line in lines:
+        words = ["run" if line.startswith(RUN) else "lab", *shlex.split(line)[2:]]
+        shutil.rmtree(folder / "charts", ignore_errors=True)
+        mine = prompts(folder, ["What is 6 times 7?"])
+        ended = chaoslab(folder, *words, f"BASE_PORT={free_base()}", mine)
+        made[line] = Ran(folder, ended, len(list((folder / "charts").glob("*.png"))))
+    return made
+
+
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which the lab has run twice, beside the logs of the first lab of this kind."""
-    folder = tmp_path_factory.mktemp("lab")
-    for chance in ("0", "0.5"):
-        settings = (f"TOXIC_PROB={chance}", "LATENCY_MS=20", "TIMEOUT_MS=20", prompts(folder, ["What is 6 times 7?"]))
-        assert chaoslab(folder, "lab", f"BASE_PORT={free_base()}", *settings).returncode == 0
+def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ran]:
+    """In two folders side by side; the first command is the last in its folder."""
+    folder = tmp_path_factory.mktemp("labs")
+    with ThreadPoolExecutor(2) as pool:
+        one, other = pool.map(one_by_one, (folder / "one", folder / "other"), (LABS[::-2], LABS[-2::-2]))
+    return one | other
+
+
+@pytest.fixture(scope="module")
+def lab(ran: dict[str, Ran]) -> Path:
+    """A folder in which `make lab` was the last run, beside the logs of the first lab of this kind."""
+    folder = ran["make lab"].folder
     shutil.copytree(ROOT / "tests" / "reports" / "first_lab", folder / "first-lab" / "logs")
     return folder
 
 
-@pytest.mark.parametrize(
-    "line", [line for line in commands() if line.startswith("make lab") and "mine.json" not in line]
-)
-def test_each_lab_command_runs(line: str, tmp_path: Path) -> None:
-    """With one prompt instead of all, and in a folder of its own."""
-    words = shlex.split(line)[2:]
-    ended = chaoslab(tmp_path, "lab", *words, f"BASE_PORT={free_base()}", prompts(tmp_path, ["What is 6 times 7?"]))
-    assert ended.returncode == 0, ended.stderr
-    assert len(list((tmp_path / "charts").glob("*.png"))) == 7
+@pytest.mark.parametrize("line", LABS)
+def test_each_lab_command_runs(line: str, ran: dict[str, Ran]) -> None:
+    assert ran[line].ended.returncode == 0, ran[line].ended.stderr
+    assert ran[line].pictures == 7
 
 
-@pytest.mark.parametrize("line", [line for line in commands() if line.startswith(".venv/bin/")])
+@pytest.mark.parametrize("line", [line for line in commands() if line.startswith(".venv/bin/") and line not in LABS])
 def test_each_other_command_runs(line: str, lab: Path) -> None:
     words = shlex.split(line.replace(" charts.py", f" {ROOT / 'charts.py'}"))
     program = {"python": [sys.executable], "chaoslab": [sys.executable, "-m", "chaoslab"]}[Path(words[0]).name]

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agent_parts import Heard, bench, embedded, said, site
-from hostile_parts import Hostile
-from lab_parts import Site
+import virtual_parts
+from agent_parts import Bench, Heard, Site, bench, embedded, said, site
+from hostile_parts import Answer, hostile_host
 
 from agent.assembly import graph as assembled
 from agent.config import Config
@@ -80,6 +79,38 @@ def in_turn(replies: Sequence[Reply]) -> Callable[[Heard], Reply]:
     return lambda _: left.pop(0) if len(left) > 1 else left[0]
 
 
+@dataclass(frozen=True)
+class Wish:
+    """What a session is to do; the rest is settings."""
+
+    prompts: Sequence[Prompt]
+    plan: Plan | None
+    steps_max: int
+    clock: Clock
+    chosen: Mapping[str, Any]
+
+    @property
+    def settings(self) -> Settings:
+        return Settings(**{"toxic_prob": 0.0, "error_prob": 0.0, "model": PRICED, **self.chosen})
+
+    async def done(self, lab: Bench | virtual_parts.Bench) -> Progress:
+        """With that lab."""
+        settings, seam = self.settings, lab.seam
+        with lab.run.log("agent") as agent_log:
+            config, progress = Config(steps_max=self.steps_max, retry_wait_s=0.001), Progress(len(self.prompts))
+            toolbox = Toolbox(lab.client, seam.targets, SERVICES, config, settings, seam.log, self.clock)
+            graph = assembled(settings, seam.targets["model"].url, lab.client, toolbox)
+            made = Session(settings, config, lab.run, seam, toolbox, graph, seam.log, agent_log, self.clock, progress)
+            await made.run(list(self.prompts))
+            made.finish("done")
+        return progress
+
+
+SUMS = said({"expression": "6*7", "result": 42, "text": "42"})
+SENT = said({"ok": True, "ts": "1.0"})
+WORDS = {**ERRORS, 402: INSUFFICIENT_QUOTA}
+
+
 def session(
     folder: Path,
     script: Sequence[Reply],
@@ -87,38 +118,43 @@ def session(
     prompts: Sequence[Prompt] = (ASKED,),
     plan: Plan | None = None,
     steps_max: int = 15,
-    sums: Reply | Callable[[Heard], Reply] | None = None,
-    model: AbstractContextManager[Site | Hostile] | None = None,
+    sums: Callable[[Heard], Reply] = lambda _: SUMS,
+    model: Sequence[Answer] = (),
     deadline_s: float = 2.0,
     clock: Clock = system,
     **chosen: Any,
 ) -> Told:
-    """Works through the prompts with a model that says this in turn, the last for ever; `model`: another one."""
-    quiet = {"toxic_prob": 0.0, "error_prob": 0.0, "model": PRICED}
-    settings = Settings(**{**quiet, **chosen})
-    answer = sums or said({"expression": "6*7", "result": 42, "text": "42"})
+    """Works through the prompts in virtual time, with a model that says this in turn, the last for ever; `model`: one that need not
+    speak HTTP."""
+    wish = Wish(prompts, plan, steps_max, clock, chosen)
 
-    async def run(url: str, sites: dict[str, Site | Hostile]) -> Told:
+    async def run() -> Told:
+        site, told = virtual_parts.site, plan or from_settings(wish.settings)
+        at_model = hostile_host("model", *model).heard if model else site("model", in_turn(script))
+        heard = {"calculator": site("calculator", sums), "messaging": site("messaging", lambda _: SENT)}
+        targets = ("model", *heard)
+        async with virtual_parts.bench(folder, told, targets, deadline_s=deadline_s, errors=WORDS) as lab:
+            progress = await wish.done(lab)
+        return Told(lab.history(), at_model, heard, progress)
+
+    return virtual_parts.virtually(run)
+
+
+def session_over_loopback(folder: Path, script: Sequence[Reply], **chosen: Any) -> Told:
+    """The same over sockets, a proxy manager and a Toxiproxy."""
+    wish = Wish((ASKED,), None, 15, system, chosen)
+
+    async def run(url: str, sites: dict[str, Site]) -> Told:
         where = {name: made.address for name, made in sites.items()}
-        told = plan or from_settings(settings)
-        words = {**ERRORS, 402: INSUFFICIENT_QUOTA}
-        async with bench(folder, url, told, where, deadline_s=deadline_s, errors=words) as lab:
-            with lab.run.log("agent") as agent_log:
-                config, progress = Config(steps_max=steps_max, retry_wait_s=0.001), Progress(len(prompts))
-                toolbox = Toolbox(lab.client, lab.seam.targets, SERVICES, config, settings, lab.seam.log, clock)
-                graph = assembled(settings, lab.seam.targets["model"].url, lab.client, toolbox)
-                made = Session(
-                    settings, config, lab.run, lab.seam, toolbox, graph, lab.seam.log, agent_log, clock, progress
-                )
-                await made.run(list(prompts))
-                made.finish("done")
+        async with bench(folder, url, from_settings(wish.settings), where, errors=WORDS) as lab:
+            progress = await wish.done(lab)
             heard = {name: site.heard for name, site in sites.items()}
             return Told(lab.history(), heard.pop("model"), heard, progress)
 
     with (
         embedded() as url,
-        model or site(in_turn(script)) as at_model,
-        site(answer if callable(answer) else lambda _: answer) as sums_site,
-        site(lambda _: said({"ok": True, "ts": "1.0"})) as mail,
+        site(in_turn(script)) as at_model,
+        site(lambda _: SUMS) as sums,
+        site(lambda _: SENT) as mail,
     ):
-        return asyncio.run(run(url, {"model": at_model, "calculator": sums_site, "messaging": mail}))
+        return asyncio.run(run(url, {"model": at_model, "calculator": sums, "messaging": mail}))

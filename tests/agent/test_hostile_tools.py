@@ -6,12 +6,14 @@ import asyncio
 import gzip
 import json
 import tracemalloc
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import virtual_parts
 from agent_parts import Bench, bench, embedded
-from hostile_parts import Answer, Hostile, for_ever, hostile, never, reply
+from hostile_parts import Answer, Hostile, for_ever, hostile, hostile_host, never, reply
 from langchain_core.tools import ToolException
 
 from agent.config import Config
@@ -45,32 +47,49 @@ class Use:
     sent: int
 
 
+async def worked(
+    lab: Bench | virtual_parts.Bench, server: Hostile, uses: int, chosen: Mapping[str, int | str]
+) -> list[Use]:
+    """With that lab, over that server."""
+    made, seam = [], lab.seam
+    settings = Settings(**{"tool_limit": 0, "fallback": "none", **chosen})  # type: ignore[arg-type]
+    config = Config(retry_wait_s=0.001)
+    toolbox = Toolbox(lab.client, seam.targets, {"calculator": SERVICE}, config, settings, seam.log, system)
+    with seam.trial(Trial(lab.run.name, 1)):
+        for _ in range(uses):
+            before, logged = server.sent, len(finished(lab))
+            try:
+                said = await toolbox.use(SERVICE, SERVICE.tools[0], {"expression": "6*7"})
+            except ToolException as error:
+                said = str(error)
+            made.append(Use(said, finished(lab)[logged:], server.sent - before))
+    return made
+
+
 def used(folder: Path, *answers: Answer, uses: int, **chosen: int | str) -> list[Use]:
     """The calculator, used so often over a service that answers so in turn."""
-    settings = Settings(**{"tool_limit": 0, "fallback": "none", **chosen})  # type: ignore[arg-type]
 
     async def story(url: str, server: Hostile) -> list[Use]:
-        made = []
-        async with bench(folder, url, Plan(1), {"calculator": server.address}, deadline_s=DEADLINE_S) as lab:
-            seam, services = lab.seam, {"calculator": SERVICE}
-            toolbox = Toolbox(
-                lab.client, seam.targets, services, Config(retry_wait_s=0.001), settings, seam.log, system
-            )
-            with seam.trial(Trial(lab.run.name, 1)):
-                for _ in range(uses):
-                    before, logged = server.sent, len(finished(lab))
-                    try:
-                        said = await toolbox.use(SERVICE, SERVICE.tools[0], {"expression": "6*7"})
-                    except ToolException as error:
-                        said = str(error)
-                    made.append(Use(said, finished(lab)[logged:], server.sent - before))
-        return made
+        sites = {"calculator": server.address}
+        async with bench(folder, url, Plan(1), sites, deadline_s=DEADLINE_S) as lab:
+            return await worked(lab, server, uses, chosen)
 
     with embedded() as url, hostile(*answers) as server:
         return asyncio.run(story(url, server))
 
 
-def finished(lab: Bench) -> list[events.CallFinished]:
+def used_virtually(folder: Path, *answers: Answer, uses: int) -> list[Use]:
+    """The same in virtual time."""
+
+    async def story() -> list[Use]:
+        server = hostile_host("calculator", *answers)
+        async with virtual_parts.bench(folder, Plan(1), ["calculator"], deadline_s=DEADLINE_S) as lab:
+            return await worked(lab, server, uses, {})
+
+    return virtual_parts.virtually(story)
+
+
+def finished(lab: Bench | virtual_parts.Bench) -> list[events.CallFinished]:
     return [event for _, event in History.read(lab.run.folder).of(events.CallFinished)]
 
 
@@ -146,7 +165,14 @@ def test_a_hostile_answer_is_one_failed_call_and_the_next_is_fine(
 
 @pytest.mark.parametrize("kind", SLOW)
 def test_the_deadline_bounds_the_whole_attempt(tmp_path: Path, kind: str) -> None:
-    bad, good = used(tmp_path, SLOW[kind], FINE, uses=2)
+    bad, good = used_virtually(tmp_path, SLOW[kind], FINE, uses=2)
+    check(bad, good, "timed_out")
+    assert "calculator: timed out after 2.5 s" in bad.said
+    assert bad.calls[0].duration_s == pytest.approx(DEADLINE_S, abs=1e-3)
+
+
+def test_the_deadline_bounds_an_attempt_over_sockets_as_well(tmp_path: Path) -> None:
+    bad, good = used(tmp_path, SLOW["a byte now and then"], FINE, uses=2)
     check(bad, good, "timed_out")
     assert "calculator: timed out after 2." in bad.said
     assert bad.calls[0].duration_s >= DEADLINE_S

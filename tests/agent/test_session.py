@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from agent_parts import NOW
-from session_parts import ASKED, SUM, calls, no, says, session
+from patch_parts import in_place
+from session_parts import ASKED, SUM, Told, calls, no, says, session, session_over_loopback
 
 from agent.prompts import Prompt
 from chaoslab import events
@@ -18,12 +20,14 @@ from chaoslab.exchange import Reply
 from chaoslab.model.endpoint import INSUFFICIENT_QUOTA
 from chaoslab.plan import Choice, Injection, Plan
 
+stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 BROKEN = no(400)
 MAIL = calls("send_message", to="Ana", text="Hi")
 
 
-def test_a_prompt_is_worked_through(tmp_path: Path) -> None:
-    told = session(tmp_path, [SUM, says("It is 42.")])
+@pytest.mark.parametrize("work", [session, session_over_loopback])
+def test_a_prompt_is_worked_through(tmp_path: Path, work: Callable[..., Told]) -> None:
+    told = work(tmp_path, [SUM, says("It is 42.")])
     (finished,) = told.of(events.PromptFinished)
     assert (finished.status, finished.answer, finished.attempts, finished.error_type) == ("ok", "It is 42.", 1, "none")
     first, second = (heard.json["messages"] for heard in told.model)
@@ -111,7 +115,7 @@ def test_facts_are_learnt_from_the_service_around_every_proxy(tmp_path: Path) ->
 
 
 def test_a_fact_that_nobody_tells_leaves_nothing_to_judge(tmp_path: Path) -> None:
-    told = session(tmp_path, [says("42")], prompts=[LEARNT], sums=no(503))
+    told = session(tmp_path, [says("42")], prompts=[LEARNT], sums=lambda _: no(503))
     (started,) = told.of(events.PromptStarted)
     assert started.stated is False
 
@@ -121,7 +125,7 @@ BUDGETS = [
     ({"cost_limit_usd": 1.0}, "cost_usd", "calculator"),
     ({"call_limit": 2.0}, "calls", "model"),
     ({"call_limit": 1.0}, "calls", "calculator"),
-    ({"time_limit_s": 0.0005}, "seconds", "model"),
+    ({"time_limit_s": 0.0003}, "seconds", "model"),
 ]
 
 
@@ -169,8 +173,9 @@ def test_a_shortened_context_reaches_the_endpoint(tmp_path: Path) -> None:
     assert (witnessed.fault, witnessed.target, witnessed.request) == ("truncate_context", "model", 2)
 
 
-def test_the_models_connection_is_poisoned_too(tmp_path: Path) -> None:
-    told = session(
+@pytest.mark.parametrize("work", [session, session_over_loopback])
+def test_the_models_connection_is_poisoned_too(tmp_path: Path, work: Callable[..., Told]) -> None:
+    told = work(
         tmp_path, [SUM, says("42")], model_toxic_prob=1.0, toxics=(("latency", 1.0),), latency_ms=30.0, jitter_ms=0.0
     )
     made = [c for c in told.of(events.CallFinished) if c.target == "model"]

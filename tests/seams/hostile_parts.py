@@ -5,10 +5,15 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 from lab_parts import Heard
+
+from chaoslab.worlds.virtual.here import world
+from chaoslab.worlds.virtual.network import End
+from chaoslab.worlds.virtual.sockets import VirtualSocket
 
 DEAF_S = 20.0
 """After which a socket that nobody reads or writes gives up, so that no test leaves a thread behind."""
@@ -35,6 +40,19 @@ class Hostile:
         connection.sendall(data)
         self.sent += len(data)
 
+    def answer(self, connection: socket.socket, answers: Sequence[Answer]) -> None:
+        """A request, in its turn; the connection is closed afterwards."""
+        with connection, contextlib.suppress(OSError):
+            connection.settimeout(DEAF_S)
+            said = answers[min(len(self.heard), len(answers) - 1)]
+            self.heard.append(_hear(connection))
+            if isinstance(said, bytes):
+                self.say(connection, said)
+            else:
+                said(self, connection)
+            connection.shutdown(socket.SHUT_WR)  # an end, and not a reset that would take unread bytes with it
+            connection.recv(1)
+
 
 Answer = bytes | Callable[[Hostile, socket.socket], None]
 
@@ -46,22 +64,10 @@ def hostile(*answers: Answer) -> Iterator[Hostile]:
         made = Hostile(door.getsockname()[1])
         threads: list[threading.Thread] = []
 
-        def answer(connection: socket.socket) -> None:
-            with connection, contextlib.suppress(OSError):
-                connection.settimeout(DEAF_S)
-                said = answers[min(len(made.heard), len(answers) - 1)]
-                made.heard.append(_hear(connection))
-                if isinstance(said, bytes):
-                    made.say(connection, said)
-                else:
-                    said(made, connection)
-                connection.shutdown(socket.SHUT_WR)  # an end, and not a reset that would take unread bytes with it
-                connection.recv(1)
-
         def accept() -> None:
             with contextlib.suppress(OSError):
                 while True:
-                    threads.append(threading.Thread(target=answer, args=(door.accept()[0],)))
+                    threads.append(threading.Thread(target=made.answer, args=(door.accept()[0], answers)))
                     threads[-1].start()
 
         threads.append(threading.Thread(target=accept))
@@ -73,6 +79,19 @@ def hostile(*answers: Answer) -> Iterator[Hostile]:
             door.shutdown(socket.SHUT_RDWR)
             for thread in threads:
                 thread.join(DEAF_S)
+
+
+def hostile_host(name: str, *answers: Answer) -> Hostile:
+    """The same as a host of that name, in the world that this runs in."""
+    made, here = Hostile(80), world()
+
+    def accept(end: End) -> None:
+        connection = VirtualSocket()
+        connection.adopt(end)
+        here.machine.start(lambda: made.answer(cast(socket.socket, connection), answers), name=f"{name} at work")
+
+    here.network.listen(name, made.port, accept)
+    return made
 
 
 def _hear(connection: socket.socket) -> Heard:

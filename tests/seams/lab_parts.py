@@ -223,10 +223,16 @@ class Bench:
         return "\n".join(path.read_bytes().decode(errors="replace") for path in files)
 
     async def get(self, request: Request, *, attempt: int = 1, direct: bool = False) -> httpx.Response:
-        """One attempt of a request that is a plain GET of its target."""
-        target = self.seam.targets[request.target]
-        asked = Asked(request, attempt, {"n": request.number}, direct)
-        return await self.client.get(f"{target.url}/{request.number}", extensions={EXTENSION: asked})
+        return await get(self.seam, self.client, request, attempt=attempt, direct=direct)
+
+
+async def get(
+    seam: HttpSeam, client: httpx.AsyncClient, request: Request, *, attempt: int, direct: bool = False
+) -> httpx.Response:
+    """One attempt of a request that is a plain GET of its target."""
+    asked = Asked(request, attempt, {"n": request.number}, direct)
+    url = f"{seam.targets[request.target].url}/{request.number}"
+    return await client.get(url, extensions={EXTENSION: asked})
 
 
 @contextlib.asynccontextmanager

@@ -8,9 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from patch_parts import in_place
 
 import chaoslab as lab
 from chaoslab.events import CallFinished, CallStarted, Effect, FaultInjected, FaultScheduled, FaultWitnessed
+
+stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 
 Met = tuple[Any, float]
 

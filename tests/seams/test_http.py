@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
+import virtual_parts
 from lab_parts import SERVERS, Bench, Heard, bench, said, site
 
 from chaoslab import events
@@ -20,6 +21,7 @@ from chaoslab.measures.intervals import clopper_pearson
 from chaoslab.plan import Plan
 from chaoslab.scenario import from_settings
 from chaoslab.settings import Settings
+from chaoslab.worlds.virtual.ways import Ways
 
 Met = tuple[str, str, int, int, str]
 """(trial, target, request, attempt, fault)"""
@@ -97,7 +99,7 @@ async def ideally(plan: Plan, *, trials: int, requests: int, targets: list[str])
     return met, calls
 
 
-async def really(lab: Bench, *, trials: int, requests: int, at_once: int) -> None:
+async def really(lab: Bench | virtual_parts.Bench, *, trials: int, requests: int, at_once: int) -> None:
     """The same calls, each tried again once when it failed."""
     gate = asyncio.Semaphore(at_once)
 
@@ -125,39 +127,55 @@ def met(history: History, kind: Any) -> set[Met]:
     return {(str(record.trial), e.target, e.request, e.attempt, e.fault) for record, e in history.of(kind)}
 
 
-@pytest.mark.parametrize(
-    ("server", "trials", "requests", "least"), [("embedded", 70, 11, 2000), ("real", 70, 11, 2000)]
-)
-def test_what_was_delivered_is_what_was_planned(
-    tmp_path: Path, server: str, trials: int, requests: int, least: int
-) -> None:
-    plan = from_settings(HARSH)
+def ok(_: Heard) -> Reply:
+    return said({"ok": True})
+
+
+def check(history: History, planned: set[Met], calls: int) -> None:
+    """The log holds what was planned, each stage of it, and nothing else."""
+    witnessed, armed, injected = (
+        met(history, kind) for kind in (events.FaultWitnessed, events.FaultArmed, events.FaultInjected)
+    )
+    finished = [e for _, e in history.of(events.CallFinished)]
+    assert witnessed == planned
+    assert len(finished) == calls
+    on_the_wire = {each for each in witnessed if each[4] in dict(ALL)}
+    assert on_the_wire == armed
+    assert witnessed == injected
+    assert {each[4] for each in witnessed} == {*dict(ALL), "tool_error", "lost_reply"}
+    eligible = sum("wire" in call.rolled for call in finished)
+    interval = clopper_pearson(len(on_the_wire), eligible, confidence=0.999)
+    assert interval is not None
+    assert HARSH.toxic_prob in interval
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_what_was_delivered_is_what_was_planned(tmp_path: Path, server: str) -> None:
+    plan, trials, requests = from_settings(HARSH), 12, 11
 
     async def run(url: str, sites: dict[str, str]) -> None:
         async with bench(tmp_path, url, plan, sites, deadline_s=DEADLINE_S) as lab:
             await really(lab, trials=trials, requests=requests, at_once=24)
             history = lab.history()
             assert lab.lanes_left() == []
-        said_of = {
-            kind: met(history, kind) for kind in (events.FaultWitnessed, events.FaultArmed, events.FaultInjected)
-        }
-        finished = [e for _, e in history.of(events.CallFinished)]
-        planned, calls = await ideally(plan, trials=trials, requests=requests, targets=list(sites))
-        witnessed = said_of[events.FaultWitnessed]
-        assert witnessed == planned
-        assert len(finished) == calls
-        assert calls >= least
-        on_the_wire = {each for each in witnessed if each[4] in dict(ALL)}
-        assert on_the_wire == said_of[events.FaultArmed]
-        assert witnessed == said_of[events.FaultInjected]
-        assert {each[4] for each in witnessed} == {*dict(ALL), "tool_error", "lost_reply"}
-        eligible = sum("wire" in call.rolled for call in finished)
-        interval = clopper_pearson(len(on_the_wire), eligible, confidence=0.999)
-        assert interval is not None
-        assert HARSH.toxic_prob in interval
-
-    def ok(_: Heard) -> Reply:
-        return said({"ok": True})
+        check(history, *await ideally(plan, trials=trials, requests=requests, targets=list(sites)))
 
     with SERVERS[server]() as url, site(ok) as weather, site(ok) as search:
         asyncio.run(run(url, {"weather": weather.address, "search": search.address}))
+
+
+def test_over_thousands_of_calls_in_virtual_time_as_well(tmp_path: Path) -> None:
+    plan, trials, requests = from_settings(HARSH), 100, 11
+
+    async def story() -> History:
+        targets = ("weather", "search")
+        for name in targets:
+            virtual_parts.site(name, ok)
+        async with virtual_parts.bench(tmp_path, plan, targets, deadline_s=DEADLINE_S, ways=Ways()) as lab:
+            await really(lab, trials=trials, requests=requests, at_once=24)
+        return lab.history()
+
+    history = virtual_parts.virtually(story)
+    planned, calls = asyncio.run(ideally(plan, trials=trials, requests=requests, targets=["weather", "search"]))
+    assert calls > 3000
+    check(history, planned, calls)

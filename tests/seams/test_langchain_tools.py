@@ -13,9 +13,12 @@ from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import BaseTool, tool
+from patch_parts import in_place
 
 import chaoslab as lab
 from chaoslab.events import CallFinished, CallStarted
+
+stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 
 
 @tool

@@ -52,6 +52,7 @@ from chaoslab.worlds.virtual.world import World
 
 AT_ONCE = (100, 40, 40, 20, 20, 10)  # what went otherwise than it should is played again, with less going on beside it
 STAGGER_S = 0.02
+FEW = httpx.Limits(max_connections=8)  # it looks through all that it has for each request
 EXACT_S = 1e-8  # what floats lose, counted from another zero
 
 Play = tuple[Heard, Heard]
@@ -187,7 +188,9 @@ async def over_loopback(urls: Sequence[str], scripts: Sequence[Script], at_once:
     """What is heard of each script, played on all servers at the same time."""
     gate = asyncio.Semaphore(at_once)
     async with contextlib.AsyncExitStack() as stack:
-        clients = [await stack.enter_async_context(httpx.AsyncClient(base_url=url, timeout=30)) for url in urls]
+        clients = [
+            await stack.enter_async_context(httpx.AsyncClient(base_url=url, timeout=30, limits=FEW)) for url in urls
+        ]
         servers = [Server(client) for client in clients]
 
         async def one(number: int, script: Script) -> tuple[Play, ...]:

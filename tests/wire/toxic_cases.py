@@ -73,12 +73,11 @@ def alone() -> Iterator[Script]:
 
 
 def pairs() -> Iterator[Script]:
-    """Each behind each other, both from the start; on one stream also the second one added in mid-life."""
-    for a, b in itertools.permutations(KINDS, 2):
+    """Each behind each other, both from the start on one stream or the other in turn; also the second one added in mid-life."""
+    for n, (a, b) in enumerate(itertools.permutations(KINDS, 2)):
         quiet = "noop" in (a.type, b.type)  # the one that only must not be in the way
         first, second = Put(a.type, a.first, name="a"), Put(b.type, b.first, name="b")
-        for stream in STREAMS[1:] if quiet else STREAMS:
-            yield script(f"{a.name} then {b.name}", stream, (first, second), size_of(a, b))
+        yield script(f"{a.name} then {b.name}", STREAMS[n % 2], (first, second), size_of(a, b))
         if not quiet:
             yield script(f"{a.name}, later {b.name}", "upstream", (first,), size_of(a, b), (CHANGE_MS, second))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
@@ -14,6 +14,13 @@ from chaoslab.worlds.virtual.world import World
 
 T = TypeVar("T")
 NOW = datetime(2026, 6, 1, 9, 30, tzinfo=UTC)
+
+
+def in_place() -> Iterator[None]:
+    """The stand-ins. A module whose tests are not about putting them there has them there once, as a fixture: that takes longer than most
+    stories."""
+    with Patches():
+        yield
 
 
 def world(seed: int = 7) -> World:

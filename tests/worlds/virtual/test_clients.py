@@ -20,12 +20,15 @@ import pytest
 import requests
 import urllib3
 from machine_parts import a_world, answers, now, since
+from patch_parts import in_place
 
 from chaoslab.worlds.virtual.here import Uncovered
 from chaoslab.worlds.virtual.network import TRIP_S, End
 from chaoslab.worlds.virtual.patches import Patches
 from chaoslab.worlds.virtual.sockets import Poll, select
 from chaoslab.worlds.virtual.world import World
+
+stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 
 BIG = b"x" * 2_000_000
 Fetch = Callable[[str, bytes | None], bytes]

@@ -16,10 +16,13 @@ import httpx
 import pytest
 import requests
 from machine_parts import a_world
+from patch_parts import in_place
 
 from chaoslab.worlds.virtual.machine import Hung
 from chaoslab.worlds.virtual.network import End
 from chaoslab.worlds.virtual.patches import Patches
+
+stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 
 FOR_EVER = "nothing is ready and nothing is due: it would wait for ever"
 

@@ -19,11 +19,14 @@ from langchain_core.tools import BaseTool, tool
 from langchain_groq import ChatGroq
 from langgraph.checkpoint.memory import InMemorySaver
 from machine_parts import a_world, now, told
+from patch_parts import in_place
 from pydantic import SecretStr
 
 from chaoslab.model.endpoint import create_app
 from chaoslab.worlds.virtual.patches import Patches
 from chaoslab.worlds.virtual.serving import Wsgi
+
+stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 
 ASKED: dict[str, Any] = {"messages": [("user", "go")]}
 

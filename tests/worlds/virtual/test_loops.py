@@ -16,10 +16,13 @@ import anyio.to_thread
 import pytest
 import tenacity
 from machine_parts import a_world, now, told
+from patch_parts import in_place
 
 from chaoslab.worlds.virtual.here import Uncovered
 from chaoslab.worlds.virtual.loop import VirtualLoop
 from chaoslab.worlds.virtual.patches import Patches
+
+stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 
 
 async def _asleep(seconds: float) -> float:

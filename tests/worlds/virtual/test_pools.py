@@ -14,9 +14,12 @@ from typing import Any
 
 import pytest
 from machine_parts import a_world, now, told
+from patch_parts import in_place
 
 from chaoslab.worlds.virtual.here import Uncovered
 from chaoslab.worlds.virtual.patches import Patches
+
+stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 
 
 def _asleep(seconds: float) -> float:

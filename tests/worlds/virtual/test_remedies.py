@@ -1,11 +1,13 @@
 """Every patch of threads and sockets is there for something: without it, a story that it carries breaks.
 
-A story without its remedy may wait for real, for ever. So it is told in a process of its own that an alarm ends.
+A story without its remedy may wait for real, for ever. So it is told in a process of its own that an alarm ends. All of these are forks of
+one, which has loaded everything already, and each story is told there with all remedies too: that is what it can be compared to.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
 import queue
@@ -17,9 +19,10 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent import futures
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,6 +36,8 @@ from chaoslab.worlds.virtual.patches import Patch, Patches
 from chaoslab.worlds.virtual.serving import serve
 
 ALARM_S = 2.0
+PATIENCE_S = 100.0  # for a story with all its remedies, which should not wait at all
+AT_ONCE = 8  # many of those that fail wait for the alarm
 
 
 def _together(*works: Callable[[], Any]) -> None:
@@ -130,7 +135,6 @@ def a_simple_queue() -> None:
 
 
 OLD = ThreadPoolExecutor(1)
-OLD.submit(int).result()
 
 
 def an_old_pool() -> None:
@@ -253,7 +257,6 @@ def _tell(story: Callable[[], None]) -> None:
 
 
 def tell_without(name: str, remedy: str) -> None:
-    """In a process of its own. Exits with 0 if the story can be told."""
     os.cpu_count = lambda: 60
     every = installed.all_patches
 
@@ -262,37 +265,77 @@ def tell_without(name: str, remedy: str) -> None:
 
     installed.all_patches = without
     threading.Thread(target=int).start()  # no world's thread is the process's first
-    signal.setitimer(signal.ITIMER_REAL, ALARM_S)
+    OLD.submit(int).result()  # its worker is older than any world
     with Patches():
+        signal.setitimer(signal.ITIMER_REAL, ALARM_S if remedy else PATIENCE_S)
         _tell(globals()[name])
-    os._exit(0)
 
 
-@pytest.mark.parametrize("story", dict.fromkeys(story for story, _ in REMEDIES), ids=lambda story: story.__name__)
-def test_with_its_remedy_a_story_can_be_told(story: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threading, "excepthook", threading.excepthook)
-    before = logging.getLogger().handlers[:]
-    try:
-        with Patches():
-            _tell(story)
-    finally:
-        logging.getLogger().handlers[:] = before
+def tell_all(cases: Sequence[tuple[str, str]], folder: str) -> None:
+    """Each in a fork, which ends with 0 if the story can be told; what it says on stderr is `folder/<its number>`."""
+    at_work: dict[int, int] = {}
+    codes = [0] * len(cases)
+
+    def one_ends() -> None:
+        pid, status = os.wait()
+        codes[at_work.pop(pid)] = os.waitstatus_to_exitcode(status)
+
+    for number, case in enumerate(cases):
+        if len(at_work) == AT_ONCE:
+            one_ends()
+        if child := os.fork():
+            at_work[child] = number
+            continue
+        try:
+            os.dup2(os.open(f"{folder}/{number}", os.O_WRONLY | os.O_CREAT), sys.stderr.fileno())
+            tell_without(*case)
+        except BaseException:  # noqa: BLE001 - a fork goes no further
+            sys.excepthook(*sys.exc_info())
+            os._exit(1)
+        os._exit(0)
+    while at_work:
+        one_ends()
+    print(json.dumps(codes))
+
+
+STORIES = list(dict.fromkeys(story for story, _ in REMEDIES))
+CASES = [*((story.__name__, "") for story in STORIES), *((story.__name__, remedy) for story, remedy in REMEDIES)]
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], tuple[int, str]]:
+    """What became of each story without each remedy: the exit code of its process, and what that said."""
+    folder: Path = tmp_path_factory.mktemp("told")
+    code = f"import test_remedies; test_remedies.tell_all({CASES!r}, {str(folder)!r})"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    words = [(folder / str(number)).read_text() for number in range(len(CASES))]
+    return dict(zip(CASES, zip(json.loads(done.stdout), words, strict=True), strict=True))
+
+
+@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
+def test_with_its_remedy_a_story_can_be_told(
+    story: Callable[[], None], told: dict[tuple[str, str], tuple[int, str]]
+) -> None:
+    code, words = told[story.__name__, ""]
+    assert code == 0, words
 
 
 @pytest.mark.parametrize(
     ("story", "remedy"), REMEDIES, ids=[f"{story.__name__}-{remedy}" for story, remedy in REMEDIES]
 )
-def test_without_its_remedy_it_cannot(story: Callable[[], None], remedy: str) -> None:
-    code = f"import test_remedies; test_remedies.tell_without({story.__name__!r}, {remedy!r})"
-    told = subprocess.run(
-        [sys.executable, "-c", code],
-        env={"PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert told.returncode != 0
-    assert "ImportError" not in told.stderr
+def test_without_its_remedy_it_cannot(
+    story: Callable[[], None], remedy: str, told: dict[tuple[str, str], tuple[int, str]]
+) -> None:
+    code, words = told[story.__name__, remedy]
+    assert code != 0
+    assert "ImportError" not in words
 
 
 def test_all_that_these_stories_leave_alone_is_told_elsewhere() -> None:

@@ -11,10 +11,13 @@ from typing import Any
 
 import pytest
 from machine_parts import a_world, now, told
+from patch_parts import in_place
 
 from chaoslab.worlds.virtual.here import Uncovered
 from chaoslab.worlds.virtual.machine import STARTS_S
 from chaoslab.worlds.virtual.patches import Patches
+
+stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 
 _LOCAL = threading.local()
 _LOCK, _EVENT, _SEMAPHORE = threading.Lock(), threading.Event(), threading.Semaphore(1)

@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
+from patch_parts import in_place
 
 from chaoslab import events
 from chaoslab.clock import system
@@ -29,6 +30,8 @@ from chaoslab.worlds.virtual.network import TRIP_S
 from chaoslab.worlds.virtual.patches import Patches
 from chaoslab.worlds.virtual.serving import serve
 from chaoslab.worlds.virtual.world import World
+
+stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 
 NOW = datetime(2026, 6, 1, 9, tzinfo=UTC)
 DEADLINE_S = 2.0

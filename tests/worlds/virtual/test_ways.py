@@ -10,6 +10,7 @@ from typing import Any
 import httpcore
 import httpx
 import pytest
+from patch_parts import in_place
 
 from chaoslab.exchange import Failure, Reply
 from chaoslab.wire.sending import Sockets, Ways, over
@@ -19,6 +20,8 @@ from chaoslab.worlds.virtual.machine import STARTS_S
 from chaoslab.worlds.virtual.network import TRIP_S
 from chaoslab.worlds.virtual.patches import Patches
 from chaoslab.worlds.virtual.world import World
+
+stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 
 TLS = httpx.create_ssl_context()
 NOW = datetime(2026, 6, 1, 9, tzinfo=UTC)

@@ -1,0 +1,96 @@
+"""The seam with its run in a virtual world: to a test what `lab_parts.bench` is, without sockets, manager and waiting."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, TypeVar
+
+import httpx
+from lab_parts import NOW, Heard, get
+
+from chaoslab.clock import system
+from chaoslab.exchange import Reply
+from chaoslab.history import History
+from chaoslab.identity import Request
+from chaoslab.model.prices import cost_usd
+from chaoslab.plan import Plan
+from chaoslab.runs import Run
+from chaoslab.seams.http import HttpSeam, Target
+from chaoslab.wire.sending import Ways
+from chaoslab.worlds.virtual.here import world
+from chaoslab.worlds.virtual.lanes import Lanes
+from chaoslab.worlds.virtual.patches import Patches
+from chaoslab.worlds.virtual.serving import serve
+from chaoslab.worlds.virtual.world import World
+
+T = TypeVar("T")
+
+
+def virtually(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """In a world of its own."""
+    with Patches():
+        return World(1, now=datetime.fromisoformat(NOW)).run_async(work)
+
+
+@dataclass
+class Bench:
+    """One run: its seam, and a client that goes through it."""
+
+    run: Run
+    seam: HttpSeam
+    client: httpx.AsyncClient
+
+    def history(self) -> History:
+        return History.read(self.run.folder)
+
+    async def get(self, request: Request, *, attempt: int = 1) -> httpx.Response:
+        return await get(self.seam, self.client, request, attempt=attempt)
+
+
+@contextlib.asynccontextmanager
+async def bench(
+    folder: Path,
+    plan: Plan,
+    targets: Sequence[str],
+    *,
+    deadline_s: float = 2.0,
+    ways: Ways | None = None,
+    **of_target: Any,
+) -> AsyncIterator[Bench]:
+    """A run over those targets, each of which is a host of its own in the world that this runs in."""
+    run = Run.create(folder / "logs", now=NOW)
+    places = {name: (name, 80) for name in targets}
+    described = {name: Target(name, f"http://{name}", place, deadline_s, **of_target) for name, place in places.items()}
+    with run.log("info") as info, run.log("manager") as log:
+        lanes = Lanes(log=log, plan=plan, network=world().network, clock=system, targets=places)
+        seam = HttpSeam(plan=plan, targets=described, lanes=lanes, log=info, clock=system, price=cost_usd, ways=ways)
+        async with httpx.AsyncClient(transport=seam, timeout=None) as client:
+            yield Bench(run, seam, client)
+        lanes.close()
+
+
+def site(name: str, answer: Callable[[Heard], Reply]) -> list[Heard]:
+    """A host of that name that answers so, and all that it hears."""
+    heard: list[Heard] = []
+
+    def app(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        path, query = environ["PATH_INFO"], environ["QUERY_STRING"]
+        headers = {
+            key.removeprefix("HTTP_").replace("_", "-").lower(): str(value)
+            for key, value in environ.items()
+            if key.startswith("HTTP_") or key in ("CONTENT_TYPE", "CONTENT_LENGTH")
+        }
+        body = environ["wsgi.input"].read()
+        heard.append(Heard(environ["REQUEST_METHOD"], f"{path}?{query}" if query else path, headers, body))
+        reply = answer(heard[-1])
+        fields = [*reply.headers.items(), ("Content-Length", str(len(reply.body)))]
+        start_response(f"{reply.status} {HTTPStatus(reply.status).phrase}", fields)
+        return [reply.body]
+
+    serve(world().network, name, 80, app)
+    return heard
