@@ -82,9 +82,10 @@ def alive(pid: int) -> bool:
 @pytest.fixture
 def squares(tmp_path: Path) -> Iterator[Callable[..., Squares]]:
     """Work in a folder of its own, of whose processes none is left."""
+    before = set(threading.enumerate())
     yield lambda **how: Squares(tmp_path, **how)
     assert [pid for pid in Squares(tmp_path).processes() if pid != os.getpid() and alive(pid)] == []
-    assert [thread.name for thread in threading.enumerate() if "Executor" in thread.name] == []
+    assert [thread.name for thread in set(threading.enumerate()) - before if "Executor" in thread.name] == []
 
 
 Make = Callable[..., Squares]
