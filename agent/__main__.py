@@ -20,7 +20,7 @@ from agent.session import Progress, Session
 from agent.tools import Toolbox, discover, schema
 from chaoslab import settings
 from chaoslab.clock import Clock, system
-from chaoslab.commandline import INTERRUPTED, LAB_DOWN, Parser
+from chaoslab.commandline import INTERRUPTED, LAB_DOWN, Parser, interrupted
 from chaoslab.log import LogLost
 from chaoslab.model.prices import cost_usd
 from chaoslab.runs import Run
@@ -95,7 +95,7 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         if told:
             print(f"the lab is down: {told.decode()}", file=sys.stderr)
-        return LAB_DOWN if told else INTERRUPTED
+        return LAB_DOWN if told else interrupted()
 
 
 async def _main(

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from chaoslab import __version__
-from chaoslab.commandline import Parser, port, whole
+from chaoslab.commandline import Parser, interrupted, port, whole
 from chaoslab.running import CHARTS, refuse
 
 
@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
-        return 130
+        return interrupted()
     except BrokenPipeError:  # `chaoslab show latest | head`
         sys.stderr.close()
         return 0

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import argparse
+from collections import namedtuple
 from collections.abc import Callable
 from typing import NoReturn
 
 LAB_DOWN, INTERRUPTED = 3, 130
 """Exit codes of whatever runs a lab, beside 0 and 2."""
+
+
+def interrupted() -> int:
+    """The exit code of who was interrupted and has wound up, which Python would else replace by a death of the signal.
+
+    Where an interrupt comes through the execution of a text (a namedtuple is made so, as many modules do while they are imported), CPython
+    notes that nobody handled it, and `python -m` goes by that note in the end, handled or not. The next text clears it.
+    """
+    namedtuple("Handled", ())
+    return INTERRUPTED
 
 
 class Parser(argparse.ArgumentParser):

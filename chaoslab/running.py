@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from chaoslab.commandline import INTERRUPTED, LAB_DOWN
+from chaoslab.commandline import LAB_DOWN, interrupted
 
 if TYPE_CHECKING:
     from chaoslab.settings import Settings
@@ -76,7 +76,7 @@ def _local(chosen: Settings, given: Sequence[str]) -> int:
     except WorldError as error:
         return refuse(error, code=LAB_DOWN)
     except KeyboardInterrupt:
-        code = INTERRUPTED
+        code = interrupted()
     return leave(run.folder, code)
 
 
@@ -181,7 +181,7 @@ def carry_out(order: Order, asked: Sequence[Any], folder: Path) -> int:
                     book.add(done.kept, seconds=done.seconds, ok=done.ok)
                     progress.count(done.seconds, ok=done.ok, hung=done.hung, faults=done.witnessed)
             except KeyboardInterrupt:
-                reason, code = "interrupted", INTERRUPTED
+                reason, code = "interrupted", interrupted()
             except WorkerLost as lost:
                 progress.say(str(lost))
                 reason, code = "broken", LAB_DOWN
