@@ -385,7 +385,11 @@ async def dial_and_be_killed(listen: str, over: asyncio.Event) -> int:
     count = 0
     host, _, port = listen.rpartition(":")
     while not over.is_set():
-        reader, writer = await asyncio.open_connection(host, int(port))
+        try:
+            reader, writer = await asyncio.open_connection(host, int(port))
+        except ConnectionResetError:  # killed before it had heard that it was connected
+            count += 1
+            continue
         with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, TimeoutError):
             writer.write(bytes(3000))
             async with asyncio.timeout(0.2):
