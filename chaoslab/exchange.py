@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
 from chaoslab.api import ErrorReply
-from chaoslab.events import Event
+from chaoslab.events import Event, FaultScheduled
 
 forever = math.inf
 
@@ -170,6 +170,10 @@ class Told:
     def on(self, call: Call) -> tuple[str, str, str, int, int, str]:
         """What every event of this fault on that call begins with."""
         return (self.fault_name, self.injection, call.target, call.request, call.attempt, call.request_id)
+
+    def scheduled(self, call: Call) -> Event:
+        """What is noted before anything is done about it."""
+        return FaultScheduled(*self.on(call), params=dict(vars(self.fault)))
 
 
 def chain(

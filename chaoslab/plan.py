@@ -6,13 +6,14 @@ other, and one retry more moves no later request.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from functools import cached_property
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property, partial
 from typing import Any
 
 from chaoslab.dice import Dice
-from chaoslab.exchange import Call, Told
+from chaoslab.events import Event, FaultInjected, FaultWitnessed
+from chaoslab.exchange import Call, Seen, Told
 from chaoslab.registry import load
 
 LAYERS = ("budget", "context", "meaning", "tool", "wire")
@@ -125,3 +126,46 @@ class Plan:
                 for i in data["injections"]
             ),
         )
+
+
+class Telling:
+    """The stories that one attempt is told: the dice of each are rolled when it is reached, and its stages noted.
+
+    `rolled`: the injections whose dice were; `told`: the stories that hit. `note` takes the events.
+    """
+
+    __slots__ = ("_call", "_note", "_plan", "rolled", "told")
+
+    def __init__(self, plan: Plan, call: Call, note: Callable[[Event], object]) -> None:
+        self._plan, self._call, self._note = plan, call, note
+        self.rolled: list[str] = []
+        self.told: list[Told] = []
+
+    def reach(self, injections: Iterable[Injection]) -> list[Callable[[Call], Told | None]]:
+        """For `chain`, in the same order."""
+        return [partial(self._roll, injection) for injection in injections]
+
+    def _roll(self, injection: Injection, call: Call) -> Told | None:
+        self.rolled.append(injection.name)
+        told = self._plan.roll(injection, call)
+        if told is not None:
+            self.told.append(told)
+            if not injection.conditional:
+                self._note(told.scheduled(self._call))
+        return told
+
+    def injected(self, told: Told) -> None:
+        """For `chain`: the story has changed the exchange."""
+        if getattr(told.fault, "conditional", False):
+            self._note(told.scheduled(self._call))
+        self._note(FaultInjected(*told.on(self._call)))
+
+    def witnessed(self, seen: Seen) -> int:
+        """Notes, now that the attempt is over, which of the stories its caller met; how many."""
+        count = 0
+        for told in self.told:
+            evidence = told.injected and told.fault.witnessed(replace(seen, told_call=told.call, told_reply=told.reply))
+            if evidence:
+                count += 1
+                self._note(FaultWitnessed(*told.on(self._call), evidence=evidence))
+        return count

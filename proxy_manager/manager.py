@@ -257,7 +257,7 @@ class Manager:
             self._answer_armed(control, experiment, row, told, rolled)
 
     def _answer_armed(self, control: Control, experiment: Experiment, row: Row, told: Told, rolled: list[str]) -> None:
-        self._write(experiment, row, stages.scheduled(told, row.call))
+        self._write(experiment, row, told.scheduled(row.call))
         began_s = self._clock.monotonic()
         for left in range(TRIES - 1, -1, -1):
             try:

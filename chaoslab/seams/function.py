@@ -10,18 +10,18 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 
 from chaoslab import events
 from chaoslab.clock import Clock, system
 from chaoslab.events import Event
-from chaoslab.exchange import Call, Failure, Reply, Seen, Told, chain, play
+from chaoslab.exchange import Call, Failure, Reply, Seen, chain, play
 from chaoslab.identity import Request, Requests
 from chaoslab.notebook import Notebook
 from chaoslab.plain import ATOMS, UNCHANGING, plain
-from chaoslab.plan import Injection, Plan
+from chaoslab.plan import Injection, Plan, Telling
 
 NATIVE: dict[str, tuple[type[OSError], str]] = {
     "timed_out": (TimeoutError, "no answer within its deadline"),
@@ -177,6 +177,25 @@ class Made:
         self.error = f"{type(error).__name__}: {error}"[:200] if isinstance(error, Exception) else "cancelled"
 
 
+class _Noted:
+    """A call that no injection can hit, from its begin to its end: a context, which costs less than a generator would."""
+
+    __slots__ = ("book", "made")
+
+    def __init__(self, book: Notebook, made: Made) -> None:
+        self.book, self.made = book, made
+
+    def __enter__(self) -> Made:
+        self.book.calls += 1
+        self.book.note(self.made.begin)
+        return self.made
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if error is not None:
+            self.made.raised(error)
+        self.book.note(self.made.end)
+
+
 class FunctionSeam:
     """Makes what stands in for functions. `timeout_s`: how long a fault may make one attempt wait; the function's own work takes as long
     as it takes, since nothing would cut it short without the lab either.
@@ -186,13 +205,11 @@ class FunctionSeam:
 
     def __init__(self, plan: Plan, *, timeout_s: float, clock: Clock = system) -> None:
         self.plan, self.timeout_s, self.clock = plan, timeout_s, clock
-        live = replace(plan, injections=tuple(i for i in plan.injections if i.chance > 0 or i.calls))
-        self._live = (*live.on_the_wire(wire=False), *live.on_the_wire(wire=True))
         self.book: Notebook | None = None
 
     def stand_in(self, tool: Tool) -> Callable[..., Any]:
         """What looks like the function, async if it is, and is called in its place."""
-        reach = tuple(i for i in self._live if tool.name in i.targets)
+        reach = (*self.plan.reach(tool.name, wire=False), *self.plan.reach(tool.name, wire=True))
         if reach:
             made = self._poisoned_async(tool, reach) if tool.of_coroutine else self._poisoned(tool, reach)
         else:
@@ -206,18 +223,10 @@ class FunctionSeam:
             book = self.book
             if book is None:
                 return function(*args, **kwargs)
-            made = Made(tool, args, kwargs)
-            book.calls += 1
-            book.note(made.begin)
-            try:
+            with _Noted(book, Made(tool, args, kwargs)) as made:
                 result = function(*args, **kwargs)
                 if effect:
                     book.note(made.effect)
-            except BaseException as error:
-                made.raised(error)
-                raise
-            finally:
-                book.note(made.end)
             return result
 
         return stand_in
@@ -229,18 +238,10 @@ class FunctionSeam:
             book = self.book
             if book is None:
                 return await function(*args, **kwargs)
-            made = Made(tool, args, kwargs)
-            book.calls += 1
-            book.note(made.begin)
-            try:
+            with _Noted(book, Made(tool, args, kwargs)) as made:
                 result = await function(*args, **kwargs)
                 if effect:
                     book.note(made.effect)
-            except BaseException as error:
-                made.raised(error)
-                raise
-            finally:
-                book.note(made.end)
             return result
 
         return stand_in
@@ -283,9 +284,6 @@ class _Attempt:
         self.of_coroutine = tool.of_coroutine
         self.began_s = seam.clock.monotonic()
         self.made = Made(tool, args, kwargs)
-        self.rolled: list[str] = []
-        self.made.rolled = self.rolled
-        self.told: list[Told] = []
         self.sent: Call | None = None
         with book.lock:
             request = self.made.asked(book.requests)
@@ -300,7 +298,9 @@ class _Attempt:
             self.made.told,
             spent=spent,
         )
-        self.reach = [self._roller(injection) for injection in reach]
+        self.telling = Telling(seam.plan, self.call, book.note)
+        self.made.rolled = self.telling.rolled
+        self.reach = self.telling.reach(reach)
 
     async def run(self) -> Any:
         self.book.calls += 1
@@ -308,7 +308,7 @@ class _Attempt:
         reply: Reply | None = None
         failure: Failure | None = None
         try:
-            reply = await play(chain(self.reach, self.call, self._injected), self)
+            reply = await play(chain(self.reach, self.call, self.telling.injected), self)
         except Failure as caught:
             failure = caught
         finally:
@@ -326,26 +326,6 @@ class _Attempt:
             return failure.native
         kind, said = NATIVE.get(failure.kind, (OSError, failure.kind))
         return kind(f"{self.tool.name}: {said}")
-
-    def _roller(self, injection: Injection) -> Callable[[Call], Told | None]:
-        def roll(call: Call) -> Told | None:
-            self.rolled.append(injection.name)
-            told = self.seam.plan.roll(injection, call)
-            if told is not None:
-                self.told.append(told)
-                if not injection.conditional:
-                    self._note(events.FaultScheduled, told, params=dict(vars(told.fault)))
-            return told
-
-        return roll
-
-    def _injected(self, told: Told) -> None:
-        if getattr(told.fault, "conditional", False):
-            self._note(events.FaultScheduled, told, params=dict(vars(told.fault)))
-        self._note(events.FaultInjected, told)
-
-    def _note(self, kind: Callable[..., Event], told: Told, **more: Any) -> None:
-        self.book.note(kind(told.fault_name, told.injection, *self.made.place(), **more))
 
     # What the stories may ask for.
 
@@ -383,11 +363,8 @@ class _Attempt:
         made, status = self.made, None if reply is None or isinstance(reply, Returned) else reply.status
         duration_s = self.seam.clock.monotonic() - self.began_s
         kind = failure.kind if failure else None
-        for told in self.told:
-            seen = Seen(duration_s, self.seam.timeout_s, kind, status, 0, self.sent, reply)
-            evidence = told.injected and told.fault.witnessed(replace(seen, told_call=told.call, told_reply=told.reply))
-            if evidence:
-                self._note(events.FaultWitnessed, told, evidence=evidence)
+        if self.telling.told:
+            self.telling.witnessed(Seen(duration_s, self.seam.timeout_s, kind, status, 0, self.sent, reply))
         made.ok, made.status = isinstance(reply, Returned), status
         made.via = "function" if self.sent else "none"
         if failure is not None and failure.native is not None:

@@ -12,7 +12,7 @@ import ssl
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
@@ -21,10 +21,10 @@ from chaoslab import events
 from chaoslab.api import TROUBLE, ErrorReply
 from chaoslab.clock import Clock
 from chaoslab.events import Event
-from chaoslab.exchange import Call, Failure, Reply, Seen, Told, chain, play
+from chaoslab.exchange import Call, Failure, Reply, Seen, chain, play
 from chaoslab.identity import Request, Requests, Trial, digest, parsed
 from chaoslab.log import Log
-from chaoslab.plan import Injection, Plan
+from chaoslab.plan import Plan, Telling
 from chaoslab.wire.control import Answer
 from chaoslab.wire.lanes import Door
 from chaoslab.wire.sending import Sockets, Way, Ways, native, over
@@ -203,8 +203,6 @@ class _Attempt:
         self.seam, self.request, self.target, self.asked, self.trial = seam, request, target, asked, trial
         self.key = trial.trial.key
         self.began_s = seam.clock.monotonic()
-        self.told: list[Told] = []
-        self.rolled: list[str] = []
         self.sent: Call | None = None
         self.held_s = 0.0
         self.via = "none"
@@ -219,6 +217,7 @@ class _Attempt:
             target.errors,
             self._spent(),
         )
+        self.telling = Telling(seam.plan, self.call, self._write)
 
     def _spent(self) -> dict[str, float]:
         seconds = self.seam.clock.monotonic() - self.trial.began_s
@@ -235,11 +234,11 @@ class _Attempt:
         write(events.CallStarted(call.target, call.tool, call.request, call.attempt, call.request_id, shown))
         self.seam.on_call(f"{call.target}.{call.tool}")
         self.trial.spent["calls"] += 1
-        reach = [self._roller(injection) for injection in self.seam.plan.reach(call.target, wire=False)]
+        reach = self.telling.reach(self.seam.plan.reach(call.target, wire=False))
         reply: Reply | None = None
         failure: Failure | None = None
         try:
-            reply = await (play(chain(reach, call, self._injected), self) if reach else self.send(call))
+            reply = await (play(chain(reach, call, self.telling.injected), self) if reach else self.send(call))
             return reply
         except Failure as caught:
             failure = caught
@@ -249,26 +248,6 @@ class _Attempt:
             raise native(caught, self.request, who=self.target.name, after_s=after_s) from caught.native
         finally:
             self._finished(reply, failure)
-
-    def _roller(self, injection: Injection) -> Callable[[Call], Told | None]:
-        def roll(call: Call) -> Told | None:
-            self.rolled.append(injection.name)
-            told = self.seam.plan.roll(injection, call)
-            if told is not None:
-                self.told.append(told)
-                if not injection.conditional:
-                    self._scheduled(told)
-            return told
-
-        return roll
-
-    def _scheduled(self, told: Told) -> None:
-        self._write(events.FaultScheduled(*told.on(self.call), params=vars(told.fault)))
-
-    def _injected(self, told: Told) -> None:
-        if getattr(told.fault, "conditional", False):
-            self._scheduled(told)
-        self._write(events.FaultInjected(*told.on(self.call)))
 
     # What the stories may ask for.
 
@@ -308,7 +287,7 @@ class _Attempt:
             return await over(self.seam.clean, self.request, within_s=self._left_s(), body=body)
         asked_s = self.seam.clock.monotonic()
         row, answer = await self.seam.lanes.ask(call, deadline_s=self.target.deadline_s)
-        self.rolled += answer.rolled
+        self.telling.rolled += answer.rolled
         if answer.held:  # the lab mended itself meanwhile: no time of the target's
             self.held_s += self.seam.clock.monotonic() - asked_s
         if answer.state == "clear":
@@ -362,12 +341,9 @@ class _Attempt:
         duration_s = self.seam.clock.monotonic() - self.began_s
         error = failure.kind if failure else None
         status, size = (reply.status, len(reply.body)) if reply else (None, 0)
-        for told in self.told:
+        if self.telling.told:
             seen = Seen(duration_s, target.deadline_s, error, status, size, self.sent, reply)
-            evidence = told.injected and told.fault.witnessed(replace(seen, told_call=told.call, told_reply=told.reply))
-            if evidence:
-                self.seam.witnessed += 1
-                self._write(events.FaultWitnessed(*told.on(self.call), evidence=evidence))
+            self.seam.witnessed += self.telling.witnessed(seen)
         said_no = reply is not None and target.says_no(reply)
         if reply is not None and said_no:
             error = _message(reply)
@@ -376,7 +352,7 @@ class _Attempt:
         self._write(
             events.CallFinished(
                 call.target, call.tool, call.request, call.attempt, call.request_id, reply is not None and not said_no,
-                round(duration_s, 6), status, error, size, self.via, self.rolled,
+                round(duration_s, 6), status, error, size, self.via, self.telling.rolled,
                 reply is not None and "idempotency-replayed" in reply.headers,
             )
         )  # fmt: skip

@@ -31,11 +31,6 @@ def in_toxiproxys_words(toxic: Toxic) -> ToxicInfo:
     return ToxicInfo(f"{toxic.type}_{toxic.stream}", toxic.type, toxic.stream or "downstream", 1.0, attributes)
 
 
-def scheduled(told: Told, call: Call) -> Event:
-    """Before anything is done about it."""
-    return events.FaultScheduled(*told.on(call), params=vars(told.fault))
-
-
 def armed(told: Told, call: Call, *, lane: str, took_s: float) -> Event:
     """Once its lane stands, and before the call learns the lane's address."""
     return events.FaultArmed(*told.on(call), lane=lane, took_s=took_s)

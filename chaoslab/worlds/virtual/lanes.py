@@ -84,7 +84,7 @@ class Lanes:
         told, rolled = self._plan.hit_on_the_wire(call)
         if told is None:
             return row, Answer("clear", rolled=rolled)
-        self._write(stages.scheduled(told, call), call)
+        self._write(told.scheduled(call), call)
         began_s = self._clock.monotonic()
         name, lane = (stages.REFUSED, None) if stages.is_refused(told) else self._lane(told, call)
         self._armed[row] = _Armed(told, call, lane)
