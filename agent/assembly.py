@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from agent.config import Config
-from agent.prompts import Prompt
+from agent.prompts import Prompt, as_data
 from agent.tools import Toolbox
 from chaoslab.api import Service
 from chaoslab.events import RunStarted
@@ -52,9 +52,16 @@ def upstream(url: str) -> str:
 
 def started(chosen: Settings, plan: Plan, asked: Sequence[Prompt], trials: int, now: str) -> RunStarted:
     """The first line of a run: with it alone the run can be made again."""
-    prompts = [prompt.model_dump(mode="json", exclude_unset=True) for prompt in asked]
     return RunStarted(
-        chosen.seed, chosen.shown(), plan.to_json(), trials, now, chosen.model_name, chosen.world, prompts, code()
+        chosen.seed,
+        chosen.shown(),
+        plan.to_json(),
+        trials,
+        now,
+        chosen.model_name,
+        chosen.world,
+        as_data(asked),
+        code(),
     )
 
 

@@ -77,6 +77,11 @@ def load(path: Path = FILE) -> list[Prompt]:
     return prompts
 
 
+def as_data(prompts: Sequence[Prompt]) -> list[Any]:
+    """As a file could hold them: what a log keeps of them, and what `Prompt` takes again."""
+    return [prompt.model_dump(mode="json", exclude_unset=True) for prompt in prompts]
+
+
 def check_stated(
     prompts: Sequence[Prompt], path: Path, *, tools: Mapping[str, type[BaseModel]], effects: Sequence[str]
 ) -> None:

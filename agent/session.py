@@ -13,6 +13,7 @@ from agent.tools import Toolbox
 from chaoslab import events
 from chaoslab.clock import Clock, iso
 from chaoslab.identity import Trial, nth
+from chaoslab.judge import HUNG
 from chaoslab.log import Log
 from chaoslab.runs import Run
 from chaoslab.seams.http import HttpSeam
@@ -95,7 +96,7 @@ class Session:
 
     def hung(self, trial: Trial, prompt: Prompt, why: str, *, began_s: float) -> None:
         """Ends a trial that would never have ended by itself; `why` says who waits for what."""
-        outcome = _Outcome("", "hung", why[:4000])
+        outcome = _Outcome("", HUNG, why[:4000])
         if self._attempts:
             self._tried(
                 trial, prompt, outcome, self.clock.utc() - timedelta(seconds=self.clock.monotonic() - began_s), began_s

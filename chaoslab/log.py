@@ -9,7 +9,7 @@ import errno
 import json
 import os
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -61,15 +61,11 @@ class Log:
         Raises:
             LogLost: as `write`.
         """
-        lines, seq = [], self._seq
-        for entry in kept:
-            seq += 1
-            t = round(after_s + entry.t, 6)
-            text = entry.text if isinstance(entry.text, str) else told(entry.text.moved(after_s))
-            lines.append(spell(iso(began + timedelta(seconds=t)), t, self._run, entry.trial, self._writer, seq, text))
+        seqs = {self._writer: self._seq}
+        lines = b"".join(lines_of(kept, run=self._run, began=began, after_s=after_s, seqs=seqs))
         with self._lock:
-            self._write(b"".join(lines))
-            self._seq = seq
+            self._write(lines)
+            self._seq = seqs[self._writer]
 
     def _write(self, lines: bytes) -> None:
         try:
@@ -115,6 +111,10 @@ class Kept:
     trial: str | None
     text: str | Event
 
+    @classmethod
+    def of(cls, writer: str, t: float, trial: str | None, event: Event) -> Kept:
+        return cls(writer, t, trial, event if event.moves else told(event))
+
 
 class Shelf(Log):
     """A log that keeps what it is told in memory; whoever owns it takes it from there."""
@@ -126,7 +126,7 @@ class Shelf(Log):
 
     def write(self, event: Event, *, trial: str | None = None) -> None:
         t = round(self._clock.monotonic() - self._origin, 6)
-        self._kept.append(Kept(self._writer, t, trial, event if event.moves else told(event)))
+        self._kept.append(Kept.of(self._writer, t, trial, event))
 
     def close(self) -> None:
         pass
@@ -144,6 +144,18 @@ def spell(ts: str, t: float, run: str, trial: str | None, writer: str, seq: int,
     """A whole line: the envelope, and what `told` gave."""
     envelope = {"ts": ts, "t": t, "run": run, "trial": trial, "writer": writer, "seq": seq}
     return f"{json.dumps(envelope)[:-1]}, {text}\n".encode("utf-8", "surrogatepass")
+
+
+def lines_of(
+    kept: Iterable[Kept], *, run: str, began: datetime, after_s: float, seqs: dict[str, int]
+) -> Iterator[bytes]:
+    """What was kept as lines of a run that began at that moment, `after_s` seconds later than it says. `seqs`: how many lines each writer
+    has, counted on."""
+    for entry in kept:
+        t = round(after_s + entry.t, 6)
+        text = entry.text if isinstance(entry.text, str) else told(entry.text.moved(after_s))
+        seqs[entry.writer] = seq = seqs.get(entry.writer, 0) + 1
+        yield spell(iso(began + timedelta(seconds=t)), t, run, entry.trial, entry.writer, seq, text)
 
 
 REMEDIES = {

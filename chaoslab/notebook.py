@@ -12,7 +12,6 @@ from chaoslab.events import Event
 from chaoslab.history import History, Record
 from chaoslab.identity import Requests, Trial
 from chaoslab.log import Kept
-from chaoslab.log import told as as_json
 
 WRITER = "info"
 
@@ -63,9 +62,7 @@ class Notebook:
     @property
     def kept(self) -> list[Kept]:
         """The same, as a run's folder takes it."""
-        return [
-            Kept(r.writer, r.t, r.trial, r.event if r.event.moves else as_json(r.event)) for r in self.history.records
-        ]
+        return [Kept.of(r.writer, r.t, r.trial, r.event) for r in self.history.records]
 
     def __getstate__(self) -> dict[str, Any]:
         """To another process goes what happened, in few words, and nothing that could go on."""

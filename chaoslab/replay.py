@@ -11,16 +11,15 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chaoslab import provenance, remembered, stories
-from chaoslab.clock import iso
 from chaoslab.events import CallFinished, PromptStarted
 from chaoslab.history import History, Record, parse_line
 from chaoslab.judge import judge
-from chaoslab.log import Kept, spell, told
+from chaoslab.log import Kept, lines_of
 from chaoslab.remembered import Line, Remembered, Unrepeatable
 from chaoslab.reports.progress import Progress
 from chaoslab.running import check_installed
@@ -86,7 +85,7 @@ def _changed(log: Remembered) -> Iterator[str]:
     file = Path(given) if given else reader.FILE
     shown = given or "agent/prompts.json"
     try:
-        now = [prompt.model_dump(mode="json", exclude_unset=True) for prompt in reader.load(file)]
+        now = reader.as_data(reader.load(file))
     except SettingError as error:
         yield f"the prompts of the log are used: {error}"
         return
@@ -141,13 +140,9 @@ def _records(log: Remembered, trial: str, kept: Sequence[Kept]) -> Iterator[Reco
 
 
 def _spelt(log: Remembered, kept: Sequence[Kept], *, after_s: float, seqs: dict[str, int]) -> Iterator[bytes]:
-    """The lines as the run's book would have them, when the trial begins so late; `seqs`: the numbers that are next, by writer."""
+    """The lines as the run's book would have them, when the trial begins so late."""
     began = datetime.fromisoformat(log.started.now)
-    for entry in kept:
-        t = round(after_s + entry.t, 6)
-        text = entry.text if isinstance(entry.text, str) else told(entry.text.moved(after_s))
-        seqs[entry.writer] = seq = seqs.get(entry.writer, 0) + 1
-        yield spell(iso(began + timedelta(seconds=t)), t, log.run, entry.trial, entry.writer, seq, text)
+    return lines_of(kept, run=log.run, began=began, after_s=after_s, seqs=seqs)
 
 
 # Byte for byte.

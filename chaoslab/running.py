@@ -7,7 +7,8 @@ import errno
 import importlib
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 from chaoslab.commandline import LAB_DOWN, interrupted
 
 if TYPE_CHECKING:
+    from chaoslab.reports.progress import Progress
     from chaoslab.settings import Settings
-    from chaoslab.worlds.virtual.lab import Order
+    from chaoslab.worlds.virtual.lab import Done, Order
 
 LOGS, STATE, CHARTS = Path("logs"), Path("state/state.db"), Path("charts")
 NEEDED = ("greenlet", "time_machine", "flask", "langchain", "langchain_groq")
@@ -147,7 +149,7 @@ def order_of(chosen: Settings, asked: Sequence[Any]) -> Order:
         print(f"{what} is not used: the virtual world has no way out, and the offline model answers", file=sys.stderr)
         chosen = replace(chosen, groq_api_key="", model_url="")
     plan = from_settings(chosen)
-    prompts = [prompt.model_dump(mode="json", exclude_unset=True) for prompt in asked]
+    prompts = importlib.import_module("agent.prompts").as_data(asked)
     name = f"v{chosen.seed}-{digest([plan.to_json(), chosen.shown(), prompts])}"
     return Order(name, chosen.now, chosen, plan, prompts)
 
@@ -166,7 +168,6 @@ def carry_out(order: Order, asked: Sequence[Any], folder: Path) -> int:
     started = importlib.import_module("agent.assembly").started(order.settings, order.plan, asked, trials, order.now)
     progress = Progress(trials)
     jobs = order.settings.jobs or (1 if trials <= FEW else os.cpu_count() or 1)
-    units = [lab.Unit(number) for number in range(trials)]
     if lab.one_by_one(order.plan) and jobs > 1:
         print(
             "COST_LIMIT_USD bounds the whole run, so its trials are done one after the other: JOBS=1", file=sys.stderr
@@ -177,7 +178,7 @@ def carry_out(order: Order, asked: Sequence[Any], folder: Path) -> int:
         with Book(folder, order.run, order.now) as book, Interrupts() as interrupts, progress:
             book.begin(started)
             try:
-                for done in _in_order(order, units, jobs, progress, interrupts.heard):
+                for done in _in_order(order, trials, jobs, progress, interrupts.heard):
                     book.add(done.kept, seconds=done.seconds, ok=done.ok)
                     progress.count(done.seconds, ok=done.ok, hung=done.hung, faults=done.witnessed)
             except KeyboardInterrupt:
@@ -200,22 +201,19 @@ def carry_out(order: Order, asked: Sequence[Any], folder: Path) -> int:
     return code
 
 
-def _in_order(order: Order, units: list[Any], jobs: int, progress: Any, heard: Any) -> Any:
-    """The trials' outcomes; one after the other where each begins with what the ones before have spent."""
+def _in_order(
+    order: Order, trials: int, jobs: int, progress: Progress, heard: Callable[[], AbstractContextManager[object]]
+) -> Iterator[Done]:
+    """What comes of each; where a purse is bounded, each begins with what the ones before it have spent."""
     from chaoslab.sweep import spread
     from chaoslab.worlds.virtual import lab
 
-    if not lab.one_by_one(order.plan):
-        yield from spread(order, units, jobs=jobs, tell=progress.say, heard=heard)
-        return
-    with order.opened() as do:
-        spent_usd = 0.0
-        for unit in units:
-            with heard():
-                pass
-            done = do(replace(unit, spent_usd=spent_usd))
-            spent_usd = done.spent_usd
-            yield done
+    spent_usd = 0.0
+    bounded = lab.one_by_one(order.plan)
+    units = (lab.Unit(number, spent_usd if bounded else 0.0) for number in range(trials))
+    for done in spread(order, units, jobs=jobs, tell=progress.say, heard=heard):
+        spent_usd = done.spent_usd
+        yield done
 
 
 # What is looked at before anything is started.

@@ -15,7 +15,7 @@ import signal
 import threading
 import traceback
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, ExitStack, nullcontext
@@ -48,7 +48,7 @@ class WorkerLost(Exception):
 
 def spread(
     work: Work[U, R],
-    units: Sequence[U],
+    units: Iterable[U],
     *,
     jobs: int = 1,
     method: str | None = None,
@@ -57,9 +57,10 @@ def spread(
 ) -> Iterator[R]:
     """What comes of each unit, in the units' order. What a unit raises is raised here.
 
-    `jobs`: processes; 1 does everything in this one. `method`: how they are started (fork, spawn, forkserver); by default forked where
-    nothing forbids it, since that spares them loading everything again. `tell` is told in a line of workers that died. `heard` is
-    around each wait, where an interrupt does no harm; what was done before it is still handed on before it goes its way.
+    `jobs`: processes; 1 does everything in this one, and takes the next unit only when what came of the last was handed on. `method`:
+    how they are started (fork, spawn, forkserver); by default forked where nothing forbids it, since that spares them loading
+    everything again. `tell` is told in a line of workers that died. `heard` is around each wait, where an interrupt does no harm; what
+    was done before it is still handed on before it goes its way.
 
     Raises:
         WorkerLost: names the unit; what came before it has been handed on.
@@ -71,7 +72,7 @@ def spread(
                     pass
                 yield do(unit)
         return
-    yield from _side_by_side(work, units, jobs, method or _default_method(), tell, heard)
+    yield from _side_by_side(work, list(units), jobs, method or _default_method(), tell, heard)
 
 
 def _default_method() -> str:

@@ -22,7 +22,11 @@ _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 def tokens(value: Any) -> int:
     """About how many tokens a text, or anything as JSON, takes: its length by four, rounded up."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return -(-len(text) // 4)
+    return _of_length(len(text))
+
+
+def _of_length(characters: int) -> int:
+    return -(-characters // 4)
 
 
 def fault_of(body: Any) -> ErrorReply | None:
@@ -93,7 +97,7 @@ class Completion:
             4 + tokens(text_of(one)) + (tokens(one["tool_calls"]) if one.get("tool_calls") else 0)
             for one in body["messages"]
         )
-        prompt += -(-size(tools) // 4) if tools else 0
+        prompt += _of_length(size(tools)) if tools else 0
         spent = tokens(self.reply.content) + (tokens(self.calls) if self.calls else 0)
         self.usage = {"prompt_tokens": prompt, "completion_tokens": spent, "total_tokens": prompt + spent}
         options = body.get("stream_options")

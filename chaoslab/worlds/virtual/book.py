@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from chaoslab.events import Event, RunFinished, RunStarted
-from chaoslab.log import Kept, Log, told
+from chaoslab.log import Kept, Log
 
 
 class Book:
@@ -41,7 +41,7 @@ class Book:
         self._note(RunFinished(self._asked, self._trials, self._succeeded, round(self.seconds, 6), reason))
 
     def _note(self, event: Event) -> None:
-        self._log("info").copy([Kept("info", 0.0, None, told(event))], began=self._began, after_s=self.seconds)
+        self._log("info").copy([Kept.of("info", 0.0, None, event)], began=self._began, after_s=self.seconds)
 
     def _log(self, writer: str) -> Log:
         if writer not in self._logs:

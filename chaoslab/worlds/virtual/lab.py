@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from chaoslab.clock import system
-from chaoslab.events import Replied
+from chaoslab.events import FaultWitnessed, Replied
 from chaoslab.identity import nth
 from chaoslab.log import Kept, Shelf
 from chaoslab.model.prices import cost_usd
@@ -186,7 +186,8 @@ class Lab:
         self._done += 1
         if self._done % SWEPT == 0:
             gc.collect()
-        witnessed = sum('"kind": "fault_witnessed"' in entry.text for entry in kept if isinstance(entry.text, str))
+        met = f'"kind": "{FaultWitnessed.kind}"'
+        witnessed = sum(entry.text.startswith(met) for entry in kept if isinstance(entry.text, str))
         return Done(unit.number, seconds, session.progress.succeeded > succeeded, hung, witnessed, seam.cost_usd, kept)
 
 
