@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any
 
 from chaoslab.model import dates, planning, telling
-from chaoslab.model.choosing import KINDS, Offer, choose, offers, parameters
+from chaoslab.model.choosing import KINDS, Offer, catalogue, choose, parameters
 from chaoslab.model.story import Ask, CouldNot, Draft, Found, Step
 
 ATTEMPTS = 2
@@ -55,6 +55,11 @@ class _Waiting(Exception):
 
 def answer(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] | None = None) -> Reply:
     """The reply to a conversation in OpenAI's format; the same for the same, always."""
+    return reply_to(messages, catalogue(tools).offers)
+
+
+def reply_to(messages: Sequence[Mapping[str, Any]], offers: tuple[Offer, ...]) -> Reply:
+    """The same, where the offered tools are known already."""
     asked = max((n for n, message in enumerate(messages) if message.get("role") == "user"), default=None)
     if asked is None:
         return Reply(_bewildered(messages))
@@ -63,7 +68,7 @@ def answer(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, A
         return Reply("The request is empty.")
     system = "\n".join(text_of(message) for message in messages if message.get("role") in ("system", "developer"))
     said = [text_of(message) for message in messages[:asked] if message.get("role") == "assistant"]
-    draft = _drawn_up(request, offers(tools), dates.today(system), next((text for text in reversed(said) if text), ""))
+    draft = _drawn_up(request, offers, dates.today(system), next((text for text in reversed(said) if text), ""))
     turn = _Turn(_answers(messages[asked + 1 :]), draft.offers)
     for number, step in enumerate(draft.steps):
         try:
@@ -124,7 +129,10 @@ def _answers(messages: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], lis
 
 
 def _key(arguments: Any) -> str:
-    return json.dumps(arguments, sort_keys=True, ensure_ascii=False)
+    return _spelt(arguments)
+
+
+_spelt = json.JSONEncoder(sort_keys=True, ensure_ascii=False).encode
 
 
 def _play(step: Step, turn: _Turn, steps: Sequence[Step]) -> Found:

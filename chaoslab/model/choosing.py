@@ -96,14 +96,17 @@ KINDS: dict[str, Kind] = {
 }
 
 
-def offers(tools: Any) -> tuple[Offer, ...]:
-    """The functions among the tools of a chat request; the same ones for equal tools, which an agent sends with every request."""
-    return _known(marshal.dumps(tools, MARSHALLED))[0]
+@dataclass(frozen=True)
+class Catalogue:
+    """The functions among the tools of a chat request, and how many characters all of them take as JSON."""
+
+    offers: tuple[Offer, ...]
+    size: int
 
 
-def size(tools: Any) -> int:
-    """How many characters they take as JSON."""
-    return _known(marshal.dumps(tools, MARSHALLED))[1]
+def catalogue(tools: Any) -> Catalogue:
+    """The same one for equal tools, which an agent sends with every request."""
+    return _known(marshal.dumps(tools, MARSHALLED))
 
 
 MARSHALLED = 2
@@ -111,14 +114,14 @@ MARSHALLED = 2
 
 
 @lru_cache(64)
-def _known(text: bytes) -> tuple[tuple[Offer, ...], int]:
+def _known(text: bytes) -> Catalogue:
     tools = marshal.loads(text)
     found = []
     for tool in tools or ():
         function = tool.get("function") if isinstance(tool, Mapping) else None
         if isinstance(function, Mapping) and isinstance(function.get("name"), str):
             found.append(Offer(function["name"], function.get("description") or "", function.get("parameters") or {}))
-    return tuple(found), len(json.dumps(tools, ensure_ascii=False))
+    return Catalogue(tuple(found), len(json.dumps(tools, ensure_ascii=False)) if tools else 0)
 
 
 @lru_cache(1024)

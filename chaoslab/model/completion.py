@@ -12,16 +12,17 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from chaoslab.api import ErrorReply
-from chaoslab.model.chat import Reply, answer, text_of
-from chaoslab.model.choosing import size
+from chaoslab.model.chat import Reply, reply_to, text_of
+from chaoslab.model.choosing import catalogue
 from chaoslab.model.errors import refusal
 
+_spelt = json.JSONEncoder(ensure_ascii=False).encode
 _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 
 
 def tokens(value: Any) -> int:
     """About how many tokens a text, or anything as JSON, takes: its length by four, rounded up."""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = value if isinstance(value, str) else _spelt(value)
     return _of_length(len(text))
 
 
@@ -36,7 +37,7 @@ def fault_of(body: Any) -> ErrorReply | None:
 
 
 def _fault(body: Any) -> str | None:
-    if not isinstance(body, Mapping):
+    if not isinstance(body, dict):
         return "request body must be a JSON object"
     for name, kind in (("model", str), ("messages", list)):
         if name not in body:
@@ -46,7 +47,7 @@ def _fault(body: Any) -> str | None:
     if not body["messages"]:
         return "'messages' : minimum number of items is 1"
     for number, message in enumerate(body["messages"]):
-        if not isinstance(message, Mapping):
+        if not isinstance(message, dict):
             return f"'messages.{number}' : value must be an object"
         if message.get("role") not in _ROLES:
             return f"'messages.{number}' : discriminator property 'role' has invalid value"
@@ -56,13 +57,13 @@ def _fault(body: Any) -> str | None:
             return f"'messages.{number}' : for 'role:tool' property 'tool_call_id' is missing"
         calls = message.get("tool_calls") or []
         if not isinstance(calls, list) or not all(
-            isinstance(call, Mapping) and isinstance(call.get("function"), Mapping) for call in calls
+            isinstance(call, dict) and isinstance(call.get("function"), dict) for call in calls
         ):
             return f"'messages.{number}.tool_calls' : value must be an array of function calls"
     tools = body.get("tools") or []
     if not isinstance(tools, list) or not all(
-        isinstance(tool, Mapping)
-        and isinstance(tool.get("function"), Mapping)
+        isinstance(tool, dict)
+        and isinstance(tool.get("function"), dict)
         and isinstance(tool["function"].get("name"), str)
         for tool in tools
     ):
@@ -75,7 +76,8 @@ class Completion:
 
     def __init__(self, body: Mapping[str, Any], *, asked: bytes, created: int) -> None:
         tools = [] if body.get("tool_choice") == "none" else body.get("tools") or []
-        self.reply: Reply = answer(body["messages"], tools)
+        offered = catalogue(tools)
+        self.reply: Reply = reply_to(body["messages"], offered.offers)
         digest = hashlib.blake2s(asked, digest_size=16).hexdigest()
         self.head = {
             "id": f"chatcmpl-{digest}",
@@ -88,7 +90,7 @@ class Completion:
             {
                 "id": call.id,
                 "type": "function",
-                "function": {"name": call.name, "arguments": json.dumps(call.arguments, ensure_ascii=False)},
+                "function": {"name": call.name, "arguments": _spelt(call.arguments)},
             }
             for call in self.reply.tool_calls
         ]
@@ -97,7 +99,7 @@ class Completion:
             4 + tokens(text_of(one)) + (tokens(one["tool_calls"]) if one.get("tool_calls") else 0)
             for one in body["messages"]
         )
-        prompt += _of_length(size(tools)) if tools else 0
+        prompt += _of_length(offered.size)
         spent = tokens(self.reply.content) + (tokens(self.calls) if self.calls else 0)
         self.usage = {"prompt_tokens": prompt, "completion_tokens": spent, "total_tokens": prompt + spent}
         options = body.get("stream_options")
@@ -128,4 +130,4 @@ class Completion:
 
     @staticmethod
     def _line(event: Mapping[str, Any]) -> bytes:
-        return f"data: {json.dumps(event, ensure_ascii=False)}\n\n".encode()
+        return f"data: {_spelt(event)}\n\n".encode()

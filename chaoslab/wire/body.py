@@ -15,20 +15,30 @@ ACCEPTED = "gzip"
 
 
 async def whole(stream: AsyncIterable[bytes], codings: str) -> bytes:
-    """All of it; `codings`: its Content-Encoding.
+    """All of it, unpacked; `codings`: its Content-Encoding.
 
     Raises:
-        Failure: too_large, or garbled: not packed as its header says.
+        Failure: as `unpacked`.
     """
     packed = bytearray()
     async for chunk in stream:
         packed += chunk
         if len(packed) > BODY_MAX:
             raise Failure("too_large")
-    body = bytes(packed)
-    if codings:
-        for coding in reversed(codings.lower().split(",")):
-            body = _unpacked(body, coding.strip())
+    return unpacked(bytes(packed), codings)
+
+
+def unpacked(packed: bytes, codings: str) -> bytes:
+    """What is here already.
+
+    Raises:
+        Failure: too_large, or garbled: not packed as its header says.
+    """
+    if len(packed) > BODY_MAX:
+        raise Failure("too_large")
+    body = packed
+    for coding in reversed(codings.lower().split(",")) if codings else ():
+        body = _unpacked(body, coding.strip())
     return body
 
 

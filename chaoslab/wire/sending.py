@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import re
 import ssl
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 import anyio
@@ -18,11 +18,21 @@ import httpx
 from chaoslab.exchange import Failure, Reply
 from chaoslab.wire.body import ACCEPTED, BODY_MAX, whole
 
+Address = tuple[str, int]
+Headers = list[tuple[bytes, bytes]]
+
 
 class Way(Protocol):
     """Takes requests to where they go."""
 
-    async def handle_async_request(self, request: httpcore.Request) -> httpcore.Response: ...
+    async def ask(self, request: httpx.Request, to: Address, headers: Headers, body: bytes) -> Reply:
+        """The whole reply to this request with these headers and this body, asked for at that address.
+
+        Raises:
+            httpx.TransportError: there was none.
+            Failure: it cannot be read.
+        """
+
     async def aclose(self) -> None: ...
 
 
@@ -32,30 +42,12 @@ class Ways(Protocol):
     def kept(self, tls: ssl.SSLContext) -> Way:
         """Connections that are used again."""
 
-    def fresh(self, tls: ssl.SSLContext, request: httpx.Request, address: tuple[str, int]) -> Way:
+    def fresh(self, tls: ssl.SSLContext, request: httpx.Request, address: Address) -> Way:
         """A connection for this request alone."""
 
 
-class Sockets:
-    """Over TCP, with connections kept as httpx keeps them."""
-
-    def kept(self, tls: ssl.SSLContext) -> Way:
-        return httpcore.AsyncConnectionPool(
-            tls, max_connections=100, max_keepalive_connections=20, keepalive_expiry=5.0
-        )
-
-    def fresh(self, tls: ssl.SSLContext, request: httpx.Request, address: tuple[str, int]) -> Way:
-        host, port = address
-        return httpcore.AsyncHTTPConnection(httpcore.Origin(request.url.raw_scheme, host.encode(), port), tls)
-
-
 async def over(
-    way: Way,
-    request: httpx.Request,
-    *,
-    within_s: float,
-    to: tuple[str, int] | None = None,
-    body: bytes | None = None,
+    way: Way, request: httpx.Request, *, within_s: float, to: Address | None = None, body: bytes | None = None
 ) -> Reply:
     """The whole reply, body included. `to`: another address, while Host, SNI and the certificate's name stay the target's own;
     `body`: instead of the request's.
@@ -63,29 +55,96 @@ async def over(
     Raises:
         Failure: there was none, or it took longer than `within_s`.
     """
-    opened: list[Any] = []
-    asked = _request(request, to, body, opened)
+    headers = [_PACKED if name.lower() == b"accept-encoding" else (name, value) for name, value in request.headers.raw]
+    if body is not None:
+        headers = [(name, value) for name, value in headers if name.lower() != b"content-length"]
+        headers.append((b"content-length", str(len(body)).encode()))
     try:
         async with asyncio.timeout(within_s):
-            try:
-                response = await way.handle_async_request(asked)
-                headers = _headers(response.headers)
-                try:
-                    content = await whole(response.aiter_stream(), headers.get("content-encoding", ""))
-                finally:
-                    await response.aclose()
-            except BaseException:
-                for stream in opened:  # httpcore forgets a connection that is cancelled in its TLS handshake
-                    await stream.aclose()
-                raise
+            return await way.ask(
+                request, to or _address(request.url), headers, request.content if body is None else body
+            )
     except TimeoutError as error:
         raise Failure("timed_out") from error
-    except _ENDS as error:
-        known = _in_httpx(error, request)
+    except httpx.TransportError as known:
         raise Failure(_kind(known), native=known) from known
+
+
+_PACKED = (b"accept-encoding", ACCEPTED.encode())
+
+
+def _address(url: httpx.URL) -> Address:
+    return url.raw_host.decode("ascii"), url.port or (443 if url.scheme == "https" else 80)
+
+
+def reply_of(status: int, headers: dict[str, str], body: bytes) -> Reply:
+    """`headers`: by name in lower case; those go that were about the way."""
     for name in ("content-encoding", "content-length", "transfer-encoding"):
         headers.pop(name, None)
-    return Reply(response.status, headers, content)
+    return Reply(status, headers, body)
+
+
+def by_name(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Headers by name in lower case; what was said several times is one list."""
+    found: dict[str, str] = {}
+    for key, text in pairs:
+        name = key.lower()
+        found[name] = f"{found[name]}, {text}" if name in found else text
+    return found
+
+
+def text_of(value: bytes) -> str:
+    """A header's value, in whichever of two ways it was spelt."""
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
+
+
+class Sockets:
+    """Over TCP, with connections kept as httpx keeps them."""
+
+    def kept(self, tls: ssl.SSLContext) -> Way:
+        return _Bytes(
+            httpcore.AsyncConnectionPool(tls, max_connections=100, max_keepalive_connections=20, keepalive_expiry=5.0)
+        )
+
+    def fresh(self, tls: ssl.SSLContext, request: httpx.Request, address: Address) -> Way:
+        host, port = address
+        return _Bytes(httpcore.AsyncHTTPConnection(httpcore.Origin(request.url.raw_scheme, host.encode(), port), tls))
+
+
+class _Bytes:
+    """By httpcore, which is what httpx itself sends with."""
+
+    def __init__(self, carrier: httpcore.AsyncConnectionPool | httpcore.AsyncHTTPConnection) -> None:
+        self._carrier = carrier
+
+    async def ask(self, request: httpx.Request, to: Address, headers: Headers, body: bytes) -> Reply:
+        opened: list[Any] = []
+        try:
+            response = await self._carrier.handle_async_request(_request(request, to, headers, body, opened))
+            said = by_name((key.decode("latin-1"), text_of(value)) for key, value in response.headers)
+            try:
+                content = await whole(response.aiter_stream(), said.get("content-encoding", ""))
+            finally:
+                await response.aclose()
+        except _ENDS as error:
+            await _closed(opened)
+            raise _in_httpx(error, request) from error
+        except BaseException:
+            await _closed(opened)
+            raise
+        return reply_of(response.status, said, content)
+
+    async def aclose(self) -> None:
+        await self._carrier.aclose()
+
+
+async def _closed(opened: list[Any]) -> None:
+    """httpcore forgets a connection that is cancelled in its TLS handshake."""
+    for stream in opened:
+        await stream.aclose()
 
 
 _ENDS = (
@@ -97,18 +156,8 @@ _ENDS = (
 )
 
 
-_PACKED = (b"accept-encoding", ACCEPTED.encode())
-
-
-def _request(
-    request: httpx.Request, to: tuple[str, int] | None, body: bytes | None, opened: list[Any]
-) -> httpcore.Request:
-    url = request.url
-    host, port = (url.raw_host, url.port) if to is None else (to[0].encode(), to[1])
-    headers = [_PACKED if pair[0].lower() == b"accept-encoding" else pair for pair in request.headers.raw]
-    if body is not None:
-        headers = [(name, value) for name, value in headers if name.lower() != b"content-length"]
-        headers.append((b"content-length", str(len(body)).encode()))
+def _request(request: httpx.Request, to: Address, headers: Headers, body: bytes, opened: list[Any]) -> httpcore.Request:
+    url, (host, port) = request.url, to
     extensions: dict[str, Any] = {"timeout": request.extensions.get("timeout", {})}
     if url.scheme == "https":
 
@@ -117,34 +166,14 @@ def _request(
                 opened.append(about["return_value"])
 
         extensions |= {"trace": watch, "sni_hostname": url.host}
-    return httpcore.Request(
-        request.method,
-        httpcore.URL(scheme=url.raw_scheme, host=host, port=port, target=url.raw_path),
-        headers=headers,
-        content=request.content if body is None else body,
-        extensions=extensions,
-    )
-
-
-def _headers(raw: list[tuple[bytes, bytes]]) -> dict[str, str]:
-    """By name in lower case; what was said several times is one list."""
-    found: dict[str, str] = {}
-    for key, value in raw:
-        name = key.decode("latin-1").lower()
-        try:
-            text = value.decode()
-        except UnicodeDecodeError:
-            text = value.decode("latin-1")
-        found[name] = f"{found[name]}, {text}" if name in found else text
-    return found
+    place = httpcore.URL(scheme=url.raw_scheme, host=host.encode(), port=port, target=url.raw_path)
+    return httpcore.Request(request.method, place, headers=headers, content=body, extensions=extensions)
 
 
 def _in_httpx(error: Exception, request: httpx.Request) -> httpx.TransportError:
     """What httpx makes of an error of httpcore: the same by name."""
     kind: type[httpx.TransportError] = getattr(httpx, type(error).__name__, httpx.TransportError)
-    known = kind(str(error), request=request)
-    known.__cause__ = error
-    return known
+    return kind(str(error), request=request)
 
 
 def native(failure: Failure, request: httpx.Request, *, who: str, after_s: float) -> Exception:

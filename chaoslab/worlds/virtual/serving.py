@@ -7,13 +7,12 @@ import itertools
 import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from http import HTTPStatus
 from typing import Any
 
 import h11
 
-from chaoslab.worlds.virtual.machine import Machine
 from chaoslab.worlds.virtual.network import End, Network
 
 Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
@@ -22,15 +21,18 @@ BODY_MAX = 64 * 1024 * 1024
 
 def serve(network: Network, host: str, port: int, app: Wsgi) -> None:
     """The application, at that place."""
-    address = network.listen(host, port, lambda end: _Connection(network.machine, app, end, f"{host}:{port}").arrived())
-    network.apps[address] = app
+    network.apps[network.listen(host, port, partial(_accept, app, f"{host}:{port}"))] = app
+
+
+def _accept(app: Wsgi, name: str, end: End) -> None:
+    _Connection(app, end, name).arrived()
 
 
 class _Connection:
     """The server's side of one connection; requests are answered one after the other."""
 
-    def __init__(self, machine: Machine, app: Wsgi, end: End, name: str) -> None:
-        self._machine, self._app, self._end, self._name = machine, app, end, name
+    def __init__(self, app: Wsgi, end: End, name: str) -> None:
+        self._machine, self._app, self._end, self._name = end.machine, app, end, name
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=256 * 1024)
         self._request: h11.Request | None = None
         self._body: list[bytes] = []
@@ -88,7 +90,7 @@ class _Connection:
         try:
             body = b"".join(self._body)
             parts = self._app(
-                _environ(request.method, request.target, request.headers, body, self._name), start_response
+                _environ(request.method.decode(), request.target, request.headers, body, self._name), start_response
             )
             self._send(started, iter(parts), bodiless=request.method == b"HEAD")
         except Exception:  # noqa: BLE001 - as any server does
@@ -171,10 +173,14 @@ def _blame(target: bytes, name: str) -> None:
     logging.getLogger(__name__).exception("while serving %s at %s", target.decode("latin-1"), name)
 
 
+Answered = tuple[int, list[tuple[str, str]], bytes]
+"""Status, headers and the whole body."""
+
+
 def answered(
-    app: Wsgi, method: bytes, target: bytes, headers: Iterable[tuple[bytes, bytes]], body: bytes, name: str
-) -> tuple[int, list[tuple[str, str]], bytes]:
-    """What an application makes of a request: status, headers and the whole body; 500 when it fails."""
+    app: Wsgi, method: str, target: bytes, headers: Iterable[tuple[bytes, bytes]], body: bytes, name: str
+) -> Answered:
+    """What an application makes of a request; 500 when it fails."""
     started: list[tuple[str, list[tuple[str, str]]]] = []
 
     def start_response(status: str, fields: list[tuple[str, str]], exc_info: Any = None) -> None:  # noqa: ARG001
@@ -201,12 +207,12 @@ _FIXED = {
 
 
 def _environ(
-    method: bytes, target: bytes, headers: Iterable[tuple[bytes, bytes]], body: bytes, name: str
+    method: str, target: bytes, headers: Iterable[tuple[bytes, bytes]], body: bytes, name: str
 ) -> dict[str, Any]:
     path, _, query = target.decode("latin-1").partition("?")
     host, _, port = name.rpartition(":")
     environ: dict[str, Any] = {
-        **_FIXED, "REQUEST_METHOD": method.decode(), "PATH_INFO": _unquoted(path), "QUERY_STRING": query,
+        **_FIXED, "REQUEST_METHOD": method, "PATH_INFO": _unquoted(path), "QUERY_STRING": query,
         "SERVER_NAME": host, "SERVER_PORT": port, "wsgi.input": io.BytesIO(body), "wsgi.errors": sys.stderr,
         "CONTENT_LENGTH": str(len(body)),
     }  # fmt: skip

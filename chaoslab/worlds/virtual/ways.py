@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterable
 from typing import Any, cast
 
-import httpcore
 import httpx
 
+from chaoslab.exchange import Reply
 from chaoslab.wire import sending
+from chaoslab.wire.body import unpacked
+from chaoslab.wire.sending import Address, Headers, by_name, reply_of, text_of
 from chaoslab.worlds.virtual.here import world
 from chaoslab.worlds.virtual.loop import VirtualLoop
 from chaoslab.worlds.virtual.network import TRIP_S
-from chaoslab.worlds.virtual.serving import answered
+from chaoslab.worlds.virtual.serving import Answered, answered
 
 
 class Ways:
@@ -29,35 +30,33 @@ class Ways:
     def kept(self, tls: ssl.SSLContext) -> sending.Way:  # noqa: ARG002 - nobody listens in
         return _Whole()
 
-    def fresh(self, tls: ssl.SSLContext, request: httpx.Request, address: tuple[str, int]) -> sending.Way:
+    def fresh(self, tls: ssl.SSLContext, request: httpx.Request, address: Address) -> sending.Way:
         return self._bytes.fresh(tls, request, address)
 
 
 class _Whole:
-    async def handle_async_request(self, request: httpcore.Request) -> httpcore.Response:
-        here, url = world(), request.url
-        host, port = url.host.decode(), int(url.port or 80)
+    async def ask(self, request: httpx.Request, to: Address, headers: Headers, body: bytes) -> Reply:
+        here, (host, port) = world(), to
         app = here.network.apps.get((here.network.address_of(host) or "", port))
         if app is None:
-            raise httpcore.ConnectError(f"nobody listens at {host}:{port}")
-        body = b"".join([part async for part in cast(AsyncIterable[bytes], request.stream)])
+            raise httpx.ConnectError(f"nobody listens at {host}:{port}", request=request)
         loop, machine, name = cast(VirtualLoop, asyncio.get_running_loop()), here.machine, f"{host}:{port}"
-        done: asyncio.Future[tuple[int, list[tuple[str, str]], bytes]] = loop.create_future()
+        done: asyncio.Future[Answered] = loop.create_future()
 
         def work() -> None:
             outcome: Any
             try:
-                outcome = answered(app, request.method, url.target, request.headers, body, name)
+                outcome = answered(app, request.method, request.url.raw_path, headers, body, name)
             except ConnectionResetError as error:
-                outcome = httpcore.ReadError(str(error))
+                outcome = httpx.ReadError(str(error), request=request)
             except ConnectionError:
-                outcome = httpcore.RemoteProtocolError("Server disconnected without sending a response.")
+                outcome = httpx.RemoteProtocolError("Server disconnected without sending a response.", request=request)
             machine.after(TRIP_S, loop.tell, _settle, done, outcome)
 
         machine.after(TRIP_S, lambda: machine.start(work, name=f"{name} at work"))
-        status, headers, content = await done
-        spelt = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
-        return httpcore.Response(status, headers=spelt, content=content)
+        status, fields, content = await done
+        said = by_name((key, value if value.isascii() else text_of(value.encode("latin-1"))) for key, value in fields)
+        return reply_of(status, said, unpacked(content, said.get("content-encoding", "")))
 
     async def aclose(self) -> None:
         """Nothing is open."""

@@ -196,4 +196,4 @@ def test_a_request_that_goes_to_its_application_whole_fails_as_one_in_bytes_does
     waitress: int, path: str, status: int
 ) -> None:
     del waitress  # which keeps the log quiet
-    assert answered(service, b"GET", path.encode(), [], b"", "service:80")[0] == status
+    assert answered(service, "GET", path.encode(), [], b"", "service:80")[0] == status
