@@ -101,44 +101,92 @@ def text_of(value: bytes) -> str:
         return value.decode("latin-1")
 
 
+KEPT_S = 5.0
+"""So long a connection that nobody uses is kept."""
+KEPT_MAX = 20
+"""So many of them at one address."""
+
+
 class Sockets:
-    """Over TCP, with connections kept as httpx keeps them."""
+    """Over TCP."""
 
     def kept(self, tls: ssl.SSLContext) -> Way:
-        return _Bytes(
-            httpcore.AsyncConnectionPool(tls, max_connections=100, max_keepalive_connections=20, keepalive_expiry=5.0)
-        )
+        return _Kept(tls)
 
     def fresh(self, tls: ssl.SSLContext, request: httpx.Request, address: Address) -> Way:
-        host, port = address
-        return _Bytes(httpcore.AsyncHTTPConnection(httpcore.Origin(request.url.raw_scheme, host.encode(), port), tls))
+        return _Fresh(_connection(tls, request, address))
 
 
-class _Bytes:
-    """By httpcore, which is what httpx itself sends with."""
+def _connection(tls: ssl.SSLContext, request: httpx.Request, to: Address) -> httpcore.AsyncHTTPConnection:
+    """httpcore's, which is what httpx itself sends with."""
+    origin = httpcore.Origin(request.url.raw_scheme, to[0].encode(), to[1])
+    return httpcore.AsyncHTTPConnection(origin, tls, keepalive_expiry=KEPT_S)
 
-    def __init__(self, carrier: httpcore.AsyncConnectionPool | httpcore.AsyncHTTPConnection) -> None:
-        self._carrier = carrier
+
+class _Fresh:
+    def __init__(self, connection: httpcore.AsyncHTTPConnection) -> None:
+        self._connection = connection
 
     async def ask(self, request: httpx.Request, to: Address, headers: Headers, body: bytes) -> Reply:
-        opened: list[Any] = []
-        try:
-            response = await self._carrier.handle_async_request(_request(request, to, headers, body, opened))
-            said = by_name((key.decode("latin-1"), text_of(value)) for key, value in response.headers)
-            try:
-                content = await whole(response.aiter_stream(), said.get("content-encoding", ""))
-            finally:
-                await response.aclose()
-        except _ENDS as error:
-            await _closed(opened)
-            raise _in_httpx(error, request) from error
-        except BaseException:
-            await _closed(opened)
-            raise
-        return reply_of(response.status, said, content)
+        return await _asked(self._connection, request, to, headers, body)
 
     async def aclose(self) -> None:
-        await self._carrier.aclose()
+        await self._connection.aclose()
+
+
+class _Kept:
+    """One connection a request, used again once the reply is here. httpcore's pool would do as much, but it serves any number of origins
+    and waiters, and goes through all its connections twice for each request."""
+
+    def __init__(self, tls: ssl.SSLContext) -> None:
+        self._tls = tls
+        self._idle: dict[tuple[str, Address], list[httpcore.AsyncHTTPConnection]] = {}
+
+    async def ask(self, request: httpx.Request, to: Address, headers: Headers, body: bytes) -> Reply:
+        idle = self._idle.setdefault((request.url.scheme, to), [])
+        connection = await _usable(idle) or _connection(self._tls, request, to)
+        try:
+            return await _asked(connection, request, to, headers, body)
+        finally:
+            if connection.is_available() and len(idle) < KEPT_MAX:
+                idle.append(connection)
+            else:
+                await connection.aclose()
+
+    async def aclose(self) -> None:
+        for idle in self._idle.values():
+            while idle:
+                await idle.pop().aclose()
+
+
+async def _usable(idle: list[httpcore.AsyncHTTPConnection]) -> httpcore.AsyncHTTPConnection | None:
+    """The one used last that the other side has not closed meanwhile."""
+    while idle:
+        connection = idle.pop()
+        if not connection.has_expired():
+            return connection
+        await connection.aclose()
+    return None
+
+
+async def _asked(
+    connection: httpcore.AsyncHTTPConnection, request: httpx.Request, to: Address, headers: Headers, body: bytes
+) -> Reply:
+    opened: list[Any] = []
+    try:
+        response = await connection.handle_async_request(_request(request, to, headers, body, opened))
+        said = by_name((key.decode("latin-1"), text_of(value)) for key, value in response.headers)
+        try:
+            content = await whole(response.aiter_stream(), said.get("content-encoding", ""))
+        finally:
+            await response.aclose()
+    except _ENDS as error:
+        await _closed(opened)
+        raise _in_httpx(error, request) from error
+    except BaseException:
+        await _closed(opened)
+        raise
+    return reply_of(response.status, said, content)
 
 
 async def _closed(opened: list[Any]) -> None:
