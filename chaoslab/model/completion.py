@@ -9,9 +9,11 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from chaoslab.api import ErrorReply
+from chaoslab.identity import parsed
 from chaoslab.model.chat import Reply, reply_to, text_of
 from chaoslab.model.choosing import catalogue
 from chaoslab.model.errors import refusal
@@ -30,10 +32,28 @@ def _of_length(characters: int) -> int:
     return -(-characters // 4)
 
 
-def fault_of(body: Any) -> ErrorReply | None:
-    """Why this is no chat request, in Groq's words; None when it is one."""
+def completed(asked: bytes) -> Completion | ErrorReply:
+    """The answer to a request, or why it is none, in Groq's words. The model answers alike whenever it is asked the same, and agents that are
+    tried over and over ask the same, so that short requests are worked out once.
+
+    Raises:
+        ValueError: it is no JSON.
+    """
+    return _remembered(asked) if len(asked) <= REMEMBERED_BYTES_MAX else _worked_out(asked)
+
+
+REMEMBERED_BYTES_MAX = 64 * 1024
+
+
+@lru_cache(256)
+def _remembered(asked: bytes) -> Completion | ErrorReply:
+    return _worked_out(asked)
+
+
+def _worked_out(asked: bytes) -> Completion | ErrorReply:
+    body = parsed(asked)
     message = _fault(body)
-    return None if message is None else refusal(400, message, "invalid_request_error")
+    return Completion(body, asked) if message is None else refusal(400, message, "invalid_request_error")
 
 
 def _fault(body: Any) -> str | None:
@@ -72,19 +92,15 @@ def _fault(body: Any) -> str | None:
 
 
 class Completion:
-    """One answered chat request. `asked`: its bytes, of which the id is a hash; `created` is in seconds since 1970."""
+    """One answered chat request. `asked`: its bytes, of which the id is a hash; `created` is in seconds since 1970. What is worked out here is
+    given to whoever asks the same, and never changed."""
 
-    def __init__(self, body: Mapping[str, Any], *, asked: bytes, created: int) -> None:
+    def __init__(self, body: Mapping[str, Any], asked: bytes) -> None:
         tools = [] if body.get("tool_choice") == "none" else body.get("tools") or []
         offered = catalogue(tools)
         self.reply: Reply = reply_to(body["messages"], offered.offers)
         digest = hashlib.blake2s(asked, digest_size=16).hexdigest()
-        self.head = {
-            "id": f"chatcmpl-{digest}",
-            "created": created,
-            "model": body["model"],
-            "system_fingerprint": "fp_offline",
-        }
+        self._head = {"id": f"chatcmpl-{digest}", "model": body["model"], "system_fingerprint": "fp_offline"}
         self.groq = {"id": f"req_{digest[:26]}"}
         self.calls = [
             {
@@ -102,32 +118,36 @@ class Completion:
         prompt += _of_length(offered.size)
         spent = tokens(self.reply.content) + (tokens(self.calls) if self.calls else 0)
         self.usage = {"prompt_tokens": prompt, "completion_tokens": spent, "total_tokens": prompt + spent}
+        self.streamed = body.get("stream") is True
         options = body.get("stream_options")
         self.include_usage = isinstance(options, Mapping) and options.get("include_usage") is True
 
-    def whole(self) -> dict[str, Any]:
+    def whole(self, created: int) -> dict[str, Any]:
         message: dict[str, Any] = {"role": "assistant", "content": self.reply.content or None}
         if self.calls:
             message["tool_calls"] = self.calls
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": self.finish}
-        return {**self.head, "object": "chat.completion", "choices": [choice], "usage": self.usage, "x_groq": self.groq}
+        about = {"object": "chat.completion", "choices": [choice], "usage": self.usage, "x_groq": self.groq}
+        return {**self._head, "created": created, **about}
 
-    def stream(self) -> Iterator[bytes]:
+    def stream(self, created: int) -> Iterator[bytes]:
         """The answer word by word, or call by call, as server-sent events."""
-        yield self._event({"role": "assistant", "content": ""}, x_groq=self.groq)
+        chunk = {**self._head, "created": created, "object": "chat.completion.chunk"}
+        yield _event(chunk, {"role": "assistant", "content": ""}, x_groq=self.groq)
         for index, call in enumerate(self.calls):
-            yield self._event({"tool_calls": [{"index": index, **call}]})
+            yield _event(chunk, {"tool_calls": [{"index": index, **call}]})
         for word in re.findall(r"\s*\S+\s*?(?=\s|$)", self.reply.content):
-            yield self._event({"content": word})
-        yield self._event({}, finish=self.finish, x_groq={**self.groq, "usage": self.usage})
+            yield _event(chunk, {"content": word})
+        yield _event(chunk, {}, finish=self.finish, x_groq={**self.groq, "usage": self.usage})
         if self.include_usage:
-            yield self._line({**self.head, "object": "chat.completion.chunk", "choices": [], "usage": self.usage})
+            yield _line({**chunk, "choices": [], "usage": self.usage})
         yield b"data: [DONE]\n\n"
 
-    def _event(self, delta: Mapping[str, Any], *, finish: str | None = None, **more: Any) -> bytes:
-        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
-        return self._line({**self.head, "object": "chat.completion.chunk", "choices": [choice], **more})
 
-    @staticmethod
-    def _line(event: Mapping[str, Any]) -> bytes:
-        return f"data: {_spelt(event)}\n\n".encode()
+def _event(chunk: Mapping[str, Any], delta: Mapping[str, Any], *, finish: str | None = None, **more: Any) -> bytes:
+    choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+    return _line({**chunk, "choices": [choice], **more})
+
+
+def _line(event: Mapping[str, Any]) -> bytes:
+    return f"data: {_spelt(event)}\n\n".encode()

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from chaoslab.api import ErrorReply
 from chaoslab.clock import Clock, system
-from chaoslab.identity import parsed
-from chaoslab.model.completion import Completion, fault_of
+from chaoslab.model.completion import completed
 from chaoslab.model.errors import ERRORS, INSUFFICIENT_QUOTA, refusal
 from chaoslab.model.prices import OFFLINE, PRICES
 
@@ -84,20 +83,18 @@ def create_app(*, api_key: str | None = None, clock: Clock = system) -> Flask:
 
     def chat() -> Response:
         try:
-            asked = request.get_data()
-            body = parsed(asked)
+            done = completed(request.get_data())
         except ValueError:
             return refused(refusal(400, "could not parse the request body as JSON", "invalid_request_error"))
-        if (error := fault_of(body)) is not None:
-            return refused(error)
-        done = Completion(body, asked=asked, created=int(clock.utc().timestamp()))
+        if isinstance(done, ErrorReply):
+            return refused(done)
+        created = int(clock.utc().timestamp())
         left = str(max(0, 1_000_000 - done.usage["total_tokens"]))
         headers = {**_LIMITS, "x-ratelimit-remaining-tokens": left, "x-request-id": done.groq["id"]}
-        if body.get("stream") is True:
-            return Response(
-                done.stream(), 200, {"Content-Type": "text/event-stream", "Cache-Control": "no-cache", **headers}
-            )
-        return reply(200, done.whole(), headers)
+        if done.streamed:
+            headers |= {"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
+            return Response(done.stream(created), 200, headers)
+        return reply(200, done.whole(created), headers)
 
     def models() -> Response:
         return reply(200, {"object": "list", "data": [model(name) for name in PRICES]})
