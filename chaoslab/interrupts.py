@@ -21,7 +21,7 @@ class Interrupts:
 
     def __init__(self, *, patience_s: float = PATIENCE_S) -> None:
         self._patience_s = patience_s
-        self._came = False
+        self._first, self._came = True, False
         self._hear: Callable[[], None] | None = None
         self._set_timer = signal.setitimer  # in a virtual world, where a signal may find the program, there is none
 
@@ -54,9 +54,9 @@ class Interrupts:
             self._set_timer(signal.ITIMER_REAL, 0)
 
     def _signal(self, *_: object) -> None:
-        for number in SIGNALS:
-            signal.signal(number, signal.SIG_IGN)
-        self._came = True
+        if not self._first:  # not SIG_IGN: one that was about to be handled would be complained about
+            return
+        self._first, self._came = False, True
         self._set_timer(signal.ITIMER_REAL, self._patience_s)
         if self._hear is not None:
             self._hear()

@@ -234,6 +234,42 @@ def test_an_interrupted_run_writes_down_what_it_has(tmp_path: Path, base: int) -
 
 
 @pytest.mark.parametrize(
+    "numbers", [(signal.SIGTERM,), (signal.SIGINT,), (signal.SIGINT, signal.SIGTERM, signal.SIGINT)]
+)
+def test_a_run_that_was_begun_is_ended_however_soon_it_is_interrupted(
+    tmp_path: Path, base: int, numbers: tuple[signal.Signals, ...]
+) -> None:
+    with lab(tmp_path, base) as world:
+        process = agent(world, "--prompts", str(many_prompts(tmp_path, 2000)))
+        log = world.logs / "latest" / "info.log"
+        while not (log.exists() and "run_started" in log.read_text()):
+            assert process.poll() is None, process.communicate()[1]
+        for number in numbers:
+            process.send_signal(number)
+        words = process.communicate(timeout=DEADLINE_S)[1]
+        assert (process.returncode, words) == (130, "")
+        finished = History.read(world.logs / "latest").first(events.RunFinished)
+        assert finished is not None
+        assert finished.reason == "interrupted"
+        assert [state for _, state in rows(world)] == ["over"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_that_is_held_back_until_it_can_be_heard_ends_it_before_it_begins(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    """As in a container, whose first process never gets a signal that it cannot hear yet."""
+    process = subprocess.Popen(
+        (sys.executable, "-m", "agent", "--logs", str(tmp_path / "logs"), "--state", str(tmp_path / "state.db")),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=settings.child_environment(Settings()),
+        preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_BLOCK, [number]),
+    )  # fmt: skip
+    process.send_signal(number)
+    words = process.communicate(timeout=LONG_S)[1]
+    assert (process.returncode, words) == (130, "")
+
+
+@pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
         (["TOXIC_PROB=2"], "TOXIC_PROB=2 (command line) should be a chance from 0 to 1"),
