@@ -147,7 +147,8 @@ class Session:
         for down in (self.seam.lanes.down, self.info.lost, self.agent_log.lost):
             if down is not None:
                 raise down
-        if (task := asyncio.current_task()) is not None and task.cancelling():
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():  # so may an interrupt be swallowed
             raise asyncio.CancelledError("the agent has swallowed it")
         self._tried(trial, prompt, outcome, start, began_s)
         return outcome
