@@ -27,15 +27,20 @@ SETTINGS = $(filter-out PYTHON=%,$(MAKEOVERRIDES))
 lab: .venv/lab
 	@$(BIN)/chaoslab lab $(SETTINGS)
 
-# Attached to the agent alone; then the report, whatever became of it once its run had begun; then everything is taken down.
+# Follows the agent; then the report, whatever became of it once its run had begun; then everything is taken down. Ctrl-C ends the following,
+# and the agent is stopped by a command of its own: `up` hears one Ctrl-C in two ways, and may take the second for a wish to kill.
 compose:
 	@docker info >/dev/null 2>&1 || { echo "no Docker engine answers: start Docker, or use 'make lab', which needs none" >&2; exit 2; }
 	@docker compose version >/dev/null 2>&1 || { echo "docker has no 'compose' plug-in: install Docker Compose 2.40 or newer" >&2; exit 2; }
 	@mkdir -p logs state charts data
 	@trap : INT; code=0; \
-	  docker compose up --build --exit-code-from agent agent || code=$$?; \
-	  case $$code in 0|3|130|137|143) docker compose run --rm --no-deps --build charts ;; esac; \
-	  docker compose down --timeout 5; exit $$code
+	  docker compose rm --stop --force agent >/dev/null 2>&1; \
+	  docker compose up --build --detach agent || code=$$?; \
+	  if [ $$code = 0 ]; then docker compose logs --follow agent && docker compose wait agent >/dev/null 2>&1; fi; \
+	  docker compose stop agent; \
+	  ended=$$(docker compose ps --all --format '{{if eq .State "exited"}}{{.ExitCode}}{{end}}' agent); \
+	  case $$ended in 0|3|130|137|143) docker compose run --rm --no-deps --build charts ;; esac; \
+	  docker compose down; exit $${ended:-$$code}
 
 charts: .venv/lab
 	@$(BIN)/python charts.py

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import signal
 import sqlite3
 import sys
 from collections.abc import Awaitable, Callable
@@ -21,6 +20,8 @@ from agent.tools import Toolbox, discover, schema
 from chaoslab import settings
 from chaoslab.clock import Clock, system
 from chaoslab.commandline import INTERRUPTED, LAB_DOWN, Parser, interrupted
+from chaoslab.events import RunStarted
+from chaoslab.interrupts import Interrupts
 from chaoslab.log import LogLost
 from chaoslab.model.prices import cost_usd
 from chaoslab.runs import Run
@@ -30,7 +31,6 @@ from chaoslab.settings import SettingError, Settings
 from chaoslab.topology import BASE_PORT, MODEL, Ports
 from chaoslab.wire.control import Control, explain
 from chaoslab.wire.lanes import MENDING_S, Health, LabDown, Lanes
-from chaoslab.worlds.local import terminated_as_interrupt
 
 READY_S = 20.0
 HEALTH_S = 8.0
@@ -75,14 +75,12 @@ def main(arguments: list[str] | None = None) -> int:
     settings.keep_tracing_off()
     told = bytearray()
     try:
-        with asyncio.Runner() as runner:
-            runner.get_loop()  # made before anything may interrupt: a loop that is made by half complains when it is collected
-            with terminated_as_interrupt():
-                if options.lifeline:
-                    from chaoslab.lifeline import end_with_stdin
+        with Interrupts() as interrupts, asyncio.Runner() as runner:
+            if options.lifeline:
+                from chaoslab.lifeline import end_with_stdin
 
-                    told = end_with_stdin()
-                return runner.run(_main(chosen, config, file, asked, run, options.state, system, told))
+                told = end_with_stdin()
+            return runner.run(_main(chosen, config, file, asked, run, options.state, system, told, interrupts))
     except SettingError as error:
         print(error.args[0], file=sys.stderr)
         return 2
@@ -92,7 +90,7 @@ def main(arguments: list[str] | None = None) -> int:
     except sqlite3.Error as error:
         print(f"the lab is down: {explain(options.state, error)}", file=sys.stderr)
         return LAB_DOWN
-    except KeyboardInterrupt:
+    except (asyncio.CancelledError, KeyboardInterrupt):
         if told:
             print(f"the lab is down: {told.decode()}", file=sys.stderr)
         return LAB_DOWN if told else interrupted()
@@ -107,11 +105,15 @@ async def _main(
     state: Path,
     clock: Clock,
     told: bytearray,
+    interrupts: Interrupts,
 ) -> int:
     """`told`: why the lab is down, when it is the supervisor that found out."""
     ports = Ports(chosen.base_port or BASE_PORT)
     manager = f"http://{config.manager_host}:{ports.manager}"
+    task = asyncio.current_task()
+    assert task is not None
     async with contextlib.AsyncExitStack() as stack:
+        stack.enter_context(interrupts.cancelling(task))
         plain = await stack.enter_async_context(httpx.AsyncClient(timeout=5, trust_env=False))
         services = await discover(plain, config, ports)
         tools = [tool for service in services.values() for tool in service.tools]
@@ -144,13 +146,14 @@ async def _main(
             chosen, config, run, seam, toolbox, assembly.graph(chosen, targets[MODEL].url, client, toolbox), info,
             agent_log, clock, progress,
         )  # fmt: skip
-        info.write(assembly.started(chosen, plan, asked, progress.prompts, run.now))
         shown = display.choose(progress, lambda: _faults(plain, manager, seam))
-        return await _watched(session, asked, shown, config, control, run, told)
+        started = assembly.started(chosen, plan, asked, progress.prompts, run.now)
+        return await _watched(session, started, asked, shown, config, control, run, told)
 
 
 async def _watched(
     session: Session,
+    started: RunStarted,
     asked: list[prompts.Prompt],
     shown: display.Plain | display.Live,
     config: Config,
@@ -158,15 +161,13 @@ async def _watched(
     run: Run,
     told: bytearray,
 ) -> int:
-    """The session with its display, ended cleanly by SIGINT or SIGTERM."""
-    work = asyncio.ensure_future(session.run(asked))
+    """The session with its display. A run that is written down as begun is written down as ended, before anything that may be slow or fail:
+    whoever stops a container kills it in the end."""
     screen = asyncio.ensure_future(shown.watch(config.progress_s))
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, work.cancel)
     reason, code = "done", 0
+    session.info.write(started)
     try:
-        await work
+        await session.run(asked)
         await _settled(control, run.name, session.clock)
     except asyncio.CancelledError:
         if told:
@@ -180,12 +181,14 @@ async def _watched(
         reason = "broken"
         raise
     finally:
-        screen.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await screen
-        with contextlib.suppress(sqlite3.Error):  # what there is to say of it was said
-            control.end_run(run.name)
-        session.finish(reason)
+        try:
+            session.finish(reason)
+        finally:
+            with contextlib.suppress(sqlite3.Error):  # what there is to say of it was said
+                control.end_run(run.name)
+            screen.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await screen
     return code
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -146,6 +147,9 @@ class Session:
         for down in (self.seam.lanes.down, self.info.lost, self.agent_log.lost):
             if down is not None:
                 raise down
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():  # so may an interrupt be swallowed
+            raise asyncio.CancelledError("the agent has swallowed it")
         self._tried(trial, prompt, outcome, start, began_s)
         return outcome
 

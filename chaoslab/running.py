@@ -47,9 +47,10 @@ def start(given: Sequence[str]) -> int:
 def _local(chosen: Settings, given: Sequence[str]) -> int:
     from chaoslab import settings
     from chaoslab.clock import system
+    from chaoslab.interrupts import Interrupts
     from chaoslab.runs import Run
     from chaoslab.topology import Ports
-    from chaoslab.worlds.local import Local, WorldError, free_ports, interrupted_once
+    from chaoslab.worlds.local import Local, WorldError, free_ports
 
     try:
         _check(chosen)
@@ -67,7 +68,11 @@ def _local(chosen: Settings, given: Sequence[str]) -> int:
     environment = settings.child_environment(chosen)
     code = 0
     try:
-        with interrupted_once(), Local(ports, LOGS, STATE, run.folder, environment, system) as world:
+        with (
+            Interrupts() as interrupts,
+            interrupts.heard(),
+            Local(ports, LOGS, STATE, run.folder, environment, system) as world,
+        ):
             world.start(
                 now=chosen.now,
                 toxiproxy=not chosen.toxiproxy_url,

@@ -22,6 +22,8 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
+from chaoslab.interrupts import SIGNALS
+
 U = TypeVar("U")
 R = TypeVar("R")
 U_contra = TypeVar("U_contra", contravariant=True)
@@ -33,7 +35,6 @@ AHEAD = 3
 """Chunks handed out for each worker beyond what it works on, so that it never waits."""
 TRIES = 2
 """How often a unit may kill a worker that has nothing else to do."""
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Work(Protocol, Generic[U_contra, R_co]):

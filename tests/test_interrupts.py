@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import signal
 import threading
 
@@ -36,6 +38,71 @@ def test_what_never_listens_is_interrupted_where_it_stands() -> None:
         signal.raise_signal(signal.SIGINT)
         with pytest.raises(KeyboardInterrupt):
             threading.Event().wait(DEADLINE_S)
+
+
+def test_a_task_is_cancelled_once_where_it_waits() -> None:
+    heard = []
+
+    async def work(interrupts: Interrupts) -> None:
+        with interrupts.cancelling(this_task()):
+            try:
+                signal.raise_signal(signal.SIGTERM)
+                heard.append("goes on to where it waits")
+                await forever()
+            except asyncio.CancelledError:
+                signal.raise_signal(signal.SIGTERM)
+                signal.raise_signal(signal.SIGINT)
+                await asyncio.sleep(0)
+                heard.append("winds up")
+                raise
+
+    with Interrupts(patience_s=DEADLINE_S) as interrupts, pytest.raises(asyncio.CancelledError):
+        asyncio.run(work(interrupts))
+    assert heard == ["goes on to where it waits", "winds up"]
+
+
+def test_a_task_that_swallows_it_is_cancelled_again() -> None:
+    async def work(interrupts: Interrupts) -> None:
+        with interrupts.cancelling(this_task()):
+            with contextlib.suppress(asyncio.CancelledError):
+                signal.raise_signal(signal.SIGINT)
+                await forever()
+            await forever()
+
+    with Interrupts(patience_s=0.05) as interrupts, pytest.raises(asyncio.CancelledError):
+        asyncio.run(work(interrupts))
+
+
+def test_a_signal_that_came_before_there_was_a_task_is_not_lost() -> None:
+    async def work(interrupts: Interrupts) -> None:
+        with interrupts.cancelling(this_task()):
+            await forever()
+
+    with Interrupts(patience_s=DEADLINE_S) as interrupts:
+        signal.raise_signal(signal.SIGTERM)
+        with pytest.raises(asyncio.CancelledError):
+            asyncio.run(work(interrupts))
+
+
+def this_task() -> asyncio.Task[object]:
+    task = asyncio.current_task()
+    assert task is not None
+    return task
+
+
+async def forever() -> None:
+    await asyncio.wait_for(asyncio.Event().wait(), DEADLINE_S)
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_that_was_held_back_comes_once_it_can_be_heard(number: signal.Signals) -> None:
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    try:
+        signal.raise_signal(number)
+        with Interrupts(patience_s=DEADLINE_S) as interrupts, pytest.raises(KeyboardInterrupt), interrupts.heard():
+            pass
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def test_afterwards_signals_mean_what_they_meant() -> None:

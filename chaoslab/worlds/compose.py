@@ -1,18 +1,28 @@
-"""The containers' world: `docker compose` from here, with the settings in force, and everything taken down afterwards."""
+"""The containers' world: `docker compose` from here, with the settings in force, and everything taken down afterwards.
+
+Compose stops its containers at Ctrl-C, but hears one Ctrl-C in two ways and may take the second for a wish to kill. So here it never hears
+any: the agent is followed by a command that has no power over it, and is stopped by one that hears nothing else.
+"""
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 
+from chaoslab.commandline import INTERRUPTED
+from chaoslab.interrupts import Interrupts
 from chaoslab.worlds.local import WorldError as WorldError
-from chaoslab.worlds.local import interrupted_once
 
 FILE = Path("docker-compose.yaml")
 REPORTED = (0, 3, 130, 137, 143)
 """Exit codes of an agent whose run had begun: then there are figures to be shown."""
+WINDING_UP_S = 60.0
+"""Longer than it takes to stop and to take down, with which Ctrl-C does not meddle."""
 
 
 def run(environment: Mapping[str, str]) -> int:
@@ -29,26 +39,62 @@ def run(environment: Mapping[str, str]) -> int:
         raise WorldError("docker has no 'compose' plug-in: install Docker Compose 2.40 or newer")
     for folder in ("logs", "state", "charts", "data"):
         Path(folder).mkdir(exist_ok=True)
-    compose = ("docker", "compose")
-    code = 130
-    try:
-        with interrupted_once():
-            code = _call((*compose, "up", "--build", "--exit-code-from", "agent", "agent"), environment)
-    except KeyboardInterrupt:  # compose was told by the terminal too, and has ended its containers
-        pass
-    try:
-        if code in REPORTED:
-            _call((*compose, "run", "--rm", "--no-deps", "--build", "charts"), environment)
-    finally:
-        _call((*compose, "down", "--timeout", "5"), environment)
-    return code
+    code, ended = INTERRUPTED, None
+    with Interrupts(patience_s=WINDING_UP_S) as interrupts:
+        try:
+            _compose(("rm", "--stop", "--force", "agent"), environment, quiet=True)  # what an earlier run has left
+            code = _compose(("up", "--build", "--detach", "agent"), environment, interrupts)
+            if not code and not _compose(("logs", "--follow", "agent"), environment, interrupts):
+                _compose(("wait", "agent"), environment, interrupts, quiet=True)
+        except KeyboardInterrupt:
+            pass
+        try:
+            _compose(("stop", "agent"), environment)
+            ended = _ended(environment)
+            if ended in REPORTED:
+                _compose(("run", "--rm", "--no-deps", "--build", "charts"), environment, interrupts)
+        finally:
+            _compose(("down",), environment)
+    return code if ended is None else ended
 
 
-def _call(command: tuple[str, ...], environment: Mapping[str, str], *, quiet: bool = False) -> int:
+def _ended(environment: Mapping[str, str]) -> int | None:
+    """The agent's exit code; None if it never ran."""
+    state = '{{if eq .State "exited"}}{{.ExitCode}}{{end}}'
+    command = ("docker", "compose", "ps", "--all", "--format", state, "agent")
+    said = subprocess.run(
+        command, env=dict(environment), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+        start_new_session=True, check=False,
+    ).stdout.strip()  # fmt: skip
+    return int(said) if said else None
+
+
+def _compose(
+    command: tuple[str, ...],
+    environment: Mapping[str, str],
+    interrupts: Interrupts | None = None,
+    *,
+    quiet: bool = False,
+) -> int:
+    return _call(("docker", "compose", *command), environment, interrupts, quiet=quiet)
+
+
+def _call(
+    command: tuple[str, ...],
+    environment: Mapping[str, str],
+    interrupts: Interrupts | None = None,
+    *,
+    quiet: bool = False,
+) -> int:
+    """A command that the terminal does not tell of Ctrl-C, to its end; with `interrupts` it is ended by one."""
     where = subprocess.DEVNULL if quiet else None
-    process = subprocess.Popen(command, env=dict(environment), stdout=where, stderr=where)
+    process = subprocess.Popen(
+        command, env=dict(environment), stdin=subprocess.DEVNULL, stdout=where, stderr=where, start_new_session=True
+    )
     try:
-        return process.wait()
+        with interrupts.heard() if interrupts is not None else nullcontext():
+            return process.wait()
     except KeyboardInterrupt:
+        os.killpg(process.pid, signal.SIGINT)
         process.wait()
         raise

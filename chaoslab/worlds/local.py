@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import http.client
-import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,7 +19,6 @@ from chaoslab.topology import BASE_PORT, MODEL, SERVICES, Ports
 HOST = "127.0.0.1"
 BASES = (BASE_PORT, 15000, 25000)
 START_S, END_S, FREE_S, WATCH_S = 30.0, 5.0, 3.0, 0.1
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class WorldError(Exception):
@@ -105,7 +103,7 @@ class Local:
         processes = [part.process for part in self.parts]
         try:
             _end(processes)
-        except KeyboardInterrupt:  # the only one: see `interrupted_once`
+        except KeyboardInterrupt:  # the only one: see `Interrupts`
             _end(processes)
             raise
         finally:
@@ -222,35 +220,3 @@ def _taken(ports: Ports) -> tuple[str, int] | None:
             except OSError:
                 return name, port
     return None
-
-
-@contextlib.contextmanager
-def terminated_as_interrupt() -> Iterator[None]:
-    """SIGTERM ends this process as Ctrl-C does, so that what it has begun is wound up."""
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-@contextlib.contextmanager
-def interrupted_once() -> Iterator[None]:
-    """Ctrl-C or SIGTERM interrupts, and whoever repeats it is not heard: the winding up that follows is bounded, and must not be
-    cut short half-way through the children."""
-
-    def interrupt(*_: object) -> None:
-        for number in SIGNALS:
-            signal.signal(number, signal.SIG_IGN)
-        raise KeyboardInterrupt
-
-    before = [signal.signal(number, interrupt) for number in SIGNALS]
-    try:
-        yield
-    finally:
-        for number, handler in zip(SIGNALS, before, strict=True):
-            signal.signal(number, handler)

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from agent_parts import DEADLINE_S, NOW, embedded, eventually, managed, said, site
+from agent_parts import NOW, embedded, eventually, managed, said, site
 
 from chaoslab import events, settings
 from chaoslab.clock import SystemClock, system
@@ -91,7 +91,8 @@ def test_a_lab_that_breaks_ends_the_run_with_a_code_of_its_own(tmp_path: Path, b
         try:
             log = world.logs / "latest" / "info.log"
             eventually(
-                lambda: process.poll() is not None or (log.exists() and log.read_text().count("prompt_finished") > 3)
+                lambda: process.poll() is not None or (log.exists() and log.read_text().count("prompt_finished") > 3),
+                within_s=LONG_S,
             )
             assert process.poll() is None, process.communicate()[1]
             os.kill(next(p.process.pid for p in world.parts if p.name == part), signal.SIGKILL)
@@ -222,15 +223,52 @@ def test_an_interrupted_run_writes_down_what_it_has(tmp_path: Path, base: int) -
         process = agent(world, "--prompts", str(many_prompts(tmp_path, 2000)))
         log = world.logs / "latest" / "info.log"
         eventually(
-            lambda: process.poll() is not None or (log.exists() and log.read_text().count("prompt_finished") > 3)
+            lambda: process.poll() is not None or (log.exists() and log.read_text().count("prompt_finished") > 3),
+            within_s=LONG_S,
         )
         process.send_signal(signal.SIGINT)
-        words = process.communicate(timeout=DEADLINE_S)[1]
+        words = process.communicate(timeout=LONG_S)[1]
         assert (process.returncode, words) == (130, "")
         finished = History.read(world.logs / "latest").first(events.RunFinished)
         assert finished is not None
         assert finished.reason == "interrupted"
         assert 0 < finished.processed < finished.received
+
+
+@pytest.mark.parametrize(
+    "numbers", [(signal.SIGTERM,), (signal.SIGINT,), (signal.SIGINT, signal.SIGTERM, signal.SIGINT)]
+)
+def test_a_run_that_was_begun_is_ended_however_soon_it_is_interrupted(
+    tmp_path: Path, base: int, numbers: tuple[signal.Signals, ...]
+) -> None:
+    with lab(tmp_path, base) as world:
+        process = agent(world, "--prompts", str(many_prompts(tmp_path, 2000)))
+        log = world.logs / "latest" / "info.log"
+        while not (log.exists() and "run_started" in log.read_text()):
+            assert process.poll() is None, process.communicate()[1]
+        for number in numbers:
+            process.send_signal(number)
+        words = process.communicate(timeout=LONG_S)[1]
+        assert (process.returncode, words) == (130, "")
+        finished = History.read(world.logs / "latest").first(events.RunFinished)
+        assert finished is not None
+        assert finished.reason == "interrupted"
+        assert [state for _, state in rows(world)] == ["over"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_that_is_held_back_until_it_can_be_heard_ends_it_before_it_begins(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    """As in a container, whose first process never gets a signal that it cannot hear yet."""
+    process = subprocess.Popen(
+        (sys.executable, "-m", "agent", "--logs", str(tmp_path / "logs"), "--state", str(tmp_path / "state.db")),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=settings.child_environment(Settings()),
+        preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_BLOCK, [number]),
+    )  # fmt: skip
+    process.send_signal(number)
+    words = process.communicate(timeout=LONG_S)[1]
+    assert (process.returncode, words) == (130, "")
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -9,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import session_parts
 from agent_parts import NOW
 from patch_parts import in_place
 from session_parts import ASKED, SUM, Told, calls, no, says, session, session_over_loopback
@@ -73,6 +76,34 @@ def test_after_prompt_limit_retries_the_prompt_has_failed_and_the_run_goes_on(tm
     assert told.errors == ["model"] * (limit + 1) + ["none"]
     assert "the model is unwell" in told.of(events.PromptAttempt)[0].error
     assert [event.status for event in told.of(events.PromptFinished)] == ["failed", "ok"]
+
+
+class Deaf:
+    """An agent that answers whether or not it was told to stop."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def ainvoke(self, _state: Any, _config: Any = None) -> Any:
+        from langchain_core.messages import AIMessage
+
+        self.asked += 1
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.sleep(0)
+        return {"messages": [AIMessage("It is 42.")]}
+
+
+def test_an_agent_that_swallows_an_interrupt_is_not_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deaf = Deaf()
+    monkeypatch.setattr(session_parts, "assembled", lambda *_: deaf)
+    with pytest.raises(asyncio.CancelledError):
+        session(tmp_path, [], prompts=[ASKED] * 3)
+    assert deaf.asked == 1
 
 
 def test_the_sdks_own_retries_are_attempts_of_one_request(tmp_path: Path) -> None:

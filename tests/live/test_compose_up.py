@@ -11,7 +11,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from compose_parts import Stack
+from compose_parts import Stack, until
 from test_readme import commands, in_containers
 
 from chaoslab.events import CallFinished, FaultWitnessed, PromptFinished, RunFinished, RunStarted
@@ -150,6 +150,22 @@ def test_ctrl_c_keeps_what_was_done_and_ends_with_130(stack: Stack) -> None:
     assert finished.reason == "interrupted"
     assert f"run {run}" in up.text()  # the report, of what there is
     assert _ps(stack) == {}
+
+
+def test_ctrl_c_as_the_agent_begins_is_heard_too(stack: Stack) -> None:
+    """Its container has started, and nothing of it can hear a signal yet."""
+    before = stack.runs()
+    up = stack.begin(["docker", "compose", "--ansi", "never", "up"], PROMPTS=stack.prompts(ASKED * 40))
+    labels = [f"com.docker.compose.{what}" for what in (f"project={stack.project}", "service=agent")]
+    (agent,) = until(lambda: stack.docker.containers.list(filters={"label": labels}), "a container of the agent")
+    stack.compose("stop", "agent")
+    agent.reload()
+    assert agent.attrs["State"]["ExitCode"] == 130, agent.logs()[-2000:]
+    logs = [path for run in set(stack.runs()) - set(before) for path in (stack.folder / "logs" / run).glob("info.log")]
+    written = b"".join(path.read_bytes() for path in logs)
+    assert written.count(b'"run_started"') == written.count(b'"run_finished"')
+    up.interrupt()
+    up.ended()
 
 
 def test_make_compose_has_the_agents_exit_code(stack: Stack) -> None:

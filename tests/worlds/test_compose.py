@@ -3,30 +3,51 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from lab_parts import DEADLINE_S
 
 from chaoslab.worlds import compose
 from chaoslab.worlds.compose import WorldError
 
-INFO, PLUGIN, UP, CHARTS, DOWN = "info", "compose version", "compose up", "compose run", "compose down"
+INFO, PLUGIN, UP, LOGS, WAIT, CHARTS = (
+    "info",
+    "compose version",
+    "compose up",
+    "compose logs",
+    "compose wait",
+    "compose run",
+)
+BEFORE, AFTER = [INFO, PLUGIN, "compose rm"], ["compose stop", "compose ps"]
+DOWN = "compose down"
+ROOT = Path(__file__).parent.parent.parent
+RUN = "import os, sys; from chaoslab.worlds import compose; sys.exit(compose.run(os.environ))"
+DOORS = {"make": ("make", "-f", str(ROOT / "Makefile"), "compose"), "run": (sys.executable, "-c", RUN)}
 
 
 @pytest.fixture
 def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder to compose in, and a `docker` that writes down what it is asked and fails where a file says so."""
+    """A folder to compose in, and a `docker` that writes down what it is asked and fails where a file says so. Its agent ended with
+    what the file `ended` says; what follows the agent goes on for as long as there is somebody at the pipe `follow`."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "docker-compose.yaml").touch()
     program = tmp_path / "bin" / "docker"
     program.parent.mkdir()
     program.write_text(
         f"""#!/bin/sh
-echo "$*" >> {tmp_path}/asked
+cd {tmp_path}
+echo "$*" >> asked
+trap 'echo "$* is interrupted" >> asked; exit 130' INT
 case "$1 $2" in
-  "info "*) exit $(cat {tmp_path}/info 2>/dev/null || echo 0) ;;
-  "compose version") exit $(cat {tmp_path}/plugin 2>/dev/null || echo 0) ;;
-  "compose up") exit $(cat {tmp_path}/up 2>/dev/null || echo 0) ;;
+  "info "*) exit $(cat info 2>/dev/null || echo 0) ;;
+  "compose version") exit $(cat plugin 2>/dev/null || echo 0) ;;
+  "compose up") exit $(cat up 2>/dev/null || echo 0) ;;
+  "compose logs") if [ -p follow ]; then cat follow; fi ;;
+  "compose ps") cat ended 2>/dev/null || true ;;
 esac
 """
     )
@@ -38,22 +59,53 @@ esac
 def asked(folder: Path) -> list[str]:
     """The first two words of each call, but the program's own."""
     lines = (folder / "asked").read_text().splitlines() if (folder / "asked").exists() else []
-    return [" ".join(line.split()[:2]) for line in lines]
+    return [line if "interrupted" in line else " ".join(line.split()[:2]) for line in lines]
 
 
-@pytest.mark.parametrize("code", [0, 3, 130])
-def test_a_run_that_began_has_its_report_and_all_is_taken_down(docker: Path, code: int) -> None:
-    (docker / "up").write_text(str(code))
-    assert compose.run(os.environ) == code
-    assert asked(docker) == [INFO, PLUGIN, UP, CHARTS, DOWN]
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("code", [0, 3, 130, 137])
+def test_a_run_that_began_has_its_report_and_all_is_taken_down(docker: Path, code: int, door: str) -> None:
+    (docker / "ended").write_text(str(code))
+    ended = subprocess.run(DOORS[door], cwd=docker, capture_output=True, text=True, check=False)
+    assert ended.returncode == (code if door == "run" else 2 * (code != 0)), ended.stderr
+    assert f"Error {code}" in ended.stderr or code == 0 or door == "run"
+    assert asked(docker) == [*BEFORE, UP, LOGS, WAIT, *AFTER, CHARTS, DOWN]
     assert all((docker / name).is_dir() for name in ("logs", "state", "charts", "data"))
 
 
+@pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("code", [1, 2, 17])
-def test_a_run_that_never_began_is_taken_down_without_one(docker: Path, code: int) -> None:
-    (docker / "up").write_text(str(code))
-    assert compose.run(os.environ) == code
-    assert asked(docker) == [INFO, PLUGIN, UP, DOWN]
+def test_a_run_that_never_began_is_taken_down_without_one(docker: Path, code: int, door: str) -> None:
+    (docker / "ended").write_text(str(code))
+    ended = subprocess.run(DOORS[door], cwd=docker, capture_output=True, text=True, check=False)
+    assert ended.returncode == (code if door == "run" else 2), ended.stderr
+    assert asked(docker) == [*BEFORE, UP, LOGS, WAIT, *AFTER, DOWN]
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_an_agent_that_was_never_started_has_no_code_of_its_own(docker: Path, door: str) -> None:
+    (docker / "up").write_text("17")
+    ended = subprocess.run(DOORS[door], cwd=docker, capture_output=True, text=True, check=False)
+    assert ended.returncode == (17 if door == "run" else 2), ended.stderr
+    assert "Error 17" in ended.stderr or door == "run"
+    assert asked(docker) == [*BEFORE, UP, *AFTER, DOWN]
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_ctrl_c_ends_the_following_and_the_agent_is_then_stopped_and_reported(docker: Path, door: str) -> None:
+    """Compose itself kills what it has started, should it take one Ctrl-C for two: so it must not be what hears it."""
+    (docker / "ended").write_text("130")
+    os.mkfifo(docker / "follow")
+    begun = subprocess.Popen(
+        DOORS[door], cwd=docker, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    )
+    with (docker / "follow").open("w"):  # open once somebody reads
+        os.killpg(begun.pid, signal.SIGINT)
+        words = begun.communicate(timeout=DEADLINE_S)[0]
+    follow = "compose logs --follow agent is interrupted"
+    assert asked(docker) == [*BEFORE, UP, LOGS, follow, *AFTER, CHARTS, DOWN], words
+    assert begun.returncode == (130 if door == "run" else -signal.SIGINT), words
+    assert "Traceback" not in words
 
 
 def test_the_settings_in_force_reach_it(docker: Path) -> None:
