@@ -33,7 +33,7 @@ from chaoslab.worlds.virtual.ways import Ways
 from chaoslab.worlds.virtual.world import World
 
 HOST = "127.0.0.1"
-SWEPT = 20
+SWEPT = 5
 """Trials between two collections of garbage: a trial leaves cycles, and looking for them at a time of its own would cost more."""
 
 
