@@ -96,17 +96,23 @@ class Plan:
                 return told, rolled
         return None, rolled
 
-    def roll(self, injection: Injection, call: Call) -> Told | None:
-        """The fault that this injection has for this call, all its own chances drawn; None when it does not hit."""
-        dice = Dice(self.seed, call.trial, injection.name, call.target, call.request, call.attempt)
+    def hits(self, injection: Injection, trial: str, target: str, request: int, attempt: int) -> bool:
+        """Whether the injection hits this attempt."""
         if injection.calls:
-            if call.request not in injection.calls or call.attempt != 1:
-                return None
-        elif not dice("hit").hits(injection.chance):
-            return None
+            return request in injection.calls and attempt == 1
+        return Dice(self.seed, trial, injection.name, target, request, attempt, "hit").hits(injection.chance)
+
+    def told(self, injection: Injection, call: Call) -> Told:
+        """The fault that an injection which hits has for this call, all its own chances drawn."""
+        dice = Dice(self.seed, call.trial, injection.name, call.target, call.request, call.attempt)
         choice = dice("which").pick(injection.choices, [c.weight for c in injection.choices])
         fault = load("faults", choice.fault)(**choice.params).draw(dice("draw"))
         return Told(injection.name, choice.fault, fault)
+
+    def roll(self, injection: Injection, call: Call) -> Told | None:
+        """That fault; None when the injection does not hit."""
+        hit = self.hits(injection, call.trial, call.target, call.request, call.attempt)
+        return self.told(injection, call) if hit else None
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -147,11 +153,15 @@ class Telling:
 
     def _roll(self, injection: Injection, call: Call) -> Told | None:
         self.rolled.append(injection.name)
-        told = self._plan.roll(injection, call)
-        if told is not None:
-            self.told.append(told)
-            if not injection.conditional:
-                self._note(told.scheduled(self._call))
+        hit = self._plan.hits(injection, call.trial, call.target, call.request, call.attempt)
+        return self.begin(injection, call) if hit else None
+
+    def begin(self, injection: Injection, call: Call) -> Told:
+        """For `chain`, in the place of an injection whose dice have hit already."""
+        told = self._plan.told(injection, call)
+        self.told.append(told)
+        if not injection.conditional:
+            self._note(told.scheduled(self._call))
         return told
 
     def injected(self, told: Told) -> None:

@@ -123,20 +123,14 @@ class Made:
         self.error: str | None = None
         self.status: int | None = None
         self.rolled: Sequence[str] = ()
-        for value in args:
-            if type(value) not in UNCHANGING:
-                self.told = plain(tool.arguments(args, kwargs))
-                return
-        for value in kwargs.values():
-            if type(value) not in UNCHANGING:
-                self.told = plain(tool.arguments(args, kwargs))
-                return
+        if not UNCHANGING.issuperset(map(type, args)) or not UNCHANGING.issuperset(map(type, kwargs.values())):
+            self.told = plain(tool.arguments(args, kwargs))
 
     def asked(self, requests: Requests) -> Request:
         """Its request, numbered now."""
         if self.told is None:
             self.told = self.tool.arguments(self.args, self.kwargs)
-            if not all(type(value) in ATOMS for value in self.told.values()):  # a default may be anything
+            if not ATOMS.issuperset(map(type, self.told.values())):  # a default may be anything
                 self.told = plain(self.told)
         self.request = requests.ask(self.tool.name, self.tool.name, self.told)
         self.try_ = self.request.next_attempt()
@@ -178,22 +172,25 @@ class Made:
 
 
 class _Noted:
-    """A call that no injection can hit, from its begin to its end: a context, which costs less than a generator would."""
+    """A call from its begin to its end: a context, which costs less than a generator would."""
 
     __slots__ = ("book", "made")
 
     def __init__(self, book: Notebook, made: Made) -> None:
         self.book, self.made = book, made
 
-    def __enter__(self) -> Made:
+    def __enter__(self) -> None:
         self.book.calls += 1
         self.book.note(self.made.begin)
-        return self.made
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        if error is not None:
-            self.made.raised(error)
-        self.book.note(self.made.end)
+        book, made = self.book, self.made
+        if error is not None and made.ok:
+            made.raised(error)
+        if made.ok and made.request is not None:
+            with book.lock:
+                made.answered(book.requests)
+        book.note(made.end)
 
 
 class FunctionSeam:
@@ -210,57 +207,54 @@ class FunctionSeam:
     def stand_in(self, tool: Tool) -> Callable[..., Any]:
         """What looks like the function, async if it is, and is called in its place."""
         reach = (*self.plan.reach(tool.name, wire=False), *self.plan.reach(tool.name, wire=True))
-        if reach:
-            made = self._poisoned_async(tool, reach) if tool.of_coroutine else self._poisoned(tool, reach)
-        else:
-            made = self._clean_async(tool) if tool.of_coroutine else self._clean(tool)
-        return functools.wraps(tool.function)(made)
+        stand_in = self._of_coroutine(tool, reach) if tool.of_coroutine else self._of_function(tool, reach)
+        return functools.wraps(tool.function)(stand_in)
 
-    def _clean(self, tool: Tool) -> Callable[..., Any]:
+    def _of_function(self, tool: Tool, reach: Sequence[Injection]) -> Callable[..., Any]:
         function, effect = tool.function, tool.effect
 
         def stand_in(*args: Any, **kwargs: Any) -> Any:
             book = self.book
             if book is None:
                 return function(*args, **kwargs)
-            with _Noted(book, Made(tool, args, kwargs)) as made:
+            made = Made(tool, args, kwargs)
+            with _Noted(book, made):
+                if reach and (attempt := self._met(reach, book, made)):
+                    return _at_once(attempt.run())
                 result = function(*args, **kwargs)
                 if effect:
                     book.note(made.effect)
-            return result
+                return result
 
         return stand_in
 
-    def _clean_async(self, tool: Tool) -> Callable[..., Any]:
+    def _of_coroutine(self, tool: Tool, reach: Sequence[Injection]) -> Callable[..., Any]:
         function, effect = tool.function, tool.effect
 
         async def stand_in(*args: Any, **kwargs: Any) -> Any:
             book = self.book
             if book is None:
                 return await function(*args, **kwargs)
-            with _Noted(book, Made(tool, args, kwargs)) as made:
+            made = Made(tool, args, kwargs)
+            with _Noted(book, made):
+                if reach and (attempt := self._met(reach, book, made)):
+                    return await attempt.run()
                 result = await function(*args, **kwargs)
                 if effect:
                     book.note(made.effect)
-            return result
+                return result
 
         return stand_in
 
-    def _poisoned(self, tool: Tool, reach: Sequence[Injection]) -> Callable[..., Any]:
-        def stand_in(*args: Any, **kwargs: Any) -> Any:
-            if self.book is None:
-                return tool.function(*args, **kwargs)
-            return _at_once(_Attempt(self, self.book, tool, reach, args, kwargs).run())
-
-        return stand_in
-
-    def _poisoned_async(self, tool: Tool, reach: Sequence[Injection]) -> Callable[..., Any]:
-        async def stand_in(*args: Any, **kwargs: Any) -> Any:
-            if self.book is None:
-                return await tool.function(*args, **kwargs)
-            return await _Attempt(self, self.book, tool, reach, args, kwargs).run()
-
-        return stand_in
+    def _met(self, reach: Sequence[Injection], book: Notebook, made: Made) -> _Attempt | None:
+        """The attempt, if an injection hits it: dice are rolled from the outermost on. Most attempts meet nothing, and cost no more."""
+        with book.lock:
+            request = made.asked(book.requests)
+        for depth, injection in enumerate(reach):
+            if self.plan.hits(injection, book.trial.key, made.tool.name, request.number, made.try_):
+                return _Attempt(self, book, made, reach, depth)
+        made.rolled = [injection.name for injection in reach]
+        return None
 
 
 def _at_once(work: Coroutine[Any, Any, Any]) -> Any:
@@ -274,37 +268,23 @@ def _at_once(work: Coroutine[Any, Any, Any]) -> Any:
 
 
 class _Attempt:
-    """One attempt of a request, from the call to its result: a driver of stories, which suspends only where the function is async."""
+    """One attempt that an injection hits, from there to its result: a driver of stories, which suspends only where the function is async."""
 
-    def __init__(
-        self, seam: FunctionSeam, book: Notebook, tool: Tool, reach: Sequence[Injection], args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-    ) -> None:  # fmt: skip
-        self.seam, self.book, self.tool, self.args, self.kwargs = seam, book, tool, args, kwargs
-        self.of_coroutine = tool.of_coroutine
+    def __init__(self, seam: FunctionSeam, book: Notebook, made: Made, reach: Sequence[Injection], depth: int) -> None:
+        """`depth`: which of `reach` hits; those before it did not."""
+        assert made.request is not None
+        self.seam, self.book, self.made, self.tool = seam, book, made, made.tool
         self.began_s = seam.clock.monotonic()
-        self.made = Made(tool, args, kwargs)
         self.sent: Call | None = None
-        with book.lock:
-            request = self.made.asked(book.requests)
-        spent = {"calls": book.calls, "seconds": self.began_s - book.origin}
-        self.call = Call(
-            tool.name,
-            tool.name,
-            book.trial.key,
-            request.number,
-            self.made.try_,
-            request.id,
-            self.made.told,
-            spent=spent,
-        )
-        self.telling = Telling(seam.plan, self.call, book.note)
-        self.made.rolled = self.telling.rolled
-        self.reach = self.telling.reach(reach)
+        spent = {"calls": book.calls - 1, "seconds": self.began_s - book.origin}
+        name, number, attempt, identity = made.place()
+        self.call = Call(name, name, book.trial.key, number, attempt, identity, made.told, spent=spent)
+        self.telling = telling = Telling(seam.plan, self.call, book.note)
+        telling.rolled += [injection.name for injection in reach[: depth + 1]]
+        made.rolled = telling.rolled
+        self.reach = [functools.partial(telling.begin, reach[depth]), *telling.reach(reach[depth + 1 :])]
 
     async def run(self) -> Any:
-        self.book.calls += 1
-        self.book.note(self.made.begin)
         reply: Reply | None = None
         failure: Failure | None = None
         try:
@@ -332,7 +312,7 @@ class _Attempt:
     async def wait(self, delay_s: float) -> None:
         left_s = self.seam.timeout_s - (self.seam.clock.monotonic() - self.began_s)
         wait_s = max(0.0, min(delay_s, left_s))
-        if self.of_coroutine:
+        if self.tool.of_coroutine:
             await self.seam.clock.asleep(wait_s)
         else:
             self.seam.clock.sleep(wait_s)
@@ -344,12 +324,12 @@ class _Attempt:
 
     async def send(self, call: Call) -> Reply:
         self.sent = call
-        args, kwargs = self.args, self.kwargs
+        args, kwargs = self.made.args, self.made.kwargs
         if call.value is not self.call.value:
             args, kwargs = (), dict(call.value)
         try:
             result = self.tool.function(*args, **kwargs)
-            if self.of_coroutine:
+            if self.tool.of_coroutine:
                 result = await result
         except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets it
             raise Failure("raised", native=error) from None
@@ -363,18 +343,13 @@ class _Attempt:
         made, status = self.made, None if reply is None or isinstance(reply, Returned) else reply.status
         duration_s = self.seam.clock.monotonic() - self.began_s
         kind = failure.kind if failure else None
-        if self.telling.told:
-            self.telling.witnessed(Seen(duration_s, self.seam.timeout_s, kind, status, 0, self.sent, reply))
+        self.telling.witnessed(Seen(duration_s, self.seam.timeout_s, kind, status, 0, self.sent, reply))
         made.ok, made.status = isinstance(reply, Returned), status
         made.via = "function" if self.sent else "none"
         if failure is not None and failure.native is not None:
             made.raised(failure.native)
         elif not made.ok:
             made.error = kind or (_words(reply) if reply is not None else "cancelled")
-        if made.ok:
-            with self.book.lock:
-                made.answered(self.book.requests)
-        self.book.note(made.end)
 
 
 def _words(reply: Reply) -> str:
