@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
@@ -32,6 +33,7 @@ class Notebook:
         self.origin = self._now()
         self._lines: list[tuple[float, Noted]] = []
         self._history: History | None = None
+        self._sent = b""  # both as they came from another process, until somebody reads them
 
     def note(self, noted: Noted) -> None:
         self._lines.append((self._now(), noted))
@@ -39,6 +41,9 @@ class Notebook:
     @property
     def history(self) -> History:
         """All that was noted. To be read when the trial is over."""
+        if self._sent:
+            self._lines, self._history = pickle.loads(self._sent)
+            self._sent = b""
         if self._history is None:
             self._history = History(self._records())
             self._lines.clear()
@@ -65,25 +70,10 @@ class Notebook:
         return [Kept.of(r.writer, r.t, r.trial, r.event) for r in self.history.records]
 
     def __getstate__(self) -> dict[str, Any]:
-        """To another process goes what happened, in few words, and nothing that could go on."""
-        told = self._told() if self._history is None else ((r.t, r.event) for r in self._history.records)
-        events = [(t, event.kind, vars(event)) for t, event in told]
-        return {"trial": self.trial, "began": self.began, "calls": self.calls, "origin": 0.0, "_sent": events}
+        """To another process goes what happened, and nothing that could go on. Most is never read there, and stays as it was sent."""
+        sent = self._sent or pickle.dumps((self._lines, self._history))
+        return {"trial": self.trial, "began": self.began, "calls": self.calls, "origin": self.origin, "_sent": sent}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        sent = state.pop("_sent")
         self.__dict__.update(state)
-        self._history, self.requests = None, Requests(self.trial)
-        self._lines = [(t, _Sent(kind, fields)) for t, kind, fields in sent]
-
-
-class _Sent:
-    """An event from another process, made again when it is read."""
-
-    __slots__ = ("_fields", "_kind")
-
-    def __init__(self, kind: str, fields: dict[str, Any]) -> None:
-        self._kind, self._fields = kind, fields
-
-    def __call__(self, _requests: Requests, _t: float) -> tuple[Event]:
-        return (Event.kinds[self._kind](**self._fields),)
+        self.requests = Requests(self.trial)

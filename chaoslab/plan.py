@@ -105,7 +105,11 @@ class Plan:
     def told(self, injection: Injection, call: Call) -> Told:
         """The fault that an injection which hits has for this call, all its own chances drawn."""
         dice = Dice(self.seed, call.trial, injection.name, call.target, call.request, call.attempt)
-        choice = dice("which").pick(injection.choices, [c.weight for c in injection.choices])
+        choice, *others = injection.choices
+        if others:
+            choice, *others = injection.choices
+        if others:
+            choice = dice("which").pick(injection.choices, [c.weight for c in injection.choices])
         fault = load("faults", choice.fault)(**choice.params).draw(dice("draw"))
         return Told(injection.name, choice.fault, fault)
 

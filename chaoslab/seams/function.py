@@ -17,7 +17,7 @@ from typing import Any
 from chaoslab import events
 from chaoslab.clock import Clock, system
 from chaoslab.events import Event
-from chaoslab.exchange import Call, Failure, Reply, Seen, chain, play
+from chaoslab.exchange import Call, Failure, Reply, Seen, Told, chain, play
 from chaoslab.identity import Request, Requests
 from chaoslab.notebook import Notebook
 from chaoslab.plain import ATOMS, UNCHANGING, plain
@@ -111,14 +111,15 @@ class Made:
     """One call of a function, to be told later: its parts become events when the notebook is read."""
 
     __slots__ = (
-        "args", "began_t", "error", "kwargs", "late", "ok", "request", "rolled", "status", "told", "tool", "try_", "via",
+        "args", "began_t", "error", "kwargs", "late", "name", "ok", "place", "request", "rolled", "status", "told", "tool", "via",
     )  # fmt: skip
 
     def __init__(self, tool: Tool, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-        self.tool, self.args, self.kwargs = tool, args, kwargs
+        self.tool, self.name, self.args, self.kwargs = tool, tool.name, args, kwargs
         self.told: dict[str, Any] | None = None
         self.request: Request | None = None
-        self.try_ = 0
+        self.place: tuple[int, int, str] | None = None
+        """The request's number, which attempt of it this is, and the request's id; None until they are known."""
         self.ok, self.late, self.via = True, False, "function"
         self.error: str | None = None
         self.status: int | None = None
@@ -126,49 +127,52 @@ class Made:
         if not UNCHANGING.issuperset(map(type, args)) or not UNCHANGING.issuperset(map(type, kwargs.values())):
             self.told = plain(tool.arguments(args, kwargs))
 
-    def asked(self, requests: Requests) -> Request:
-        """Its request, numbered now."""
+    def arguments(self) -> dict[str, Any]:
+        """As they are told."""
         if self.told is None:
             self.told = self.tool.arguments(self.args, self.kwargs)
             if not ATOMS.issuperset(map(type, self.told.values())):  # a default may be anything
                 self.told = plain(self.told)
-        self.request = requests.ask(self.tool.name, self.tool.name, self.told)
-        self.try_ = self.request.next_attempt()
-        return self.request
+        return self.told
+
+    def asked(self, requests: Requests) -> tuple[int, int, str]:
+        """Its place, numbered now."""
+        self.request = request = requests.ask(self.name, self.name, self.arguments())
+        self.place = request.number, request.next_attempt(), request.id
+        return self.place
 
     def answered(self, requests: Requests) -> None:
         assert self.request is not None
         requests.answered(self.request)
 
-    def place(self) -> tuple[str, int, int, str]:
-        assert self.request is not None
-        return self.tool.name, self.request.number, self.try_, self.request.id
-
     def begin(self, requests: Requests, t: float) -> Iterator[Event]:
-        self.began_t, self.late = t, self.request is None
-        if self.late:
-            self.asked(requests)
-        name, number, attempt, identity = self.place()
-        yield events.CallStarted(name, name, number, attempt, identity, self.told)
+        self.began_t, self.late = t, self.place is None
+        number, attempt, identity = self.place or self.asked(requests)
+        yield events.CallStarted(self.name, self.name, number, attempt, identity, self.told)
 
     def effect(self, _requests: Requests, _t: float) -> Iterator[Event]:
-        assert self.told is not None
-        content = self.told
-        name = self.tool.name
-        yield events.Effect(name, name, str(content.get(KEY) or ""), name, content, {}, "")
+        content = self.arguments()
+        yield events.Effect(self.name, self.name, str(content.get(KEY) or ""), self.name, content, {}, "")
 
     def end(self, requests: Requests, t: float) -> Iterator[Event]:
         if self.ok and self.late:
             self.answered(requests)
-        name, number, attempt, identity = self.place()
+        number, attempt, identity = self.place or self.asked(requests)
         yield events.CallFinished(
-            name, name, number, attempt, identity, self.ok, round(t - self.began_t, 6), self.status, self.error, 0,
+            self.name, self.name, number, attempt, identity, self.ok, round(t - self.began_t, 6), self.status, self.error, 0,
             self.via, list(self.rolled),
         )  # fmt: skip
 
     def raised(self, error: BaseException) -> None:
         self.ok = False
         self.error = f"{type(error).__name__}: {error}"[:200] if isinstance(error, Exception) else "cancelled"
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        """To another process goes what is told, and not the function."""
+        return self.name, self.arguments(), self.place, self.ok, self.via, self.error, self.status, self.rolled
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self.name, self.told, self.place, self.ok, self.via, self.error, self.status, self.rolled = state
 
 
 class _Noted:
@@ -249,9 +253,9 @@ class FunctionSeam:
     def _met(self, reach: Sequence[Injection], book: Notebook, made: Made) -> _Attempt | None:
         """The attempt, if an injection hits it: dice are rolled from the outermost on. Most attempts meet nothing, and cost no more."""
         with book.lock:
-            request = made.asked(book.requests)
+            number, attempt, _ = made.asked(book.requests)
         for depth, injection in enumerate(reach):
-            if self.plan.hits(injection, book.trial.key, made.tool.name, request.number, made.try_):
+            if self.plan.hits(injection, book.trial.key, made.name, number, attempt):
                 return _Attempt(self, book, made, reach, depth)
         made.rolled = [injection.name for injection in reach]
         return None
@@ -272,17 +276,18 @@ class _Attempt:
 
     def __init__(self, seam: FunctionSeam, book: Notebook, made: Made, reach: Sequence[Injection], depth: int) -> None:
         """`depth`: which of `reach` hits; those before it did not."""
-        assert made.request is not None
+        assert made.place is not None
         self.seam, self.book, self.made, self.tool = seam, book, made, made.tool
         self.began_s = seam.clock.monotonic()
         self.sent: Call | None = None
         spent = {"calls": book.calls - 1, "seconds": self.began_s - book.origin}
-        name, number, attempt, identity = made.place()
-        self.call = Call(name, name, book.trial.key, number, attempt, identity, made.told, spent=spent)
+        number, attempt, identity = made.place
+        self.call = Call(made.name, made.name, book.trial.key, number, attempt, identity, made.told, spent=spent)
         self.telling = telling = Telling(seam.plan, self.call, book.note)
         telling.rolled += [injection.name for injection in reach[: depth + 1]]
         made.rolled = telling.rolled
-        self.reach = [functools.partial(telling.begin, reach[depth]), *telling.reach(reach[depth + 1 :])]
+        first: Callable[[Call], Told | None] = functools.partial(telling.begin, reach[depth])
+        self.reach = [first, *telling.reach(reach[depth + 1 :])]
 
     async def run(self) -> Any:
         reply: Reply | None = None
