@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Any
@@ -24,10 +23,8 @@ class Notebook:
     """Made when its trial begins, in the trial's own time; `began` is what the wall clock said then."""
 
     def __init__(self, trial: Trial, *, began: datetime, clock: Clock = system) -> None:
-        self.trial, self.began = trial, began
+        self.trial, self.key, self.began = trial, trial.key, began
         self.requests = Requests(trial)
-        self.lock = threading.Lock()
-        """For whoever asks `requests` while the trial goes on: its threads may call at once."""
         self.calls = 0
         self._now = clock.monotonic
         self.origin = self._now()
@@ -50,7 +47,7 @@ class Notebook:
         return self._history
 
     def _records(self) -> Iterable[Record]:
-        run, trial = self.trial.run, self.trial.key
+        run, trial = self.trial.run, self.key
         for number, (t, event) in enumerate(self._told(), 1):
             yield Record(iso(self.began + timedelta(seconds=t)), t, run, trial, WRITER, number, event)
 
@@ -72,7 +69,14 @@ class Notebook:
     def __getstate__(self) -> dict[str, Any]:
         """To another process goes what happened, and nothing that could go on. Most is never read there, and stays as it was sent."""
         sent = self._sent or pickle.dumps((self._lines, self._history))
-        return {"trial": self.trial, "began": self.began, "calls": self.calls, "origin": self.origin, "_sent": sent}
+        return {
+            "trial": self.trial,
+            "key": self.key,
+            "began": self.began,
+            "calls": self.calls,
+            "origin": self.origin,
+            "_sent": sent,
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

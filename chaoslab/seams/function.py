@@ -12,13 +12,14 @@ import inspect
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from threading import Lock
 from typing import Any
 
 from chaoslab import events
 from chaoslab.clock import Clock, system
 from chaoslab.events import Event
 from chaoslab.exchange import Call, Failure, Reply, Seen, Told, chain, play
-from chaoslab.identity import Request, Requests
+from chaoslab.identity import Request, Requests, request_id
 from chaoslab.notebook import Notebook
 from chaoslab.plain import ATOMS, UNCHANGING, plain
 from chaoslab.plan import Injection, Plan, Telling
@@ -111,15 +112,15 @@ class Made:
     """One call of a function, to be told later: its parts become events when the notebook is read."""
 
     __slots__ = (
-        "args", "began_t", "error", "kwargs", "late", "name", "ok", "place", "request", "rolled", "status", "told", "tool", "via",
+        "args", "began_t", "error", "id", "kwargs", "late", "name", "ok", "place", "request", "rolled", "status", "told", "tool", "via",
     )  # fmt: skip
 
     def __init__(self, tool: Tool, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         self.tool, self.name, self.args, self.kwargs = tool, tool.name, args, kwargs
         self.told: dict[str, Any] | None = None
         self.request: Request | None = None
-        self.place: tuple[int, int, str] | None = None
-        """The request's number, which attempt of it this is, and the request's id; None until they are known."""
+        self.place: tuple[int, int, int] | None = None
+        """The request's number, which attempt of it this is, and for the how manieth time the same is wanted; None until it is asked."""
         self.ok, self.late, self.via = True, False, "function"
         self.error: str | None = None
         self.status: int | None = None
@@ -135,10 +136,10 @@ class Made:
                 self.told = plain(self.told)
         return self.told
 
-    def asked(self, requests: Requests) -> tuple[int, int, str]:
+    def asked(self, requests: Requests) -> tuple[int, int, int]:
         """Its place, numbered now."""
         self.request = request = requests.ask(self.name, self.name, self.arguments())
-        self.place = request.number, request.next_attempt(), request.id
+        self.place = request.number, request.next_attempt(), request.nth
         return self.place
 
     def answered(self, requests: Requests) -> None:
@@ -147,8 +148,10 @@ class Made:
 
     def begin(self, requests: Requests, t: float) -> Iterator[Event]:
         self.began_t, self.late = t, self.place is None
-        number, attempt, identity = self.place or self.asked(requests)
-        yield events.CallStarted(self.name, self.name, number, attempt, identity, self.told)
+        number, attempt, nth = self.place or self.asked(requests)
+        header = requests.trial.header
+        self.id = self.request.id if self.request else request_id(header, self.name, self.told, nth)
+        yield events.CallStarted(self.name, self.name, number, attempt, self.id, self.told)
 
     def effect(self, _requests: Requests, _t: float) -> Iterator[Event]:
         content = self.arguments()
@@ -157,9 +160,9 @@ class Made:
     def end(self, requests: Requests, t: float) -> Iterator[Event]:
         if self.ok and self.late:
             self.answered(requests)
-        number, attempt, identity = self.place or self.asked(requests)
+        number, attempt, _ = self.place or self.asked(requests)
         yield events.CallFinished(
-            self.name, self.name, number, attempt, identity, self.ok, round(t - self.began_t, 6), self.status, self.error, 0,
+            self.name, self.name, number, attempt, self.id, self.ok, round(t - self.began_t, 6), self.status, self.error, 0,
             self.via, list(self.rolled),
         )  # fmt: skip
 
@@ -173,15 +176,16 @@ class Made:
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         self.name, self.told, self.place, self.ok, self.via, self.error, self.status, self.rolled = state
+        self.request = None
 
 
 class _Noted:
     """A call from its begin to its end: a context, which costs less than a generator would."""
 
-    __slots__ = ("book", "made")
+    __slots__ = ("book", "made", "numbering")
 
-    def __init__(self, book: Notebook, made: Made) -> None:
-        self.book, self.made = book, made
+    def __init__(self, book: Notebook, made: Made, numbering: Lock) -> None:
+        self.book, self.made, self.numbering = book, made, numbering
 
     def __enter__(self) -> None:
         self.book.calls += 1
@@ -192,7 +196,7 @@ class _Noted:
         if error is not None and made.ok:
             made.raised(error)
         if made.ok and made.request is not None:
-            with book.lock:
+            with self.numbering:
                 made.answered(book.requests)
         book.note(made.end)
 
@@ -207,6 +211,9 @@ class FunctionSeam:
     def __init__(self, plan: Plan, *, timeout_s: float, clock: Clock = system) -> None:
         self.plan, self.timeout_s, self.clock = plan, timeout_s, clock
         self.book: Notebook | None = None
+        self._numbering = (
+            Lock()
+        )  # a trial's threads may call at once; nobody waits while holding it, so no world need know of it
 
     def stand_in(self, tool: Tool) -> Callable[..., Any]:
         """What looks like the function, async if it is, and is called in its place."""
@@ -222,7 +229,7 @@ class FunctionSeam:
             if book is None:
                 return function(*args, **kwargs)
             made = Made(tool, args, kwargs)
-            with _Noted(book, made):
+            with _Noted(book, made, self._numbering):
                 if reach and (attempt := self._met(reach, book, made)):
                     return _at_once(attempt.run())
                 result = function(*args, **kwargs)
@@ -240,7 +247,7 @@ class FunctionSeam:
             if book is None:
                 return await function(*args, **kwargs)
             made = Made(tool, args, kwargs)
-            with _Noted(book, made):
+            with _Noted(book, made, self._numbering):
                 if reach and (attempt := self._met(reach, book, made)):
                     return await attempt.run()
                 result = await function(*args, **kwargs)
@@ -252,10 +259,10 @@ class FunctionSeam:
 
     def _met(self, reach: Sequence[Injection], book: Notebook, made: Made) -> _Attempt | None:
         """The attempt, if an injection hits it: dice are rolled from the outermost on. Most attempts meet nothing, and cost no more."""
-        with book.lock:
+        with self._numbering:
             number, attempt, _ = made.asked(book.requests)
         for depth, injection in enumerate(reach):
-            if self.plan.hits(injection, book.trial.key, made.name, number, attempt):
+            if self.plan.hits(injection, book.key, made.name, number, attempt):
                 return _Attempt(self, book, made, reach, depth)
         made.rolled = [injection.name for injection in reach]
         return None
@@ -276,13 +283,14 @@ class _Attempt:
 
     def __init__(self, seam: FunctionSeam, book: Notebook, made: Made, reach: Sequence[Injection], depth: int) -> None:
         """`depth`: which of `reach` hits; those before it did not."""
+        assert made.request is not None
         assert made.place is not None
         self.seam, self.book, self.made, self.tool = seam, book, made, made.tool
         self.began_s = seam.clock.monotonic()
         self.sent: Call | None = None
         spent = {"calls": book.calls - 1, "seconds": self.began_s - book.origin}
-        number, attempt, identity = made.place
-        self.call = Call(made.name, made.name, book.trial.key, number, attempt, identity, made.told, spent=spent)
+        number, attempt, _ = made.place
+        self.call = Call(made.name, made.name, book.key, number, attempt, made.request.id, made.told, spent=spent)
         self.telling = telling = Telling(seam.plan, self.call, book.note)
         telling.rolled += [injection.name for injection in reach[: depth + 1]]
         made.rolled = telling.rolled
