@@ -178,7 +178,9 @@ class Telling:
         """Notes, now that the attempt is over, which of the stories its caller met; how many."""
         count = 0
         for told in self.told:
-            evidence = told.injected and told.fault.witnessed(replace(seen, told_call=told.call, told_reply=told.reply))
+            changed = told.call or told.reply
+            its = replace(seen, told_call=told.call, told_reply=told.reply) if changed else seen
+            evidence = told.injected and told.fault.witnessed(its)
             if evidence:
                 count += 1
                 self._note(FaultWitnessed(*told.on(self._call), evidence=evidence))
