@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Protocol
 
 from chaoslab.clock import Clock, iso, system
 from chaoslab.events import Event
@@ -15,8 +15,12 @@ from chaoslab.log import Kept
 
 WRITER = "info"
 
-Noted = Event | Callable[[Requests, float], Iterable[Event]]
-"""What is noted: an event, or what tells its events later, given the trial's requests and the moment."""
+
+class Later(Protocol):
+    """What becomes an event when somebody reads it."""
+
+    def told(self, part: str, requests: Requests, t: float, /) -> Event:
+        """Of what was noted under this name, given the trial's requests and the moment. Asked for once, in the order of noting."""
 
 
 class Notebook:
@@ -28,12 +32,15 @@ class Notebook:
         self.calls = 0
         self._now = clock.monotonic
         self.origin = self._now()
-        self._lines: list[tuple[float, Noted]] = []
+        self._lines: list[tuple[float, Any, str]] = []
         self._history: History | None = None
         self._sent = b""  # both as they came from another process, until somebody reads them
 
-    def note(self, noted: Noted) -> None:
-        self._lines.append((self._now(), noted))
+    def note(self, noted: Event) -> None:
+        self._lines.append((self._now(), noted, ""))
+
+    def note_part(self, noted: Later, part: str) -> None:
+        self._lines.append((self._now(), noted, part))
 
     @property
     def history(self) -> History:
@@ -53,13 +60,9 @@ class Notebook:
 
     def _told(self) -> Iterator[tuple[float, Event]]:
         """Each event and when, to be asked for once."""
-        for moment, noted in self._lines:
+        for moment, noted, part in self._lines:
             t = round(moment - self.origin, 6)
-            if isinstance(noted, Event):
-                yield t, noted
-            else:
-                for event in noted(self.requests, t):
-                    yield t, event
+            yield t, noted.told(part, self.requests, t) if part else noted
 
     @property
     def kept(self) -> list[Kept]:

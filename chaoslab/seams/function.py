@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from threading import Lock
@@ -112,12 +112,12 @@ class Made:
     """One call of a function, to be told later: its parts become events when the notebook is read."""
 
     __slots__ = (
-        "args", "began_t", "error", "id", "kwargs", "late", "name", "ok", "place", "request", "rolled", "status", "told", "tool", "via",
+        "args", "began_t", "content", "error", "id", "kwargs", "late", "name", "ok", "place", "request", "rolled", "status", "tool", "via",
     )  # fmt: skip
 
     def __init__(self, tool: Tool, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         self.tool, self.name, self.args, self.kwargs = tool, tool.name, args, kwargs
-        self.told: dict[str, Any] | None = None
+        self.content: dict[str, Any] | None = None
         self.request: Request | None = None
         self.place: tuple[int, int, int] | None = None
         """The request's number, which attempt of it this is, and for the how manieth time the same is wanted; None until it is asked."""
@@ -126,15 +126,15 @@ class Made:
         self.status: int | None = None
         self.rolled: Sequence[str] = ()
         if not UNCHANGING.issuperset(map(type, args)) or not UNCHANGING.issuperset(map(type, kwargs.values())):
-            self.told = plain(tool.arguments(args, kwargs))
+            self.content = plain(tool.arguments(args, kwargs))
 
     def arguments(self) -> dict[str, Any]:
         """As they are told."""
-        if self.told is None:
-            self.told = self.tool.arguments(self.args, self.kwargs)
-            if not ATOMS.issuperset(map(type, self.told.values())):  # a default may be anything
-                self.told = plain(self.told)
-        return self.told
+        if self.content is None:
+            self.content = self.tool.arguments(self.args, self.kwargs)
+            if not ATOMS.issuperset(map(type, self.content.values())):  # a default may be anything
+                self.content = plain(self.content)
+        return self.content
 
     def asked(self, requests: Requests) -> tuple[int, int, int]:
         """Its place, numbered now."""
@@ -146,22 +146,31 @@ class Made:
         assert self.request is not None
         requests.answered(self.request)
 
-    def begin(self, requests: Requests, t: float) -> Iterator[Event]:
+    def told(self, part: str, requests: Requests, t: float) -> Event:
+        match part:
+            case "begin":
+                return self._begin(requests, t)
+            case "effect":
+                return self._effect()
+            case _:
+                return self._end(requests, t)
+
+    def _begin(self, requests: Requests, t: float) -> Event:
         self.began_t, self.late = t, self.place is None
         number, attempt, nth = self.place or self.asked(requests)
         header = requests.trial.header
-        self.id = self.request.id if self.request else request_id(header, self.name, self.told, nth)
-        yield events.CallStarted(self.name, self.name, number, attempt, self.id, self.told)
+        self.id = self.request.id if self.request else request_id(header, self.name, self.content, nth)
+        return events.CallStarted(self.name, self.name, number, attempt, self.id, self.content)
 
-    def effect(self, _requests: Requests, _t: float) -> Iterator[Event]:
+    def _effect(self) -> Event:
         content = self.arguments()
-        yield events.Effect(self.name, self.name, str(content.get(KEY) or ""), self.name, content, {}, "")
+        return events.Effect(self.name, self.name, str(content.get(KEY) or ""), self.name, content, {}, "")
 
-    def end(self, requests: Requests, t: float) -> Iterator[Event]:
+    def _end(self, requests: Requests, t: float) -> Event:
         if self.ok and self.late:
             self.answered(requests)
         number, attempt, _ = self.place or self.asked(requests)
-        yield events.CallFinished(
+        return events.CallFinished(
             self.name, self.name, number, attempt, self.id, self.ok, round(t - self.began_t, 6), self.status, self.error, 0,
             self.via, list(self.rolled),
         )  # fmt: skip
@@ -175,7 +184,7 @@ class Made:
         return self.name, self.arguments(), self.place, self.ok, self.via, self.error, self.status, self.rolled
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        self.name, self.told, self.place, self.ok, self.via, self.error, self.status, self.rolled = state
+        self.name, self.content, self.place, self.ok, self.via, self.error, self.status, self.rolled = state
         self.request = None
 
 
@@ -189,7 +198,7 @@ class _Noted:
 
     def __enter__(self) -> None:
         self.book.calls += 1
-        self.book.note(self.made.begin)
+        self.book.note_part(self.made, "begin")
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         book, made = self.book, self.made
@@ -198,7 +207,7 @@ class _Noted:
         if made.ok and made.request is not None:
             with self.numbering:
                 made.answered(book.requests)
-        book.note(made.end)
+        book.note_part(made, "end")
 
 
 class FunctionSeam:
@@ -234,7 +243,7 @@ class FunctionSeam:
                     return _at_once(attempt.run())
                 result = function(*args, **kwargs)
                 if effect:
-                    book.note(made.effect)
+                    book.note_part(made, "effect")
                 return result
 
         return stand_in
@@ -252,7 +261,7 @@ class FunctionSeam:
                     return await attempt.run()
                 result = await function(*args, **kwargs)
                 if effect:
-                    book.note(made.effect)
+                    book.note_part(made, "effect")
                 return result
 
         return stand_in
@@ -290,7 +299,7 @@ class _Attempt:
         self.sent: Call | None = None
         spent = {"calls": book.calls - 1, "seconds": self.began_s - book.origin}
         number, attempt, _ = made.place
-        self.call = Call(made.name, made.name, book.key, number, attempt, made.request.id, made.told, spent=spent)
+        self.call = Call(made.name, made.name, book.key, number, attempt, made.request.id, made.content, spent=spent)
         self.telling = telling = Telling(seam.plan, self.call, book.note)
         telling.rolled += [injection.name for injection in reach[: depth + 1]]
         made.rolled = telling.rolled
@@ -347,7 +356,7 @@ class _Attempt:
         except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets it
             raise Failure("raised", native=error) from None
         if self.tool.effect:
-            self.book.note(self.made.effect)
+            self.book.note_part(self.made, "effect")
         return Returned(result)
 
     # What is said afterwards.
