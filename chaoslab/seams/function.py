@@ -41,6 +41,9 @@ class ToolError(RuntimeError):
         super().__init__(f"{status} {message}")
         self.status, self.message = status, message
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ToolError, (self.status, self.message)
+
 
 class Returned(Reply):
     """A function's result as a reply: its value is the result itself, of any type."""
