@@ -107,8 +107,6 @@ class Plan:
         dice = Dice(self.seed, call.trial, injection.name, call.target, call.request, call.attempt)
         choice, *others = injection.choices
         if others:
-            choice, *others = injection.choices
-        if others:
             choice = dice("which").pick(injection.choices, [c.weight for c in injection.choices])
         fault = load("faults", choice.fault)(**choice.params).draw(dice("draw"))
         return Told(injection.name, choice.fault, fault)
