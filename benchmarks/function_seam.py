@@ -21,8 +21,9 @@ from statistics import median
 from typing import Any
 
 import chaoslab as lab
+from chaoslab.events import Event
 from chaoslab.identity import Trial
-from chaoslab.notebook import Notebook, Noted
+from chaoslab.notebook import Later, Notebook
 from chaoslab.plan import Plan
 from chaoslab.seams.function import FunctionSeam, Tool
 
@@ -32,7 +33,10 @@ CALL_GOAL_US, ONE_CORE_GOAL, TWO_CORES_GOAL, FLAT = 2.0, 1500.0, 3000.0, 0.05
 class Deaf(Notebook):
     """Notes nothing."""
 
-    def note(self, noted: Noted) -> None:
+    def note(self, noted: Event) -> None:
+        pass
+
+    def note_part(self, noted: Later, part: str) -> None:
         pass
 
 

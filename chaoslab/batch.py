@@ -26,6 +26,7 @@ from chaoslab.plan import Plan
 from chaoslab.references import References
 from chaoslab.seams import langchain
 from chaoslab.seams.function import FunctionSeam, Tool
+from chaoslab.sweep import portable
 
 WORLDS = ("virtual", "local")
 _alone = threading.Lock()
@@ -62,6 +63,11 @@ class Ended:
     hung: str = ""
     seconds: float = 0.0
     warnings: tuple[str, ...] = ()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """To another process goes an error that can be made again there; of any other, its name and its words."""
+        error = self.error
+        return {**vars(self), "error": error and portable(error, f"{type(error).__name__}: {error}")}
 
 
 @dataclass(frozen=True)

@@ -45,4 +45,4 @@ system = SystemClock()
 
 def iso(moment: datetime) -> str:
     """UTC as ISO 8601 with microseconds, e.g. `2026-06-01T09:00:00.000000Z`."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return moment.astimezone(UTC).isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"

@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 ALONE = "alone"
@@ -93,14 +93,19 @@ def _id(trial: str, tool: str, wanted: str, nth: int) -> str:
 
 @dataclass
 class Request:
-    """One thing that the agent wants from a target; `wish` is what it is known again by, `attempts` counts the tries so far."""
+    """One thing that the agent wants from a target: its `nth` wish for that, tried so many times so far."""
 
+    trial: Trial
     target: str
     tool: str
     number: int
-    id: str
+    wish: tuple[str, str]
+    nth: int = 1
     attempts: int = 0
-    wish: tuple[str, str] = ("", "")
+
+    @cached_property
+    def id(self) -> str:
+        return _id(self.trial.header, *self.wish, self.nth)
 
     def next_attempt(self) -> int:
         self.attempts += 1
@@ -113,7 +118,7 @@ class Requests:
 
     trial: Trial
     _answered: dict[tuple[str, str], int] = field(default_factory=dict)
-    _known: dict[str, Request] = field(default_factory=dict)
+    _known: dict[tuple[tuple[str, str], int], Request] = field(default_factory=dict)
     _count: dict[str, int] = field(default_factory=dict)
     _safe: set[tuple[str, str]] = field(default_factory=set)
 
@@ -126,11 +131,12 @@ class Requests:
         wish = (tool, spelt or canonical(arguments))
         if safe:
             self._safe.add(wish)
-        identity = _id(self.trial.header, *wish, self._answered.get(wish, 0) + 1)
-        if identity not in self._known:
-            self._count[target] = self._count.get(target, 0) + 1
-            self._known[identity] = Request(target, tool, self._count[target], identity, wish=wish)
-        return self._known[identity]
+        nth = self._answered.get(wish, 0) + 1
+        request = self._known.get((wish, nth))
+        if request is None:
+            self._count[target] = number = self._count.get(target, 0) + 1
+            request = self._known[wish, nth] = Request(self.trial, target, tool, number, wish, nth)
+        return request
 
     def answered(self, request: Request) -> None:
         """An identical wish from now on is a new request."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterable, Iterator
+import pickle
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Protocol
 
 from chaoslab.clock import Clock, iso, system
 from chaoslab.events import Event
@@ -15,49 +15,54 @@ from chaoslab.log import Kept
 
 WRITER = "info"
 
-Noted = Event | Callable[[Requests, float], Iterable[Event]]
-"""What is noted: an event, or what tells its events later, given the trial's requests and the moment."""
+
+class Later(Protocol):
+    """What becomes an event when somebody reads it."""
+
+    def told(self, part: str, requests: Requests, t: float, /) -> Event:
+        """Of what was noted under this name, given the trial's requests and the moment. Asked for once, in the order of noting."""
 
 
 class Notebook:
     """Made when its trial begins, in the trial's own time; `began` is what the wall clock said then."""
 
     def __init__(self, trial: Trial, *, began: datetime, clock: Clock = system) -> None:
-        self.trial, self.began = trial, began
+        self.trial, self.key, self.began = trial, trial.key, began
         self.requests = Requests(trial)
-        self.lock = threading.Lock()
-        """For whoever asks `requests` while the trial goes on: its threads may call at once."""
         self.calls = 0
         self._now = clock.monotonic
         self.origin = self._now()
-        self._lines: list[tuple[float, Noted]] = []
+        self._lines: list[tuple[float, Any, str]] = []
         self._history: History | None = None
+        self._sent = b""  # both as they came from another process, until somebody reads them
 
-    def note(self, noted: Noted) -> None:
-        self._lines.append((self._now(), noted))
+    def note(self, noted: Event) -> None:
+        self._lines.append((self._now(), noted, ""))
+
+    def note_part(self, noted: Later, part: str) -> None:
+        self._lines.append((self._now(), noted, part))
 
     @property
     def history(self) -> History:
         """All that was noted. To be read when the trial is over."""
+        if self._sent:
+            self._lines, self._history = pickle.loads(self._sent)
+            self._sent = b""
         if self._history is None:
             self._history = History(self._records())
             self._lines.clear()
         return self._history
 
     def _records(self) -> Iterable[Record]:
-        run, trial = self.trial.run, self.trial.key
+        run, trial = self.trial.run, self.key
         for number, (t, event) in enumerate(self._told(), 1):
             yield Record(iso(self.began + timedelta(seconds=t)), t, run, trial, WRITER, number, event)
 
     def _told(self) -> Iterator[tuple[float, Event]]:
         """Each event and when, to be asked for once."""
-        for moment, noted in self._lines:
+        for moment, noted, part in self._lines:
             t = round(moment - self.origin, 6)
-            if isinstance(noted, Event):
-                yield t, noted
-            else:
-                for event in noted(self.requests, t):
-                    yield t, event
+            yield t, noted.told(part, self.requests, t) if part else noted
 
     @property
     def kept(self) -> list[Kept]:
@@ -65,25 +70,17 @@ class Notebook:
         return [Kept.of(r.writer, r.t, r.trial, r.event) for r in self.history.records]
 
     def __getstate__(self) -> dict[str, Any]:
-        """To another process goes what happened, in few words, and nothing that could go on."""
-        told = self._told() if self._history is None else ((r.t, r.event) for r in self._history.records)
-        events = [(t, event.kind, vars(event)) for t, event in told]
-        return {"trial": self.trial, "began": self.began, "calls": self.calls, "origin": 0.0, "_sent": events}
+        """To another process goes what happened, and nothing that could go on. Most is never read there, and stays as it was sent."""
+        sent = self._sent or pickle.dumps((self._lines, self._history))
+        return {
+            "trial": self.trial,
+            "key": self.key,
+            "began": self.began,
+            "calls": self.calls,
+            "origin": self.origin,
+            "_sent": sent,
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        sent = state.pop("_sent")
         self.__dict__.update(state)
-        self._history, self.requests = None, Requests(self.trial)
-        self._lines = [(t, _Sent(kind, fields)) for t, kind, fields in sent]
-
-
-class _Sent:
-    """An event from another process, made again when it is read."""
-
-    __slots__ = ("_fields", "_kind")
-
-    def __init__(self, kind: str, fields: dict[str, Any]) -> None:
-        self._kind, self._fields = kind, fields
-
-    def __call__(self, _requests: Requests, _t: float) -> tuple[Event]:
-        return (Event.kinds[self._kind](**self._fields),)
+        self.requests = Requests(self.trial)

@@ -96,17 +96,25 @@ class Plan:
                 return told, rolled
         return None, rolled
 
-    def roll(self, injection: Injection, call: Call) -> Told | None:
-        """The fault that this injection has for this call, all its own chances drawn; None when it does not hit."""
-        dice = Dice(self.seed, call.trial, injection.name, call.target, call.request, call.attempt)
+    def hits(self, injection: Injection, trial: str, target: str, request: int, attempt: int) -> bool:
+        """Whether the injection hits this attempt."""
         if injection.calls:
-            if call.request not in injection.calls or call.attempt != 1:
-                return None
-        elif not dice("hit").hits(injection.chance):
-            return None
-        choice = dice("which").pick(injection.choices, [c.weight for c in injection.choices])
+            return request in injection.calls and attempt == 1
+        return Dice(self.seed, trial, injection.name, target, request, attempt, "hit").hits(injection.chance)
+
+    def told(self, injection: Injection, call: Call) -> Told:
+        """The fault that an injection which hits has for this call, all its own chances drawn."""
+        dice = Dice(self.seed, call.trial, injection.name, call.target, call.request, call.attempt)
+        choice, *others = injection.choices
+        if others:
+            choice = dice("which").pick(injection.choices, [c.weight for c in injection.choices])
         fault = load("faults", choice.fault)(**choice.params).draw(dice("draw"))
         return Told(injection.name, choice.fault, fault)
+
+    def roll(self, injection: Injection, call: Call) -> Told | None:
+        """That fault; None when the injection does not hit."""
+        hit = self.hits(injection, call.trial, call.target, call.request, call.attempt)
+        return self.told(injection, call) if hit else None
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -147,11 +155,15 @@ class Telling:
 
     def _roll(self, injection: Injection, call: Call) -> Told | None:
         self.rolled.append(injection.name)
-        told = self._plan.roll(injection, call)
-        if told is not None:
-            self.told.append(told)
-            if not injection.conditional:
-                self._note(told.scheduled(self._call))
+        hit = self._plan.hits(injection, call.trial, call.target, call.request, call.attempt)
+        return self.begin(injection, call) if hit else None
+
+    def begin(self, injection: Injection, call: Call) -> Told:
+        """For `chain`, in the place of an injection whose dice have hit already."""
+        told = self._plan.told(injection, call)
+        self.told.append(told)
+        if not injection.conditional:
+            self._note(told.scheduled(self._call))
         return told
 
     def injected(self, told: Told) -> None:
@@ -164,7 +176,9 @@ class Telling:
         """Notes, now that the attempt is over, which of the stories its caller met; how many."""
         count = 0
         for told in self.told:
-            evidence = told.injected and told.fault.witnessed(replace(seen, told_call=told.call, told_reply=told.reply))
+            changed = told.call or told.reply
+            its = replace(seen, told_call=told.call, told_reply=told.reply) if changed else seen
+            evidence = told.injected and told.fault.witnessed(its)
             if evidence:
                 count += 1
                 self._note(FaultWitnessed(*told.on(self._call), evidence=evidence))

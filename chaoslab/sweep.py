@@ -191,10 +191,20 @@ class _Workers(Generic[U, R]):
 
 @dataclass(frozen=True)
 class _Came(Generic[R_co]):
-    """What came of a chunk: of its units up to the one that failed, if any did."""
+    """What came of a chunk: of its units up to the one that failed, if any did. It travels as bytes and is made again by whoever hands it
+    on, since the pool takes what cannot be for a worker that died."""
 
-    done: list[R_co]
+    sent: bytes
     error: BaseException | None = None
+
+    @classmethod
+    def of(cls, done: list[Any], error: BaseException | None = None) -> _Came[Any]:
+        return cls(pickle.dumps(done), error)
+
+    @property
+    def done(self) -> list[R_co]:
+        done: list[R_co] = pickle.loads(self.sent)
+        return done
 
     def of_it(self) -> Iterator[R_co]:
         yield from self.done
@@ -239,17 +249,24 @@ def _do(chunk: Sequence[Any]) -> _Came[Any]:
         try:
             done.append(_doing[0](unit))
         except BaseException as error:  # noqa: BLE001 - it is raised where the unit came from
-            return _Came(done, _portable(error))
-    return _Came(done)
+            return _Came.of(done, _from_here(error))
+    return _Came.of(done)
 
 
-def _portable(error: BaseException) -> BaseException:
-    """The error as another process can have it: itself where it can be pickled, with a note of where it was raised."""
+def _from_here(error: BaseException) -> BaseException:
+    """The error, with a note of where it was raised."""
     where = "".join(traceback.format_exception(error)).rstrip()
+    sent = portable(error, where)
+    if sent is error:
+        error.add_note(f"in a worker:\n{where}")
+    return sent
+
+
+def portable(error: BaseException, otherwise: str) -> BaseException:
+    """The error as another process can have it: itself where it can be made again, else these words."""
     try:
         if type(pickle.loads(pickle.dumps(error))) is type(error):
-            error.add_note(f"in a worker:\n{where}")
             return error
     except Exception:  # noqa: BLE001 - whatever an exception's own code does
         pass
-    return RuntimeError(where)
+    return RuntimeError(otherwise)

@@ -173,8 +173,7 @@ def _trials(
 ) -> Generator[Trial, None, None]:
     twin = None
     with ExitStack() as stack:
-        if jobs == 1:
-            stack.enter_context(batch.prepared())
+        stack.enter_context(batch.prepared())  # workers that are forked find it so
         if wants_twin:
             twin, batch = _compared(batch)
         add = stack.enter_context(_written(batch, trials, logs)) if logs is not None else None

@@ -307,6 +307,33 @@ def test_two_processes_bring_the_same_events_in_the_same_order() -> None:
     assert apart == alone
 
 
+class Strange(Exception):
+    """Cannot be made from what it was made with, as many an SDK's errors."""
+
+    def __init__(self, *, status: int) -> None:
+        super().__init__(f"status {status}")
+
+
+def test_two_processes_bring_what_an_agent_failed_by_even_if_it_cannot_be_made_again() -> None:
+    def strange(_: str) -> None:
+        raise Strange(status=7)
+
+    faults = [lab.inject("tool_error", "refund", status=503)]
+    met = [trial.error for trial in lab.run_many(agent, "go", trials=4, jobs=2, tools=[refund], faults=faults)]
+    assert [type(error) for error in met] == [lab.ToolError] * 4
+    assert {str(error) for error in met} == {"503 Service Unavailable"}
+    told = [trial.error for trial in lab.run_many(strange, "go", trials=4, jobs=2)]
+    assert [repr(error) for error in told] == ["RuntimeError('Strange: status 7')"] * 4
+
+
+def test_an_answer_that_cannot_be_made_again_is_not_taken_for_a_worker_that_died() -> None:
+    def strange(_: str) -> Exception:
+        return Strange(status=7)
+
+    with pytest.raises(TypeError, match="Strange"):
+        list(lab.run_many(strange, "go", trials=4, jobs=2))
+
+
 def test_what_an_agent_leaves_to_chance_repeats_with_the_seed() -> None:
     def dices(_: str) -> str:
         return f"{random.random()} {time.time()}"

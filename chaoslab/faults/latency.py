@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from chaoslab.dice import Dice
@@ -26,9 +26,9 @@ class Latency:
     layer: ClassVar[str] = "wire"
 
     def draw(self, dice: Dice) -> Latency:
-        delay_s = self.delay_s + dice("jitter").between(-self.jitter_s, self.jitter_s)
+        jitter_s = dice("jitter").between(-self.jitter_s, self.jitter_s) if self.jitter_s else 0.0
         stream = self.stream or dice("stream").pick(STREAMS)
-        return replace(self, delay_s=max(0.0, round(delay_s, 3)), jitter_s=0.0, stream=stream)
+        return Latency(max(0.0, round(self.delay_s + jitter_s, 3)), stream=stream)
 
     def flow(self, call: Call) -> Flow:
         if self.stream == "upstream":

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from threading import Lock
 from typing import Any
 
 from chaoslab import events
 from chaoslab.clock import Clock, system
 from chaoslab.events import Event
-from chaoslab.exchange import Call, Failure, Reply, Seen, chain, play
-from chaoslab.identity import Request, Requests
+from chaoslab.exchange import Call, Failure, Reply, Seen, Told, chain, play
+from chaoslab.identity import Request, Requests, request_id
 from chaoslab.notebook import Notebook
 from chaoslab.plain import ATOMS, UNCHANGING, plain
 from chaoslab.plan import Injection, Plan, Telling
@@ -39,6 +40,9 @@ class ToolError(RuntimeError):
     def __init__(self, status: int, message: str) -> None:
         super().__init__(f"{status} {message}")
         self.status, self.message = status, message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ToolError, (self.status, self.message)
 
 
 class Returned(Reply):
@@ -111,64 +115,66 @@ class Made:
     """One call of a function, to be told later: its parts become events when the notebook is read."""
 
     __slots__ = (
-        "args", "began_t", "error", "kwargs", "late", "ok", "request", "rolled", "status", "told", "tool", "try_", "via",
+        "args", "began_t", "content", "error", "id", "kwargs", "late", "name", "ok", "place", "request", "rolled", "status", "tool", "via",
     )  # fmt: skip
 
     def __init__(self, tool: Tool, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-        self.tool, self.args, self.kwargs = tool, args, kwargs
-        self.told: dict[str, Any] | None = None
+        self.tool, self.name, self.args, self.kwargs = tool, tool.name, args, kwargs
+        self.content: dict[str, Any] | None = None
         self.request: Request | None = None
-        self.try_ = 0
+        self.place: tuple[int, int, int] | None = None
+        """The request's number, which attempt of it this is, and for the how manieth time the same is wanted; None until it is asked."""
         self.ok, self.late, self.via = True, False, "function"
         self.error: str | None = None
         self.status: int | None = None
         self.rolled: Sequence[str] = ()
-        for value in args:
-            if type(value) not in UNCHANGING:
-                self.told = plain(tool.arguments(args, kwargs))
-                return
-        for value in kwargs.values():
-            if type(value) not in UNCHANGING:
-                self.told = plain(tool.arguments(args, kwargs))
-                return
+        if not UNCHANGING.issuperset(map(type, args)) or not UNCHANGING.issuperset(map(type, kwargs.values())):
+            self.content = plain(tool.arguments(args, kwargs))
 
-    def asked(self, requests: Requests) -> Request:
-        """Its request, numbered now."""
-        if self.told is None:
-            self.told = self.tool.arguments(self.args, self.kwargs)
-            if not all(type(value) in ATOMS for value in self.told.values()):  # a default may be anything
-                self.told = plain(self.told)
-        self.request = requests.ask(self.tool.name, self.tool.name, self.told)
-        self.try_ = self.request.next_attempt()
-        return self.request
+    def arguments(self) -> dict[str, Any]:
+        """As they are told."""
+        if self.content is None:
+            self.content = self.tool.arguments(self.args, self.kwargs)
+            if not ATOMS.issuperset(map(type, self.content.values())):  # a default may be anything
+                self.content = plain(self.content)
+        return self.content
+
+    def asked(self, requests: Requests) -> tuple[int, int, int]:
+        """Its place, numbered now."""
+        self.request = request = requests.ask(self.name, self.name, self.arguments())
+        self.place = request.number, request.next_attempt(), request.nth
+        return self.place
 
     def answered(self, requests: Requests) -> None:
         assert self.request is not None
         requests.answered(self.request)
 
-    def place(self) -> tuple[str, int, int, str]:
-        assert self.request is not None
-        return self.tool.name, self.request.number, self.try_, self.request.id
+    def told(self, part: str, requests: Requests, t: float) -> Event:
+        match part:
+            case "begin":
+                return self._begin(requests, t)
+            case "effect":
+                return self._effect()
+            case _:
+                return self._end(requests, t)
 
-    def begin(self, requests: Requests, t: float) -> Iterator[Event]:
-        self.began_t, self.late = t, self.request is None
-        if self.late:
-            self.asked(requests)
-        name, number, attempt, identity = self.place()
-        yield events.CallStarted(name, name, number, attempt, identity, self.told)
+    def _begin(self, requests: Requests, t: float) -> Event:
+        self.began_t, self.late = t, self.place is None
+        number, attempt, nth = self.place or self.asked(requests)
+        header = requests.trial.header
+        self.id = self.request.id if self.request else request_id(header, self.name, self.content, nth)
+        return events.CallStarted(self.name, self.name, number, attempt, self.id, self.content)
 
-    def effect(self, _requests: Requests, _t: float) -> Iterator[Event]:
-        assert self.told is not None
-        content = self.told
-        name = self.tool.name
-        yield events.Effect(name, name, str(content.get(KEY) or ""), name, content, {}, "")
+    def _effect(self) -> Event:
+        content = self.arguments()
+        return events.Effect(self.name, self.name, str(content.get(KEY) or ""), self.name, content, {}, "")
 
-    def end(self, requests: Requests, t: float) -> Iterator[Event]:
+    def _end(self, requests: Requests, t: float) -> Event:
         if self.ok and self.late:
             self.answered(requests)
-        name, number, attempt, identity = self.place()
-        yield events.CallFinished(
-            name, name, number, attempt, identity, self.ok, round(t - self.began_t, 6), self.status, self.error, 0,
+        number, attempt, _ = self.place or self.asked(requests)
+        return events.CallFinished(
+            self.name, self.name, number, attempt, self.id, self.ok, round(t - self.began_t, 6), self.status, self.error, 0,
             self.via, list(self.rolled),
         )  # fmt: skip
 
@@ -176,24 +182,35 @@ class Made:
         self.ok = False
         self.error = f"{type(error).__name__}: {error}"[:200] if isinstance(error, Exception) else "cancelled"
 
+    def __getstate__(self) -> tuple[Any, ...]:
+        """To another process goes what is told, and not the function."""
+        return self.name, self.arguments(), self.place, self.ok, self.via, self.error, self.status, self.rolled
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self.name, self.content, self.place, self.ok, self.via, self.error, self.status, self.rolled = state
+        self.request = None
+
 
 class _Noted:
-    """A call that no injection can hit, from its begin to its end: a context, which costs less than a generator would."""
+    """A call from its begin to its end: a context, which costs less than a generator would."""
 
-    __slots__ = ("book", "made")
+    __slots__ = ("book", "made", "numbering")
 
-    def __init__(self, book: Notebook, made: Made) -> None:
-        self.book, self.made = book, made
+    def __init__(self, book: Notebook, made: Made, numbering: Lock) -> None:
+        self.book, self.made, self.numbering = book, made, numbering
 
-    def __enter__(self) -> Made:
+    def __enter__(self) -> None:
         self.book.calls += 1
-        self.book.note(self.made.begin)
-        return self.made
+        self.book.note_part(self.made, "begin")
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        if error is not None:
-            self.made.raised(error)
-        self.book.note(self.made.end)
+        book, made = self.book, self.made
+        if error is not None and made.ok:
+            made.raised(error)
+        if made.ok and made.request is not None:
+            with self.numbering:
+                made.answered(book.requests)
+        book.note_part(made, "end")
 
 
 class FunctionSeam:
@@ -206,61 +223,61 @@ class FunctionSeam:
     def __init__(self, plan: Plan, *, timeout_s: float, clock: Clock = system) -> None:
         self.plan, self.timeout_s, self.clock = plan, timeout_s, clock
         self.book: Notebook | None = None
+        self._numbering = (
+            Lock()
+        )  # a trial's threads may call at once; nobody waits while holding it, so no world need know of it
 
     def stand_in(self, tool: Tool) -> Callable[..., Any]:
         """What looks like the function, async if it is, and is called in its place."""
         reach = (*self.plan.reach(tool.name, wire=False), *self.plan.reach(tool.name, wire=True))
-        if reach:
-            made = self._poisoned_async(tool, reach) if tool.of_coroutine else self._poisoned(tool, reach)
-        else:
-            made = self._clean_async(tool) if tool.of_coroutine else self._clean(tool)
-        return functools.wraps(tool.function)(made)
+        stand_in = self._of_coroutine(tool, reach) if tool.of_coroutine else self._of_function(tool, reach)
+        return functools.wraps(tool.function)(stand_in)
 
-    def _clean(self, tool: Tool) -> Callable[..., Any]:
+    def _of_function(self, tool: Tool, reach: Sequence[Injection]) -> Callable[..., Any]:
         function, effect = tool.function, tool.effect
 
         def stand_in(*args: Any, **kwargs: Any) -> Any:
             book = self.book
             if book is None:
                 return function(*args, **kwargs)
-            with _Noted(book, Made(tool, args, kwargs)) as made:
+            made = Made(tool, args, kwargs)
+            with _Noted(book, made, self._numbering):
+                if reach and (attempt := self._met(reach, book, made)):
+                    return _at_once(attempt.run())
                 result = function(*args, **kwargs)
                 if effect:
-                    book.note(made.effect)
-            return result
+                    book.note_part(made, "effect")
+                return result
 
         return stand_in
 
-    def _clean_async(self, tool: Tool) -> Callable[..., Any]:
+    def _of_coroutine(self, tool: Tool, reach: Sequence[Injection]) -> Callable[..., Any]:
         function, effect = tool.function, tool.effect
 
         async def stand_in(*args: Any, **kwargs: Any) -> Any:
             book = self.book
             if book is None:
                 return await function(*args, **kwargs)
-            with _Noted(book, Made(tool, args, kwargs)) as made:
+            made = Made(tool, args, kwargs)
+            with _Noted(book, made, self._numbering):
+                if reach and (attempt := self._met(reach, book, made)):
+                    return await attempt.run()
                 result = await function(*args, **kwargs)
                 if effect:
-                    book.note(made.effect)
-            return result
+                    book.note_part(made, "effect")
+                return result
 
         return stand_in
 
-    def _poisoned(self, tool: Tool, reach: Sequence[Injection]) -> Callable[..., Any]:
-        def stand_in(*args: Any, **kwargs: Any) -> Any:
-            if self.book is None:
-                return tool.function(*args, **kwargs)
-            return _at_once(_Attempt(self, self.book, tool, reach, args, kwargs).run())
-
-        return stand_in
-
-    def _poisoned_async(self, tool: Tool, reach: Sequence[Injection]) -> Callable[..., Any]:
-        async def stand_in(*args: Any, **kwargs: Any) -> Any:
-            if self.book is None:
-                return await tool.function(*args, **kwargs)
-            return await _Attempt(self, self.book, tool, reach, args, kwargs).run()
-
-        return stand_in
+    def _met(self, reach: Sequence[Injection], book: Notebook, made: Made) -> _Attempt | None:
+        """The attempt, if an injection hits it: dice are rolled from the outermost on. Most attempts meet nothing, and cost no more."""
+        with self._numbering:
+            number, attempt, _ = made.asked(book.requests)
+        for depth, injection in enumerate(reach):
+            if self.plan.hits(injection, book.key, made.name, number, attempt):
+                return _Attempt(self, book, made, reach, depth)
+        made.rolled = [injection.name for injection in reach]
+        return None
 
 
 def _at_once(work: Coroutine[Any, Any, Any]) -> Any:
@@ -274,37 +291,25 @@ def _at_once(work: Coroutine[Any, Any, Any]) -> Any:
 
 
 class _Attempt:
-    """One attempt of a request, from the call to its result: a driver of stories, which suspends only where the function is async."""
+    """One attempt that an injection hits, from there to its result: a driver of stories, which suspends only where the function is async."""
 
-    def __init__(
-        self, seam: FunctionSeam, book: Notebook, tool: Tool, reach: Sequence[Injection], args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-    ) -> None:  # fmt: skip
-        self.seam, self.book, self.tool, self.args, self.kwargs = seam, book, tool, args, kwargs
-        self.of_coroutine = tool.of_coroutine
+    def __init__(self, seam: FunctionSeam, book: Notebook, made: Made, reach: Sequence[Injection], depth: int) -> None:
+        """`depth`: which of `reach` hits; those before it did not."""
+        assert made.request is not None
+        assert made.place is not None
+        self.seam, self.book, self.made, self.tool = seam, book, made, made.tool
         self.began_s = seam.clock.monotonic()
-        self.made = Made(tool, args, kwargs)
         self.sent: Call | None = None
-        with book.lock:
-            request = self.made.asked(book.requests)
-        spent = {"calls": book.calls, "seconds": self.began_s - book.origin}
-        self.call = Call(
-            tool.name,
-            tool.name,
-            book.trial.key,
-            request.number,
-            self.made.try_,
-            request.id,
-            self.made.told,
-            spent=spent,
-        )
-        self.telling = Telling(seam.plan, self.call, book.note)
-        self.made.rolled = self.telling.rolled
-        self.reach = self.telling.reach(reach)
+        spent = {"calls": book.calls - 1, "seconds": self.began_s - book.origin}
+        number, attempt, _ = made.place
+        self.call = Call(made.name, made.name, book.key, number, attempt, made.request.id, made.content, spent=spent)
+        self.telling = telling = Telling(seam.plan, self.call, book.note)
+        telling.rolled += [injection.name for injection in reach[: depth + 1]]
+        made.rolled = telling.rolled
+        first: Callable[[Call], Told | None] = functools.partial(telling.begin, reach[depth])
+        self.reach = [first, *telling.reach(reach[depth + 1 :])]
 
     async def run(self) -> Any:
-        self.book.calls += 1
-        self.book.note(self.made.begin)
         reply: Reply | None = None
         failure: Failure | None = None
         try:
@@ -332,7 +337,7 @@ class _Attempt:
     async def wait(self, delay_s: float) -> None:
         left_s = self.seam.timeout_s - (self.seam.clock.monotonic() - self.began_s)
         wait_s = max(0.0, min(delay_s, left_s))
-        if self.of_coroutine:
+        if self.tool.of_coroutine:
             await self.seam.clock.asleep(wait_s)
         else:
             self.seam.clock.sleep(wait_s)
@@ -344,17 +349,17 @@ class _Attempt:
 
     async def send(self, call: Call) -> Reply:
         self.sent = call
-        args, kwargs = self.args, self.kwargs
+        args, kwargs = self.made.args, self.made.kwargs
         if call.value is not self.call.value:
             args, kwargs = (), dict(call.value)
         try:
             result = self.tool.function(*args, **kwargs)
-            if self.of_coroutine:
+            if self.tool.of_coroutine:
                 result = await result
         except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets it
             raise Failure("raised", native=error) from None
         if self.tool.effect:
-            self.book.note(self.made.effect)
+            self.book.note_part(self.made, "effect")
         return Returned(result)
 
     # What is said afterwards.
@@ -363,18 +368,13 @@ class _Attempt:
         made, status = self.made, None if reply is None or isinstance(reply, Returned) else reply.status
         duration_s = self.seam.clock.monotonic() - self.began_s
         kind = failure.kind if failure else None
-        if self.telling.told:
-            self.telling.witnessed(Seen(duration_s, self.seam.timeout_s, kind, status, 0, self.sent, reply))
+        self.telling.witnessed(Seen(duration_s, self.seam.timeout_s, kind, status, 0, self.sent, reply))
         made.ok, made.status = isinstance(reply, Returned), status
         made.via = "function" if self.sent else "none"
         if failure is not None and failure.native is not None:
             made.raised(failure.native)
         elif not made.ok:
             made.error = kind or (_words(reply) if reply is not None else "cancelled")
-        if made.ok:
-            with self.book.lock:
-                made.answered(self.book.requests)
-        self.book.note(made.end)
 
 
 def _words(reply: Reply) -> str:

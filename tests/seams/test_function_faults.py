@@ -12,6 +12,7 @@ from patch_parts import in_place
 
 import chaoslab as lab
 from chaoslab.events import CallFinished, CallStarted, Effect, FaultInjected, FaultScheduled, FaultWitnessed
+from chaoslab.identity import request_id
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 
@@ -229,3 +230,45 @@ def test_a_call_with_arguments_that_do_not_fit_raises_pythons_own_error() -> Non
 
     for faults in ([], [lab.inject("latency", "refund")]):
         assert lab.run(agent, "go", tools=[refund], faults=faults, effects=[]).answer == "refused"
+
+
+def test_what_the_dice_spare_is_told_with_the_dice_that_were_rolled_and_counted_as_any_other() -> None:
+    def agent(_: str) -> None:
+        for order in (17, 17, 18):
+            refund(order)
+
+    spared = [lab.inject(fault, "refund", chance=1e-9) for fault in ("tool_error", "latency")]
+    trial = lab.run(agent, "go", tools=[refund], faults=spared, effects=[])
+    ended = [event for _, event in trial.history.of(CallFinished)]
+    assert [(event.request, event.attempt, event.ok) for event in ended] == [(1, 1, True), (2, 1, True), (3, 1, True)]
+    assert {tuple(event.rolled) for event in ended} == {("tool_error on refund", "latency on refund")}
+    run = trial.history.records[0].run
+    wanted = [
+        ({"order": 17, "amount": 30.0}, 1),
+        ({"order": 17, "amount": 30.0}, 2),
+        ({"order": 18, "amount": 30.0}, 1),
+    ]
+    assert [e.request_id for e in ended] == [request_id(f"{run}.p1.r1", "refund", wish, nth) for wish, nth in wanted]
+
+
+def test_what_the_dice_spare_fails_and_is_tried_again_as_one_request() -> None:
+    tries: list[int] = []
+
+    def flaky(order: int) -> int:
+        tries.append(order)
+        if len(tries) % 2:
+            raise ConnectionError("busy")
+        return order
+
+    def agent(_: str) -> int:
+        try:
+            return flaky(17)
+        except ConnectionError:
+            return flaky(17)
+
+    trial = lab.run(agent, "go", tools=[flaky], faults=[lab.inject("latency", "flaky", chance=1e-9)], effects=[])
+    ended = [event for _, event in trial.history.of(CallFinished)]
+    assert [(e.request, e.attempt, e.ok, e.error) for e in ended] == [
+        (1, 1, False, "ConnectionError: busy"),
+        (1, 2, True, None),
+    ]

@@ -21,7 +21,13 @@ from chaoslab.wire.lanes import LabDown
 from proxy_manager import standing
 
 DEADLINE_S = 0.3
-FIRST = Request("weather", "current_weather", 1, "id1")
+
+
+def wanted(number: int) -> Request:
+    return Request(Trial("run", 1), "weather", "current_weather", number, ("current_weather", f"wish {number}"))
+
+
+FIRST = wanted(1)
 
 
 def through(
@@ -126,8 +132,7 @@ def test_a_lost_reply_leaves_its_effect_and_the_callers_own_timeout(tmp_path: Pa
 
 def test_calls_side_by_side_do_not_meet_each_others_faults(tmp_path: Path) -> None:
     async def story(lab: Bench) -> None:
-        wanted = [Request("weather", "current_weather", n, f"id{n}") for n in (1, 2, 3, 4)]
-        ended = await asyncio.gather(*(lab.get(one) for one in wanted), return_exceptions=True)
+        ended = await asyncio.gather(*(lab.get(wanted(n)) for n in (1, 2, 3, 4)), return_exceptions=True)
         assert [isinstance(end, httpx.Response) for end in ended] == [True, False, True, True]
         assert {call.request: call.via for call in finished(lab)} == {1: "proxy", 2: "lane", 3: "proxy", 4: "proxy"}
 
