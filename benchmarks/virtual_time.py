@@ -33,7 +33,8 @@ from chaoslab.worlds.virtual import lab
 FAULTS = ("TOXIC_PROB=0.25", "ERROR_PROB=0.2", "TOOL_TIMEOUT_S=60", "LATENCY_MS=5000", "JITTER_MS=4000")
 """Together a tool's attempt meets a fault with a chance of 0.4. Who hears nothing for a minute gives up, as the
 SDKs of models do by default; what is late is so by 1 to 9 s."""
-TURN = 25
+TURN = 5
+"""Trials: so few that what disturbs the one disturbs the other too."""
 PROMPTS = [
     {"prompt": "Read Ana's messages, then add 1250, 830 and 415 and reply to her with the sum.", "facts": ["2495"]},
     {
@@ -186,7 +187,7 @@ def many(order: lab.Order, trials: int, jobs: int) -> tuple[float, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--turns", type=int, default=12, help="of 25 trials each")
+    parser.add_argument("--turns", type=int, default=60, help=f"of {TURN} trials each")
     parser.add_argument("--trials", type=int, default=1000, help="for what all cores do together")
     options = parser.parse_args()
     chosen = settings.load(FAULTS, environment={}, env_file=Path("/nonexistent"))
@@ -211,9 +212,11 @@ def main() -> None:
     length = sum(each.seconds for each in done) / trials
     ratios = sorted(virtual / mock for virtual, mock in took)
     print(f"a trial: {calls:.1f} HTTP calls, {lines:.0f} events, {met:.2f} faults met, {length:.1f} virtual seconds")
-    print(f"mock     {min(mock for _, mock in took) / TURN * 1000:6.2f} ms of CPU a trial, at best")
-    print(f"virtual  {min(virtual for virtual, _ in took) / TURN * 1000:6.2f} ms")
-    print(f"times the mock: {median(ratios):.2f} (median of {len(ratios)} turns, {ratios[0]:.2f} to {ratios[-1]:.2f})")
+    print(f"mock     {median(mock for _, mock in took) / TURN * 1000:6.2f} ms of CPU a trial")
+    print(f"virtual  {median(virtual for virtual, _ in took) / TURN * 1000:6.2f} ms")
+    print(
+        f"times the mock: {median(ratios):.2f} (median of {len(ratios)} turns, half of them {ratios[len(ratios) // 4]:.2f} to {ratios[-len(ratios) // 4]:.2f})"
+    )
     print(f"{jobs} processes: {rate:.0f} trials and {speed:.0f} virtual seconds a second")
 
 

@@ -85,14 +85,15 @@ class _Dictionary:
         return {}
 
     def take(self) -> dict[str, Any]:
-        return {k: v for k, v in list(self._state.items()) if type(k) is str and k.startswith(self._PREFIX)}
+        return {key: self._state[key] for key in self._keys()}
+
+    def _keys(self) -> list[str]:
+        return [key for key in self._state if type(key) is str and key.startswith(self._PREFIX)]
 
     def put(self, entries: dict[str, Any]) -> dict[str, Any]:
         """Without those whose local is no more: its address may be another's by now, and only a living one refers to its entries."""
         state = self._state
-        old = self.take()
-        for key in old:
-            del state[key]
+        old = {key: state.pop(key) for key in self._keys()}
         for key, entry in entries.items():
             if weakref.getweakrefcount(entry):
                 state[key] = entry
