@@ -214,9 +214,8 @@ def main() -> None:
     print(f"a trial: {calls:.1f} HTTP calls, {lines:.0f} events, {met:.2f} faults met, {length:.1f} virtual seconds")
     print(f"mock     {median(mock for _, mock in took) / TURN * 1000:6.2f} ms of CPU a trial")
     print(f"virtual  {median(virtual for virtual, _ in took) / TURN * 1000:6.2f} ms")
-    print(
-        f"times the mock: {median(ratios):.2f} (median of {len(ratios)} turns, half of them {ratios[len(ratios) // 4]:.2f} to {ratios[-len(ratios) // 4]:.2f})"
-    )
+    middle = f"{ratios[len(ratios) // 4]:.2f} to {ratios[-len(ratios) // 4]:.2f}"
+    print(f"times the mock: {median(ratios):.2f} (median of {len(ratios)} turns, half of them {middle})")
     print(f"{jobs} processes: {rate:.0f} trials and {speed:.0f} virtual seconds a second")
 
 

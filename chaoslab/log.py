@@ -10,9 +10,9 @@ import json
 import os
 import threading
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import NamedTuple
 
 from chaoslab.clock import Clock, iso, system
 from chaoslab.events import Event
@@ -101,8 +101,7 @@ class Log:
         self.close()
 
 
-@dataclass(frozen=True)
-class Kept:
+class Kept(NamedTuple):
     """An event that waits to be written down. `t`: seconds since its trial began; `text`: as `told` gives it, or the event itself when it
     names moments of its own, which move with it."""
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
@@ -221,12 +222,14 @@ class Ledger:
 
     def _forget(self) -> None:
         """Drops the trials and runs that were not asked for longest; a trial at work is never dropped."""
-        idle = [name for name, book in self._books.items() if not book.users]
-        for name in idle[: max(0, len(self._books) - TRIALS_MAX)]:
-            del self._books[name]
-        busy = {run for (run, _), book in self._books.items() if book.users}
-        for run_name in [name for name in self._runs if name not in busy][: max(0, len(self._runs) - RUNS_MAX)]:
-            self._drop(run_name)
+        if (many := len(self._books) - TRIALS_MAX) > 0:
+            idle = (name for name, book in self._books.items() if not book.users)
+            for name in list(islice(idle, many)):
+                del self._books[name]
+        if (many := len(self._runs) - RUNS_MAX) > 0:
+            busy = {run for (run, _), book in self._books.items() if book.users}
+            for run_name in [name for name in self._runs if name not in busy][:many]:
+                self._drop(run_name)
 
     def _drop(self, run: str) -> None:
         self._runs.pop(run)[1].close()

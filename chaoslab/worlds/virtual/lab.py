@@ -34,8 +34,8 @@ from chaoslab.worlds.virtual.world import World
 
 HOST = "127.0.0.1"
 SWEPT, SWEPT_WELL = 5, 100
-"""Trials between two collections of garbage: a trial leaves cycles, and looking for them at a time of its own would cost more. Most look only at
-what is new, which spares them all that the lab remembers."""
+"""Trials between two collections of garbage: a trial leaves cycles, and looking for them at a time of its own would cost more. Most look
+only at what is new, which spares them all that the lab remembers."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import itertools
 import warnings
 from collections.abc import Callable, Coroutine
 from types import FrameType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from greenlet import GreenletExit
 
@@ -103,9 +103,9 @@ class VirtualLoop(asyncio.BaseEventLoop):
     # Tasks and threads.
 
     def create_future(self) -> asyncio.Future[Any]:
-        future: Any = Future(loop=self)
+        future = Future(loop=self)
         future.number = next(self._futures)
-        return cast(asyncio.Future[Any], future)
+        return future
 
     def create_task(self, coro: Coroutine[Any, Any, Any], *, name: Any = None, **kwargs: Any) -> asyncio.Task[Any]:  # type: ignore[override]
         """asyncio numbers its tasks through the life of the process; here each loop counts from one."""
