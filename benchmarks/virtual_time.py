@@ -20,6 +20,7 @@ from statistics import median
 from typing import Any
 
 import httpx
+from function_seam import resident_kb
 
 from chaoslab import settings
 from chaoslab.identity import digest, nth
@@ -185,14 +186,31 @@ def many(order: lab.Order, trials: int, jobs: int) -> tuple[float, float]:
     return (trials - warm - 1) / took, seconds / took
 
 
+def growth(order: lab.Order, trials: int) -> float:
+    """How much more memory one process holds after all trials than after the first tenth, as a share."""
+    early = 0
+    for number, _ in enumerate(spread(order, (lab.Unit(n) for n in range(trials))), 1):
+        if number == trials // 10:
+            early = resident_kb()
+    return resident_kb() / early - 1
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--turns", type=int, default=60, help=f"of {TURN} trials each")
     parser.add_argument("--trials", type=int, default=1000, help="for what all cores do together")
+    parser.add_argument(
+        "--memory", type=int, metavar="TRIALS", help="look at nothing but the memory of so many in one process"
+    )
     options = parser.parse_args()
     chosen = settings.load(FAULTS, environment={}, env_file=Path("/nonexistent"))
     prompts = importlib.import_module("agent.prompts")
     order = order_of(chosen, [prompts.Prompt.model_validate(prompt) for prompt in PROMPTS])
+    if options.memory:
+        print(
+            f"memory after {options.memory} trials: {growth(order, options.memory):+.1%} since the first tenth (goal ±5%)"
+        )
+        return
     jobs = os.cpu_count() or 1
     rate, speed = many(order, options.trials, jobs)
     turns = [range(TURN * turn, TURN * (turn + 1)) for turn in range(options.turns)]

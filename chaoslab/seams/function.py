@@ -223,9 +223,8 @@ class FunctionSeam:
     def __init__(self, plan: Plan, *, timeout_s: float, clock: Clock = system) -> None:
         self.plan, self.timeout_s, self.clock = plan, timeout_s, clock
         self.book: Notebook | None = None
-        self._numbering = (
-            Lock()
-        )  # a trial's threads may call at once; nobody waits while holding it, so no world need know of it
+        # A trial's threads may call at once. Nobody waits while holding it, so no world need know of it.
+        self._numbering = Lock()
 
     def stand_in(self, tool: Tool) -> Callable[..., Any]:
         """What looks like the function, async if it is, and is called in its place."""
