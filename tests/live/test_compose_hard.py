@@ -25,7 +25,7 @@ def begun(stack: Stack, *, prompts: int) -> str:
 def ended(stack: Stack) -> tuple[int, str]:
     """The agent's exit code and what it said."""
     agent = stack.container("agent")
-    code = int(agent.wait(timeout=120)["StatusCode"])
+    code = int(agent.wait(timeout=300)["StatusCode"])
     return code, agent.logs().decode()
 
 
