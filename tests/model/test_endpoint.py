@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from threading import Event, Thread
-from typing import Any
+from typing import Any, cast
 
 import groq
 import httpx
@@ -15,6 +16,7 @@ from pydantic import SecretStr
 from seven_tools import SYSTEM
 from seven_tools import TOOLS as OFFERED
 
+from chaoslab.clock import Clock
 from chaoslab.model.endpoint import ERRORS, INSUFFICIENT_QUOTA, create_app, serve
 
 TOOLS: Any = OFFERED
@@ -62,6 +64,25 @@ def test_the_same_request_gets_the_same_ids(sdk: groq.Groq) -> None:
     other = sdk.chat.completions.create(model="m", messages=[{"role": "user", "content": "Hello"}])
     assert first.id == second.id != other.id
     assert first.choices[0].message.tool_calls == second.choices[0].message.tool_calls
+
+
+class EachMinute:
+    """A clock that is asked once a minute."""
+
+    def __init__(self) -> None:
+        self._moment = datetime(2026, 6, 1, 9, tzinfo=UTC)
+
+    def utc(self) -> datetime:
+        self._moment += timedelta(minutes=1)
+        return self._moment
+
+
+def test_what_was_asked_before_is_answered_alike_but_for_its_moment() -> None:
+    client = create_app(clock=cast(Clock, EachMinute())).test_client()
+    asked = {"model": "m", "messages": ASK, "tools": TOOLS}
+    first, second = (client.post("/openai/v1/chat/completions", json=asked).get_json() for _ in range(2))
+    assert second.pop("created") - first.pop("created") == 60
+    assert first == second
 
 
 def test_a_stream_is_the_whole_answer_in_pieces(sdk: groq.Groq) -> None:

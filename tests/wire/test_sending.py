@@ -1,0 +1,109 @@
+"""Connections that are used again, over real sockets: each for one request at a time, and never one that leads nowhere."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import httpx
+import pytest
+
+from chaoslab.exchange import Failure
+from chaoslab.wire.sending import Sockets, Way, over
+
+TLS = httpx.create_ssl_context()
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n%b\r\n{}"
+WITHIN_S = 20.0
+
+
+class Service:
+    """Answers 200 on any number of connections; `ends`: the first of them is closed once its answer is out; to /never nobody answers."""
+
+    def __init__(self, *, ends: bool = False, header: bytes = b"") -> None:
+        self.connections = self.closed = 0
+        self._ends, self._header = ends, header
+        self.over = asyncio.Event()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        first = self.connections == 1
+        try:
+            while head := await reader.readuntil(b"\r\n\r\n"):
+                if b"/never" in head:
+                    await reader.read()
+                    return
+                writer.write(OK % self._header)
+                if first and self._ends:
+                    return
+        except asyncio.IncompleteReadError:
+            pass
+        finally:
+            writer.close()
+            await writer.wait_closed()
+            self.closed += 1
+            self.over.set()
+
+    def tried(self, story: Callable[[Way, Callable[[str], httpx.Request]], Awaitable[None]]) -> None:
+        async def main() -> None:
+            server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+            port = server.sockets[0].getsockname()[1]
+            way = Sockets().kept(TLS)
+            async with server:
+                await story(way, lambda path: httpx.Request("GET", f"http://127.0.0.1:{port}{path}"))
+                await way.aclose()
+                while self.closed < self.connections:
+                    self.over.clear()
+                    await asyncio.wait_for(self.over.wait(), WITHIN_S)
+
+        asyncio.run(main())
+
+
+async def asked(way: Way, request: httpx.Request, *, within_s: float = WITHIN_S) -> int:
+    return (await over(way, request, within_s=within_s)).status
+
+
+def test_one_connection_serves_requests_that_follow_each_other() -> None:
+    service = Service()
+
+    async def story(way: Way, to: Callable[[str], httpx.Request]) -> None:
+        assert [await asked(way, to(f"/{n}")) for n in range(5)] == [200] * 5
+
+    service.tried(story)
+    assert service.connections == 1
+
+
+def test_requests_at_once_have_a_connection_each_and_leave_them_to_later_ones() -> None:
+    service = Service()
+
+    async def story(way: Way, to: Callable[[str], httpx.Request]) -> None:
+        for _ in range(2):
+            assert await asyncio.gather(*(asked(way, to(f"/{n}")) for n in range(3))) == [200] * 3
+
+    service.tried(story)
+    assert service.connections == 3
+
+
+@pytest.mark.parametrize("header", [b"", b"Connection: close\r\n"], ids=["without a word", "as it said it would"])
+def test_a_connection_that_the_service_closed_is_not_used_again(header: bytes) -> None:
+    service = Service(ends=True, header=header)
+
+    async def story(way: Way, to: Callable[[str], httpx.Request]) -> None:
+        assert await asked(way, to("/first")) == 200
+        await asyncio.wait_for(service.over.wait(), WITHIN_S)
+        assert await asked(way, to("/second")) == 200
+
+    service.tried(story)
+    assert service.connections == 2
+
+
+def test_a_connection_that_still_owes_an_answer_is_not_used_again() -> None:
+    service = Service()
+
+    async def story(way: Way, to: Callable[[str], httpx.Request]) -> None:
+        assert await asked(way, to("/first")) == 200
+        with pytest.raises(Failure, match="timed_out"):
+            await asked(way, to("/never"), within_s=0.05)
+        assert await asked(way, to("/second")) == 200
+
+    service.tried(story)
+    assert service.connections == 2
