@@ -366,7 +366,9 @@ def test_a_black_hole_upstream_holds_up_nobody_else(lab: Lab) -> None:
             "/proxies/hole", json={"upstream": lab.client.get("/proxies/p").json()["upstream"]}
         ).raise_for_status()
         for connection in waiting:  # a moved proxy drops its connections, those still dialling too
-            with contextlib.suppress(ConnectionResetError):  # the kernel's word to one that was never taken out of the queue
+            with contextlib.suppress(
+                ConnectionResetError
+            ):  # the kernel's word to one that was never taken out of the queue
                 assert connection.recv(1) == b""
         with dial(swallowed) as connection:
             ask(connection)
