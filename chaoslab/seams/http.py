@@ -202,7 +202,7 @@ class _Attempt:
 
     def __init__(self, seam: HttpSeam, request: httpx.Request, target: Target, asked: Asked, trial: Episode) -> None:
         self.seam, self.request, self.target, self.asked, self.trial = seam, request, target, asked, trial
-        self.write = partial(seam.log.write, trial=trial.trial.key)
+        self.note = partial(seam.log.write, trial=trial.trial.key)
         self.began_s = seam.clock.monotonic()
         self.sent: Call | None = None
         self.held_s = 0.0
@@ -218,7 +218,7 @@ class _Attempt:
             target.errors,
             self._spent(),
         )
-        self.telling = Telling(seam.plan, self.call, self.write)
+        self.telling = Telling(seam.plan, self.call, self.note)
 
     def _spent(self) -> dict[str, float]:
         seconds = self.seam.clock.monotonic() - self.trial.began_s
@@ -230,9 +230,9 @@ class _Attempt:
 
     async def run(self) -> Reply:
         """Has the stories told and logs what the caller observed."""
-        call, write = self.call, self.write
+        call, note = self.call, self.note
         shown = {"messages": len((call.value or {}).get("messages", []))} if self._of_model else call.value
-        write(events.CallStarted(call.target, call.tool, call.request, call.attempt, call.request_id, shown))
+        note(events.CallStarted(call.target, call.tool, call.request, call.attempt, call.request_id, shown))
         self.seam.on_call(f"{call.target}.{call.tool}")
         self.trial.spent["calls"] += 1
         reach = self.telling.reach(self.seam.plan.reach(call.target, wire=False))
@@ -258,9 +258,6 @@ class _Attempt:
         if delay_s >= left_s:
             raise Failure("timed_out")
 
-    def note(self, event: Event) -> None:
-        self.write(event)
-
     async def send(self, call: Call) -> Reply:
         """Sends the call; a part of the lab that says it is broken ends the run."""
         try:
@@ -277,7 +274,7 @@ class _Attempt:
 
     def _record(self, call: Call, reply: Reply | None = None, *, failure: str = "") -> None:
         asked = digest(call.value) if self._of_model else call.request_id
-        self.write(_replied(call.target, call.request, call.attempt, asked, reply, failure))
+        self.note(_replied(call.target, call.request, call.attempt, asked, reply, failure))
 
     async def _send(self, call: Call) -> Reply:
         """Over the lane that the manager names."""
@@ -307,7 +304,7 @@ class _Attempt:
         if await self.seam.lanes.cut(answer):
             call = self.call
             why = f"it ended ({failure.kind}) when the clean proxies went away under it"
-            self.write(events.CallDisturbed(call.target, call.tool, call.request, call.attempt, call.request_id, why))
+            self.note(events.CallDisturbed(call.target, call.tool, call.request, call.attempt, call.request_id, why))
 
     async def _over_lane(self, row: int, address: tuple[str, int], body: bytes | None) -> Reply:
         began_s, left_s = self.seam.clock.monotonic(), self._left_s()
@@ -350,7 +347,7 @@ class _Attempt:
             error = _message(reply)
         if reply is None and failure is None:
             error = "cancelled"
-        self.write(
+        self.note(
             events.CallFinished(
                 call.target, call.tool, call.request, call.attempt, call.request_id, reply is not None and not said_no,
                 round(duration_s, 6), status, error, size, self.via, self.telling.rolled,
@@ -370,7 +367,7 @@ class _Attempt:
         cost = self.seam.price(model, tokens_in, tokens_out)
         self.trial.spent["tokens"] += tokens_in + tokens_out
         self.seam.cost_usd += cost or 0.0
-        self.write(events.Usage(model, self.call.request, tokens_in, tokens_out, cost))
+        self.note(events.Usage(model, self.call.request, tokens_in, tokens_out, cost))
 
 
 def _replied(target: str, request: int, attempt: int, asked: str, reply: Reply | None, failure: str = "") -> Event:

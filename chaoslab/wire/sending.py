@@ -1,6 +1,6 @@
 """One HTTP request over one way, and every way in which it can end, by the names that exchanges have for them.
 
-Ways are httpcore's, below httpx, since the client of whoever calls has done all that httpx does once already.
+Over sockets they go by httpcore, below httpx, since the client of whoever calls has done all that httpx does once already.
 """
 
 from __future__ import annotations

@@ -33,28 +33,29 @@ def run(environment: Mapping[str, str]) -> int:
     """
     if not FILE.exists():
         raise WorldError(f"there is no {FILE} here: run this from the lab's folder")
-    if shutil.which("docker") is None or _call(("docker", "info"), environment, quiet=True):
+    if shutil.which("docker") is None or _docker(environment, "info", quiet=True):
         raise WorldError("no Docker engine answers: start Docker, or use WORLD=local, which needs none")
-    if _call(("docker", "compose", "version"), environment, quiet=True):
+    if _docker(environment, "compose", "version", quiet=True):
         raise WorldError("docker has no 'compose' plug-in: install Docker Compose 2.40 or newer")
     for folder in ("logs", "state", "charts", "data"):
         Path(folder).mkdir(exist_ok=True)
     code, ended = INTERRUPTED, None
     with Interrupts(patience_s=WINDING_UP_S) as interrupts:
         try:
-            _compose(("rm", "--stop", "--force", "agent"), environment, quiet=True)  # what an earlier run has left
-            code = _compose(("up", "--build", "--detach", "agent"), environment, interrupts)
-            if not code and not _compose(("logs", "--follow", "agent"), environment, interrupts):
-                _compose(("wait", "agent"), environment, interrupts, quiet=True)
+            # What an earlier run has left goes first.
+            _docker(environment, "compose", "rm", "--stop", "--force", "agent", quiet=True)
+            code = _docker(environment, "compose", "up", "--build", "--detach", "agent", interrupts=interrupts)
+            if not code and not _docker(environment, "compose", "logs", "--follow", "agent", interrupts=interrupts):
+                _docker(environment, "compose", "wait", "agent", interrupts=interrupts, quiet=True)
         except KeyboardInterrupt:
             pass
         try:
-            _compose(("stop", "agent"), environment)
+            _docker(environment, "compose", "stop", "agent")
             ended = _ended(environment)
             if ended in REPORTED:
-                _compose(("run", "--rm", "--no-deps", "--build", "charts"), environment, interrupts)
+                _docker(environment, "compose", "run", "--rm", "--no-deps", "--build", "charts", interrupts=interrupts)
         finally:
-            _compose(("down",), environment)
+            _docker(environment, "compose", "down")
     return code if ended is None else ended
 
 
@@ -69,28 +70,15 @@ def _ended(environment: Mapping[str, str]) -> int | None:
     return int(said) if said else None
 
 
-def _compose(
-    command: tuple[str, ...],
-    environment: Mapping[str, str],
-    interrupts: Interrupts | None = None,
-    *,
-    quiet: bool = False,
-) -> int:
-    return _call(("docker", "compose", *command), environment, interrupts, quiet=quiet)
-
-
-def _call(
-    command: tuple[str, ...],
-    environment: Mapping[str, str],
-    interrupts: Interrupts | None = None,
-    *,
-    quiet: bool = False,
+def _docker(
+    environment: Mapping[str, str], *command: str, interrupts: Interrupts | None = None, quiet: bool = False
 ) -> int:
     """A command that the terminal does not tell of Ctrl-C, to its end; with `interrupts` it is ended by one."""
     where = subprocess.DEVNULL if quiet else None
     process = subprocess.Popen(
-        command, env=dict(environment), stdin=subprocess.DEVNULL, stdout=where, stderr=where, start_new_session=True
-    )
+        ("docker", *command),
+        env=dict(environment), stdin=subprocess.DEVNULL, stdout=where, stderr=where, start_new_session=True,
+    )  # fmt: skip
     try:
         with interrupts.heard() if interrupts is not None else nullcontext():
             return process.wait()

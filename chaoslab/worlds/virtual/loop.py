@@ -139,9 +139,9 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def _tell(self, future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
         self._at_work -= 1
         if not self.is_closed():
-            self.call_soon_threadsafe(_settle, future, result, error)
+            self.call_soon_threadsafe(settle, future, result, error)
             if self._all_home is not None and not self._at_work:
-                self.call_soon_threadsafe(_settle, self._all_home, None, None)
+                self.call_soon_threadsafe(settle, self._all_home, None, None)
 
     async def shutdown_default_executor(self, timeout: float | None = None) -> None:
         """Waits for the threads that are at work, as asyncio does at the end of `run`."""
@@ -196,11 +196,11 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
         def found(outcome: End | OSError) -> None:
             if isinstance(outcome, OSError):
-                self.tell(_settle, done, None, outcome)
+                self.tell(settle, done, None, outcome)
             elif done.cancelled() or self.is_closed():  # whoever dialled has given up
                 outcome.close()
             else:
-                self.tell(_settle, done, outcome, None)
+                self.tell(settle, done, outcome, None)
 
         host, port = address[:2]
         if self._world.network.address_of(str(host)) is None:
@@ -241,7 +241,8 @@ class Task(asyncio.Task[Any]):
         return self._number
 
 
-def _settle(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
+def settle(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
+    """Whoever awaits it goes on, unless it has given up."""
     if future.cancelled():
         return
     if error is None:

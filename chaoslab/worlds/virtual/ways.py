@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from typing import Any, cast
+from typing import cast
 
 import httpx
 
@@ -17,7 +17,7 @@ from chaoslab.wire import sending
 from chaoslab.wire.body import unpacked
 from chaoslab.wire.sending import Address, Headers, by_name, reply_of, text_of
 from chaoslab.worlds.virtual.here import world
-from chaoslab.worlds.virtual.loop import VirtualLoop
+from chaoslab.worlds.virtual.loop import VirtualLoop, settle
 from chaoslab.worlds.virtual.network import TRIP_S
 from chaoslab.worlds.virtual.serving import Answered, answered
 
@@ -44,14 +44,15 @@ class _Whole:
         done: asyncio.Future[Answered] = loop.create_future()
 
         def work() -> None:
-            outcome: Any
+            reply: Answered | None = None
+            error: httpx.TransportError | None = None
             try:
-                outcome = answered(app, request.method, request.url.raw_path, headers, body, name)
-            except ConnectionResetError as error:
-                outcome = httpx.ReadError(str(error), request=request)
+                reply = answered(app, request.method, request.url.raw_path, headers, body, name)
+            except ConnectionResetError as reset:
+                error = httpx.ReadError(str(reset), request=request)
             except ConnectionError:
-                outcome = httpx.RemoteProtocolError("Server disconnected without sending a response.", request=request)
-            machine.after(TRIP_S, loop.tell, _settle, done, outcome)
+                error = httpx.RemoteProtocolError("Server disconnected without sending a response.", request=request)
+            machine.after(TRIP_S, loop.tell, settle, done, reply, error)
 
         machine.after(TRIP_S, lambda: machine.start(work, name=f"{name} at work"))
         status, fields, content = await done
@@ -60,12 +61,3 @@ class _Whole:
 
     async def aclose(self) -> None:
         """Nothing is open."""
-
-
-def _settle(done: asyncio.Future[Any], outcome: Any) -> None:
-    if done.done():  # whoever asked has given up
-        return
-    if isinstance(outcome, Exception):
-        done.set_exception(outcome)
-    else:
-        done.set_result(outcome)
