@@ -175,8 +175,8 @@ class Batch:
         ask: Callable[[Any], Any], of_coroutine: bool, unheld: Sequence[str],
     ) -> Ended:  # fmt: skip
         place = new()
-        now = self.now if self.world == "virtual" else system.utc()
         with place.entered():
+            now = system.utc()
             book = Notebook(Trial(self.run, 1, number + 1), began=now)
             book.note(
                 events.PromptStarted(

@@ -47,6 +47,17 @@ class WorkerLost(Exception):
     """A unit killed every worker that it was given to."""
 
 
+class NotSent(TypeError):
+    """The work cannot be had in another process: says why, and what to do."""
+
+    @classmethod
+    def of(cls, error: Exception) -> NotSent:
+        return cls(
+            f"other processes cannot be given this ({error}): where they are not forked, as from a notebook or any other process with "
+            "threads, functions have to stand at the top level of a module; move them into one, or take jobs=1"
+        )
+
+
 def spread(
     work: Work[U, R],
     units: Iterable[U],
@@ -65,6 +76,7 @@ def spread(
 
     Raises:
         WorkerLost: names the unit; what came before it has been handed on.
+        NotSent: the processes are not forked, and the work does not get to them.
     """
     if jobs <= 1:
         with work.opened() as do:
@@ -154,14 +166,15 @@ class _Workers(Generic[U, R]):
     """Processes that are started when there is something to do, ended for good at once, and started anew when asked again."""
 
     def __init__(self, work: Work[U, R], jobs: int, method: str) -> None:
-        self._work, self._jobs, self._context = work, jobs, multiprocessing.get_context(method)
+        self._jobs, self._context = jobs, multiprocessing.get_context(method)
+        self._sent = work if method == "fork" else _packed(work)
         self._pool: ProcessPoolExecutor | None = None
 
     def give(self, chunk: Sequence[U]) -> Future[_Came[R]]:
         """What will come of it. BrokenProcessPool is only ever raised by the future."""
         if self._pool is None:
             self._pool = ProcessPoolExecutor(
-                self._jobs, mp_context=self._context, initializer=_open, initargs=(self._work,)
+                self._jobs, mp_context=self._context, initializer=_open, initargs=(self._sent,)
             )
         # A new process is deaf to Ctrl-C until it has learnt to ignore it, as is a thread that would take it from this one.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
@@ -187,6 +200,14 @@ class _Workers(Generic[U, R]):
 
     def __exit__(self, *_: object) -> None:
         self.end()
+
+
+def _packed(work: Work[Any, Any]) -> bytes:
+    """As bytes, since a process that cannot make something again of its own accord dies without a word."""
+    try:
+        return pickle.dumps(work)
+    except Exception as error:  # whatever an object's own code does
+        raise NotSent.of(error) from error
 
 
 @dataclass(frozen=True)
@@ -218,15 +239,25 @@ _stack = ExitStack()
 _doing: list[Callable[[Any], Any]] = []
 
 
-def _open(work: Work[Any, Any]) -> None:
+def _open(sent: Work[Any, Any] | bytes) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for whoever handed out the work
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
     threading.Thread(target=_end_with_parent, name="lifeline", daemon=True).start()
     try:
-        _doing[:] = [_stack.enter_context(work.opened())]
+        _doing[:] = [_stack.enter_context(_unpacked(sent).opened())]
     except BaseException as error:  # noqa: BLE001 - the first unit raises it, for whoever handed it out
         _doing[:] = [_raiser(error)]
+
+
+def _unpacked(sent: Work[Any, Any] | bytes) -> Work[Any, Any]:
+    if not isinstance(sent, bytes):
+        return sent
+    try:
+        work: Work[Any, Any] = pickle.loads(sent)
+    except Exception as error:  # whatever an object's own code does
+        raise NotSent.of(error) from error
+    return work
 
 
 def _end_with_parent() -> None:

@@ -160,7 +160,10 @@ def run_many(
     """So many trials of an agent, one after the other as they are asked for, with all that `run` takes.
 
     The seed gives each trial dice of its own (its key is p1.r1, p1.r2 …). What the agent itself leaves to chance is drawn alike in all, so
-    that one twin is the twin of all. `jobs`: so many processes side by side; they are forked, or all that is given can be pickled.
+    that one twin is the twin of all. `jobs`: so many processes side by side.
+
+    Raises:
+        NotSent: a TypeError; the processes cannot be forked, since this one has other threads, and what is given cannot be pickled.
     """
     _check_number("trials", trials, whole=True)
     _check_number("jobs", jobs, whole=True)

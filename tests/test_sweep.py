@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -15,7 +16,7 @@ from pathlib import Path
 import pytest
 from lab_parts import eventually
 
-from chaoslab.sweep import CHUNK_MAX, WorkerLost, spread
+from chaoslab.sweep import CHUNK_MAX, NotSent, WorkerLost, spread
 
 METHODS = ("fork", "spawn", "forkserver")
 
@@ -190,6 +191,33 @@ def test_what_cannot_travel_comes_through_in_words_and_is_no_dead_worker(squares
 def test_what_keeps_the_work_from_opening_comes_through_too(squares: Make) -> None:
     with pytest.raises(LookupError, match="closed today"):
         list(spread(squares(shut=True), range(8), jobs=2, method="fork"))
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_what_other_processes_cannot_be_given_is_said_and_nothing_is_started(method: str) -> None:
+    class Local:
+        opened = Squares.opened
+
+    with pytest.raises(NotSent, match=r"<locals>\.Local.*top level of a module.*jobs=1"):
+        list(spread(Local(), range(8), jobs=2, method=method))
+    assert multiprocessing.active_children() == []
+
+
+def test_what_they_do_not_find_is_said_too_and_nobody_is_taken_for_dead(tmp_path: Path) -> None:
+    """As from a notebook, whose functions are in no file."""
+    script = (
+        "import contextlib, os\n"
+        "from chaoslab.sweep import spread\n"
+        "class Work:\n"
+        "    def opened(self): return contextlib.nullcontext(abs)\n"
+        "told = []\n"
+        "try: list(spread(Work(), range(8), jobs=2, method='spawn', tell=told.append))\n"
+        "except TypeError as error: print(type(error).__name__, told, error)\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert ended.stdout.startswith("NotSent [] "), ended
+    assert "attribute 'Work'" in ended.stdout
+    assert ended.stderr == ""
 
 
 def test_an_interrupt_lets_what_is_done_through_and_ends_the_rest(squares: Make) -> None:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -332,6 +332,33 @@ def test_an_answer_that_cannot_be_made_again_is_not_taken_for_a_worker_that_died
 
     with pytest.raises(TypeError, match="Strange"):
         list(lab.run_many(strange, "go", trials=4, jobs=2))
+
+
+@pytest.fixture
+def another_thread() -> Iterator[None]:
+    over = threading.Event()
+    thread = threading.Thread(target=over.wait)
+    thread.start()
+    yield
+    over.set()
+    thread.join(5)
+
+
+@pytest.mark.usefixtures("another_thread")
+def test_beside_another_thread_processes_are_given_what_a_module_holds_and_refuse_the_rest() -> None:
+    """As in a notebook, from which nothing may be forked."""
+
+    def local(_: str) -> str:
+        return "here"
+
+    many = [
+        trial.history.records for trial in lab.run_many(agent, "go", trials=4, jobs=2, tools=[refund], reads=[lookup])
+    ]
+    assert many == [
+        trial.history.records for trial in lab.run_many(agent, "go", trials=4, tools=[refund], reads=[lookup])
+    ]
+    with pytest.raises(TypeError, match=r"local object .*local.*top level of a module.*jobs=1"):
+        list(lab.run_many(local, "go", trials=4, jobs=2))
 
 
 def test_what_an_agent_leaves_to_chance_repeats_with_the_seed() -> None:

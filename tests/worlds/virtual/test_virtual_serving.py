@@ -135,6 +135,7 @@ def waitress() -> Iterator[int]:
     finally:
         server.pull_trigger()
         server.close()
+        server.task_dispatcher.shutdown()
         thread.join(5)
 
 
