@@ -218,6 +218,8 @@ class Batch:
         end = iso(now + timedelta(seconds=ended.seconds))
         for warning in ended.warnings:
             book.note(events.Warning(warning))
+        for unreached in self._unreached(book):
+            book.note(unreached)
         book.note(
             events.PromptAttempt(
                 1, asked, text, "ok" if kind == "none" else "error", iso(now), end, ended.seconds, kind, 1, error[:2000]
@@ -225,6 +227,18 @@ class Batch:
         )
         ok = "ok" if kind == "none" else "failed"
         book.note(events.PromptFinished(1, asked, ok, text, 1, ended.seconds, kind))
+
+    def _unreached(self, book: Notebook) -> list[events.FaultUnreached]:
+        """What was to be hit by its number and was not."""
+        if not self.plan.named:
+            return []
+        met = {(event.injection, event.target, event.request) for event in book.noted(events.FaultScheduled)}
+        return [
+            events.FaultUnreached(injection.name, target, request, made)
+            for injection, target, request in self.plan.named
+            if request > (made := book.requests.made(target))
+            or ((injection.name, target, request) not in met and not injection.conditional)
+        ]
 
 
 UNHELD = "no reference to {} was found that the agent can reach, so its calls go unseen: give in tools= the very object that the agent calls"

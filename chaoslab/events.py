@@ -155,6 +155,17 @@ class FaultHealed(_FaultEvent, Event):
 
 
 @dataclass(frozen=True)
+class FaultUnreached(Event):
+    """The plan names this request, and its fault never came up: so many requests were `made` to the target, or another fault took it first.
+    Its trial is invalid, since it does not show what it was made to show."""
+
+    injection: str
+    target: str
+    request: int
+    made: int
+
+
+@dataclass(frozen=True)
 class LabDisturbed(Event):
     """The clean proxies were gone and have been made anew: Toxiproxy was restarted, say (manager.log, without a trial).
 

@@ -138,6 +138,10 @@ class Requests:
             request = self._known[wish, nth] = Request(self.trial, target, tool, number, wish, nth)
         return request
 
+    def made(self, target: str) -> int:
+        """How many there were so far."""
+        return self._count.get(target, 0)
+
     def answered(self, request: Request) -> None:
         """An identical wish from now on is a new request."""
         self._answered[request.wish] = self._answered.get(request.wish, 0) + 1

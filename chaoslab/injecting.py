@@ -25,8 +25,9 @@ def inject(
     """One source of faults for a trial.
 
     `target`: the name of a function or service, or several. `chance` (0–1) is rolled for each attempt; `calls` instead hits the first
-    attempts of exactly those requests to the target, counted from 1 (a plain number is the budget's limit of that name). `name`: what
-    its dice are named by, "<fault> on <target>" unless given. `params`: the fault's own, in seconds where they end in `_s`.
+    attempts of exactly those requests to the target, counted from 1, and a trial in which it could not is invalid (a plain number is the
+    budget's limit of that name). `name`: what its dice are named by, "<fault> on <target>" unless given. `params`: the fault's own, in
+    seconds where they end in `_s`.
 
     Raises:
         LookupError: no such fault. ValueError: a parameter or a value that it does not take.

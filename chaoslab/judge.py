@@ -20,6 +20,7 @@ from chaoslab.events import (
     CallDisturbed,
     Effect,
     FaultArmed,
+    FaultUnreached,
     FaultWitnessed,
     PromptAttempt,
     PromptFinished,
@@ -68,7 +69,9 @@ def judge(history: History, trial: str) -> Verdict:
         return Verdict(Outcome.UNFINISHED, "the run ended before it did")
     # Who waits for ever on an armed lane has met its fault, though no end of the call could witness it.
     hung = finished.error_type == HUNG
-    spoilt = _disturbed(history, trial) or ("" if hung else _armed_in_vain(history, trial))
+    spoilt = _disturbed(history, trial) or (
+        "" if hung else _armed_in_vain(history, trial) or _unreached(history, trial)
+    )
     if spoilt:
         return Verdict(Outcome.INVALID, spoilt)
     if hung:
@@ -132,6 +135,14 @@ def _armed_in_vain(history: History, trial: str) -> str:
     for _, event in history.of(FaultArmed, trial=trial):
         if where(event) not in met:
             return f"{event.fault} was armed on {event.target} {event.request}.{event.attempt} and not witnessed"
+    return ""
+
+
+def _unreached(history: History, trial: str) -> str:
+    for _, event in history.of(FaultUnreached, trial=trial):
+        never = event.request > event.made
+        why = f"and there were {event.made}" if never else "which another fault took first"
+        return f"'{event.injection}' is for request {event.request} of {event.target}, {why}"
     return ""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from chaoslab.clock import Clock, iso, system
 from chaoslab.events import Event
@@ -14,6 +14,7 @@ from chaoslab.identity import Requests, Trial
 from chaoslab.log import Kept
 
 WRITER = "info"
+E = TypeVar("E", bound=Event)
 
 
 class Later(Protocol):
@@ -41,6 +42,10 @@ class Notebook:
 
     def note_part(self, noted: Later, part: str) -> None:
         self._lines.append((self._now(), noted, part))
+
+    def noted(self, kind: type[E]) -> Iterator[E]:
+        """All events of a kind so far, but for what is to be told later."""
+        return (noted for _, noted, part in self._lines if not part and isinstance(noted, kind))
 
     @property
     def history(self) -> History:

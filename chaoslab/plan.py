@@ -66,6 +66,11 @@ class Plan:
     seed: int
     injections: tuple[Injection, ...] = ()
 
+    @cached_property
+    def named(self) -> tuple[tuple[Injection, str, int], ...]:
+        """Every request that is to be hit by its number: the injection, the target and the number."""
+        return tuple((i, target, request) for i in self.injections for target in i.targets for request in i.calls)
+
     def on_the_wire(self, *, wire: bool) -> tuple[Injection, ...]:
         """The injections of the wire, or all others, outermost first."""
         return self._by_wire[wire]

@@ -21,6 +21,7 @@ from chaoslab.events import (
     FaultHealed,
     FaultInjected,
     FaultScheduled,
+    FaultUnreached,
     FaultWitnessed,
     PromptAttempt,
     PromptFinished,
@@ -66,6 +67,9 @@ def tell(records: Iterable[Record], trial: str) -> Story:
                 _at(story, event).update({**end, "rolled": sorted(event.rolled), "replayed": event.replayed})
             case FaultScheduled() | FaultArmed() | FaultInjected() | FaultWitnessed() | FaultHealed():
                 _befell(story, event)
+            case FaultUnreached():
+                place = f"{event.target} {event.request}"
+                story.setdefault(place, {}).setdefault("not reached by", []).append(event.injection)
             case Retry() | Fallback():
                 _at(story, event)[event.kind] = True
             case Budget():

@@ -14,7 +14,7 @@ from typing import Any, TypedDict, Unpack, cast
 
 from chaoslab.batch import WORLDS, Batch, Ended, name_of
 from chaoslab.clock import iso
-from chaoslab.events import CallStarted, PromptFinished, RunStarted
+from chaoslab.events import PromptFinished, RunStarted
 from chaoslab.history import History
 from chaoslab.identity import digest
 from chaoslab.injecting import check
@@ -78,18 +78,8 @@ class Trial:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What a person should know: functions that could not be watched, faults that were never due."""
-        asked: dict[str, int] = {}
-        for _, call in self.history.of(CallStarted):
-            asked[call.target] = max(asked.get(call.target, 0), call.request)
-        never = [
-            f"'{i.name}' is for request {n} of {target}, and there were {asked.get(target, 0)}"
-            for i in self.plan.injections
-            for target in i.targets
-            for n in i.calls
-            if n > asked.get(target, 0)
-        ]
-        return (*self._ended.warnings, *never)
+        """What a person should know, such as functions that could not be watched."""
+        return self._ended.warnings
 
     def __repr__(self) -> str:
         return f"Trial({self.key}, {self.outcome}: {self.why})"

@@ -280,9 +280,25 @@ def test_a_function_that_the_agent_has_no_way_to_is_said() -> None:
     assert "warning  no reference to refund" in show.render(trial.history)
 
 
-def test_a_request_that_was_never_made_is_said() -> None:
-    trial = trial_of(faults=[lab.inject("latency", "refund", calls=[1, 4])])
-    assert trial.warnings == ("'latency on refund' is for request 4 of refund, and there were 1",)
+def test_a_fault_that_never_came_up_makes_its_trial_invalid_and_is_said(tmp_path: Path) -> None:
+    late = lab.inject("latency", "refund", calls=[1, 4], delay_s=1)
+    trial = trial_of(faults=[late], logs=tmp_path)
+    why = "'latency on refund' is for request 4 of refund, and there were 1"
+    assert (trial.outcome, trial.why) == (lab.Outcome.INVALID, why)
+    told = show.render(read("latest", logs=tmp_path))
+    assert "refund 4 NOT REACHED by latency on refund" in told
+    assert f"invalid: {why}" in told
+
+    twice = trial_of(
+        faults=[lab.inject("tool_error", "refund", calls=[1], status=503), lab.inject("refused", "refund", calls=[1])]
+    )
+    assert twice.why == "'refused on refund' is for request 1 of refund, which another fault took first"
+
+    for nothing_amiss in (
+        lab.inject("latency", "refund", calls=[1], delay_s=1),
+        lab.inject("budget", "refund", calls=[1], seconds=60),
+    ):
+        assert trial_of(faults=[nothing_amiss]).outcome is lab.Outcome.CORRECT
 
 
 # Many trials.

@@ -19,6 +19,7 @@ from chaoslab.events import (
     FaultHealed,
     FaultInjected,
     FaultScheduled,
+    FaultUnreached,
     FaultWitnessed,
     PromptAttempt,
     PromptFinished,
@@ -92,6 +93,8 @@ def _said(event: Event) -> str:
             return f"fault    {_place(event)} {event.fault} witnessed: {_flat(event.evidence)}"
         case FaultHealed():
             return f"fault    {_place(event)} {event.fault} healed{'' if event.witnessed else ', NOT WITNESSED'}"
+        case FaultUnreached():
+            return f"fault    {event.target} {event.request} NOT REACHED by {event.injection}"
         case CallDisturbed():
             return f"lab      {_place(event)} disturbed: {_flat(event.why)}"
         case Retry():
