@@ -5,15 +5,12 @@ from __future__ import annotations
 import asyncio
 import inspect
 import itertools
-import warnings
 from collections.abc import Callable, Coroutine
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from greenlet import GreenletExit
-
 from chaoslab.worlds.virtual.here import Uncovered
-from chaoslab.worlds.virtual.machine import SPINS_MAX, Hung, Waiter
+from chaoslab.worlds.virtual.machine import SPINS_MAX, Waiter
 from chaoslab.worlds.virtual.network import End
 from chaoslab.worlds.virtual.sockets import VirtualSocket
 from chaoslab.worlds.virtual.standing import told
@@ -32,12 +29,9 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._clock_resolution = 1e-9
         self._selector = self  # what BaseEventLoop waits in
         self._waiter: Waiter | None = None
-        self._spins = 0
+        self._spins, self._spun_at = 0, -1.0
         self._tasks_named = itertools.count(1)
         self._futures, self._tasks = itertools.count(1), itertools.count(1)
-        self._workers_named = itertools.count()
-        self._at_work = 0  # threads of the default executor
-        self._all_home: asyncio.Future[Any] | None = None
 
     # Where asyncio waits.
 
@@ -47,9 +41,11 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def select(self, timeout: float | None) -> tuple[()]:
         """Lets others run: at this moment only if this loop has something to do, else until it has."""
         if timeout is not None and timeout <= 0:
+            if self._spun_at != self.machine.now:
+                self._spins, self._spun_at = 0, self.machine.now
             self._spins += 1
             if self._spins > SPINS_MAX:
-                raise Hung(f"an event loop turned {SPINS_MAX} times without any time passing", self.waiting())
+                self.machine.hang(f"an event loop turned {SPINS_MAX} times without any time passing", self.waiting())
             if self.machine.ready:
                 self.machine.pass_turn()
             return ()
@@ -92,13 +88,17 @@ class VirtualLoop(asyncio.BaseEventLoop):
             self.close()
 
     def finish(self) -> None:
-        """Cancels every task that is left, and sees it end."""
+        """Cancels every task that is left and sees it end, and waits for the threads of its executor, as `asyncio.run` does."""
         left = asyncio.all_tasks(self)
         for task in left:
             task.cancel()
         if left:
             self.run_until_complete(asyncio.gather(*left, return_exceptions=True))
-        self.run_until_complete(self.shutdown_asyncgens())
+        self.run_until_complete(self._shut_down())
+
+    async def _shut_down(self) -> None:
+        await self.shutdown_asyncgens()
+        await self.shutdown_default_executor()
 
     # Tasks and threads.
 
@@ -115,42 +115,6 @@ class VirtualLoop(asyncio.BaseEventLoop):
             return super().create_task(coro, name=name, **kwargs)
         self._check_closed()  # type: ignore[attr-defined]
         return Task(coro, loop=self, name=name, **kwargs)
-
-    def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:  # type: ignore[override]
-        """The default executor is a thread for each call: nothing is gained here by keeping them."""
-        if executor is not None:
-            return super().run_in_executor(executor, func, *args)
-        future = self.create_future()
-        self._at_work += 1
-
-        def work() -> None:
-            try:
-                result = func(*args)
-            except (KeyboardInterrupt, SystemExit, GreenletExit):
-                raise
-            except BaseException as error:  # noqa: BLE001 - whoever awaits the result is told
-                self._tell(future, None, error)
-            else:
-                self._tell(future, result, None)
-
-        self.machine.start(work, name=f"asyncio_{next(self._workers_named)}")
-        return future
-
-    def _tell(self, future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
-        self._at_work -= 1
-        if not self.is_closed():
-            self.call_soon_threadsafe(settle, future, result, error)
-            if self._all_home is not None and not self._at_work:
-                self.call_soon_threadsafe(settle, self._all_home, None, None)
-
-    async def shutdown_default_executor(self, timeout: float | None = None) -> None:
-        """Waits for the threads that are at work, as asyncio does at the end of `run`."""
-        if self._at_work:
-            self._all_home = self.create_future()
-            try:
-                await asyncio.wait_for(self._all_home, timeout)
-            except TimeoutError:
-                warnings.warn(f"threads still at work after {timeout:g} s", RuntimeWarning, stacklevel=2)
 
     # Connections.
 

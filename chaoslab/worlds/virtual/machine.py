@@ -270,6 +270,11 @@ class Machine:
             else:
                 raise Hung("nothing is ready and nothing is due: it would wait for ever", self.waiting())
 
+    def hang(self, why: str, waiting: list[str]) -> None:
+        """Ends the run from within a thread, whatever the program would have made of an exception."""
+        self.ready.appendleft((_end_with, (Hung(why, waiting),)))
+        Waiter(self).park("its end")
+
     def waiting(self) -> list[str]:
         """Who waits for what, one line each."""
         lines: list[str] = []

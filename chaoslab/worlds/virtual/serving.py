@@ -190,6 +190,8 @@ def answered(
     try:
         parts = app(_environ(method, target, headers, body, name), start_response)
         content = b"".join(parts)
+    except ConnectionError:  # the application breaks off without an answer
+        raise
     except Exception:  # noqa: BLE001 - as any server does
         _blame(target, name)
         return 500, _own(_FAILED), _FAILED
