@@ -10,7 +10,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from chaoslab.worlds.virtual.here import Uncovered
-from chaoslab.worlds.virtual.machine import SPINS_MAX, Waiter
+from chaoslab.worlds.virtual.machine import Waiter
 from chaoslab.worlds.virtual.network import End
 from chaoslab.worlds.virtual.sockets import VirtualSocket
 from chaoslab.worlds.virtual.standing import told
@@ -29,7 +29,6 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._clock_resolution = 1e-9
         self._selector = self  # what BaseEventLoop waits in
         self._waiter: Waiter | None = None
-        self._spins, self._spun_at = 0, -1.0
         self._tasks_named = itertools.count(1)
         self._futures, self._tasks = itertools.count(1), itertools.count(1)
 
@@ -40,19 +39,14 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def select(self, timeout: float | None) -> tuple[()]:
         """Lets others run: at this moment only if this loop has something to do, else until it has."""
-        if timeout is not None and timeout <= 0:
-            if self._spun_at != self.machine.now:
-                self._spins, self._spun_at = 0, self.machine.now
-            self._spins += 1
-            if self._spins > SPINS_MAX:
-                self.machine.hang(f"an event loop turned {SPINS_MAX} times without any time passing", self.waiting())
+        until = None if timeout is None else self._scheduled[0]._when if timeout > 0 else self.machine.polled(self)  # type: ignore[attr-defined]
+        if until is not None and until <= self.machine.now:
             if self.machine.ready:
                 self.machine.pass_turn()
             return ()
-        self._spins = 0
         waiter = self._waiter = Waiter(self.machine)
         try:
-            waiter.park(self, None if timeout is None else self._scheduled[0]._when)  # type: ignore[attr-defined]
+            waiter.park(self, until)
         finally:
             self._waiter = None
         return ()

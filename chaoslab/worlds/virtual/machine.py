@@ -28,7 +28,8 @@ from chaoslab.worlds.virtual.thread_local import ThreadLocals
 STARTS_S = 100_000.0
 """What the monotonic clock says at first: a machine that has been up for a day, so that nobody takes the time for unset."""
 SPINS_MAX = 100_000
-"""Turns of an event loop without any time passing, after which it is taken to turn for ever."""
+"""Waits of no time at all, without any time passing: whoever asks so often asks until something has come, and where nothing is to come, for
+ever."""
 
 
 class Hung(Exception):
@@ -109,6 +110,8 @@ class Waiter:
         machine = self.machine
         if self._over:
             return self._woken
+        if until is not None and until <= machine.now:
+            until = machine.polled(what)
         if until is not None and machine.is_idle_until(until):
             machine.now = max(machine.now, until)
             self._over = True
@@ -155,6 +158,7 @@ class Machine:
         self._numbers: defaultdict[type, itertools.count[int]] = defaultdict(lambda: itertools.count(1))
         self._numbered: dict[int, int] = {}
         self.thread_names, self.pool_names = itertools.count(1), itertools.count()
+        self._spins, self._spun_at = 0, self.now
         self._os_thread = get_ident()
         self.foreign: Uncovered | None = None
 
@@ -191,6 +195,28 @@ class Machine:
         while timers and timers[0][2].cancelled:
             heapq.heappop(timers)
         return not self.ready and (not timers or timers[0][0] > when) and when <= self.deadline
+
+    def polled(self, what: Wait) -> float:
+        """Until when the calling thread's wait of no time lasts: now, but until something happens if there was one too many. Where nothing
+        will, the run ends here."""
+        if self._spun_at != self.now:
+            self._spins, self._spun_at = 0, self.now
+        self._spins += 1
+        if self._spins <= SPINS_MAX:
+            return self.now
+        self._spins = 0
+        coming = [when for when, _, timer in self._timers if not timer.cancelled]
+        if not coming:
+            self._hang(what)
+        return min(coming)
+
+    def _hang(self, what: Wait) -> None:
+        """Ends the run from within one of its threads, whatever the program would make of an exception."""
+        waiter = Waiter(self)
+        waiter.strand.waits_for = what
+        why = f"it would turn for ever: {SPINS_MAX} turns without any time passing, and nothing is due"
+        self.ready.appendleft((_end_with, (Hung(why, self.waiting()),)))
+        waiter.park(what)
 
     # Threads.
 
@@ -269,11 +295,6 @@ class Machine:
                 timer.call(*timer.args)
             else:
                 raise Hung("nothing is ready and nothing is due: it would wait for ever", self.waiting())
-
-    def hang(self, why: str, waiting: list[str]) -> None:
-        """Ends the run from within a thread, whatever the program would have made of an exception."""
-        self.ready.appendleft((_end_with, (Hung(why, waiting),)))
-        Waiter(self).park("its end")
 
     def waiting(self) -> list[str]:
         """Who waits for what, one line each."""

@@ -130,6 +130,11 @@ class End:
             self.machine.after(TRIP_S, peer.receiver.drained)
         return data
 
+    def leave(self) -> None:
+        """Nobody is left on the other side, nor a machine to tell it of."""
+        self._inbox.clear()
+        self.ended, self.error, self.receiver = True, _broken(), None
+
     def _arrive(self, data: bytes | None) -> None:
         if self.error is not None:
             return

@@ -11,7 +11,7 @@ import struct
 import sys
 from typing import TYPE_CHECKING, Any
 
-from chaoslab.worlds.virtual.here import Uncovered, world
+from chaoslab.worlds.virtual.here import Uncovered, here, world
 from chaoslab.worlds.virtual.machine import Waiter
 from chaoslab.worlds.virtual.network import End
 
@@ -231,7 +231,12 @@ class VirtualSocket:
         return self._connected().peer_address
 
     def fileno(self) -> int:
-        return -1 if self._closed else self._number
+        return -1 if self._closed else (here.world or self._world).sockets.number_of(self, self._number)
+
+    def leave(self) -> None:
+        """Its trial is over, and somebody may keep it for the next: to whom it looks as if the other side had closed it."""
+        if self.end is not None:
+            self.end.leave()
 
     def set_inheritable(self, inheritable: bool) -> None:
         pass
@@ -247,7 +252,7 @@ class Sockets:
     """The numbers of a trial's sockets."""
 
     def __init__(self) -> None:
-        self._next = FIRST_FD
+        self._next = self._left = FIRST_FD
         self._open: dict[int, VirtualSocket] = {}
 
     def add(self, sock: VirtualSocket) -> int:
@@ -257,6 +262,22 @@ class Sockets:
 
     def drop(self, number: int) -> None:
         self._open.pop(number, None)
+
+    def number_of(self, sock: VirtualSocket, number: int) -> int:
+        """Its number in this trial; one that an earlier trial has left is given one apart, so that it moves no other."""
+        if self._open.get(number) is sock:
+            return number
+        known = next((left for left, one in self._open.items() if one is sock), 0)
+        if not known:
+            self._left -= 1
+            known, self._open[self._left] = self._left, sock
+        return known
+
+    def leave(self) -> None:
+        """The trial is over."""
+        for sock in self._open.values():
+            sock.leave()
+        self._open.clear()
 
     def of(self, file: Any) -> VirtualSocket:
         number = file if isinstance(file, int) else file.fileno()

@@ -89,7 +89,8 @@ class VirtualTransport(asyncio.Transport):
             self._end.reset()
         else:
             self._end.close()
-        self._loop.call_soon(self._lose, error)
+        if not self._loop.is_closed():  # an earlier trial's
+            self._loop.call_soon(self._lose, error)
 
     def _lose(self, error: OSError | None) -> None:
         if not self._lost:

@@ -32,6 +32,7 @@ class World:
         self.machine = Machine(deadline_s=deadline_s)
         self.network = Network(self.machine)
         self.sockets = Sockets()
+        self.machine.endings.append(self.sockets.leave)
         self.uncovered: Uncovered | None = None
         self.default_timeout_s: float | None = None
         self.dice = Dice(*names)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import queue
 import re
 import socket
@@ -197,11 +198,56 @@ def test_an_endless_loop_of_tasks_that_let_each_other_run() -> None:
         while True:
             await asyncio.sleep(0)
 
-    said = _hung(lambda: asyncio.run(spin()))
-    assert said == [
-        "an event loop turned 100000 times without any time passing",
-        "Task-1 waits in sleep, called in test_hung.spin",
+    def swallowed() -> None:
+        with contextlib.suppress(BaseException):
+            asyncio.run(spin())
+
+    def beside() -> None:
+        spinner = threading.Thread(target=lambda: asyncio.run(spin()), name="spinner")
+        spinner.start()
+        spinner.join()
+
+    for_ever = "it would turn for ever: 100000 turns without any time passing, and nothing is due"
+    assert _hung(lambda: asyncio.run(spin())) == [
+        for_ever,
+        "the agent: Task-1 waits in sleep, called in test_hung.spin",
     ]
+    assert _hung(swallowed)[0] == for_ever
+    assert _hung(beside)[0] == for_ever
+
+
+def test_who_asks_again_and_again_without_waiting_is_given_what_is_to_come() -> None:
+    """A real machine would let time pass meanwhile."""
+
+    def beside(poll: Callable[[list[int]], Any]) -> float:
+        def story() -> float:
+            done: list[int] = []
+            threading.Timer(1.0, done.append, [1]).start()
+            while not done:
+                poll(done)
+            return time.monotonic()
+
+        began, ended = a_world().run(time.monotonic), a_world().run(story)
+        return round(ended - began, 3)
+
+    async def of_tasks(done: list[int]) -> None:
+        while not done:
+            await asyncio.sleep(0)
+
+    assert beside(lambda _: time.sleep(0)) == 1.0
+    assert beside(lambda done: asyncio.run(of_tasks(done))) == 1.0
+
+
+def test_a_loop_that_turns_as_often_while_time_passes_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("chaoslab.worlds.virtual.machine.SPINS_MAX", 100)
+
+    async def story() -> str:
+        for _ in range(500):
+            time.sleep(0.001)
+            await asyncio.sleep(0)
+        return "done"
+
+    assert a_world().run_async(story) == "done"
 
 
 def test_the_virtual_deadline() -> None:
