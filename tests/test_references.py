@@ -18,8 +18,8 @@ def real() -> str:
     return "real"
 
 
-def stand_in() -> str:
-    return "stand-in"
+def new() -> Callable[[], str]:
+    return lambda: "stand-in"
 
 
 def by_global() -> str:
@@ -109,7 +109,7 @@ def test_the_stand_in_is_called_meanwhile_and_never_after(make: Callable[[], Any
     for _ in range(2):
         before = agent()
         assert set(before.split()) == {"real"}
-        with References([agent], [(real, stand_in)]) as swapped:
+        with References([agent], [(real, new())]) as swapped:
             assert set(agent().split()) == {"stand-in"}
             assert swapped.count[0] >= 1
         assert agent() == before
@@ -118,12 +118,12 @@ def test_the_stand_in_is_called_meanwhile_and_never_after(make: Callable[[], Any
 
 def test_what_the_program_cannot_reach_is_left_alone() -> None:
     elsewhere = {"tool": real}
-    with References([by_global], [(real, stand_in)]):
+    with References([by_global], [(real, new())]):
         assert elsewhere["tool"]() == "real"
 
 
 def test_a_program_without_a_way_to_it_counts_none() -> None:
-    with References([lambda: "nothing"], [(real, stand_in)]) as swapped:
+    with References([lambda: "nothing"], [(real, new())]) as swapped:
         assert swapped.count == [0]
 
 
@@ -141,7 +141,7 @@ class Owner:
 def test_a_bound_method_is_swapped_on_its_own_object_alone_and_where_it_is_held() -> None:
     mine, other = Owner("real"), Owner("real")
     kept = [mine.tool, other.tool]
-    with References([mine.agent, other.agent, kept], [(mine.tool, stand_in)]):
+    with References([mine.agent, other.agent, kept], [(mine.tool, new())]):
         assert (mine.agent(), other.agent()) == ("stand-in", "real")
         assert [tool() for tool in kept] == ["stand-in", "real"]
     assert (mine.agent(), vars(mine)) == ("real", {"name": "real"})
@@ -150,7 +150,7 @@ def test_a_bound_method_is_swapped_on_its_own_object_alone_and_where_it_is_held(
 
 def test_it_is_undone_when_the_block_raises() -> None:
     def block() -> None:
-        with References([by_global], [(real, stand_in)]):
+        with References([by_global], [(real, new())]):
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -168,7 +168,7 @@ def test_an_object_that_lies_about_itself_does_no_harm() -> None:
         def __class__(self) -> Any:
             raise RuntimeError("no request is being handled")
 
-    held = [Liar(), real]
-    with References([held], [(real, stand_in)]):
-        assert held[1] is stand_in
+    held: list[Any] = [Liar(), real]
+    with References([held], [(real, new())]):
+        assert held[1]() == "stand-in"
     assert held[1] is real
