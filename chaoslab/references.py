@@ -23,7 +23,7 @@ Put = Callable[[Any, Any, Any], None]
 Place = tuple[Any, Put | None, Any, Any]
 """A holder, how to put something into it, where in it, and what it holds there. None: it is only walked through."""
 _ATOMS = (str, bytes, int, float, complex, bool, type(None), BuiltinFunctionType, CodeType, type(...))
-_CONTAINERS = (dict, list, deque, tuple, set, frozenset)
+_ORDERED, _CLOSED = (list, deque), (tuple, set, frozenset)
 _CACHED = type(cache(len))
 
 
@@ -123,12 +123,13 @@ def _places(thing: Any, follows: Callable[[str | None], bool]) -> Iterator[Place
     """The places in which an object holds others. Asked of its type, since a proxy lies about its class, and by the methods of Python's
     own containers, since a subclass may do anything in its own."""
     kind = type(thing)
-    plain: Any = next((one for one in _CONTAINERS if issubclass(kind, one)), None)
-    if plain is dict:
-        yield from ((thing, dict.__setitem__, key, value) for key, value in list(dict.items(thing)))
-    elif plain in (list, deque):
-        yield from ((thing, plain.__setitem__, index, value) for index, value in enumerate(list(plain.__iter__(thing))))
-    elif plain:
+    if issubclass(kind, dict):
+        yield from [(thing, dict.__setitem__, key, value) for key, value in list(dict.items(thing))]
+    elif issubclass(kind, _ORDERED):
+        plain: Any = list if issubclass(kind, list) else deque
+        yield from [(thing, plain.__setitem__, index, value) for index, value in enumerate(list(plain.__iter__(thing)))]
+    elif issubclass(kind, _CLOSED):
+        plain = next(one for one in _CLOSED if issubclass(kind, one))
         yield from map(_fixed, list(plain.__iter__(thing)))
     elif kind is CellType:
         with suppress(ValueError):  # an empty cell
