@@ -11,21 +11,27 @@ import sys
 import sysconfig
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import cache, partial
-from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any
 
 OBJECTS_MAX = 200_000
 """So many objects are looked at, nearest first: an agent that holds a data set in memory is not read to its end."""
 
-Slot = tuple[Callable[[Any], None], Any]
-"""How to set a place that holds a value, and the value that it holds."""
+Put = Callable[[Any, Any, Any], None]
+Place = tuple[Any, Put | None, Any, Any]
+"""A holder, how to put something into it, where in it, and what it holds there. None: it is only walked through."""
 _ATOMS = (str, bytes, int, float, complex, bool, type(None), BuiltinFunctionType, CodeType, type(...))
+_ORDERED, _CLOSED = (list, deque), (tuple, set, frozenset)
+_CACHED = type(cache(len))
 
 
 class References:
-    """A context in which `stand_ins` (real object → what stands in for it) are in force for all that `roots` can reach.
+    """A context in which `stand_ins` (real object → what stands in for it, made for this alone) are in force for all that `roots` can reach.
+
+    Meanwhile the program may change what holds them. Afterwards each such holder is read anew: stand-ins are taken out wherever in it
+    they are by then, and all else in it is the program's. One that was taken to another holder cannot be found and stays there.
 
     `count`: how many places of each real object were swapped, in the order of `stand_ins`.
     """
@@ -34,23 +40,24 @@ class References:
         self._roots, self._pairs = roots, list(stand_ins)
         self._by_id = {id(real): number for number, (real, _) in enumerate(self._pairs)}
         self._methods = [n for n, (real, _) in enumerate(self._pairs) if isinstance(real, MethodType)]
-        self._undo: list[tuple[Callable[[Any], None], Any]] = []
+        self._own = {_top(root.__module__) for root in roots if isinstance(root, FunctionType | MethodType)}
+        self._before: dict[int, tuple[Any, Any]] = {}
+        """By its id, what was put somewhere (kept, since an object that died would leave its id to another), and what was there before."""
+        self._undo = ExitStack()  # which goes on when one of them raises
         self.count = [0] * len(self._pairs)
 
     def __enter__(self) -> References:
         try:
+            self._walk()
             for number in self._methods:
                 self._shadow(number)
-            self._walk()
         except BaseException:
             self.__exit__()
             raise
         return self
 
     def __exit__(self, *_: object) -> None:
-        while self._undo:
-            put, value = self._undo.pop()
-            put(value)
+        self._undo.close()
 
     def _shadow(self, number: int) -> None:
         """A bound method is made anew each time that it is asked for: its owner gets an attribute that is found first."""
@@ -62,8 +69,8 @@ class References:
             return
         if not isinstance(own, dict) or name in own:
             return
+        self._undo.callback(lambda: own.pop(name) if own.get(name) is stand_in else None)
         own[name] = stand_in
-        self._undo.append((lambda _: own.pop(name, None), None))
         self.count[number] += 1
 
     def _stand_in(self, value: Any) -> Any:
@@ -82,14 +89,12 @@ class References:
             return value if inside is value.__func__ else staticmethod(inside)
         return value
 
+    def _follows(self, module: str | None) -> bool:
+        return _top(module) in self._own or not _foreign(module or "")
+
     def _walk(self) -> None:
-        own = {_top(root.__module__) for root in self._roots if isinstance(root, FunctionType | MethodType)}
-
-        def follows(module: str | None) -> bool:
-            return _top(module) in own or not _foreign(module or "")
-
-        ours = {id(stand_in) for _, stand_in in self._pairs}
-        seen: set[int] = {id(self), id(self._undo), *ours}
+        seen = {id(self), *(id(stand_in) for _, stand_in in self._pairs)}
+        changed: set[int] = set()
         kept: list[Any] = []  # an object that died would leave its id to another
         queue = deque(self._roots)
         while queue and len(seen) < OBJECTS_MAX:
@@ -98,56 +103,75 @@ class References:
                 continue
             seen.add(id(thing))
             kept.append(thing)
-            for put, value in list(_places(thing, follows)):
-                new = value if put is _fixed else self._stand_in(value)
-                if new is not value:
-                    put(new)
-                    self._undo.append((put, value))
+            for holder, put, key, value in list(_places(thing, self._follows)):
                 queue.append(value)
+                if put is None or (new := self._stand_in(value)) is value:
+                    continue
+                self._before[id(new)] = new, value
+                if id(holder) not in changed:
+                    changed.add(id(holder))
+                    self._undo.callback(self._put_back, holder)
+                put(holder, key, new)
+
+    def _put_back(self, thing: Any) -> None:
+        for holder, put, key, value in list(_places(thing, self._follows)):
+            if put is not None and id(value) in self._before:
+                put(holder, key, self._before[id(value)][1])
 
 
-def _places(thing: Any, follows: Callable[[str | None], bool]) -> Iterator[Slot]:
-    """The places in which an object holds others. Asked of its type, since a proxy lies about its class."""
+def _places(thing: Any, follows: Callable[[str | None], bool]) -> Iterator[Place]:
+    """The places in which an object holds others. Asked of its type, since a proxy lies about its class, and by the methods of Python's
+    own containers, since a subclass may do anything in its own."""
     kind = type(thing)
     if issubclass(kind, dict):
-        yield from ((partial(thing.__setitem__, key), value) for key, value in thing.items())
-    elif issubclass(kind, list | deque):
-        yield from ((partial(thing.__setitem__, index), value) for index, value in enumerate(thing))
-    elif issubclass(kind, tuple | set | frozenset):
-        yield from ((_fixed, value) for value in thing)
+        yield from [(thing, dict.__setitem__, key, value) for key, value in list(dict.items(thing))]
+    elif issubclass(kind, _ORDERED):
+        plain: Any = list if issubclass(kind, list) else deque
+        yield from [(thing, plain.__setitem__, index, value) for index, value in enumerate(list(plain.__iter__(thing)))]
+    elif issubclass(kind, _CLOSED):
+        plain = next(one for one in _CLOSED if issubclass(kind, one))
+        yield from map(_fixed, list(plain.__iter__(thing)))
     elif kind is CellType:
         with suppress(ValueError):  # an empty cell
-            yield partial(setattr, thing, "cell_contents"), thing.cell_contents
+            yield thing, setattr, "cell_contents", thing.cell_contents
     elif kind is FunctionType:
         yield from _of_function(thing, follows)
     elif kind is MethodType:
-        yield from ((_fixed, thing.__self__), (_fixed, thing.__func__))
+        yield from map(_fixed, (thing.__self__, thing.__func__))
     elif issubclass(kind, partial):
-        yield from _of_partial(thing)
+        yield from (
+            (thing, _set_part, "func", thing.func),
+            (thing, _set_part, "args", thing.args),
+            _fixed(thing.keywords),
+        )
     elif kind in (staticmethod, classmethod):
-        yield _fixed, thing.__func__
+        yield _fixed(thing.__func__)
     elif kind is property:
-        yield _fixed, thing.fget
+        yield _fixed(thing.fget)
     elif issubclass(kind, type):
         if follows(thing.__module__):
-            yield from ((partial(setattr, thing, name), value) for name, value in list(vars(thing).items()))
-            yield from ((_fixed, above) for above in thing.__mro__[1:])
+            yield from ((thing, type.__setattr__, name, value) for name, value in list(vars(thing).items()))
+            yield from map(_fixed, thing.__mro__[1:])
     elif kind is not ModuleType:
         yield from _of_instance(thing)
 
 
-def _of_function(function: FunctionType, follows: Callable[[str | None], bool]) -> Iterator[Slot]:
-    for cell in function.__closure__ or ():
-        yield _fixed, cell
-    if function.__defaults__:
-        yield partial(setattr, function, "__defaults__"), function.__defaults__
-    for held in (function.__kwdefaults__, function.__dict__):
-        yield _fixed, held
+def _of_function(function: FunctionType, follows: Callable[[str | None], bool]) -> Iterator[Place]:
+    yield from map(_fixed, function.__closure__ or ())
+    yield function, setattr, "__defaults__", function.__defaults__
+    yield _fixed(function.__kwdefaults__)
+    yield from _beside(function.__dict__)
     if follows(function.__module__):
         yield from _named(function.__globals__, frozenset(_names(function.__code__)), follows)
 
 
-def _named(names: dict[str, Any], wanted: frozenset[str], follows: Callable[[str | None], bool]) -> Iterator[Slot]:
+def _beside(own: dict[str, Any]) -> Iterator[Place]:
+    """The attributes of a wrapper. By `__wrapped__` functools only tells what it wrapped: the wrapper calls another reference."""
+    for name, value in list(own.items()):
+        yield _fixed(value) if name == "__wrapped__" else (own, dict.__setitem__, name, value)
+
+
+def _named(names: dict[str, Any], wanted: frozenset[str], follows: Callable[[str | None], bool]) -> Iterator[Place]:
     """The globals of these names, those of the modules among them too, and of modules that are imported when the code runs."""
     modules: set[int] = set()
     todo = [names]
@@ -158,7 +182,7 @@ def _named(names: dict[str, Any], wanted: frozenset[str], follows: Callable[[str
         for name in wanted & held.keys():
             value = held[name]
             if not isinstance(value, ModuleType):
-                yield partial(held.__setitem__, name), value
+                yield held, dict.__setitem__, name, value
             elif id(value) not in modules and follows(value.__name__):
                 modules.add(id(value))
                 todo.append(vars(value))
@@ -173,37 +197,35 @@ def _names(code: CodeType) -> Iterator[str]:
             yield from _names(constant)
 
 
-def _of_partial(thing: partial[Any]) -> Iterator[Slot]:
-    def put(parts: tuple[Any, ...]) -> None:
-        function, arguments, named = parts
-        thing.__setstate__((function, arguments, named, dict(vars(thing))))  # type: ignore[attr-defined]
-
-    yield put, (thing.func, thing.args, thing.keywords)
-
-
-def _of_instance(thing: Any) -> Iterator[Slot]:
+def _of_instance(thing: Any) -> Iterator[Place]:
     kind = type(thing)
     try:
         own = thing.__dict__
     except Exception:  # noqa: BLE001 - none, or a proxy of nothing
         own = None
-    if type(own) is dict:
-        yield _fixed, own
+    if kind is _CACHED:
+        yield from _beside(thing.__dict__)
+    elif type(own) is dict:
+        yield _fixed(own)
     for above in kind.__mro__:
-        slots = above.__dict__.get("__slots__", ())
-        for name in (slots,) if isinstance(slots, str) else slots:
-            member = above.__dict__.get(name)
-            if member is None or not hasattr(member, "__set__"):
-                continue
-            try:
-                yield partial(member.__set__, thing), member.__get__(thing, kind)
-            except AttributeError:  # never set
-                continue
-    yield _fixed, kind
+        for slot in above.__dict__.values() if "__slots__" in above.__dict__ else ():
+            if type(slot) is MemberDescriptorType:
+                with suppress(AttributeError):  # never set
+                    yield thing, _set_slot, slot, slot.__get__(thing, kind)
+    yield _fixed(kind)
 
 
-def _fixed(_: Any) -> None:
-    """A place that cannot be set: what it holds is only walked through."""
+def _fixed(value: Any) -> Place:
+    return None, None, None, value
+
+
+def _set_slot(thing: Any, slot: MemberDescriptorType, value: Any) -> None:
+    slot.__set__(thing, value)
+
+
+def _set_part(thing: partial[Any], name: str, value: Any) -> None:
+    parts = {"func": thing.func, "args": thing.args} | {name: value}
+    partial.__setstate__(thing, (*parts.values(), thing.keywords, thing.__dict__))  # type: ignore[attr-defined]
 
 
 def _top(module: str | None) -> str:

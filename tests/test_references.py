@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import ModuleType, SimpleNamespace
@@ -18,8 +19,8 @@ def real() -> str:
     return "real"
 
 
-def stand_in() -> str:
-    return "stand-in"
+def new() -> Callable[[], str]:
+    return lambda: "stand-in"
 
 
 def by_global() -> str:
@@ -109,7 +110,7 @@ def test_the_stand_in_is_called_meanwhile_and_never_after(make: Callable[[], Any
     for _ in range(2):
         before = agent()
         assert set(before.split()) == {"real"}
-        with References([agent], [(real, stand_in)]) as swapped:
+        with References([agent], [(real, new())]) as swapped:
             assert set(agent().split()) == {"stand-in"}
             assert swapped.count[0] >= 1
         assert agent() == before
@@ -118,12 +119,12 @@ def test_the_stand_in_is_called_meanwhile_and_never_after(make: Callable[[], Any
 
 def test_what_the_program_cannot_reach_is_left_alone() -> None:
     elsewhere = {"tool": real}
-    with References([by_global], [(real, stand_in)]):
+    with References([by_global], [(real, new())]):
         assert elsewhere["tool"]() == "real"
 
 
 def test_a_program_without_a_way_to_it_counts_none() -> None:
-    with References([lambda: "nothing"], [(real, stand_in)]) as swapped:
+    with References([lambda: "nothing"], [(real, new())]) as swapped:
         assert swapped.count == [0]
 
 
@@ -141,7 +142,7 @@ class Owner:
 def test_a_bound_method_is_swapped_on_its_own_object_alone_and_where_it_is_held() -> None:
     mine, other = Owner("real"), Owner("real")
     kept = [mine.tool, other.tool]
-    with References([mine.agent, other.agent, kept], [(mine.tool, stand_in)]):
+    with References([mine.agent, other.agent, kept], [(mine.tool, new())]):
         assert (mine.agent(), other.agent()) == ("stand-in", "real")
         assert [tool() for tool in kept] == ["stand-in", "real"]
     assert (mine.agent(), vars(mine)) == ("real", {"name": "real"})
@@ -150,7 +151,7 @@ def test_a_bound_method_is_swapped_on_its_own_object_alone_and_where_it_is_held(
 
 def test_it_is_undone_when_the_block_raises() -> None:
     def block() -> None:
-        with References([by_global], [(real, stand_in)]):
+        with References([by_global], [(real, new())]):
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -168,7 +169,184 @@ def test_an_object_that_lies_about_itself_does_no_harm() -> None:
         def __class__(self) -> Any:
             raise RuntimeError("no request is being handled")
 
-    held = [Liar(), real]
-    with References([held], [(real, stand_in)]):
-        assert held[1] is stand_in
+    held: list[Any] = [Liar(), real]
+    with References([held], [(real, new())]):
+        assert held[1]() == "stand-in"
     assert held[1] is real
+
+
+def other() -> str:
+    return "other"
+
+
+def other_new() -> Callable[[], str]:
+    return lambda: "other stand-in"
+
+
+@pytest.mark.parametrize("make", [list, deque])
+def test_in_a_list_that_the_program_changed_only_the_stand_ins_are_exchanged_wherever_they_are(make: Any) -> None:
+    turned, emptied = make([other, real]), make([real])
+    with References([[turned, emptied, by_global]], [(real, new()), (other, other_new())]):
+        assert [tool() for tool in turned] == ["other stand-in", "stand-in"]
+        turned.reverse()
+        turned.insert(0, "note")
+        turned.append(turned[1])
+        emptied.pop()
+    assert (list(turned), list(emptied)) == (["note", real, other, real], [])
+    assert by_global() == "real"
+
+
+def test_what_the_program_deleted_stays_deleted_and_what_it_put_in_its_place_stays_there() -> None:
+    table: dict[str, Any] = {"gone": real, "replaced": real, "moved": real, "in a tuple": ("a", real), "left": real}
+    holder, ring = SimpleNamespace(tool=real, left=real), Slotted()
+    with References([[table, holder, ring]], [(real, new())]):
+        del table["gone"]
+        table["replaced"] = "a note"
+        table["there"] = table.pop("moved")
+        holder.tool = ring.tool = other
+    assert table == {"replaced": "a note", "there": real, "in a tuple": ("a", real), "left": real}
+    assert (vars(holder), ring.tool) == ({"tool": other, "left": real}, other)
+
+
+bound_anew: Callable[[], str] = real
+
+
+def test_a_global_and_a_closed_over_name_that_the_program_bound_anew_stay_as_it_bound_them() -> None:
+    held: Callable[[], str] = real
+
+    def agent() -> str:
+        global bound_anew
+        nonlocal held
+        before = f"{held()} {bound_anew()}"
+        held = bound_anew = other
+        return before
+
+    with References([agent], [(real, new())]):
+        assert agent() == "stand-in stand-in"
+    assert (held, bound_anew) == (other, other)
+
+
+class Refusing(dict[str, Any]):
+    def __setitem__(self, key: str, value: Any) -> None:
+        raise TypeError("read only")
+
+    def items(self) -> Any:
+        raise RuntimeError("not to be listed")
+
+
+class RefusingList(list[Any]):
+    def __setitem__(self, index: Any, value: Any) -> None:
+        raise TypeError("read only")
+
+    def __iter__(self) -> Any:
+        raise RuntimeError("not to be listed")
+
+
+class RefusingType(type):
+    def __setattr__(cls, name: str, value: Any) -> None:
+        raise TypeError("read only")
+
+
+class OfRefusingType(metaclass=RefusingType):
+    tool = staticmethod(real)
+
+
+@dataclass(frozen=True, slots=True)
+class Frozen:
+    tool: Callable[[], str]
+
+
+class Hidden:
+    __slots__ = ("__tool",)
+
+    def __init__(self) -> None:
+        self.__tool = real
+
+    def call(self) -> str:
+        return self.__tool()
+
+
+HOLDERS: list[tuple[Any, Callable[[Any], str]]] = [
+    (Refusing(tool=real), lambda held: held["tool"]()), (OrderedDict(tool=real), lambda held: held["tool"]()),
+    (RefusingList([real]), lambda held: held[0]()), (OfRefusingType, lambda held: held.tool()), (Frozen(real), lambda held: held.tool()),
+    (Hidden(), Hidden.call),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("held", "call"), HOLDERS)
+def test_a_holder_with_a_will_of_its_own_is_not_asked(held: Any, call: Callable[[Any], str]) -> None:
+    with References([held], [(real, new())]):
+        assert call(held) == "stand-in"
+    assert call(held) == "real"
+
+
+class Alarm(BaseException): ...
+
+
+class Ringing(Slotted):
+    armed = False
+
+    @property
+    def __dict__(self) -> Any:  # type: ignore[override]
+        if self.armed:
+            raise Alarm
+        return {}
+
+
+def test_when_one_place_cannot_be_put_back_all_others_are_and_then_it_is_said() -> None:
+    first, rings, last = [real], Ringing(), [real]
+
+    def block() -> None:
+        with References([first, rings, last], [(real, new())]):
+            assert (first[0](), rings(), last[0]()) == ("stand-in",) * 3
+            Ringing.armed = True
+
+    with pytest.raises(Alarm):
+        block()
+    assert (first, last) == ([real], [real])
+
+
+def test_an_owner_has_afterwards_the_attributes_that_it_had_or_got() -> None:
+    keeps, changed = Owner("real"), Owner("real")
+    vars(keeps)["handler"] = keeps.tool
+    with References([keeps.agent, changed.agent], [(keeps.tool, new()), (changed.tool, new())]):
+        assert (keeps.agent(), changed.agent()) == ("stand-in", "stand-in")
+        vars(changed)["tool"] = other
+    assert vars(keeps) == {"name": "real", "handler": keeps.tool}
+    assert vars(changed) == {"name": "real", "tool": other}
+
+
+def test_what_functools_tells_of_a_wrapped_function_is_no_way_to_it() -> None:
+    cached = functools.lru_cache(real)
+    with References([lambda: cached()], [(real, new())]) as swapped:
+        assert (swapped.count, cached()) == ([0], "real")
+
+    def logged(tool: Callable[[], str]) -> Callable[[], str]:
+        return functools.wraps(tool)(lambda: tool())
+
+    wrapper = logged(real)
+    with References([lambda: wrapper()], [(real, new())]) as swapped:
+        assert (swapped.count, wrapper()) == ([1], "stand-in")
+    assert wrapper() == "real"
+
+
+def test_what_a_cached_function_calls_is_reached_through_it() -> None:
+    cached = functools.lru_cache(by_global)
+    with References([lambda: cached()], [(real, new())]):
+        assert cached() == "stand-in"
+
+
+class Decorated:
+    """A wrapper of the program's own calls what it names `__wrapped__`."""
+
+    def __init__(self, function: Callable[[], str]) -> None:
+        self.__wrapped__ = function
+
+    def __call__(self) -> str:
+        return self.__wrapped__()
+
+
+def test_a_wrapper_written_in_python_may_call_what_it_says_it_wraps() -> None:
+    tool = Decorated(real)
+    with References([lambda: tool()], [(real, new())]) as swapped:
+        assert (swapped.count, tool()) == ([1], "stand-in")

@@ -274,6 +274,27 @@ def test_everything_is_as_before_whatever_becomes_of_the_trial() -> None:
     assert "send" not in vars(shop)
 
 
+def test_an_agent_may_do_with_the_list_of_its_tools_what_it_likes() -> None:
+    before, todo, done = refund, [refund], []
+
+    def works_off(_: str) -> str:
+        while todo:
+            done.append(todo.pop())
+            done[-1](17, 30)
+        return str(refund(18, 30))
+
+    trial = lab.run(works_off, "go", tools=[refund], effects=[])
+    assert (trial.error, [effect["order"] for effect in trial.effects]) == (None, [17, 18])
+    assert (refund, todo, done[0](17, 30)) == (before, [], "refunded")
+
+
+def test_a_function_behind_a_cache_goes_unseen_and_that_is_said() -> None:
+    cached = functools.lru_cache(refund)
+    trial = lab.run(lambda _: cached(17, 30), "go", tools=[refund], effects=[])
+    assert (trial.effects, len(trial.warnings)) == ([], 1)
+    assert trial.warnings[0].startswith("no reference to refund was found that the agent can reach")
+
+
 def test_a_function_that_the_agent_has_no_way_to_is_said() -> None:
     trial = lab.run(lambda prompt: prompt, "go", tools=[refund], effects=[])
     assert trial.warnings[0].startswith("no reference to refund was found that the agent can reach")
