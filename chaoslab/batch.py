@@ -29,6 +29,10 @@ from chaoslab.seams.function import FunctionSeam, Tool
 from chaoslab.sweep import portable
 
 WORLDS = ("virtual", "local")
+Hangs = tuple[type[Exception], ...]
+"""What a world raises for a trial that would never end."""
+Pairs = list[tuple[Any, Any]]
+"""Real things, and what stands in for them."""
 _alone = threading.Lock()
 
 
@@ -111,9 +115,11 @@ class Batch:
             )
         try:
             with ExitStack() as stack:
-                new, hung = stack.enter_context({"virtual": self._virtual, "local": self._local}[self.world]())
+                new, hung, exchanged = stack.enter_context(
+                    {"virtual": self._virtual, "local": self._local}[self.world]()
+                )
                 seam = FunctionSeam(self.plan, timeout_s=self.timeout_s)
-                unheld = stack.enter_context(self._wrapped(seam))
+                unheld = stack.enter_context(self._wrapped(seam, exchanged))
                 ask, of_coroutine = self._ask()
                 yield lambda number: self._trial(number, seam, new, hung, ask, of_coroutine, unheld)
         finally:
@@ -122,7 +128,7 @@ class Batch:
     # The worlds.
 
     @contextmanager
-    def _virtual(self) -> Iterator[tuple[Callable[[], Place], tuple[type[Exception], ...]]]:
+    def _virtual(self) -> Iterator[tuple[Callable[[], Place], Hangs, Pairs]]:
         parts = {
             name: importlib.import_module(f"chaoslab.worlds.virtual.{name}")
             for name in ("machine", "patches", "serving", "world")
@@ -136,11 +142,11 @@ class Batch:
             return place
 
         with parts["patches"].Patches():
-            yield new, (parts["machine"].Hung,)
+            yield new, (parts["machine"].Hung,), parts["patches"].Patches.exchanged()
 
     @contextmanager
-    def _local(self) -> Iterator[tuple[Callable[[], Place], tuple[type[Exception], ...]]]:
-        yield Here, ()
+    def _local(self) -> Iterator[tuple[Callable[[], Place], Hangs, Pairs]]:
+        yield Here, (), []
 
     # The agent and its functions.
 
@@ -154,8 +160,9 @@ class Batch:
         return self.agent, Tool("", self.agent, effect=False).of_coroutine
 
     @contextmanager
-    def _wrapped(self, seam: FunctionSeam) -> Iterator[tuple[str, ...]]:
-        """The stand-ins are in place; the names of the functions to which no reference was found."""
+    def _wrapped(self, seam: FunctionSeam, exchanged: Pairs) -> Iterator[tuple[str, ...]]:
+        """The stand-ins are in place, those of the world too, such as a clock that the agent keeps in an attribute; the names of the
+        functions to which no reference was found."""
         pairs, names = [], []
         with ExitStack() as stack:
             for functions, effect in ((self.tools, True), (self.reads, False)):
@@ -165,8 +172,8 @@ class Batch:
                     else:
                         names.append(name_of(function))
                         pairs.append((function, seam.stand_in(Tool(names[-1], function, effect))))
-            swapped = stack.enter_context(References([self.agent, *self.tools, *self.reads], pairs))
-            yield tuple(name for name, count in zip(names, swapped.count, strict=True) if not count)
+            swapped = stack.enter_context(References([self.agent, *self.tools, *self.reads], [*pairs, *exchanged]))
+            yield tuple(name for name, count in zip(names, swapped.count, strict=False) if not count)
 
     # One trial.
 

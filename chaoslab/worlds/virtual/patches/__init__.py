@@ -8,12 +8,13 @@ called before every run; and `LATER`, names of modules for which `patches()` has
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from types import ModuleType, TracebackType
+from types import FunctionType, MethodType, ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from chaoslab.worlds.virtual.patches.swap import Swap
@@ -66,6 +67,13 @@ class Patches:
                 self._take_back()
                 raise
 
+    @classmethod
+    def exchanged(cls) -> list[tuple[Any, Any]]:
+        """What is exchanged wherever a module knows it, for whoever knows of more places: the real thing, and what stands in for it. Not a
+        bound method, whose owner would be every generator's or every socket's."""
+        pairs = [pair for swap in cls._swaps for pair in swap.pairs()]
+        return [(real, _unbound(stand_in)) for real, stand_in in pairs if not isinstance(real, MethodType)]
+
     def _install(self) -> None:
         for module in _modules():
             if hasattr(module, "installed"):
@@ -106,6 +114,11 @@ class Patches:
                 delattr(holder, name)
             cls._undo.pop()
         cls._stack.close()
+
+
+def _unbound(stand_in: Any) -> Any:
+    """What does not become a method where it is an attribute of a class: the real thing would not."""
+    return functools.partial(stand_in) if isinstance(stand_in, FunctionType) else stand_in
 
 
 class _Begin:

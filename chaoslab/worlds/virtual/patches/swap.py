@@ -24,6 +24,9 @@ class Swap:
     def joined(cls, swaps: Iterable[Swap]) -> Swap:
         return cls({key: pair for swap in swaps for key, pair in swap._there.items()})
 
+    def pairs(self) -> Iterable[tuple[Any, Any]]:
+        return self._there.values()
+
     def do(self) -> None:
         _replace(self._there)
 
