@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import inspect
 import json
 import threading
 from asyncio import _get_running_loop, _set_running_loop
@@ -21,7 +22,7 @@ from chaoslab.clock import iso, system
 from chaoslab.identity import Trial
 from chaoslab.judge import HUNG
 from chaoslab.notebook import Notebook
-from chaoslab.plain import plain
+from chaoslab.plain import named, plain
 from chaoslab.plan import Plan
 from chaoslab.references import References
 from chaoslab.seams import langchain
@@ -40,8 +41,10 @@ class Place(Protocol):
     """Where one trial happens."""
 
     def entered(self) -> AbstractContextManager[None]: ...
-    def run(self, work: Callable[[], Any]) -> Any: ...
-    def run_async(self, work: Callable[[], Coroutine[Any, Any, Any]]) -> Any: ...
+    def run(self, work: Callable[[], Any], *, over: Callable[[], object]) -> Any:
+        """`over` is called when the work is: what those whom it has left behind still do is no part of it."""
+
+    def run_async(self, work: Callable[[], Coroutine[Any, Any, Any]], *, over: Callable[[], object]) -> Any: ...
 
 
 class Here:
@@ -50,11 +53,14 @@ class Here:
     def entered(self) -> AbstractContextManager[None]:
         return nullcontext()
 
-    def run(self, work: Callable[[], Any]) -> Any:
-        return work()
+    def run(self, work: Callable[[], Any], *, over: Callable[[], object]) -> Any:
+        try:
+            return work()
+        finally:
+            over()
 
-    def run_async(self, work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
-        return asyncio.run(work())
+    def run_async(self, work: Callable[[], Coroutine[Any, Any, Any]], *, over: Callable[[], object]) -> Any:
+        return self.run(lambda: asyncio.run(work()), over=over)
 
 
 @dataclass
@@ -71,7 +77,7 @@ class Ended:
     def __getstate__(self) -> dict[str, Any]:
         """To another process goes an error that can be made again there; of any other, its name and its words."""
         error = self.error
-        return {**vars(self), "error": error and portable(error, f"{type(error).__name__}: {error}")}
+        return {**vars(self), "error": error and portable(error, named(error))}
 
 
 @dataclass(frozen=True)
@@ -98,13 +104,7 @@ class Batch:
 
     @contextmanager
     def prepared(self) -> Iterator[None]:
-        """The world is at hand meanwhile, so that it need not be made so again for each `opened`."""
-        with {"virtual": self._virtual, "local": self._local}[self.world]():
-            yield
-
-    @contextmanager
-    def opened(self) -> Iterator[Callable[[int], Ended]]:
-        """What does the trial of a number, counted from 0.
+        """The world is at hand meanwhile, so that it need not be made so again for each `opened`, and this process is nobody else's.
 
         Raises:
             RuntimeError: another trial is under way in this process.
@@ -114,16 +114,20 @@ class Batch:
                 "another trial is under way in this process, and its functions are swapped: one after the other, or in processes"
             )
         try:
-            with ExitStack() as stack:
-                new, hung, exchanged = stack.enter_context(
-                    {"virtual": self._virtual, "local": self._local}[self.world]()
-                )
-                seam = FunctionSeam(self.plan, timeout_s=self.timeout_s)
-                unheld = stack.enter_context(self._wrapped(seam, exchanged))
-                ask, of_coroutine = self._ask()
-                yield lambda number: self._trial(number, seam, new, hung, ask, of_coroutine, unheld)
+            with {"virtual": self._virtual, "local": self._local}[self.world]():
+                yield
         finally:
             _alone.release()
+
+    @contextmanager
+    def opened(self) -> Iterator[Callable[[int], Ended]]:
+        """What does the trial of a number, counted from 0."""
+        with ExitStack() as stack:
+            new, hung, exchanged = stack.enter_context({"virtual": self._virtual, "local": self._local}[self.world]())
+            seam = FunctionSeam(self.plan, timeout_s=self.timeout_s)
+            unheld = stack.enter_context(self._wrapped(seam, exchanged))
+            ask, of_coroutine = self._ask()
+            yield lambda number: self._trial(number, seam, new, hung, ask, of_coroutine, unheld)
 
     # The worlds.
 
@@ -198,15 +202,20 @@ class Batch:
 
         def work() -> None:
             with _caught(ended, hung):
-                ended.answer = ask(self.prompt)
+                ended.answer = _fetched(ask(self.prompt))
+
+        def over() -> None:
+            ended.seconds = round(system.monotonic() - book.origin, 6)
+            seam.book = None
 
         seam.book, outer = book, _get_running_loop()
         _set_running_loop(None)  # in a notebook, say: the loop there rests while the trial's own runs
         try:
-            if of_coroutine:
-                place.run_async(work_async)
-            else:
-                place.run(work)
+            with _caught(ended, hung):  # what another of its tasks or threads ended everything by
+                if of_coroutine:
+                    place.run_async(work_async, over=over)
+                else:
+                    place.run(work, over=over)
         except hung as error:
             ended.hung, ended.answer, ended.error = str(error), None, None
         finally:
@@ -218,9 +227,8 @@ class Batch:
 
     def _finish(self, ended: Ended, now: datetime) -> None:
         book, asked = ended.book, str(self.prompt)
-        ended.seconds = round(system.monotonic() - book.origin, 6)
         kind = HUNG if ended.hung else "agent" if ended.error is not None else "none"
-        error = ended.hung or (f"{type(ended.error).__name__}: {ended.error}" if ended.error is not None else "")
+        error = ended.hung or (named(ended.error) if ended.error is not None else "")
         text = "" if kind != "none" else _text(ended.answer)
         end = iso(now + timedelta(seconds=ended.seconds))
         for warning in ended.warnings:
@@ -260,6 +268,21 @@ def _caught(ended: Ended, hung: tuple[type[Exception], ...]) -> Iterator[None]:
         raise
     except (Exception, SystemExit, asyncio.CancelledError) as error:  # noqa: BLE001
         ended.error = error
+
+
+def _fetched(answer: Any) -> Any:
+    """The answer itself, where the agent gave the promise of one; what nobody would ever run is none."""
+    if inspect.isawaitable(answer):
+
+        async def fetch() -> Any:
+            return await answer
+
+        return asyncio.run(fetch())
+    if inspect.isgenerator(answer) or inspect.isasyncgen(answer):
+        raise TypeError(
+            "the agent gave a generator, and nobody has run it: it should return its answer, as list(…) of it does"
+        )
+    return answer
 
 
 def name_of(function: Any) -> str:

@@ -79,7 +79,7 @@ def parsed(text: bytes) -> Any:
 
 def digest(value: Any) -> str:
     """16 hex digits for a value's canonical JSON."""
-    return hashlib.blake2b(canonical(value).encode(), digest_size=8).hexdigest()
+    return hashlib.blake2b(canonical(value).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 def request_id(trial: str, tool: str, arguments: Any, nth: int) -> str:
@@ -88,7 +88,8 @@ def request_id(trial: str, tool: str, arguments: Any, nth: int) -> str:
 
 
 def _id(trial: str, tool: str, wanted: str, nth: int) -> str:
-    return hashlib.blake2b("\x1f".join((trial, tool, wanted, str(nth))).encode(), digest_size=16).hexdigest()
+    text = "\x1f".join((trial, tool, wanted, str(nth)))
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 @dataclass

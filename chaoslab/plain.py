@@ -47,3 +47,11 @@ def plain(value: Any, *, depth: int = 0) -> Any:
     if isinstance(value, bytes):
         return value.decode("utf-8", "backslashreplace")
     return f"a {kind.__module__}.{kind.__qualname__}"
+
+
+def named(error: BaseException) -> str:
+    """An error in words, whatever its own code makes of them."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # noqa: BLE001
+        return type(error).__name__

@@ -131,6 +131,10 @@ def read(name: str, *, logs: Path = places.LOGS) -> Remembered:
 
 def _check_version(folder: Path, started: RunStarted) -> None:
     written = started.code.get("log", "1")
+    if "log" in started.code and not started.asked:
+        raise Unrepeatable(
+            f"{folder} was made from Python (lab.run), and the log does not hold that program: run it again with its seed"
+        )
     if not started.code or not started.asked or not started.world:
         raise Unrepeatable(f"{folder} was written by version 1 of the log, which did not keep what a replay needs")
     if written != str(VERSION):

@@ -85,7 +85,8 @@ def spread(
                     pass
                 yield do(unit)
         return
-    yield from _side_by_side(work, list(units), jobs, method or _default_method(), tell, heard)
+    todo = list(units)
+    yield from _side_by_side(work, todo, max(1, min(jobs, len(todo))), method or _default_method(), tell, heard)
 
 
 def _default_method() -> str:
@@ -202,6 +203,11 @@ class _Workers(Generic[U, R]):
         self.end()
 
 
+UNSENT = (
+    "what came of it cannot be sent from one process to another ({}): take jobs=1, or have it answered in plain data"
+)
+
+
 def _packed(work: Work[Any, Any]) -> bytes:
     """As bytes, since a process that cannot make something again of its own accord dies without a word."""
     try:
@@ -220,11 +226,17 @@ class _Came(Generic[R_co]):
 
     @classmethod
     def of(cls, done: list[Any], error: BaseException | None = None) -> _Came[Any]:
-        return cls(pickle.dumps(done), error)
+        try:
+            return cls(pickle.dumps(done), error)
+        except Exception as unsent:  # noqa: BLE001 - whatever an object's own code does
+            return cls(pickle.dumps([]), NotSent(UNSENT.format(unsent)))
 
     @property
     def done(self) -> list[R_co]:
-        done: list[R_co] = pickle.loads(self.sent)
+        try:
+            done: list[R_co] = pickle.loads(self.sent)
+        except Exception as error:
+            raise NotSent(UNSENT.format(error)) from error
         return done
 
     def of_it(self) -> Iterator[R_co]:

@@ -14,12 +14,13 @@ from typing import Any, TypedDict, Unpack, cast
 
 from chaoslab.batch import WORLDS, Batch, Ended, name_of
 from chaoslab.clock import iso
-from chaoslab.events import PromptFinished, RunStarted
+from chaoslab.events import VERSION, PromptFinished, RunStarted
 from chaoslab.history import History
 from chaoslab.identity import digest
 from chaoslab.injecting import check
 from chaoslab.judge import Outcome, Verdict, effects_of, judge
 from chaoslab.measures.mttr import Incident, incidents
+from chaoslab.plain import named
 from chaoslab.plan import Injection, Plan
 from chaoslab.registry import did_you_mean
 from chaoslab.runs import Run
@@ -189,7 +190,7 @@ def _compared(batch: Batch) -> tuple[Trial, Batch]:
         twin = _told(do(0), calm, None)
     said = next(event for _, event in twin.history.of(PromptFinished))
     if said.status != "ok":
-        why = f"{type(twin.error).__name__}: {twin.error}" if twin.error else "it would never have ended"
+        why = named(twin.error) if twin.error else "it would never have ended"
         return twin, replace(batch, notes=(f"nothing to compare with, since it fails without faults too ({why})",))
     effects = [{name: _wish(value) for name, value in effect.items()} for effect in twin.effects]
     facts = () if effects else ([said.answer],)
@@ -212,7 +213,16 @@ def _written(batch: Batch, trials: int, logs: Path) -> Iterator[Callable[[Trial]
     settings = {"TOOL_TIMEOUT_S": batch.timeout_s, "DEADLINE_S": batch.deadline_s}
     with Book(run.folder, run.name, now) as book:
         book.begin(
-            RunStarted(batch.plan.seed, settings, batch.plan.to_json(), trials, now, name_of(batch.agent), batch.world)
+            RunStarted(
+                batch.plan.seed,
+                settings,
+                batch.plan.to_json(),
+                trials,
+                now,
+                name_of(batch.agent),
+                batch.world,
+                code={"log": str(VERSION)},
+            )  # fmt: skip
         )
 
         def add(trial: Trial) -> None:

@@ -21,7 +21,7 @@ from chaoslab.events import Event
 from chaoslab.exchange import Call, Failure, Reply, Seen, Told, chain, play
 from chaoslab.identity import Request, Requests, request_id
 from chaoslab.notebook import Notebook
-from chaoslab.plain import ATOMS, UNCHANGING, plain
+from chaoslab.plain import ATOMS, UNCHANGING, named, plain
 from chaoslab.plan import Injection, Plan, Telling
 
 NATIVE: dict[str, tuple[type[OSError], str]] = {
@@ -180,7 +180,7 @@ class Made:
 
     def raised(self, error: BaseException) -> None:
         self.ok = False
-        self.error = f"{type(error).__name__}: {error}"[:200] if isinstance(error, Exception) else "cancelled"
+        self.error = named(error)[:200] if isinstance(error, Exception) else "cancelled"
 
     def __getstate__(self) -> tuple[Any, ...]:
         """To another process goes what is told, and not the function."""

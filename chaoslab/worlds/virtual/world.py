@@ -88,8 +88,8 @@ class World:
         finally:
             here.world = outer
 
-    def run(self, work: Callable[[], T]) -> T:
-        """What `work` returns, called as the first thread of this world.
+    def run(self, work: Callable[[], T], *, over: Callable[[], object] = lambda: None) -> T:
+        """What `work` returns, called as the first thread of this world; then `over` is called, and then the threads end that are left.
 
         Raises:
             Hung: it would never return.
@@ -109,6 +109,7 @@ class World:
                 try:
                     self.machine.run(first, name="the agent")
                 finally:
+                    over()
                     self.machine.stop()
         except Exception as error:
             self._raise_uncovered(error)  # a hang, say, of those who waited for what was refused
@@ -123,7 +124,7 @@ class World:
         if found := self.uncovered or self.machine.foreign:
             raise found from cause
 
-    def run_async(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    def run_async(self, work: Callable[[], Coroutine[Any, Any, T]], *, over: Callable[[], object] = lambda: None) -> T:
         """The same for a coroutine, on an event loop of its own."""
 
         def main() -> T:
@@ -138,7 +139,7 @@ class World:
                     asyncio.set_event_loop(None)
                     loop.close()
 
-        return self.run(main)
+        return self.run(main, over=over)
 
 
 @contextmanager
