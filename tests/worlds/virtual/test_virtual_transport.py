@@ -326,6 +326,8 @@ def test_a_drain_waits_as_long_as_the_reader_does() -> None:
             writer.write(bytes(BULK))
             await writer.drain()
             waited_s = loop.time() - began
+            low, high = writer.transport.get_write_buffer_limits()
+            assert low <= high < BULK
             writer.write_eof()
             await reader.read()
             writer.close()
