@@ -148,7 +148,20 @@ class VirtualLoop(asyncio.BaseEventLoop):
             raise Uncovered("a server of this kind", "let it listen by host and port, without TLS")
         host = host[0] if isinstance(host, list | tuple) and host else host
         place = str(host) if host and host != "0.0.0.0" else "127.0.0.1"
-        return VirtualServer(self, self._world.network, place, int(port or 0), protocol_factory)
+        server = VirtualServer(self, self._world.network, place, int(port or 0), protocol_factory)
+        self._servers.append(server)
+        return server
+
+    @cached_property
+    def _servers(self) -> list[VirtualServer]:
+        return []
+
+    def close(self) -> None:
+        """Nobody listens in it any more: who comes is refused, and the place is free for the next."""
+        if not self.is_running():
+            for server in self._servers:
+                server.close()
+        super().close()
 
     def accept(self, protocol_factory: Callable[[], asyncio.BaseProtocol], end: End) -> None:
         """The server's side of a connection begins. On this loop's own thread."""

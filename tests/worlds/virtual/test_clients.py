@@ -243,6 +243,7 @@ def test_a_kept_connection_that_the_other_side_has_closed_is_not_used_again() ->
             ends.append(end)
             accept(end)
 
+        world.network.silence("tools", 80)
         world.network.listen("tools", 80, noted)
         codes: list[Any] = []
         with requests.Session() as session, httpx.Client() as client, urllib3.PoolManager(retries=False) as pool:
