@@ -290,6 +290,22 @@ def test_a_thread_that_reads_is_told_when_another_ends_the_reading() -> None:
     assert waited_s == pytest.approx(5.0)
 
 
+def test_a_thread_that_writes_is_told_when_another_ends_the_writing() -> None:
+    world = new_world()
+
+    def first() -> float:
+        sock = VirtualSocket()
+        sock.connect(world.network.listen("127.0.0.1", 0, nobody))
+        sock.send(bytes(WINDOW_BYTES + 1))
+        world.machine.after(5.0, sock.shutdown, socket.SHUT_WR)
+        began = world.machine.now
+        with pytest.raises(BrokenPipeError):
+            sock.send(b"never gone")
+        return world.machine.now - began
+
+    assert world.run(first) == pytest.approx(5.0)
+
+
 def test_waits_that_are_over_leave_nothing_behind() -> None:
     world = new_world()
 
