@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import itertools
 from collections.abc import Callable, Coroutine
+from functools import cached_property
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -141,7 +142,20 @@ class VirtualLoop(asyncio.BaseEventLoop):
             raise Uncovered("a server of this kind", "let it listen by host and port, without TLS")
         host = host[0] if isinstance(host, list | tuple) and host else host
         place = str(host) if host and host != "0.0.0.0" else "127.0.0.1"
-        return VirtualServer(self, self._world.network, place, int(port or 0), protocol_factory)
+        server = VirtualServer(self, self._world.network, place, int(port or 0), protocol_factory)
+        self._servers.append(server)
+        return server
+
+    @cached_property
+    def _servers(self) -> list[VirtualServer]:
+        return []
+
+    def close(self) -> None:
+        """Nobody listens in it any more: who comes is refused, and the place is free for the next."""
+        if not self.is_running():
+            for server in self._servers:
+                server.close()
+        super().close()
 
     def accept(self, protocol_factory: Callable[[], asyncio.BaseProtocol], end: End) -> None:
         """The server's side of a connection begins. On this loop's own thread."""
@@ -166,16 +180,48 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._world.network.dial(self._world.known((host, port)), found)
         sock.adopt(await done)
 
-    async def subprocess_exec(self, *_: Any, **__: Any) -> Any:
-        raise Uncovered("a subprocess", "call what it does as a function")
+    def remove_reader(self, fd: Any) -> bool:  # noqa: ARG002 - there never is one
+        return False
 
-    subprocess_shell = subprocess_exec
+    remove_writer = remove_reader
 
-    def add_reader(self, *_: Any) -> None:  # type: ignore[override]
-        raise Uncovered("waiting for a file with add_reader", "leave it out of the trial")
+    # Signals: none comes in a world, but many a program asks for them when it starts.
 
-    def add_writer(self, *_: Any) -> None:  # type: ignore[override]
-        raise Uncovered("waiting for a file with add_writer", "leave it out of the trial")
+    @cached_property
+    def _signals(self) -> dict[int, Any]:
+        return {}
+
+    def add_signal_handler(self, sig: int, callback: Any, *args: Any) -> None:  # type: ignore[override]
+        self._signals[sig] = callback, args
+
+    def remove_signal_handler(self, sig: int) -> bool:
+        return self._signals.pop(sig, None) is not None
+
+
+def _refusing(what: str, remedy: str) -> Callable[..., Any]:
+    def refuse(self: VirtualLoop, *_: Any, **__: Any) -> Any:  # noqa: ARG001
+        raise Uncovered(what, remedy)
+
+    return refuse
+
+
+_LEFT_OUT, _STREAMS = "leave it out of the trial", "use asyncio.open_connection"
+_REFUSED = (
+    ("subprocess_exec subprocess_shell", "a subprocess", "call what it does as a function"),
+    ("add_reader add_writer", "waiting for a file with {}", _LEFT_OUT),
+    ("connect_read_pipe connect_write_pipe", "a pipe", _LEFT_OUT),
+    ("create_unix_connection create_unix_server", "a Unix socket", "use TCP"),
+    ("create_datagram_endpoint", "datagrams", "use TCP"),
+    ("connect_accepted_socket", "a server of this kind", "use asyncio.start_server"),
+    ("sock_accept sock_recv sock_recv_into sock_recvfrom sock_recvfrom_into", "a loop's {}", _STREAMS),
+    ("sock_sendall sock_sendto sock_sendfile", "a loop's {}", _STREAMS),
+    ("sendfile", "a loop's {}", "write what the file holds"),
+    ("start_tls", "TLS", "speak http:// to its stand-in"),
+)
+"""What a loop offers that would leave the world, by the methods' names; what it is called, and what to do."""
+for _names, _what, _remedy in _REFUSED:
+    for _name in _names.split():
+        setattr(VirtualLoop, _name, _refusing(_what.format(_name), _remedy))
 
 
 class Future(asyncio.Future[Any]):

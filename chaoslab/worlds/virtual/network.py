@@ -192,8 +192,15 @@ class Network:
         """`host`: a name, which is given an address, or an address; `port`: 0 for one that is free. The address is returned.
 
         `accept` gets the server's end of each connection.
+
+        Raises:
+            OSError: somebody listens there already.
         """
-        address = self.address_of(host) or self._name(host), port or next(self._ports)
+        place = self.address_of(host) or self._name(host)
+        free = (number for number in self._ports if (place, number) not in self._listeners)
+        address = place, port or next(free)
+        if address in self._listeners:
+            raise OSError(errno.EADDRINUSE, f"{os.strerror(errno.EADDRINUSE)}: {self.named(address)}")
         self._listeners[address] = accept
         return address
 

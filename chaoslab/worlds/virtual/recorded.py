@@ -10,7 +10,7 @@ from chaoslab.clock import system
 from chaoslab.events import CallStarted, Event, Replied
 from chaoslab.identity import digest
 from chaoslab.log import Kept, Shelf
-from chaoslab.worlds.virtual.serving import Wsgi
+from chaoslab.worlds.virtual.serving import Broken, Wsgi
 
 NO_REPLY = "the log holds no reply to this question"
 """What stands in says so to what was never asked in the run. Whoever replays looks for it, lest it be taken for the model's own word."""
@@ -86,5 +86,5 @@ def _none(failure: str) -> Iterator[bytes]:
     """No answer: whoever asked waits in vain, or the connection ends."""
     if failure == "timed_out":
         system.sleep(FOR_EVER_S)
-    raise ConnectionResetError(failure) if failure == "reset" else ConnectionError(failure)
+    raise Broken("closed" if failure == "timed_out" else failure)
     yield b""

@@ -16,7 +16,14 @@ import h11
 from chaoslab.worlds.virtual.network import End, Network
 
 Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
-BODY_MAX = 64 * 1024 * 1024
+
+
+class Broken(Exception):
+    """An application breaks the connection off instead of answering. `kind`: as of a `Failure`."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(kind)
+        self.kind = kind
 
 
 def serve(network: Network, host: str, port: int, app: Wsgi) -> None:
@@ -93,7 +100,13 @@ class _Connection:
                 _environ(request.method.decode(), request.target, request.headers, body, self._name), start_response
             )
             self._send(started, iter(parts), bodiless=request.method == b"HEAD")
-        except Exception:  # noqa: BLE001 - as any server does
+        except Broken as broken:
+            if broken.kind == "reset":
+                self._end.reset()
+            else:
+                self._end.close()
+            return
+        except _FAILURES:
             if self._end.closed or self._end.error is not None:  # whoever asked is gone
                 self._end.close()
                 return
@@ -160,6 +173,8 @@ class _Connection:
 _BODILESS = (204, 304)
 """Statuses without a body, whose end nobody needs to be shown by closing the connection."""
 _CODES = {status.value for status in HTTPStatus}
+_FAILURES = (Exception, SystemExit)
+"""What of an application is answered with a 500, as any server does; one that exits must not end the run."""
 _FAILED = b"Internal Server Error"
 
 
@@ -180,7 +195,11 @@ Answered = tuple[int, list[tuple[str, str]], bytes]
 def answered(
     app: Wsgi, method: str, target: bytes, headers: Iterable[tuple[bytes, bytes]], body: bytes, name: str
 ) -> Answered:
-    """What an application makes of a request; 500 when it fails."""
+    """What an application makes of a request; 500 when it fails.
+
+    Raises:
+        Broken: it says nothing.
+    """
     started: list[tuple[str, list[tuple[str, str]]]] = []
 
     def start_response(status: str, fields: list[tuple[str, str]], exc_info: Any = None) -> None:  # noqa: ARG001
@@ -190,9 +209,9 @@ def answered(
     try:
         parts = app(_environ(method, target, headers, body, name), start_response)
         content = b"".join(parts)
-    except ConnectionError:  # the application breaks off without an answer
+    except Broken:
         raise
-    except Exception:  # noqa: BLE001 - as any server does
+    except _FAILURES:
         _blame(target, name)
         return 500, _own(_FAILED), _FAILED
     finally:

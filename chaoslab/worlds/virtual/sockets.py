@@ -9,6 +9,7 @@ import select as real_select
 import socket as real
 import struct
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from chaoslab.worlds.virtual.here import Uncovered, here, world
@@ -36,6 +37,11 @@ class VirtualSocket:
             raise Uncovered("a socket that is not a TCP client's", "use TCP")
         self.family, self.type, self.proto = real.AddressFamily(max(family, 2)), real.SOCK_STREAM, proto
         self.end: End | None = None
+        self._asked = self._dialling = (
+            False  # a connection whose outcome nobody has been told; that is still on its way
+        )
+        self._failed: OSError | None = None  # why there is none
+        self._deaf = False
         self.rude = False
         self._world: World = world()
         self._timeout: float | None = self._world.default_timeout_s
@@ -60,27 +66,41 @@ class VirtualSocket:
     # Connecting.
 
     def connect(self, address: Any) -> None:
-        machine = self._world.machine
-        until = None if self._timeout is None else machine.now + self._timeout
-        waiter = Waiter(machine)
-        found: list[End | OSError] = []
+        """Who will not wait for it is told so: it comes about by itself, and whoever waits to write sees it."""
+        if self._gone:
+            raise _error(errno.EBADF)
+        busy = errno.EALREADY if self._dialling else errno.EINPROGRESS
+        if not self._asked:
+            if self.end is not None:
+                raise _error(errno.EISCONN)
+            self._world.network.dial(self._world.known(address), self._dialled)
+            self._asked = self._dialling = True
+        if self._dialling:
+            self._wait(lambda: not self._dialling, f"connect to {self._world.network.named(address)}", busy)
+        self._asked = False
+        self._raise_failed()
 
-        def done(outcome: End | OSError) -> None:
-            found.append(outcome)
-            waiter.wake()
+    def _dialled(self, outcome: End | OSError) -> None:
+        self._dialling = False
+        if isinstance(outcome, OSError):
+            self._failed = outcome
+        elif self._gone:
+            outcome.close()
+        else:
+            self.adopt(outcome)
+        self.arrived()
 
-        self._world.network.dial(self._world.known(address), done)
-        if not waiter.park(f"connect to {self._world.network.named(address)}", until):
-            raise TimeoutError("timed out")
-        if isinstance(found[0], OSError):
-            raise found[0]
-        self.adopt(found[0])
+    def _raise_failed(self) -> None:
+        """Once."""
+        error, self._failed = self._failed, None
+        if error is not None:
+            raise error
 
     def connect_ex(self, address: Any) -> int:
         try:
             self.connect(address)
         except OSError as error:
-            return error.errno or errno.EIO
+            return error.errno or errno.EAGAIN  # as of a timeout, which has none
         return 0
 
     def adopt(self, end: End) -> None:
@@ -100,34 +120,39 @@ class VirtualSocket:
 
     def _connected(self) -> End:
         if self._gone:
-            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+            raise _error(errno.EBADF)
+        self._raise_failed()
         if self.end is None:
-            raise OSError(errno.ENOTCONN, os.strerror(errno.ENOTCONN))
+            raise _error(errno.EAGAIN if self._dialling else errno.ENOTCONN)
         return self.end
 
-    def _wait(self, ready: Any, what: str) -> None:
+    def _peer(self) -> str:
+        return self._world.network.named(self._connected().peer_address)
+
+    def _wait(self, ready: Callable[[], bool], what: str, busy: int = errno.EAGAIN) -> None:
+        """`busy`: what is said of it where nobody waits."""
         machine = self._world.machine
         until = None if self._timeout is None else machine.now + self._timeout
         while not ready():
             if self._timeout == 0:
-                raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+                raise _error(busy)
             waiter = Waiter(machine)
-            self._waiters.append(waiter)
-            end = self.end
-            if (
-                not waiter.park(f"{what} {self._world.network.named(end.peer_address) if end else 'nobody'}", until)
-                and not ready()
-            ):
+            self.watch(waiter)
+            try:
+                woken = waiter.park(what, until)
+            finally:
+                self.unwatch(waiter)
+            if not woken and not ready():
                 raise TimeoutError("timed out")
             if self._gone:
-                raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+                raise _error(errno.EBADF)
 
     def recv(self, size: int, flags: int = 0) -> bytes:
         end = self._connected()
         if flags & real.MSG_PEEK:
             raise Uncovered("MSG_PEEK on a socket", "read without it")
-        if not end.available():
-            self._wait(end.available, "recv from")
+        if not self.readable():
+            self._wait(self.readable, f"recv from {self._peer()}")
         return end.take(size)
 
     def recv_into(self, buffer: Any, nbytes: int = 0, flags: int = 0) -> int:
@@ -139,7 +164,7 @@ class VirtualSocket:
     def send(self, data: Any, flags: int = 0) -> int:  # noqa: ARG002
         end = self._connected()
         if end.full:
-            self._wait(lambda: not end.full or end.error is not None, "send to")
+            self._wait(lambda: not end.full or end.sent_end or end.error is not None, f"send to {self._peer()}")
         end.write(bytes(data))
         return len(data)
 
@@ -147,13 +172,17 @@ class VirtualSocket:
         self.send(data, flags)
 
     def readable(self) -> bool:
-        return self.end is None or self.end.available()
+        return not self._dialling if self.end is None else self._deaf or self.end.available()
 
     def writable(self) -> bool:
-        return self.end is not None and not self.end.full
+        return not self._dialling if self.end is None else not self.end.full
 
     def watch(self, waiter: Waiter) -> None:
         self._waiters.append(waiter)
+
+    def unwatch(self, waiter: Waiter) -> None:
+        if waiter in self._waiters:
+            self._waiters.remove(waiter)
 
     def makefile(self, mode: str = "r", buffering: int | None = None, **kwargs: Any) -> Any:
         raw = real.SocketIO(self, "".join(sorted(set(mode) & set("rw"))))  # type: ignore[arg-type]
@@ -197,6 +226,9 @@ class VirtualSocket:
         end = self._connected()
         if how in (real.SHUT_WR, real.SHUT_RDWR):
             end.end()
+        if how in (real.SHUT_RD, real.SHUT_RDWR):
+            self._deaf = True
+        self.arrived()
 
     # What may be asked and set.
 
@@ -222,6 +254,8 @@ class VirtualSocket:
 
     def getsockopt(self, level: int, option: int, buflen: int = 0) -> Any:
         value = self.type if (level, option) == (real.SOL_SOCKET, real.SO_TYPE) else 0
+        if (level, option) == (real.SOL_SOCKET, real.SO_ERROR) and self._failed is not None:
+            value, self._failed = self._failed.errno or 0, None
         return value.to_bytes(buflen, sys.byteorder) if buflen else int(value)
 
     def getsockname(self) -> Any:
@@ -246,6 +280,10 @@ class VirtualSocket:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _error(code: int) -> OSError:
+    return OSError(code, os.strerror(code))
 
 
 class Sockets:
@@ -337,9 +375,14 @@ def _until(ready: Any, files: list[Any], timeout_s: float | None) -> list[Any]:
     while not (found := ready()):
         if until is not None and machine.now >= until:
             return []
-        waiter = Waiter(machine)
-        for file in files:
-            sockets.of(file).watch(waiter)
-        if not waiter.park("select", until):
+        waiter, watched = Waiter(machine), [sockets.of(file) for file in files]
+        for sock in watched:
+            sock.watch(waiter)
+        try:
+            woken = waiter.park("select", until)
+        finally:
+            for sock in watched:
+                sock.unwatch(waiter)
+        if not woken:
             return list(ready())
     return list(found)

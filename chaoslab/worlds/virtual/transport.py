@@ -161,6 +161,10 @@ class VirtualTransport(asyncio.Transport):
     def get_write_buffer_size(self) -> int:
         return self._end.waiting_bytes
 
+    def get_write_buffer_limits(self) -> tuple[int, int]:
+        """Of what is beyond the window: whoever writes is told to wait as soon as there is any, and to go on when there is none."""
+        return 0, 0
+
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
         """The window of the connection is the limit: what is beyond it is what a real socket would not have taken."""
 

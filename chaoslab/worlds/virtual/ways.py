@@ -12,14 +12,14 @@ from typing import cast
 
 import httpx
 
-from chaoslab.exchange import Reply
+from chaoslab.exchange import Failure, Reply
 from chaoslab.wire import sending
 from chaoslab.wire.body import unpacked
 from chaoslab.wire.sending import Address, Headers, by_name, reply_of, text_of
 from chaoslab.worlds.virtual.here import world
 from chaoslab.worlds.virtual.loop import VirtualLoop, settle
 from chaoslab.worlds.virtual.network import TRIP_S
-from chaoslab.worlds.virtual.serving import Answered, answered
+from chaoslab.worlds.virtual.serving import Answered, Broken, answered
 
 
 class Ways:
@@ -45,13 +45,11 @@ class _Whole:
 
         def work() -> None:
             reply: Answered | None = None
-            error: httpx.TransportError | None = None
+            error: Exception | None = None
             try:
                 reply = answered(app, request.method, request.url.raw_path, headers, body, name)
-            except ConnectionResetError as reset:
-                error = httpx.ReadError(str(reset), request=request)
-            except ConnectionError:
-                error = httpx.RemoteProtocolError("Server disconnected without sending a response.", request=request)
+            except Broken as broken:
+                error = _in_httpx(broken.kind, request)
             machine.after(TRIP_S, loop.tell, settle, done, reply, error)
 
         machine.after(TRIP_S, lambda: machine.start(work, name=f"{name} at work"))
@@ -61,3 +59,13 @@ class _Whole:
 
     async def aclose(self) -> None:
         """Nothing is open."""
+
+
+def _in_httpx(kind: str, request: httpx.Request) -> Exception:
+    """What asking over a socket comes to when it fails in this way: httpx's error in its words, if it has any."""
+    known: dict[str, httpx.TransportError] = {
+        "refused": httpx.ConnectError("All connection attempts failed", request=request),
+        "reset": httpx.ReadError("", request=request),
+        "closed": httpx.RemoteProtocolError("Server disconnected without sending a response.", request=request),
+    }
+    return known.get(kind) or Failure(kind)

@@ -243,6 +243,7 @@ def test_a_kept_connection_that_the_other_side_has_closed_is_not_used_again() ->
             ends.append(end)
             accept(end)
 
+        world.network.silence("tools", 80)
         world.network.listen("tools", 80, noted)
         codes: list[Any] = []
         with requests.Session() as session, httpx.Client() as client, urllib3.PoolManager(retries=False) as pool:
@@ -326,6 +327,28 @@ def test_connecting_takes_time_and_can_time_out() -> None:
 
     with Patches():
         assert _world().run(story) == ["ConnectTimeout", "ConnectTimeout", "TimeoutError"]
+
+
+def test_a_timeout_that_is_set_for_all_sockets_is_the_worlds_own() -> None:
+    def story() -> list[Any]:
+        seen: list[Any] = [socket.getdefaulttimeout()]
+        with pytest.raises(ValueError, match="out of range"):
+            socket.setdefaulttimeout(-1)
+        socket.setdefaulttimeout(2)
+        with pytest.raises(TimeoutError):
+            urllib.request.urlopen("http://silent/")
+        seen += [socket.getdefaulttimeout(), socket.socket().gettimeout(), now()]
+        socket.setdefaulttimeout(None)
+        return [*seen, socket.socket().gettimeout()]
+
+    of_the_process = socket.getdefaulttimeout()
+    try:
+        with Patches():
+            socket.setdefaulttimeout(77.0)
+            assert [_world().run(story) for _ in range(2)] == [[None, 2.0, 2.0, 2.0, None]] * 2
+        assert socket.getdefaulttimeout() == 77.0
+    finally:
+        socket.setdefaulttimeout(of_the_process)
 
 
 def test_retries_of_urllib3_back_off_in_virtual_time() -> None:

@@ -8,16 +8,21 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
+import httpx
 import pytest
 
-from chaoslab.clock import system
 from chaoslab.events import CallStarted, Replied
+from chaoslab.exchange import Failure
 from chaoslab.identity import digest
 from chaoslab.log import Kept
+from chaoslab.wire.sending import Way, over
 from chaoslab.worlds.virtual.patches import Patches
 from chaoslab.worlds.virtual.recorded import FOR_EVER_S, NO_REPLY, Hearing, Recording
+from chaoslab.worlds.virtual.serving import serve
+from chaoslab.worlds.virtual.ways import Ways
 from chaoslab.worlds.virtual.world import World
 
+TLS = httpx.create_ssl_context()
 BODY = {"messages": ["hello"]}
 
 
@@ -43,6 +48,31 @@ class Client:
         parts = self.recording.app("model")(environ, lambda status, given: began.append((status, given)))
         said = b"".join(parts).decode()
         return began[0][0], dict(began[0][1]), said
+
+    def met(self, request: int, attempt: int, *, within_s: float = 9.0) -> tuple[str, str]:
+        """How the attempt fails, handed over whole and byte by byte."""
+        self.log.write(CallStarted("model", "chat", request, attempt, "an id"), trial="p1.r1")
+        world = World(1, now=datetime(2026, 6, 1, tzinfo=UTC), deadline_s=5 * FOR_EVER_S)
+        serve(world.network, "127.0.0.1", 80, self.recording.app("model"))
+        asked = httpx.Request("POST", "http://127.0.0.1/", json=BODY)
+
+        async def story() -> tuple[str, str]:
+            return (
+                await _failed(Ways().kept(TLS), asked, within_s),
+                await _failed(Ways().fresh(TLS, asked, ("127.0.0.1", 80)), asked, within_s),
+            )
+
+        with Patches():
+            return world.run_async(story)
+
+
+async def _failed(way: Way, asked: httpx.Request, within_s: float) -> str:
+    try:
+        return str((await over(way, asked, within_s=within_s)).status)
+    except Failure as failure:
+        return failure.kind
+    finally:
+        await way.aclose()
 
 
 def test_each_attempt_is_told_what_it_was_told() -> None:
@@ -73,17 +103,15 @@ def test_what_was_never_asked_has_no_answer_and_the_next_trial_none_of_this_ones
     assert NO_REPLY in client.ask(1, 1)[2]
 
 
-def test_who_fell_silent_is_silent_again_and_who_broke_off_breaks_off() -> None:
-    client = Client(replied(1, 1, "", status=0, failure="timed_out"), replied(2, 1, "", status=0, failure="reset"))
-    with pytest.raises(ConnectionError):
-        client.ask(2, 1)
-    world = World(1, now=datetime(2026, 6, 1, tzinfo=UTC), deadline_s=2 * FOR_EVER_S)
+@pytest.mark.parametrize("failure", ["timed_out", "reset", "closed", "refused", "garbled", "too_large"])
+def test_a_failure_comes_back_as_the_one_that_was_recorded(failure: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Over a poisoned lane, whatever became of the call comes by the connection, where a failure can be a silence, a reset or an end."""
+    by_bytes = {"timed_out": "timed_out", "reset": "reset"}.get(failure, "closed")
+    client = Client(replied(1, 1, "", status=0, failure=failure))
+    assert client.met(1, 1) == (failure, by_bytes)
+    assert not caplog.records
 
-    def wait() -> float:
-        began_s = system.monotonic()
-        with pytest.raises(ConnectionError):
-            client.ask(1, 1)
-        return system.monotonic() - began_s
 
-    with Patches():
-        assert world.run(wait) == FOR_EVER_S
+def test_a_client_that_waits_on_sees_who_fell_silent_end_at_last() -> None:
+    client = Client(replied(1, 1, "", status=0, failure="timed_out"))
+    assert client.met(1, 1, within_s=2 * FOR_EVER_S) == ("closed", "closed")

@@ -345,7 +345,9 @@ def test_all_that_these_stories_leave_alone_is_told_elsewhere() -> None:
         "gethostbyname_ex",
         "gethostbyaddr",
         "getnameinfo",
-    }  # test_clients: without them, names would be asked for
+        "setdefaulttimeout",
+        "getdefaulttimeout",
+    }  # test_clients: without them, names would be asked for, and the process's timeout be set
     known = {name for _, remedy in REMEDIES for name in remedy.split()} | elsewhere
     from chaoslab.worlds.virtual import locks
     from chaoslab.worlds.virtual.patches import order, sockets

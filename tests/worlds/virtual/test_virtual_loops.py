@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator
+import signal
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from datetime import UTC, datetime
+from typing import Any
 
+import pytest
+from patch_parts import named
+
+from chaoslab.worlds.virtual.here import Uncovered
 from chaoslab.worlds.virtual.network import End
 from chaoslab.worlds.virtual.world import World
 
@@ -63,3 +70,61 @@ def test_what_still_comes_for_a_loop_that_is_closed_is_lost_on_it_and_disturbs_n
         return [end.ended for end in accepted]
 
     assert world.run(first) == [False, True], "the call that was given up was hung up"
+
+
+NO_SOCKET: Any = None
+REFUSED: list[tuple[str, Callable[[asyncio.AbstractEventLoop], Any], str]] = [
+    ("open_unix_connection", lambda _: asyncio.open_unix_connection("/tmp/x"), "a Unix socket"),
+    ("start_unix_server", lambda _: asyncio.start_unix_server(print, "/tmp/x"), "a Unix socket"),
+    ("datagrams", lambda it: it.create_datagram_endpoint(asyncio.DatagramProtocol, ("127.0.0.1", 9)), "datagrams"),
+    ("sock_accept", lambda it: it.sock_accept(NO_SOCKET), "a loop's sock_accept"),
+    ("sock_recv", lambda it: it.sock_recv(NO_SOCKET, 1), "a loop's sock_recv"),
+    ("sock_recv_into", lambda it: it.sock_recv_into(NO_SOCKET, bytearray(1)), "a loop's sock_recv_into"),
+    ("sock_recvfrom", lambda it: it.sock_recvfrom(NO_SOCKET, 1), "a loop's sock_recvfrom"),
+    ("sock_recvfrom_into", lambda it: it.sock_recvfrom_into(NO_SOCKET, bytearray()), "a loop's sock_recvfrom_into"),
+    ("sock_sendall", lambda it: it.sock_sendall(NO_SOCKET, b""), "a loop's sock_sendall"),
+    ("sock_sendto", lambda it: it.sock_sendto(NO_SOCKET, b"", ("127.0.0.1", 9)), "a loop's sock_sendto"),
+    ("sock_sendfile", lambda it: it.sock_sendfile(NO_SOCKET, NO_SOCKET), "a loop's sock_sendfile"),
+    ("sendfile", lambda it: it.sendfile(NO_SOCKET, NO_SOCKET), "a loop's sendfile"),
+    ("connect_accepted_socket", lambda it: it.connect_accepted_socket(asyncio.Protocol, NO_SOCKET), "a server of this"),
+    ("connect_read_pipe", lambda it: it.connect_read_pipe(asyncio.Protocol, NO_SOCKET), "a pipe"),
+    ("connect_write_pipe", lambda it: it.connect_write_pipe(asyncio.BaseProtocol, NO_SOCKET), "a pipe"),
+    ("start_tls", lambda it: it.start_tls(NO_SOCKET, NO_SOCKET, NO_SOCKET), "TLS"),
+    ("subprocess", lambda _: asyncio.create_subprocess_exec("true"), "a subprocess"),
+    ("shell", lambda _: asyncio.create_subprocess_shell("true"), "a subprocess"),
+    ("add_reader", lambda it: it.add_reader(0, print), "waiting for a file with add_reader"),
+    ("add_writer", lambda it: it.add_writer(1, print), "waiting for a file with add_writer"),
+]
+
+
+@pytest.mark.parametrize(("do", "what"), named(REFUSED))
+def test_what_a_loop_cannot_do_ends_the_trial_though_the_program_went_on(
+    do: Callable[[asyncio.AbstractEventLoop], Any], what: str
+) -> None:
+    async def agent() -> str:
+        with suppress(BaseException):
+            await do(asyncio.get_running_loop())
+        return "on it goes"
+
+    with pytest.raises(Uncovered) as refused:
+        World(1, now=datetime(2026, 6, 1, tzinfo=UTC)).run_async(agent)
+    assert str(refused.value).startswith(what)
+    assert "(in test_virtual_loops.py, line " in str(refused.value)
+
+
+def test_a_handler_of_signals_is_taken_and_given_back_as_asyncio_does() -> None:
+    """No signal comes in a world, but many a program asks for them when it starts."""
+
+    async def story() -> list[Any]:
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGTERM, print, "never")
+        return [
+            loop.remove_signal_handler(signal.SIGTERM),
+            loop.remove_signal_handler(signal.SIGTERM),
+            loop.remove_reader(0),
+            loop.remove_writer(1),
+        ]
+
+    before = signal.getsignal(signal.SIGTERM)
+    assert World(1, now=datetime(2026, 6, 1, tzinfo=UTC)).run_async(story) == [True, False, False, False]
+    assert signal.getsignal(signal.SIGTERM) is before

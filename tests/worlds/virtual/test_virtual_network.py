@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import select as real_select
 import socket
 import struct
 from collections.abc import Callable, Iterator
@@ -11,6 +13,7 @@ from typing import Any, Protocol
 
 import pytest
 
+from chaoslab.worlds.virtual import sockets
 from chaoslab.worlds.virtual.here import Uncovered
 from chaoslab.worlds.virtual.machine import STARTS_S
 from chaoslab.worlds.virtual.network import TRIP_S, WINDOW_BYTES, End
@@ -129,8 +132,27 @@ def silent(sock: Any, other: Other, pause: Pause) -> Iterator[Any]:  # noqa: ARG
     yield sock.recv, 10
 
 
+def deaf(sock: Any, other: Other, pause: Pause) -> Iterator[Any]:
+    other.say(b"abc")
+    pause()
+    sock.settimeout(SOON_S)
+    sock.shutdown(socket.SHUT_RD)
+    for _ in range(3):
+        yield sock.recv, 10
+    yield sock.send, b"x"
+
+
+def over(sock: Any, other: Other, pause: Pause) -> Iterator[Any]:
+    del other, pause
+    sock.settimeout(SOON_S)
+    sock.shutdown(socket.SHUT_RDWR)
+    yield sock.recv, 10
+    yield sock.send, b"x"
+
+
 STORIES: list[Story] = [
     said_then_reset, ended_then_reset, closed_under_a_writer, reset_under_a_writer, closed_unread, half_closed, silent,
+    deaf, over,
 ]  # fmt: skip
 
 
@@ -199,10 +221,123 @@ def test_nobody_listening_refuses_and_a_stranger_is_not_covered() -> None:
     assert world.run(first) == ["ConnectionRefusedError", "ConnectionRefusedError", "Uncovered"]
 
 
+def dialled(make: Callable[[], Any], wait: Callable[..., Any], there: Any, gone: Any) -> list[Any]:
+    """Who will not wait for a connection sees it come about, or not, by waiting to write."""
+    found = []
+    for address in (there, gone):
+        with make() as sock:
+            sock.setblocking(False)
+            found.append(sock.connect_ex(address))
+            found.append(wait([], [sock], [], 5.0) == ([], [sock], []))
+            found += [sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) for _ in range(2)]
+            if address is there:
+                found += [sock.connect_ex(address) for _ in range(2)]
+                found.append(sock.send(b"x"))
+        with make() as sock:
+            sock.setblocking(False)
+            with pytest.raises(BlockingIOError) as begun:
+                sock.connect(address)
+            wait([], [sock], [], 5.0)
+            found += [begun.value.errno, sock.connect_ex(address)]
+    return found
+
+
+def test_a_connection_that_nobody_waits_for_comes_about_on_either_network() -> None:
+    world = new_world()
+    with socket.create_server(("127.0.0.1", 0)) as there, socket.create_server(("127.0.0.1", 0)) as gone:
+        places = there.getsockname(), gone.getsockname()
+        gone.close()
+        over_loopback = dialled(socket.socket, real_select.select, *places)
+    met_virtually = world.run(
+        lambda: dialled(VirtualSocket, sockets.select, world.network.listen("127.0.0.1", 0, nobody), ("127.0.0.1", 9))
+    )
+    assert met_virtually == over_loopback
+
+
+def test_a_connection_that_is_still_on_its_way_is_neither_made_twice_nor_left_open() -> None:
+    world, accepted = new_world(), list[End]()
+
+    def first() -> list[Any]:
+        there = world.network.listen("127.0.0.1", 0, accepted.append)
+        with VirtualSocket() as sock:
+            sock.setblocking(False)
+            codes = [sock.connect_ex(there), sock.connect_ex(there)]
+            at_once = sockets.select([sock], [sock], [], 0)
+            with pytest.raises(BlockingIOError):
+                sock.send(b"x")
+        with VirtualSocket() as slow:
+            slow.settimeout(TRIP_S)
+            codes.append(slow.connect_ex(there))
+        world.machine.sleep(1)
+        return [codes, at_once, [end.ended for end in accepted]]
+
+    codes = [errno.EINPROGRESS, errno.EALREADY, errno.EAGAIN]
+    assert world.run(first) == [codes, ([], [], []), [True, True]]
+
+
+def test_a_thread_that_reads_is_told_when_another_ends_the_reading() -> None:
+    world = new_world()
+
+    def first() -> tuple[bytes, float]:
+        sock = VirtualSocket()
+        sock.connect(world.network.listen("127.0.0.1", 0, nobody))
+        world.machine.after(5.0, sock.shutdown, socket.SHUT_RD)
+        began = world.machine.now
+        return sock.recv(10), world.machine.now - began
+
+    heard, waited_s = world.run(first)
+    assert heard == b""
+    assert waited_s == pytest.approx(5.0)
+
+
+def test_a_thread_that_writes_is_told_when_another_ends_the_writing() -> None:
+    world = new_world()
+
+    def first() -> float:
+        sock = VirtualSocket()
+        sock.connect(world.network.listen("127.0.0.1", 0, nobody))
+        sock.send(bytes(WINDOW_BYTES + 1))
+        world.machine.after(5.0, sock.shutdown, socket.SHUT_WR)
+        began = world.machine.now
+        with pytest.raises(BrokenPipeError):
+            sock.send(b"never gone")
+        return world.machine.now - began
+
+    assert world.run(first) == pytest.approx(5.0)
+
+
+def test_waits_that_are_over_leave_nothing_behind() -> None:
+    world = new_world()
+
+    def first() -> int:
+        sock = VirtualSocket()
+        sock.connect(world.network.listen("127.0.0.1", 0, nobody))
+        sock.settimeout(0.001)
+        for _ in range(100):
+            with contextlib.suppress(TimeoutError):
+                sock.recv(10)
+            sockets.select([sock], [], [], 0.001)
+        return len(sock._waiters)
+
+    assert world.run(first) == 0
+
+
 def test_a_port_that_is_left_to_the_network_is_one_that_nobody_has() -> None:
     network = new_world().network
+    chosen = [network.listen("127.0.0.1", port, nobody) for port in range(32770, 32780)]
     addresses = [network.listen("127.0.0.1", 0, nobody) for _ in range(50)]
-    assert len(set(addresses)) == 50
+    assert len({*chosen, *addresses}) == 60
+
+
+def test_where_somebody_listens_nobody_else_can_until_he_is_gone() -> None:
+    network = new_world().network
+    for name in ("127.0.0.1", "search"):
+        network.listen(name, 80, nobody)
+    with pytest.raises(OSError, match="in use: localhost:80") as taken:
+        network.listen("localhost", 80, nobody)
+    assert taken.value.errno == errno.EADDRINUSE
+    network.silence("localhost", 80)
+    network.listen("127.0.0.1", 80, nobody)
 
 
 def test_a_writer_waits_when_the_window_is_full_and_goes_on_a_trip_after_there_is_room() -> None:

@@ -6,6 +6,7 @@ import contextlib
 import logging
 import re
 import socket
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -29,6 +30,10 @@ def service(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iter
     plain = ("Content-Type", "text/plain")
     if path == "/fails":
         raise ValueError("it fails")
+    if path == "/lost":
+        raise ConnectionRefusedError("its database is gone")
+    if path == "/exits":
+        sys.exit("it has had enough")
     if path == "/fails-late":
         start_response("200 OK", [plain])
         return fails_late()
@@ -168,6 +173,7 @@ ASKS = {
     ),
     "one more after the last": (b"GET /1" + HEAD + b"Connection: close\r\n\r\nGET /2" + HEAD + b"\r\n",),
     "a handler that fails": (b"GET /fails" + HEAD + b"\r\n",),
+    "a handler that cannot reach what it needs": (b"GET /lost" + HEAD + b"\r\n",),
     "a handler that fails in the middle": (b"GET /fails-late" + HEAD + b"\r\n",),
     "more than was promised": (b"GET /long" + HEAD + b"\r\n",),
     "less than was promised": (b"GET /short" + HEAD + b"\r\n",),
@@ -192,7 +198,15 @@ def test_an_answer_without_a_body_keeps_its_connection() -> None:
     assert (read(heard, to_head=False), then) == ([Answer(status=204, headers=(), body=b"")], "kept")
 
 
-@pytest.mark.parametrize(("path", "status"), [("/fails", 500), ("/fails-late", 500), ("/stream", 200)])
+def test_an_application_that_exits_has_failed_and_the_run_goes_on() -> None:
+    """Under waitress whoever asked would wait for ever."""
+    heard, then = virtually((b"GET /exits" + HEAD + b"\r\n",))
+    assert ([answer.status for answer in read(heard, to_head=False)], then) == ([500], "closed")
+
+
+@pytest.mark.parametrize(
+    ("path", "status"), [("/fails", 500), ("/lost", 500), ("/exits", 500), ("/fails-late", 500), ("/stream", 200)]
+)
 def test_a_request_that_goes_to_its_application_whole_fails_as_one_in_bytes_does(
     waitress: int, path: str, status: int
 ) -> None:

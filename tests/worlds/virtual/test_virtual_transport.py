@@ -282,6 +282,37 @@ def test_a_listener_that_goes_away_refuses_who_comes_and_keeps_who_is_there() ->
     assert virtually(story) == asyncio.run(story())
 
 
+def test_a_second_listener_at_one_address_is_refused_as_on_loopback() -> None:
+    async def story() -> tuple[int | None, int]:
+        loop = asyncio.get_running_loop()
+        first = await loop.create_server(Ear, "127.0.0.1", 0)
+        _, port = first.sockets[0].getsockname()
+        with pytest.raises(OSError, match="in use") as taken:
+            await loop.create_server(Ear, "127.0.0.1", port)
+        first.close()
+        async with await loop.create_server(Ear, "127.0.0.1", port) as second:
+            return taken.value.errno, len(second.sockets)
+
+    assert virtually(story) == asyncio.run(story())
+
+
+def test_who_listened_in_a_loop_that_is_closed_does_so_no_more() -> None:
+    """As after `asyncio.run` of a program that left its server open, and begins again."""
+    world = World(1, now=datetime(2026, 6, 1, tzinfo=UTC))
+
+    async def listening() -> None:
+        await asyncio.start_server(print, "127.0.0.1", 8000)
+
+    def first() -> bool:
+        for _ in range(2):
+            loop = world.loop()
+            loop.run_until_complete(listening())
+            loop.close()
+        return world.network.listens(("127.0.0.1", 8000))
+
+    assert not world.run(first)
+
+
 def test_streams_speak_over_the_virtual_network() -> None:
     """`asyncio.start_server` and `open_connection`, with a drain that waits for a slow reader."""
 
@@ -326,6 +357,8 @@ def test_a_drain_waits_as_long_as_the_reader_does() -> None:
             writer.write(bytes(BULK))
             await writer.drain()
             waited_s = loop.time() - began
+            low, high = writer.transport.get_write_buffer_limits()
+            assert low <= high < BULK
             writer.write_eof()
             await reader.read()
             writer.close()

@@ -18,6 +18,7 @@ real_socket, real_getaddrinfo = socket.socket, socket.getaddrinfo
 real_gethostbyname, real_gethostbyname_ex = socket.gethostbyname, socket.gethostbyname_ex
 real_gethostbyaddr, real_getnameinfo = socket.gethostbyaddr, socket.getnameinfo
 real_gethostname, real_socketpair = socket.gethostname, socket.socketpair
+real_setdefaulttimeout, real_getdefaulttimeout = socket.setdefaulttimeout, socket.getdefaulttimeout
 real_wrap_socket, real_wrap_bio = ssl.SSLContext.wrap_socket, ssl.SSLContext.wrap_bio
 real_poll, real_select, real_new_event_loop = select.poll, select.select, asyncio.new_event_loop
 
@@ -70,6 +71,22 @@ def socketpair(*args: Any, **kwargs: Any) -> Any:
     return real_socketpair(*args, **kwargs)
 
 
+def setdefaulttimeout(timeout: float | None) -> None:
+    """The world's own: what the process has is nobody's business here, and is left as it was."""
+    world = here.world
+    if world is None:
+        real_setdefaulttimeout(timeout)
+        return
+    if timeout is not None and timeout < 0:
+        raise ValueError("Timeout value out of range")
+    world.default_timeout_s = None if timeout is None else float(timeout)
+
+
+def getdefaulttimeout() -> float | None:
+    world = here.world
+    return real_getdefaulttimeout() if world is None else world.default_timeout_s
+
+
 def wrap_socket(self: ssl.SSLContext, sock: Any, *args: Any, **kwargs: Any) -> Any:
     if here.world is not None:
         raise Uncovered("TLS", "speak http:// to its stand-in")
@@ -117,7 +134,7 @@ real_selector_loop = asyncio.SelectorEventLoop.__init__
 def patches() -> Iterable[Patch]:
     yield Patch(socket, "socket", Socket, everywhere=True)
     names = (getaddrinfo, gethostbyname, gethostbyname_ex, gethostbyaddr, getnameinfo, gethostname, socketpair)
-    for stand_in in names:
+    for stand_in in (*names, setdefaulttimeout, getdefaulttimeout):
         yield Patch(socket, stand_in.__name__, stand_in, everywhere=True)
     yield Patch(ssl.SSLContext, "wrap_socket", wrap_socket)
     yield Patch(ssl.SSLContext, "wrap_bio", wrap_bio)
