@@ -222,7 +222,7 @@ def _written(batch: Batch, trials: int, logs: Path) -> Iterator[Callable[[Trial]
                 name_of(batch.agent),
                 batch.world,
                 code={"log": str(VERSION)},
-            )  # fmt: skip
+            )
         )
 
         def add(trial: Trial) -> None:

@@ -1,0 +1,231 @@
+"""Agents as people write them: promises in place of answers, clients and clocks that outlive a trial, errors that cannot be told."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import requests
+import tenacity
+import urllib3
+
+import chaoslab as lab
+from chaoslab.remembered import Unrepeatable
+from chaoslab.remembered import read as remember
+
+done: list[str] = []
+
+
+def refund(order: str) -> str:
+    done.append(order)
+    return "refunded"
+
+
+def weather(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:  # noqa: ARG001
+    start_response("200 OK", [("Content-Length", "4")])
+    return [b"warm"]
+
+
+SESSION, CLIENT, POOL, ASYNC = requests.Session(), httpx.Client(), urllib3.PoolManager(), httpx.AsyncClient()
+URL = "http://weather/"
+
+
+async def _with_async_client(_: str) -> str:
+    return (await ASYNC.get(URL)).text
+
+
+@pytest.mark.parametrize(
+    "agent",
+    [
+        lambda _: SESSION.get(URL).text,
+        lambda _: CLIENT.get(URL).text,
+        lambda _: POOL.request("GET", URL).data.decode(),
+        _with_async_client,
+    ],
+    ids=["requests", "httpx", "urllib3", "httpx, async"],
+)
+def test_a_client_may_outlive_a_trial(agent: Any) -> None:
+    """Its connections look as if the other side had closed them, and it makes new ones."""
+    trials = list(lab.run_many(agent, "go", trials=3, services={"weather": weather}))
+    assert [(trial.answer, trial.outcome) for trial in trials] == [("warm", lab.Outcome.CORRECT)] * 3
+
+
+class Patient:
+    """Keeps its clock where no module knows it."""
+
+    def __init__(self, sleep: Callable[[float], None] = time.sleep) -> None:
+        self.sleep, self.clock = sleep, time.monotonic
+
+    def __call__(self, _: str) -> float:
+        began = self.clock()
+        self.sleep(60)
+        return round(self.clock() - began, 3)
+
+
+TABLE = {"sleep": time.sleep}
+
+
+def _closed_over(sleep: Callable[[float], None]) -> Callable[[str], None]:
+    return lambda _: sleep(60)
+
+
+def _of_a_class() -> Callable[[str], Any]:
+    class Local:
+        clock: Any = time.monotonic
+        sleep: Any = time.sleep
+
+        def __call__(self, _: str) -> Any:
+            began = self.clock()
+            self.sleep(60)
+            return round(self.clock() - began, 3)
+
+    return Local()
+
+
+@tenacity.retry(wait=tenacity.wait_fixed(30), stop=tenacity.stop_after_attempt(3), sleep=time.sleep)
+def _retried(_: str) -> None:
+    raise ValueError("again")
+
+
+@pytest.mark.parametrize(
+    "agent",
+    [Patient(), lambda _: TABLE["sleep"](60), _closed_over(time.sleep), _of_a_class(), _retried],
+    ids=["an attribute", "a dict", "a closure", "a class", "tenacity"],
+)
+def test_a_clock_that_the_agent_keeps_is_the_worlds_and_its_own_again_afterwards(agent: Any) -> None:
+    began = time.monotonic()
+    trial = lab.run(agent, "go", twin=False)
+    assert trial.seconds == 60
+    assert trial.answer in (None, 60)
+    assert time.monotonic() - began < 30
+    assert TABLE["sleep"] is time.sleep
+    assert Patient().sleep is time.sleep
+
+
+async def _later(_: str) -> str:
+    await asyncio.sleep(1)
+    return "later"
+
+
+def _yields(_: str) -> Iterator[str]:
+    yield "never"
+
+
+async def _yields_later(_: str) -> AsyncIterator[str]:
+    yield "never"
+
+
+@pytest.mark.parametrize("world", ["virtual", "local"])
+def test_a_promised_answer_is_fetched_and_a_generator_is_no_answer(world: Any) -> None:
+    async def soon(_: str) -> str:
+        await asyncio.sleep(0)
+        return "soon"
+
+    assert lab.run(lambda prompt: soon(prompt), "go", world=world).answer == "soon"
+    for agent in (_yields, _yields_later):
+        trial = lab.run(agent, "go", world=world, effects=[])
+        assert trial.outcome is lab.Outcome.FAILED
+        assert "the agent gave a generator" in str(trial.error)
+    assert lab.run(lambda prompt: _later(prompt), "go").seconds == 1
+
+
+class Untold(Exception):
+    def __str__(self) -> str:
+        raise IndexError("told wrongly")
+
+
+def test_what_cannot_be_told_fails_its_trial_and_not_whoever_tries_it() -> None:
+    def raises(_: str) -> None:
+        raise Untold
+
+    async def exits(_: str) -> None:
+        async def task() -> None:
+            sys.exit(3)
+
+        await asyncio.gather(task())
+
+    assert isinstance(lab.run(raises, "go").error, Untold)
+    assert isinstance(lab.run(exits, "go").error, SystemExit)
+    half = lab.run(lambda _: refund("\ud800"), "\ud800", tools=[refund])
+    assert (half.outcome, half.effects) == (lab.Outcome.CORRECT, [{"effect": "refund", "order": "\ud800"}])
+
+
+def test_an_effect_that_asyncio_would_wait_for_counts_and_one_of_a_thread_that_was_left_does_not() -> None:
+    async def gives_up(_: str) -> str:
+        def slowly() -> None:
+            time.sleep(0.5)
+            refund("17")
+
+        try:
+            await asyncio.wait_for(asyncio.to_thread(slowly), 0.1)
+        except TimeoutError:
+            return "gave up"
+        return "waited"
+
+    def leaves(_: str) -> str:
+        def for_ever() -> None:
+            try:
+                time.sleep(1e6)
+            finally:
+                time.sleep(7)
+                refund("late")
+
+        threading.Thread(target=for_ever, daemon=True).start()
+        time.sleep(1)
+        return "left"
+
+    for world in ("virtual", "local"):
+        trial = lab.run(gives_up, "go", tools=[refund], effects=[{"effect": "refund"}], world=world)
+        assert (trial.answer, trial.outcome) == ("gave up", lab.Outcome.CORRECT)
+    left = lab.run(leaves, "go", tools=[refund], effects=[])
+    assert (left.outcome, left.seconds, left.effects) == (lab.Outcome.CORRECT, 1, [])
+
+
+def test_executors_of_asyncio_are_as_wide_as_they_are() -> None:
+    async def agent(_: str) -> str:
+        from concurrent.futures import ThreadPoolExecutor
+
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+        await asyncio.gather(*(asyncio.to_thread(time.sleep, 2) for _ in range(3)))
+        return await asyncio.to_thread(lambda: threading.current_thread().name)
+
+    trial = lab.run(agent, "go")
+    assert (trial.seconds, trial.answer) == (6, "ThreadPoolExecutor-0_0")
+
+
+def test_of_two_threads_one_runs_its_trials_and_the_other_is_told() -> None:
+    """And nothing is left exchanged, whoever was first."""
+    before = time.sleep, asyncio.new_event_loop
+    told: list[Any] = []
+    start = threading.Barrier(4)
+
+    def tries() -> None:
+        start.wait(10)
+        try:
+            told.append([trial.seconds for trial in lab.run_many(lambda _: time.sleep(60), "go", trials=20)])
+        except RuntimeError as error:
+            told.append(str(error))
+
+    threads = [threading.Thread(target=tries) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert [60.0] * 20 in told
+    assert all(one == [60.0] * 20 or "another trial is under way" in one for one in told)
+    assert (time.sleep, asyncio.new_event_loop) == before
+
+
+def test_an_answer_that_no_other_process_can_have_is_said(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match=r"what came of it cannot be sent from one process to another.*jobs=1"):
+        list(lab.run_many(lambda _: lambda: 3, "go", trials=2, jobs=2))
+    lab.run(lambda _: "done", "go", logs=tmp_path)
+    with pytest.raises(Unrepeatable, match=r"was made from Python \(lab.run\)"):
+        remember("latest", logs=tmp_path)
