@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
-from chaoslab.batch import WORLDS, name_of
+from chaoslab.batch import name_of
 from chaoslab.registry import did_you_mean
 from chaoslab.seams import langchain
 
@@ -86,20 +85,6 @@ def facts(value: Any) -> list[list[str]]:
             )
         found.append(spellings)
     return found
-
-
-def check_world(world: str, services: Mapping[str, Any]) -> None:
-    if world == "compose":
-        raise ValueError(
-            "world='compose' is for the lab's own agent (chaoslab run --world compose): functions cannot be moved into containers"
-        )
-    if world not in WORLDS:
-        raise ValueError(f"world is {world!r}: it should be 'virtual' (a clock that jumps) or 'local' (real time)")
-    if services and world != "virtual":
-        raise ValueError("services stand on the virtual network: they need world='virtual'")
-    for module in ("greenlet", "time_machine") if world == "virtual" else ():
-        if importlib.util.find_spec(module) is None:
-            raise ModuleNotFoundError("world='virtual' needs: pip install 'chaoslab[virtual]'")
 
 
 def check_number(name: str, value: Any, *, whole: bool = False, least: int = 1) -> None:

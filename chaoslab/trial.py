@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypedDict, Unpack, cast
 
 from chaoslab import arguments
-from chaoslab.batch import Batch, Ended, name_of
+from chaoslab.batch import WORLDS, Batch, Ended, name_of
 from chaoslab.clock import iso
 from chaoslab.events import PromptFinished, RunStarted
 from chaoslab.history import History
@@ -236,7 +237,7 @@ def _batch(agent: Any, prompt: Any, given: Options) -> tuple[Batch, bool, Path |
     services, seed = arguments.services(given.get("services")), given.get("seed", 1)
     world, logs, twin = given.get("world", "virtual"), given.get("logs"), given.get("twin")
     timeout_s, deadline_s = given.get("timeout_s", 30.0), given.get("deadline_s", 3600.0)
-    arguments.check_world(world, services)
+    _check_world(world, services)
     arguments.check_number("seed", seed, whole=True, least=0)
     arguments.check_number("timeout_s", timeout_s)
     arguments.check_number("deadline_s", deadline_s)
@@ -261,3 +262,17 @@ def _batch(agent: Any, prompt: Any, given: Options) -> tuple[Batch, bool, Path |
         world, datetime.fromisoformat(DEFAULT_NOW), timeout_s, deadline_s, services, effects, facts, stated,
     )  # fmt: skip
     return batch, (not stated and world == "virtual") if twin is None else twin, None if logs is None else Path(logs)
+
+
+def _check_world(world: str, services: Mapping[str, Any]) -> None:
+    if world == "compose":
+        raise ValueError(
+            "world='compose' is for the lab's own agent (chaoslab run --world compose): functions cannot be moved into containers"
+        )
+    if world not in WORLDS:
+        raise ValueError(f"world is {world!r}: it should be 'virtual' (a clock that jumps) or 'local' (real time)")
+    if services and world != "virtual":
+        raise ValueError("services stand on the virtual network: they need world='virtual'")
+    for module in ("greenlet", "time_machine") if world == "virtual" else ():
+        if importlib.util.find_spec(module) is None:
+            raise ModuleNotFoundError("world='virtual' needs: pip install 'chaoslab[virtual]'")
