@@ -16,7 +16,7 @@ from agent import assembly, display, model, prompts
 from agent import config as configuration
 from agent.config import Config
 from agent.session import Progress, Session
-from agent.tools import Toolbox, discover, schema
+from agent.tools import Toolbox, discover
 from chaoslab import settings
 from chaoslab.clock import Clock, system
 from chaoslab.commandline import INTERRUPTED, LAB_DOWN, Parser, interrupted
@@ -116,9 +116,7 @@ async def _main(
         stack.enter_context(interrupts.cancelling(task))
         plain = await stack.enter_async_context(httpx.AsyncClient(timeout=5, trust_env=False))
         services = await discover(plain, config, ports)
-        tools = [tool for service in services.values() for tool in service.tools]
-        schemas = {tool.name: schema(tool) for tool in tools}
-        prompts.check_stated(asked, file, tools=schemas, effects=[tool.effect for tool in tools if tool.effect])
+        assembly.check(asked, file, services.values())
         targets = assembly.targets(services, config, ports, chosen)
         plan = from_settings(chosen)
         try:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
 
 from agent.config import Config
-from agent.prompts import Prompt, as_data
-from agent.tools import Toolbox
+from agent.prompts import Prompt, as_data, check_stated
+from agent.tools import Toolbox, schema
 from chaoslab.api import Service
 from chaoslab.events import RunStarted
 from chaoslab.model.endpoint import ERRORS, INSUFFICIENT_QUOTA
@@ -48,6 +49,13 @@ def of_model(config: Config, ports: Ports, chosen: Settings) -> Target:
 def upstream(url: str) -> str:
     parts = urlsplit(url)
     return f"{parts.hostname}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
+
+
+def check(asked: Sequence[Prompt], file: Path, services: Iterable[Service]) -> None:
+    """Raises SettingError: a prompt states what these services can neither tell nor do."""
+    tools = [tool for service in services for tool in service.tools]
+    schemas = {tool.name: schema(tool) for tool in tools}
+    check_stated(asked, file, tools=schemas, effects=[tool.effect for tool in tools if tool.effect])
 
 
 def started(chosen: Settings, plan: Plan, asked: Sequence[Prompt], trials: int, now: str) -> RunStarted:

@@ -30,8 +30,10 @@ def inject(
     seconds where they end in `_s`.
 
     Raises:
-        LookupError: no such fault. ValueError: a parameter or a value that it does not take.
+        LookupError: no such fault. ValueError, TypeError: a parameter or a value that it does not take.
     """
+    if not isinstance(fault, str):
+        raise TypeError(f"fault is {fault!r}: it should be the name of a fault, as in 'latency'")
     known = {f.name: f for f in fields(load("faults", fault))}
     if isinstance(calls, int | float) and "calls" in known:
         params["calls"], calls = calls, ()
@@ -42,13 +44,16 @@ def inject(
             raise ValueError(f"{fault} has no parameter '{key}': {hint}")
         if wrong := _wrong(known[key], hints[key], value):
             raise ValueError(f"{key} of {fault} is {value!r}: it should be {wrong}")
-    targets = (target,) if isinstance(target, str) else tuple(target)
+    load("faults", fault)(**params)  # which may know better what they can be
+    targets = (target,) if isinstance(target, str) else tuple(target) if isinstance(target, Iterable) else ()
     if not targets or not all(isinstance(one, str) and one for one in targets):
         raise ValueError(f"{fault} has the target {target!r}: it should be the name of a function or service")
     if not isinstance(chance, int | float) or not 0 <= chance <= 1:
         raise ValueError(f"chance of {fault} on {targets[0]} is {chance!r}: it should be a number from 0 to 1")
     if not isinstance(calls, list | tuple | set | range) or not all(type(n) is int and n >= 1 for n in calls):
         raise ValueError(f"calls of {fault} on {targets[0]} is {calls!r}: it should be requests' numbers, as in [1, 3]")
+    if name is not None and not isinstance(name, str):
+        raise TypeError(f"name of {fault} on {targets[0]} is {name!r}: it should be a text")
     found = Injection(
         name or f"{fault} on {', '.join(targets)}", (Choice(fault, 1.0, params),), targets, float(chance), tuple(calls)
     )

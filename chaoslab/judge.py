@@ -46,6 +46,10 @@ HUNG = "hung"
 """The error type of a prompt that would never have ended, or not before its deadline."""
 
 
+RAISED = 200
+"""Signs of what an agent raised that are said."""
+
+
 @dataclass(frozen=True)
 class Verdict:
     """An outcome and, in one line, why."""
@@ -79,7 +83,7 @@ def judge(history: History, trial: str) -> Verdict:
     if finished.status == UNTOLD:
         return Verdict(Outcome.UNKNOWN, "the log does not tell how it ended")
     if finished.status != "ok":
-        return Verdict(Outcome.FAILED, f"no answer: {finished.error_type} error")
+        return Verdict(Outcome.FAILED, f"no answer: {finished.error_type} error{_raised(history, trial)}")
     if not finished.answer.strip():
         return Verdict(Outcome.FAILED, "the answer is empty")
     if not started.stated:
@@ -125,6 +129,13 @@ def _waiting(history: History, trial: str) -> str:
     """Who waits for what, in one line."""
     told = [event.error for _, event in history.of(PromptAttempt, trial=trial) if event.error_type == HUNG]
     return "; ".join(told[-1].splitlines()) if told else "it would never have ended"
+
+
+def _raised(history: History, trial: str) -> str:
+    """What the agent raised, in part of a line."""
+    told = [event for _, event in history.of(PromptAttempt, trial=trial)]
+    words = " ".join(told[-1].error.split()).removesuffix(":") if told and told[-1].error_type == "agent" else ""
+    return f" ({words if len(words) <= RAISED else f'{words[: RAISED - 1]}…'})" if words else ""
 
 
 def _armed_in_vain(history: History, trial: str) -> str:

@@ -111,6 +111,7 @@ def _virtual(chosen: Settings, given: Sequence[str]) -> int:  # noqa: ARG001
     try:
         check_installed()
         asked = _check(chosen)
+        _check_stated(chosen, asked)
         order = order_of(chosen, asked)
         run = Run.create(LOGS, now=order.now, name=order.run)
     except (settings.SettingError, OSError) as error:
@@ -234,11 +235,27 @@ def _check(chosen: Settings) -> list[Any]:
 
     from_settings(chosen)
     _check_places()
-    reader = importlib.import_module("agent.prompts")
-    asked: list[Any] = reader.load(Path(chosen.prompts) if chosen.prompts else reader.FILE)
+    asked: list[Any] = importlib.import_module("agent.prompts").load(_prompts(chosen))
     importlib.import_module("agent.config").load()
     importlib.import_module("flask_tools.app").check(chosen)
     return asked
+
+
+def _prompts(chosen: Settings) -> Path:
+    return Path(chosen.prompts or importlib.import_module("agent.prompts").FILE)
+
+
+def _check_stated(chosen: Settings, asked: Sequence[Any]) -> None:
+    """What the agent of another world does once the services have told it what they offer.
+
+    Raises:
+        SettingError: a prompt states what no service can tell or do.
+    """
+    from chaoslab.topology import SERVICES
+
+    desk = importlib.import_module("flask_tools.app").Desk
+    offered = [desk.load(name, chosen).service for name in SERVICES]
+    importlib.import_module("agent.assembly").check(asked, _prompts(chosen), offered)
 
 
 def _check_places() -> None:

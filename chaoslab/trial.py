@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-import math
+import os
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypedDict, Unpack, cast
 
+from chaoslab import arguments
 from chaoslab.batch import WORLDS, Batch, Ended, name_of
 from chaoslab.clock import iso
 from chaoslab.events import VERSION, PromptFinished, RunStarted
@@ -22,9 +23,7 @@ from chaoslab.judge import Outcome, Verdict, effects_of, judge
 from chaoslab.measures.mttr import Incident, incidents
 from chaoslab.plain import named
 from chaoslab.plan import Injection, Plan
-from chaoslab.registry import did_you_mean
 from chaoslab.runs import Run
-from chaoslab.seams import langchain
 from chaoslab.settings import DEFAULT_NOW
 from chaoslab.sweep import spread
 
@@ -89,9 +88,9 @@ class Trial:
 class Options(TypedDict, total=False):
     """What `run` and `run_many` take; `run` says what each means."""
 
-    tools: Sequence[Any]
-    reads: Sequence[Any]
-    faults: Sequence[Injection]
+    tools: Sequence[Any] | None
+    reads: Sequence[Any] | None
+    faults: Sequence[Injection] | None
     seed: int
     world: str
     timeout_s: float
@@ -107,9 +106,9 @@ def run(
     agent: Any,
     prompt: Any,
     *,
-    tools: Sequence[Any] = (),
-    reads: Sequence[Any] = (),
-    faults: Sequence[Injection] = (),
+    tools: Sequence[Any] | None = (),
+    reads: Sequence[Any] | None = (),
+    faults: Sequence[Injection] | None = (),
     seed: int = 1,
     world: str = "virtual",
     timeout_s: float = 30.0,
@@ -127,12 +126,14 @@ def run(
     functions, sync or async, bound methods, or LangChain tools. A parameter called `idempotency_key` is believed: calls with one key are
     one effect. `faults`: see `inject`. `world`: "virtual" (a clock that jumps, nothing real gets in or out) or "local" (this process,
     real time). `timeout_s`: after so long a caller gives up an attempt that a fault holds up. `deadline_s`: so much virtual time may pass.
-    `services`: WSGI applications by host name, on the virtual network as http://<name>; no faults there as yet.
+    `services`: WSGI applications by host name, on the virtual network as http://<name>; no faults there as yet. A list or mapping that
+    is None is as if it were not given.
 
-    What is right: `effects` as `Trial.effects` shows them, `facts` as texts (or lists of spellings) that the answer must show. Where neither
-    is stated the trial is compared with its `twin`, the same without faults, run first: its effects, or where it has none its answer, are
-    what should have been (in the local world only if `twin=True`). So agent and functions must keep nothing from one trial to
-    the next. `logs`: a folder in which the run is left for `chaoslab show` and `summary`.
+    What is right: `effects` as `Trial.effects` shows them, `facts` as texts (or lists of spellings) that the answer must show. Where one of
+    them is stated, what is not in `effects` was not asked for: an agent that has such an effect is wrong (with facts alone, any effect).
+    Where neither is stated the trial is compared with its `twin`, the same without faults, run first: its effects, or where it has none
+    its answer, are what should have been (in the local world only if `twin=True`). So agent and functions must keep nothing from one trial
+    to the next. `logs`: a folder in which the run is left for `chaoslab show` and `summary`.
 
     Raises:
         ValueError, LookupError, TypeError: an argument that cannot be meant so, in one line.
@@ -156,8 +157,8 @@ def run_many(
     Raises:
         NotSent: a TypeError; the processes cannot be forked, since this one has other threads, and what is given cannot be pickled.
     """
-    _check_number("trials", trials, whole=True)
-    _check_number("jobs", jobs, whole=True)
+    arguments.check_number("trials", trials, whole=True)
+    arguments.check_number("jobs", jobs, whole=True)
     batch, wants_twin, logs = _batch(agent, prompt, options)
     return _trials(batch, trials, jobs, wants_twin=wants_twin, logs=logs)
 
@@ -241,34 +242,34 @@ def _written(batch: Batch, trials: int, logs: Path) -> Iterator[Callable[[Trial]
 
 
 def _batch(agent: Any, prompt: Any, given: Options) -> tuple[Batch, bool, Path | None]:
-    tools, reads = list(given.get("tools", ())), list(given.get("reads", ()))
-    services, seed = dict(given.get("services") or {}), given.get("seed", 1)
-    world, logs = given.get("world", "virtual"), given.get("logs")
+    tools, reads = (arguments.functions(where, given.get(where)) for where in ("tools", "reads"))
+    faults = arguments.a_list("faults", given.get("faults"), '[lab.inject("latency", "refund")]')
+    services, seed = arguments.services(given.get("services")), given.get("seed", 1)
+    world, logs, twin = given.get("world", "virtual"), given.get("logs"), given.get("twin")
     timeout_s, deadline_s = given.get("timeout_s", 30.0), given.get("deadline_s", 3600.0)
     _check_world(world, services)
-    _check_number("seed", seed, whole=True, least=0)
-    _check_number("timeout_s", timeout_s)
-    _check_number("deadline_s", deadline_s)
-    names = _names(agent, tools, reads, services)
-    plan = Plan(seed, check(given.get("faults", ()), names))
+    arguments.check_number("seed", seed, whole=True, least=0)
+    arguments.check_number("timeout_s", timeout_s)
+    arguments.check_number("deadline_s", deadline_s)
+    if logs is not None and not isinstance(logs, str | os.PathLike):
+        raise TypeError(f"logs is {arguments.shown(logs)}: it should be a folder, as in 'logs'")
+    names = arguments.names_of(agent, tools, reads, services)
+    plan = Plan(seed, check(faults, names))
     for injection in plan.injections:
         if hit := [target for target in injection.targets if target in services]:
             raise ValueError(f"'{injection.name}' is aimed at the service {hit[0]}: faults meet functions alone as yet")
-    effects, facts = given.get("effects"), given.get("facts")
-    for effect in effects or ():
-        if effect.get("effect") not in names:
-            hint = did_you_mean(str(effect.get("effect")), names) if names else "there are no tools"
-            raise LookupError(f"effects names '{effect.get('effect')}', which is no tool: {hint}")
-    stated = effects is not None or facts is not None
-    twin = given.get("twin")
+    effects = arguments.effects(given.get("effects"), [name_of(function) for function in tools])
+    facts = arguments.facts(given.get("facts"))
+    stated = given.get("effects") is not None or given.get("facts") is not None
+    if twin is not None and not isinstance(twin, bool):
+        raise TypeError(f"twin is {arguments.shown(twin)}: it should be True, False or None")
     if twin and stated:
         raise ValueError(
             "twin=True compares with a run without faults, and effects or facts state what is right: one of both"
         )
     batch = Batch(
         agent, prompt, tools, reads, plan, f"py{seed}-{digest([plan.to_json(), str(prompt), names, timeout_s, world])}",
-        world, datetime.fromisoformat(DEFAULT_NOW), timeout_s, deadline_s, services, list(effects or ()),
-        [[fact] if isinstance(fact, str) else list(fact) for fact in facts or ()], stated,
+        world, datetime.fromisoformat(DEFAULT_NOW), timeout_s, deadline_s, services, effects, facts, stated,
     )  # fmt: skip
     return batch, (not stated and world == "virtual") if twin is None else twin, None if logs is None else Path(logs)
 
@@ -285,25 +286,3 @@ def _check_world(world: str, services: Mapping[str, Any]) -> None:
     for module in ("greenlet", "time_machine") if world == "virtual" else ():
         if importlib.util.find_spec(module) is None:
             raise ModuleNotFoundError("world='virtual' needs: pip install 'chaoslab[virtual]'")
-
-
-def _check_number(name: str, value: Any, *, whole: bool = False, least: float = 1) -> None:
-    fits = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
-    if not fits or not math.isfinite(value) or (value < least if whole else value <= 0):
-        should = f"a whole number, {least:g} or more" if whole else "a number of seconds above 0"
-        raise ValueError(f"{name} is {value!r}: it should be {should}")
-
-
-def _names(agent: Any, tools: Sequence[Any], reads: Sequence[Any], services: Mapping[str, Any]) -> list[str]:
-    """All that a fault may be aimed at."""
-    if not callable(agent) and not langchain.is_runnable(agent):
-        raise TypeError(f"agent is a {type(agent).__name__}: it should be a callable, or a LangChain Runnable")
-    for where, functions in (("tools", tools), ("reads", reads)):
-        for function in functions:
-            if not callable(function) and not langchain.is_tool(function):
-                raise TypeError(f"{where} has {function!r} in it: it should be a function, or a LangChain tool")
-    names = [*(name_of(function) for function in (*tools, *reads)), *services]
-    for name in names:
-        if names.count(name) > 1:
-            raise ValueError(f"two of tools, reads and services are called '{name}': each needs a name of its own")
-    return names

@@ -144,11 +144,26 @@ CASES = [
         {"mine.json": '[{"prompt": "Cold?", "facts": [{"tool": "current_wether", "path": "main.temp"}]}]'},
         starts=True,
     ),
-    Case(
-        "agent --prompts mine.json BASE_PORT={tools}",
-        "PROMPTS=mine.json, prompt 1: effects: no effect is called 'mail_sent': did you mean 'message_sent'?",
-        {"mine.json": '[{"prompt": "Tell Ana.", "effects": [{"effect": "mail_sent"}]}]'},
-        starts=True,
+    *(
+        Case(
+            f"{door} mine.json{rest}",
+            f"PROMPTS=mine.json, prompt 1: {line}",
+            {"mine.json": json.dumps([{"prompt": "Tell Ana.", **stated}])},
+            starts=bool(rest),
+        )
+        for door, rest in (("chaoslab run --world virtual --prompts", ""), ("agent --prompts", " BASE_PORT={tools}"))
+        for stated, line in (
+            (
+                {"facts": [{"tool": "nope", "arguments": {}, "path": "a"}]},
+                "facts: no tool is called 'nope': known are …",
+            ),
+            ({"facts": [{"tool": "current_weather", "path": "a"}]}, "facts: current_weather: city: Field required"),
+            (
+                {"effects": [{"effect": "mail_sent"}]},
+                "effects: no effect is called 'mail_sent': did you mean 'message_sent'?",
+            ),
+            ({"effects": [{"a": 1}]}, "effects: no effect is called '': known are …"),
+        )
     ),
     # --- agent/config.json ---
     Case(

@@ -6,7 +6,16 @@ from typing import Any
 
 import pytest
 
-from chaoslab.events import CallDisturbed, Effect, Event, FaultArmed, FaultWitnessed, PromptFinished, PromptStarted
+from chaoslab.events import (
+    CallDisturbed,
+    Effect,
+    Event,
+    FaultArmed,
+    FaultWitnessed,
+    PromptAttempt,
+    PromptFinished,
+    PromptStarted,
+)
 from chaoslab.history import History, Record
 from chaoslab.judge import Outcome, admits, judge, shows, verdicts
 
@@ -24,6 +33,12 @@ def started(facts: list[list[str]] | None = None, effects: list[dict[str, Any]] 
 
 def finished(answer: str, status: str = "ok") -> PromptFinished:
     return PromptFinished(1, "a prompt", status, answer, 1, 1.0, "none" if status == "ok" else "model")
+
+
+def raised(error: str, kind: str = "agent") -> list[Event]:
+    """A prompt that was tried once, and ended by this."""
+    tried = PromptAttempt(1, "a prompt", "", "error", "", "", 1.0, kind, 1, error)
+    return [started(), tried, PromptFinished(1, "a prompt", "failed", "", 1, 1.0, kind)]
 
 
 def effect(kind: str, request_id: str = "", **content: Any) -> Effect:
@@ -272,6 +287,23 @@ def test_the_outcome_and_its_reason(events: list[Event], outcome: Outcome, why: 
     assert verdict.outcome is outcome, verdict.why
     assert why in verdict.why
     assert "\n" not in verdict.why
+
+
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        (
+            "TypeError: asks() takes 0 positional\narguments",
+            "agent error (TypeError: asks() takes 0 positional arguments)",
+        ),
+        ("AssertionError: ", "agent error (AssertionError)"),
+        ("", "agent error"),
+        ("ValueError: " + 300 * "x", f"agent error (ValueError: {187 * 'x'}…)"),
+    ],
+)
+def test_what_an_agent_raised_is_the_reason_in_a_line(error: str, why: str) -> None:
+    assert judge(history(*raised(error)), TRIAL).why == f"no answer: {why}"
+    assert judge(history(*raised(error, "model")), TRIAL).why == "no answer: model error"
 
 
 def test_another_trials_effects_are_not_this_ones() -> None:

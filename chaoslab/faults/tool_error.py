@@ -19,6 +19,10 @@ class ToolError:
     status: int = 0
     layer: ClassVar[str] = "tool"
 
+    def __post_init__(self) -> None:
+        if self.status and not 400 <= self.status <= 599:
+            raise ValueError(f"status of tool_error is {self.status}: it should be an error's, from 400 to 599, or 0")
+
     def draw(self, dice: Dice) -> ToolError:
         return replace(self, status=self.status or dice("status").pick(STATUSES))
 
