@@ -1,6 +1,6 @@
 """An agent with its functions, a plan and a world: what does one trial of it, and the next.
 
-Here alone is known which world is which; the trial itself is the same in all.
+Where a trial happens is chosen here; the trial itself is the same in both worlds.
 """
 
 from __future__ import annotations
