@@ -7,6 +7,7 @@ one, which has loaded everything already, and each story is told there with all 
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 import logging
 import os
@@ -19,9 +20,11 @@ import subprocess
 import sys
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from concurrent import futures
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +137,42 @@ def a_simple_queue() -> None:
     assert (threads_queue.get(), now()) == (1, 5.0)
 
 
+OLD_QUEUE: queue.SimpleQueue[int] = queue.SimpleQueue()
+
+
+class KeeperOfQueue:
+    queue: queue.SimpleQueue[int] = queue.SimpleQueue()
+
+
+def an_old_queue() -> None:
+    threading.Timer(5, OLD_QUEUE.put, (1,)).start()
+    threading.Timer(6, KeeperOfQueue.queue.put, (2,)).start()
+    assert (OLD_QUEUE.get(), KeeperOfQueue.queue.get(), now()) == (1, 2, 6.0)
+    assert isinstance(OLD_QUEUE, queue.SimpleQueue)
+
+
+@dataclass
+class Job:
+    """What its initializer calls is in a closure of it."""
+
+    lock: Any = field(default_factory=threading.Lock)
+
+
+LOCKS: defaultdict[str, Any] = defaultdict(threading.Lock)
+MAKE_LOCK = functools.partial(threading.Lock)
+
+
+def locks_of_old_factories() -> None:
+    def work(lock: Any) -> None:
+        with lock:
+            time.sleep(1)
+
+    for make in (lambda: Job().lock, lambda: LOCKS["one"], MAKE_LOCK):
+        lock = make()
+        _together(lambda lock=lock: work(lock), lambda lock=lock: work(lock))  # type: ignore[misc]
+    assert now() == 6.0
+
+
 OLD = ThreadPoolExecutor(1)
 
 
@@ -228,6 +267,9 @@ REMEDIES: list[tuple[Callable[[], None], str]] = [
     (the_size_of_a_pool, "cpu_count process_cpu_count"),
     (the_name_of_a_pool, "_counter"),
     (a_simple_queue, "SimpleQueue"),
+    (an_old_queue, "OLD_QUEUE"),
+    (an_old_queue, "queue"),
+    (locks_of_old_factories, "Lock _allocate_lock"),
     (an_old_pool, "submit"),
     (a_pool_asked_by_many, "_global_shutdown_lock"),
     (the_order_of_futures, "__hash__"),
@@ -352,5 +394,5 @@ def test_all_that_these_stories_leave_alone_is_told_elsewhere() -> None:
     from chaoslab.worlds.virtual.patches import threads as of_threads
 
     every = [patch for module in (of_threads, order, sockets) for patch in module.patches()]
-    named = {patch.name for patch in every if not isinstance(patch.value, locks.Lock)}
+    named = {patch.name for patch in every if not isinstance(patch.value, locks.Lock | locks.SimpleQueue)}
     assert named - known == set()

@@ -1,9 +1,9 @@
 """Threads, locks, queues and pools: threading's own code on the machine's threads, by its lowest primitives.
 
 A real lock that is older than the world cannot be seen: held by a thread of the machine that waits for something else and wanted by another
-one, it would stop the process. So those that modules and classes keep are taken over. Those inside older objects are not: the standard
-library's release theirs before they wait, an older object's own `Lock` that is held over a wait does stop the process, and an older `RLock`
-holds off no thread of the same machine.
+one, it would stop the process, and so would a thread that waits in an older `SimpleQueue`. So those that modules and classes keep are taken
+over. Those inside older objects are not: the standard library's release theirs before they wait, an older object's own `Lock` that is held
+over a wait or its own `SimpleQueue` does stop the process, and an older `RLock` holds off no thread of the same machine.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 from greenlet import GreenletExit, getcurrent
 
 from chaoslab.worlds.virtual.here import Uncovered, here
-from chaoslab.worlds.virtual.locks import Lock, RealLock, ReLock, SimpleQueue
+from chaoslab.worlds.virtual.locks import Lock, RealLock, RealQueue, ReLock, SimpleQueue
 from chaoslab.worlds.virtual.machine import Strand
 from chaoslab.worlds.virtual.patches import Patch, pools
 
@@ -82,19 +82,22 @@ def make_invoke_excepthook() -> Callable[[threading.Thread], None]:
     return unless_ended
 
 
-def kept_locks() -> Iterable[Patch]:
-    """The real locks that are attributes of modules, or of classes there; each is the same lock afterwards."""
+def kept() -> Iterable[Patch]:
+    """The real locks and simple queues that are attributes of modules, or of classes there; each is the same one afterwards."""
     taken: dict[int, Any] = {}
     for name, module in list(sys.modules.items()):
         if not isinstance(module, ModuleType) or name.startswith("chaoslab.worlds.virtual"):
             continue
         for key, value in list(vars(module).items()):
-            if type(value) is RealLock:
-                yield Patch(module, key, taken.setdefault(id(value), Lock.over(value)))
+            if over := _TAKEN_OVER.get(type(value)):
+                yield Patch(module, key, taken.setdefault(id(value), over(value)))
             elif isinstance(value, type) and value.__module__ == name:
                 for attribute, member in list(vars(value).items()):
-                    if type(member) is RealLock:
-                        yield Patch(value, attribute, taken.setdefault(id(member), Lock.over(member)))
+                    if over := _TAKEN_OVER.get(type(member)):
+                        yield Patch(value, attribute, taken.setdefault(id(member), over(member)))
+
+
+_TAKEN_OVER: dict[type, Callable[[Any], Any]] = {RealLock: Lock.over, RealQueue: SimpleQueue.over}
 
 
 # Starting.
@@ -232,4 +235,4 @@ def patches() -> Iterable[Patch]:
         yield Patch(os, "process_cpu_count", cpu_count, everywhere=True)
     yield Patch(queue, "SimpleQueue", SimpleQueue, everywhere=True)
     yield from pools.patches()
-    yield from kept_locks()
+    yield from kept()
