@@ -82,6 +82,7 @@ def of_the_process() -> dict[str, Any]:
         "uuid": {name: value for name, value in vars(uuid).items() if name.startswith("_")},
         "chance": random.getstate(),
         "numpy": numpy.random.get_state()[1].tobytes(),  # type: ignore[index]
+        "finders": list(sys.meta_path),
         "socket timeout": socket.getdefaulttimeout(),
     }
 

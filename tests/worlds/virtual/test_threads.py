@@ -164,7 +164,7 @@ def test_what_was_made_before_the_world_works_in_it() -> None:
     def story() -> list[Any]:
         _EVENT.clear()
         threading.Timer(2, _EVENT.set).start()
-        seen = [_EVENT.wait(1), _EVENT.wait(), now()]
+        seen: list[Any] = [_EVENT.wait(1), _EVENT.wait(), now()]
         seen += [_SEMAPHORE.acquire(), _SEMAPHORE.acquire(timeout=1), now()]
         _SEMAPHORE.release()
 
@@ -223,15 +223,16 @@ def test_a_thousand_threads_leave_no_locals_behind() -> None:
     def story() -> int:
         kept = weakref.WeakSet[Big]()
 
-        def keep(where: threading.local) -> None:
-            where.big = Big()
-            kept.add(where.big)
+        def keep(*where: threading.local) -> None:
+            for each in where:
+                each.big = Big()
+                kept.add(each.big)
 
         old = threading.local()
         for _ in range(1000):
             young = threading.local()
             keep(young)
-            worker = threading.Thread(target=lambda mine=young: (keep(mine), keep(old)))
+            worker = threading.Thread(target=keep, args=(young, old))
             worker.start()
             worker.join()
         del young, worker

@@ -2,7 +2,7 @@
 
 In a thread of the process that runs a world the stand-ins lead into it, in every other thread they do what the real thing does. Each
 module of this package has `patches()`, and where it needs them: `installed()`, a context that is entered as well; `begin(world)`,
-called before every run; and `LATER`, names of modules for which `patches()` has more to say once somebody has imported them.
+called before every run; and `LATER`, names of modules for which `patches()` has more to say once they have loaded (`arrivals.py`).
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from __future__ import annotations
 import contextlib
 import importlib
 import sys
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from chaoslab.worlds.virtual.patches.arrivals import Arrivals
 from chaoslab.worlds.virtual.patches.swap import Swap
 
 if TYPE_CHECKING:
@@ -41,6 +41,8 @@ class Patches:
     _depth = 0
     _undo: ClassVar[list[tuple[Any, str, Any]]] = []
     _swaps: ClassVar[list[Swap]] = []
+    _hooks: ClassVar[list[Callable[[World], None]]] = []
+    _arrivals = Arrivals(set(), lambda: None)
     _stack = contextlib.ExitStack()
 
     def __enter__(self) -> Patches:
@@ -71,7 +73,11 @@ class Patches:
             if hasattr(module, "installed"):
                 self._stack.enter_context(module.installed())
         self._put(all_patches())
-        _begin.expect()
+        modules = list(_modules())
+        type(self)._hooks = [module.begin for module in modules if hasattr(module, "begin")]
+        later = {name for module in modules for name in getattr(module, "LATER", ()) if name not in sys.modules}
+        type(self)._arrivals = Arrivals(later, lambda: self._put(list(all_patches())))
+        self._arrivals.watch()
 
     @classmethod
     def _put(cls, patches: Iterable[Patch]) -> None:
@@ -94,7 +100,8 @@ class Patches:
     @classmethod
     def _take_back(cls) -> None:
         """As often as need be: what is done is not done again."""
-        _begin.hooks, _begin.waits_for = [], set()
+        cls._hooks = []
+        cls._arrivals.end()
         if cls._swaps:
             Swap.joined(cls._swaps).undo()
             cls._swaps.clear()
@@ -108,35 +115,10 @@ class Patches:
         cls._stack.close()
 
 
-class _Begin:
-    """What is to be done before a run: little, since there may be thousands a second."""
-
-    def __init__(self) -> None:
-        self.hooks: list[Callable[[World], None]] = []
-        self.waits_for: set[str] = set()
-        self._loaded = 0
-        self._lock = threading.Lock()
-
-    def expect(self) -> None:
-        self.hooks = [module.begin for module in _modules() if hasattr(module, "begin")]
-        self._loaded = len(sys.modules)
-        self.waits_for = {
-            name for module in _modules() for name in getattr(module, "LATER", ()) if name not in sys.modules
-        }
-
-    def __call__(self, world: World) -> None:
-        if self.waits_for and len(sys.modules) != self._loaded:
-            with self._lock:
-                self._loaded = len(sys.modules)
-                if come := {name for name in self.waits_for if name in sys.modules}:
-                    self.waits_for -= come
-                    Patches._put(all_patches())
-        for hook in self.hooks:
-            hook(world)
-
-
-begin = _begin = _Begin()
-"""Told of every run before it begins."""
+def begin(world: World) -> None:
+    """Told of every run before it begins: there may be thousands a second."""
+    for hook in Patches._hooks:
+        hook(world)
 
 
 def all_patches() -> Iterable[Patch]:
