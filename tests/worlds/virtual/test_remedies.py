@@ -194,6 +194,41 @@ def the_order_of_futures() -> None:
         assert [jobs.index(job) for job in futures.wait(jobs).done] == list(range(300)), rest
 
 
+MANY = 300
+
+
+async def _in_order(many: Sequence[asyncio.Future[Any]]) -> None:
+    rest = [object() for _ in range(10)]
+    done, _ = await asyncio.wait(many)
+    assert [many.index(each) for each in done] == list(range(MANY)), rest
+
+
+def the_order_of_futures_made_by_hand() -> None:
+    async def story() -> None:
+        many: list[asyncio.Future[Any]] = [asyncio.Future() for _ in range(MANY)]
+        for each in many:
+            asyncio.get_running_loop().call_later(1, each.set_result, 1)
+        await _in_order(many)
+
+    asyncio.run(story())
+
+
+def the_order_of_what_is_gathered() -> None:
+    async def story() -> None:
+        await _in_order([asyncio.gather(asyncio.sleep(1)) for _ in range(MANY)])
+
+    asyncio.run(story())
+
+
+def the_order_of_a_factorys_tasks() -> None:
+    async def story() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_task_factory(lambda loop, coro, **kwargs: asyncio.Task(coro, loop=loop, **kwargs))
+        await _in_order([asyncio.create_task(asyncio.sleep(1)) for _ in range(MANY)])
+
+    asyncio.run(story())
+
+
 def an_event_loop() -> None:
     asyncio.run(asyncio.sleep(3600))
     assert now() == 3600.0
@@ -273,6 +308,9 @@ REMEDIES: list[tuple[Callable[[], None], str]] = [
     (an_old_pool, "submit"),
     (a_pool_asked_by_many, "_global_shutdown_lock"),
     (the_order_of_futures, "__hash__"),
+    (the_order_of_futures_made_by_hand, "Future"),
+    (the_order_of_what_is_gathered, "__hash__"),
+    (the_order_of_a_factorys_tasks, "Task"),
     (the_end_of_the_process, "interrupt_main"),
     (an_event_loop, "new_event_loop __init__"),
     (a_loop_by_hand, "__init__"),
