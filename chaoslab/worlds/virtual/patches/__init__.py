@@ -21,7 +21,7 @@ from chaoslab.worlds.virtual.patches.swap import Swap
 if TYPE_CHECKING:
     from chaoslab.worlds.virtual.world import World
 
-MODULES = ("clocks", "chance", "ids", "threads", "order", "sockets", "refusals")
+MODULES = ("clocks", "chance", "ids", "computer", "threads", "order", "sockets", "refusals")
 _ABSENT = object()
 
 

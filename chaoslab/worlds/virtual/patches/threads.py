@@ -9,7 +9,6 @@ over a wait or its own `SimpleQueue` does stop the process, and an older `RLock`
 from __future__ import annotations
 
 import _thread
-import os
 import queue
 import sys
 import threading
@@ -24,15 +23,11 @@ from chaoslab.worlds.virtual.locks import Lock, RealLock, RealQueue, ReLock, Sim
 from chaoslab.worlds.virtual.machine import Strand
 from chaoslab.worlds.virtual.patches import Patch, pools
 
-CPUS = 4
-"""What a world says of the machine, since pools are sized by it: a trial is the same on every one."""
-
 _threading: Any = threading  # its inner names are no part of its types
 real_rlock = threading.RLock
 real_ident, real_native_id = threading.get_ident, threading.get_native_id
 real_counter = _threading._counter
 real_make_invoke_excepthook = _threading._make_invoke_excepthook
-real_cpu_count = os.cpu_count
 
 
 def rlock(*args: Any, **kwargs: Any) -> Any:
@@ -56,10 +51,6 @@ def counter() -> int:
     """The N of "Thread-N"."""
     world = here.world
     return int(real_counter()) if world is None else next(world.machine.thread_names)
-
-
-def cpu_count() -> int | None:
-    return real_cpu_count() if here.world is None else CPUS
 
 
 def interrupt_main(*args: Any) -> None:
@@ -230,9 +221,6 @@ def patches() -> Iterable[Patch]:
         yield Patch(threading, "_start_joinable_thread", start_joinable_thread, everywhere=True)
         yield Patch(threading, "_ThreadHandle", thread_handle)
         yield Patch(threading, "_make_thread_handle", make_thread_handle)
-    yield Patch(os, "cpu_count", cpu_count, everywhere=True)
-    if hasattr(os, "process_cpu_count"):
-        yield Patch(os, "process_cpu_count", cpu_count, everywhere=True)
     yield Patch(queue, "SimpleQueue", SimpleQueue, everywhere=True)
     yield from pools.patches()
     yield from kept()
