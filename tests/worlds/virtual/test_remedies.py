@@ -299,7 +299,7 @@ REMEDIES: list[tuple[Callable[[], None], str]] = [
     (threads, STARTING),
     (threads_that_are_ended, "_make_invoke_excepthook"),
     (workers_that_are_ended, "filters"),
-    (the_size_of_a_pool, "cpu_count process_cpu_count"),
+    (the_size_of_a_pool, "cpu_count process_cpu_count sched_getaffinity"),
     (the_name_of_a_pool, "_counter"),
     (a_simple_queue, "SimpleQueue"),
     (an_old_queue, "OLD_QUEUE"),
