@@ -18,14 +18,14 @@ from greenlet import getcurrent
 from chaoslab.worlds.virtual.here import here
 from chaoslab.worlds.virtual.machine import Machine, Strand, Waiter
 
-RealLock, _RealQueue = type(allocate_lock()), queue.SimpleQueue
+RealLock, RealQueue = type(allocate_lock()), queue.SimpleQueue
 
 
 class _Either(type):
-    """A real lock counts as one, too."""
+    """A real lock counts as one, too, and so does a real queue."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return type.__instancecheck__(cls, instance) or (cls is Lock and type(instance) is RealLock)
+        return type.__instancecheck__(cls, instance) or type(instance) is _REAL.get(cls)
 
 
 class Lock(metaclass=_Either):
@@ -171,10 +171,13 @@ class SimpleQueue(metaclass=_Either):
     _waiters: deque[Waiter]
 
     def __new__(cls) -> Any:
-        if here.world is None:
-            return _RealQueue()
+        return RealQueue() if here.world is None else cls.over(RealQueue())
+
+    @classmethod
+    def over(cls, inner: Any) -> Any:
+        """The same queue as that real one, on which a thread of the machine can wait."""
         self = object.__new__(cls)
-        self._inner, self._waiters = _RealQueue(), deque()
+        self._inner, self._waiters = inner, deque()
         return self
 
     __class_getitem__: Any = classmethod(GenericAlias)
@@ -217,3 +220,6 @@ class SimpleQueue(metaclass=_Either):
 
     def qsize(self) -> int:
         return int(self._inner.qsize())
+
+
+_REAL: dict[type, type] = {Lock: RealLock, SimpleQueue: RealQueue}

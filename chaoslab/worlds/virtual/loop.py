@@ -230,6 +230,10 @@ class Future(asyncio.Future[Any]):
     number = 0
 
     def __hash__(self) -> int:
+        """One that no loop made is numbered when somebody first asks."""
+        if not self.number:
+            loop: Any = self.get_loop()
+            self.number = next(loop._futures)
         return self.number
 
 

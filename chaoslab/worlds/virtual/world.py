@@ -11,7 +11,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 from chaoslab.dice import Dice
-from chaoslab.worlds.virtual import patches
 from chaoslab.worlds.virtual.here import Uncovered, here
 from chaoslab.worlds.virtual.loop import VirtualLoop
 from chaoslab.worlds.virtual.machine import STARTS_S, Machine
@@ -36,7 +35,6 @@ class World:
         self.uncovered: Uncovered | None = None
         self.default_timeout_s: float | None = None
         self.dice = Dice(*names)
-        self._begun = False
         self.kept: dict[str, Any] = {}  # what stand-ins remember for this world alone
         self._epoch_ns = (now - _1970) // timedelta(microseconds=1) * 1000 - round(STARTS_S * 1e9)
 
@@ -79,9 +77,6 @@ class World:
     @contextmanager
     def entered(self) -> Iterator[None]:
         """This thread of the process is in this world: its clocks and its chance are the world's."""
-        if not self._begun:
-            self._begun = True
-            patches.begin(self)
         outer, here.world = here.world, self
         try:
             yield

@@ -6,7 +6,6 @@ import os
 import random
 import secrets
 import ssl
-import sys
 import tempfile
 import threading
 import uuid
@@ -143,13 +142,3 @@ def test_a_thread_beside_the_world_draws_what_it_would_have_drawn() -> None:
 
 def test_one_id_more_moves_no_jitter() -> None:
     assert run(lambda: random.random()) == run(lambda: (uuid.uuid4(), random.random())[1])
-
-
-def test_what_is_imported_between_two_worlds_is_covered_from_the_second(monkeypatch: pytest.MonkeyPatch) -> None:
-    loaded = sys.modules["ssl"]
-    monkeypatch.delitem(sys.modules, "ssl")
-    with Patches():
-        world().run(lambda: None)
-        sys.modules["ssl"] = loaded
-        assert world().run(lambda: loaded.RAND_bytes(8)) == world().run(lambda: loaded.RAND_bytes(8))
-    assert loaded.RAND_bytes(8) != loaded.RAND_bytes(8)

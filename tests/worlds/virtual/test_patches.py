@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import queue
 import random
@@ -13,6 +14,7 @@ import sys
 import threading
 import time
 import uuid
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -50,7 +52,12 @@ def within(place: Place, value: Any) -> Iterator[tuple[Place, Any]]:
         yield (*place, type(value).__name__), None
         value = value.__func__
     yield place, value
+    if isinstance(value, defaultdict):
+        yield (*place, "factory"), value.default_factory
     if isinstance(value, FunctionType):
+        for name, cell in zip(value.__code__.co_freevars, value.__closure__ or (), strict=True):
+            with contextlib.suppress(ValueError):  # empty yet
+                yield (*place, "closure", name), cell.cell_contents
         for n, default in enumerate(value.__defaults__ or ()):
             yield (*place, "defaults", str(n)), default
         for name, default in (value.__kwdefaults__ or {}).items():
@@ -75,6 +82,7 @@ def of_the_process() -> dict[str, Any]:
         "uuid": {name: value for name, value in vars(uuid).items() if name.startswith("_")},
         "chance": random.getstate(),
         "numpy": numpy.random.get_state()[1].tobytes(),  # type: ignore[index]
+        "finders": list(sys.meta_path),
         "socket timeout": socket.getdefaulttimeout(),
     }
 
@@ -141,6 +149,18 @@ class Clocked:
         self, clock: Callable[[], float] = time.monotonic, *, other: Callable[[], float] = time.perf_counter
     ) -> None:
         """Its defaults are what matters."""
+
+
+@dataclass
+class Stamped:
+    """What its initializer calls is in a closure of it."""
+
+    at: float = field(default_factory=time.monotonic)
+    chance: float = field(default_factory=random.random)
+
+
+STAMPS = defaultdict[str, float](time.monotonic)
+CLOCK = functools.partial(time.monotonic)
 
 
 def touch_everything() -> None:
@@ -256,6 +276,21 @@ def test_what_was_imported_meanwhile_is_taken_back_too(tmp_path: Path, monkeypat
     assert late.later.func is time.sleep
     assert late.uuid1 is uuid.uuid1
     monkeypatch.delitem(sys.modules, name)
+
+
+@pytest.mark.usefixtures("watched")
+def test_what_dataclasses_default_dictionaries_and_partial_calls_made_before_keep_is_found() -> None:
+    def drawn() -> tuple[Stamped, float, float]:
+        STAMPS.clear()
+        time.sleep(1)
+        return Stamped(), STAMPS["now"], CLOCK()
+
+    with Patches():
+        first, again = (world().run(drawn) for _ in range(2))
+        other = world(8).run(drawn)
+    assert first == again == (Stamped(STARTS_S + 1, first[0].chance), STARTS_S + 1, STARTS_S + 1)
+    assert other[0].chance != first[0].chance
+    assert STAMPS.default_factory is CLOCK.func is time.monotonic is clocks.real_monotonic
 
 
 @pytest.mark.usefixtures("watched")

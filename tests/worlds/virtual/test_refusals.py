@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures.process
 import contextlib
+import importlib
 import multiprocessing
 import os
 import queue
@@ -17,8 +18,8 @@ import subprocess
 import sys
 import threading
 import time
-import types
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -131,19 +132,26 @@ def test_outside_of_worlds_processes_loops_and_sockets_are_as_ever() -> None:
             assert server.getsockname()[1]
 
 
-def stand_in(monkeypatch: pytest.MonkeyPatch, *, already: bool) -> Any:
-    """A module of gRPC's name: gRPC itself is not installed."""
-    channel = type("Channel", (), {})
-    module: Any = types.ModuleType("grpc._cython.cygrpc")
-    module.Channel, module.AioChannel = channel, type("AioChannel", (), {})
-    if already:
-        monkeypatch.setitem(sys.modules, module.__name__, module)
-    return module
+GRPC = ("grpc", "grpc._cython", "grpc._cython.cygrpc")
+
+
+@pytest.fixture
+def grpc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The name of a module to import. gRPC itself is not installed."""
+    folder = tmp_path / "grpc" / "_cython"
+    folder.mkdir(parents=True)
+    for package in (folder.parent, folder):
+        (package / "__init__.py").touch()
+    (folder / "cygrpc.py").write_text("class Channel: ...\nclass AioChannel: ...\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield GRPC[-1]
+    for name in GRPC:
+        sys.modules.pop(name, None)
 
 
 @pytest.mark.parametrize("kind", ["Channel", "AioChannel"])
-def test_a_library_in_c_is_refused_if_it_is_loaded(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = stand_in(monkeypatch, already=True)
+def test_a_library_in_c_is_refused_if_it_is_loaded(kind: str, grpc: str) -> None:
+    module = importlib.import_module(grpc)
     real = getattr(module, kind)
     with pytest.raises(
         Uncovered, match=r"^a gRPC channel \(in test_refusals.py.*: reach the service over HTTP, or run"
@@ -152,15 +160,10 @@ def test_a_library_in_c_is_refused_if_it_is_loaded(kind: str, monkeypatch: pytes
     assert getattr(module, kind) is real
 
 
-def test_a_library_that_is_imported_only_then_is_refused_in_the_next_world(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = stand_in(monkeypatch, already=False)
-    real = module.Channel
-    with Patches():
-        world().run(lambda: None)
-        monkeypatch.setitem(sys.modules, module.__name__, module)
-        with pytest.raises(Uncovered, match="a gRPC channel"):
-            world().run(lambda: module.Channel())
-    assert module.Channel is real
+def test_a_library_that_is_imported_only_then_is_refused_at_once(grpc: str) -> None:
+    with pytest.raises(Uncovered, match="a gRPC channel"):
+        run(lambda: importlib.import_module(grpc).Channel())
+    assert type(sys.modules[grpc].Channel) is type
 
 
 def test_every_module_of_the_table_is_there_or_comes_later() -> None:

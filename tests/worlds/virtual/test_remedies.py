@@ -7,6 +7,7 @@ one, which has loaded everything already, and each story is told there with all 
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 import logging
 import os
@@ -19,9 +20,11 @@ import subprocess
 import sys
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from concurrent import futures
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +137,42 @@ def a_simple_queue() -> None:
     assert (threads_queue.get(), now()) == (1, 5.0)
 
 
+OLD_QUEUE: queue.SimpleQueue[int] = queue.SimpleQueue()
+
+
+class KeeperOfQueue:
+    queue: queue.SimpleQueue[int] = queue.SimpleQueue()
+
+
+def an_old_queue() -> None:
+    threading.Timer(5, OLD_QUEUE.put, (1,)).start()
+    threading.Timer(6, KeeperOfQueue.queue.put, (2,)).start()
+    assert (OLD_QUEUE.get(), KeeperOfQueue.queue.get(), now()) == (1, 2, 6.0)
+    assert isinstance(OLD_QUEUE, queue.SimpleQueue)
+
+
+@dataclass
+class Job:
+    """What its initializer calls is in a closure of it."""
+
+    lock: Any = field(default_factory=threading.Lock)
+
+
+LOCKS: defaultdict[str, Any] = defaultdict(threading.Lock)
+MAKE_LOCK = functools.partial(threading.Lock)
+
+
+def locks_of_old_factories() -> None:
+    def work(lock: Any) -> None:
+        with lock:
+            time.sleep(1)
+
+    for make in (lambda: Job().lock, lambda: LOCKS["one"], MAKE_LOCK):
+        lock = make()
+        _together(lambda lock=lock: work(lock), lambda lock=lock: work(lock))  # type: ignore[misc]
+    assert now() == 6.0
+
+
 OLD = ThreadPoolExecutor(1)
 
 
@@ -153,6 +192,41 @@ def the_order_of_futures() -> None:
         jobs = [pool.submit(time.sleep, 1) for _ in range(300)]
         rest = [object() for _ in range(10)]
         assert [jobs.index(job) for job in futures.wait(jobs).done] == list(range(300)), rest
+
+
+MANY = 300
+
+
+async def _in_order(many: Sequence[asyncio.Future[Any]]) -> None:
+    rest = [object() for _ in range(10)]
+    done, _ = await asyncio.wait(many)
+    assert [many.index(each) for each in done] == list(range(MANY)), rest
+
+
+def the_order_of_futures_made_by_hand() -> None:
+    async def story() -> None:
+        many: list[asyncio.Future[Any]] = [asyncio.Future() for _ in range(MANY)]
+        for each in many:
+            asyncio.get_running_loop().call_later(1, each.set_result, 1)
+        await _in_order(many)
+
+    asyncio.run(story())
+
+
+def the_order_of_what_is_gathered() -> None:
+    async def story() -> None:
+        await _in_order([asyncio.gather(asyncio.sleep(1)) for _ in range(MANY)])
+
+    asyncio.run(story())
+
+
+def the_order_of_a_factorys_tasks() -> None:
+    async def story() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_task_factory(lambda loop, coro, **kwargs: asyncio.Task(coro, loop=loop, **kwargs))
+        await _in_order([asyncio.create_task(asyncio.sleep(1)) for _ in range(MANY)])
+
+    asyncio.run(story())
 
 
 def an_event_loop() -> None:
@@ -225,12 +299,18 @@ REMEDIES: list[tuple[Callable[[], None], str]] = [
     (threads, STARTING),
     (threads_that_are_ended, "_make_invoke_excepthook"),
     (workers_that_are_ended, "filters"),
-    (the_size_of_a_pool, "cpu_count process_cpu_count"),
+    (the_size_of_a_pool, "cpu_count process_cpu_count sched_getaffinity"),
     (the_name_of_a_pool, "_counter"),
     (a_simple_queue, "SimpleQueue"),
+    (an_old_queue, "OLD_QUEUE"),
+    (an_old_queue, "queue"),
+    (locks_of_old_factories, "Lock _allocate_lock"),
     (an_old_pool, "submit"),
     (a_pool_asked_by_many, "_global_shutdown_lock"),
     (the_order_of_futures, "__hash__"),
+    (the_order_of_futures_made_by_hand, "Future"),
+    (the_order_of_what_is_gathered, "__hash__"),
+    (the_order_of_a_factorys_tasks, "Task"),
     (the_end_of_the_process, "interrupt_main"),
     (an_event_loop, "new_event_loop __init__"),
     (a_loop_by_hand, "__init__"),
@@ -354,5 +434,5 @@ def test_all_that_these_stories_leave_alone_is_told_elsewhere() -> None:
     from chaoslab.worlds.virtual.patches import threads as of_threads
 
     every = [patch for module in (of_threads, order, sockets) for patch in module.patches()]
-    named = {patch.name for patch in every if not isinstance(patch.value, locks.Lock)}
+    named = {patch.name for patch in every if not isinstance(patch.value, locks.Lock | locks.SimpleQueue)}
     assert named - known == set()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextvars
+import gc
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from concurrent.futures import thread as pool_threads
 from typing import Any
@@ -162,14 +164,21 @@ def test_what_was_made_before_the_world_works_in_it() -> None:
     def story() -> list[Any]:
         _EVENT.clear()
         threading.Timer(2, _EVENT.set).start()
-        seen = [_EVENT.wait(1), _EVENT.wait(), now()]
+        seen: list[Any] = [_EVENT.wait(1), _EVENT.wait(), now()]
         seen += [_SEMAPHORE.acquire(), _SEMAPHORE.acquire(timeout=1), now()]
         _SEMAPHORE.release()
+
+        def rival() -> None:
+            seen.append((_LOCK.acquire(timeout=5), now()))
+            _LOCK.release()
+
         with _LOCK:
+            threading.Thread(target=rival).start()
             time.sleep(1)
+        time.sleep(1)
         return seen
 
-    assert told(story) == ([False, True, 2.0, True, False, 3.0], 4.0)
+    assert told(story) == ([False, True, 2.0, True, False, 3.0, (True, 4.0)], 5.0)
 
 
 def test_a_thread_made_before_the_world_runs_in_it() -> None:
@@ -206,16 +215,31 @@ def test_every_thread_has_locals_of_its_own_also_in_those_made_before() -> None:
 
 
 def test_a_thousand_threads_leave_no_locals_behind() -> None:
+    """Neither in locals of their own nor in those that outlive them."""
+
+    class Big:
+        pass
+
     def story() -> int:
+        kept = weakref.WeakSet[Big]()
+
+        def keep(*where: threading.local) -> None:
+            for each in where:
+                each.big = Big()
+                kept.add(each.big)
+
+        old = threading.local()
         for _ in range(1000):
             young = threading.local()
-            young.big = bytearray(1000)
-            worker = threading.Thread(target=lambda mine=young: setattr(mine, "big", bytearray(1000)))
+            keep(young)
+            worker = threading.Thread(target=keep, args=(young, old))
             worker.start()
             worker.join()
-        return 1
+        del young, worker
+        gc.collect()
+        return len(kept)
 
-    assert told(story)[0] == 1
+    assert told(story)[0] == 0
 
 
 def test_the_main_thread_has_the_callers_context_and_others_begin_without() -> None:

@@ -1,8 +1,8 @@
 """What stands in for the real clock, chance, threads and sockets while virtual worlds run, and is taken back afterwards.
 
 In a thread of the process that runs a world the stand-ins lead into it, in every other thread they do what the real thing does. Each
-module of this package has `patches()`, and where it needs them: `installed()`, a context that is entered as well; `begin(world)`,
-called before every run; and `LATER`, names of modules for which `patches()` has more to say once somebody has imported them.
+module of this package has `patches()`, and where it needs them: `installed()`, a context that is entered as well, and `LATER`, names of
+modules for which `patches()` has more to say once they have loaded (`arrivals.py`).
 """
 
 from __future__ import annotations
@@ -11,18 +11,15 @@ import contextlib
 import functools
 import importlib
 import sys
-import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from types import FunctionType, MethodType, ModuleType, TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
+from chaoslab.worlds.virtual.patches.arrivals import Arrivals
 from chaoslab.worlds.virtual.patches.swap import Swap
 
-if TYPE_CHECKING:
-    from chaoslab.worlds.virtual.world import World
-
-MODULES = ("clocks", "chance", "ids", "threads", "order", "sockets", "refusals")
+MODULES = ("clocks", "chance", "ids", "computer", "threads", "order", "sockets", "refusals")
 _ABSENT = object()
 
 
@@ -42,6 +39,7 @@ class Patches:
     _depth = 0
     _undo: ClassVar[list[tuple[Any, str, Any]]] = []
     _swaps: ClassVar[list[Swap]] = []
+    _arrivals = Arrivals(set(), lambda: None)
     _stack = contextlib.ExitStack()
 
     def __enter__(self) -> Patches:
@@ -79,7 +77,9 @@ class Patches:
             if hasattr(module, "installed"):
                 self._stack.enter_context(module.installed())
         self._put(all_patches())
-        _begin.expect()
+        later = {name for module in _modules() for name in getattr(module, "LATER", ()) if name not in sys.modules}
+        type(self)._arrivals = Arrivals(later, lambda: self._put(list(all_patches())))
+        self._arrivals.watch()
 
     @classmethod
     def _put(cls, patches: Iterable[Patch]) -> None:
@@ -102,7 +102,7 @@ class Patches:
     @classmethod
     def _take_back(cls) -> None:
         """As often as need be: what is done is not done again."""
-        _begin.hooks, _begin.waits_for = [], set()
+        cls._arrivals.end()
         if cls._swaps:
             Swap.joined(cls._swaps).undo()
             cls._swaps.clear()
@@ -119,37 +119,6 @@ class Patches:
 def _unbound(stand_in: Any) -> Any:
     """What does not become a method where it is an attribute of a class: the real thing would not."""
     return functools.partial(stand_in) if isinstance(stand_in, FunctionType) else stand_in
-
-
-class _Begin:
-    """What is to be done before a run: little, since there may be thousands a second."""
-
-    def __init__(self) -> None:
-        self.hooks: list[Callable[[World], None]] = []
-        self.waits_for: set[str] = set()
-        self._loaded = 0
-        self._lock = threading.Lock()
-
-    def expect(self) -> None:
-        self.hooks = [module.begin for module in _modules() if hasattr(module, "begin")]
-        self._loaded = len(sys.modules)
-        self.waits_for = {
-            name for module in _modules() for name in getattr(module, "LATER", ()) if name not in sys.modules
-        }
-
-    def __call__(self, world: World) -> None:
-        if self.waits_for and len(sys.modules) != self._loaded:
-            with self._lock:
-                self._loaded = len(sys.modules)
-                if come := {name for name in self.waits_for if name in sys.modules}:
-                    self.waits_for -= come
-                    Patches._put(all_patches())
-        for hook in self.hooks:
-            hook(world)
-
-
-begin = _begin = _Begin()
-"""Told of every run before it begins."""
 
 
 def all_patches() -> Iterable[Patch]:

@@ -7,9 +7,9 @@ draw from them. What says that its clock or chance is nobody else's (`random.Ran
 from __future__ import annotations
 
 import functools
-import importlib
 import os
 import random
+import ssl
 import sys
 import tempfile
 from collections.abc import Callable, Iterable
@@ -21,7 +21,8 @@ from chaoslab.worlds.virtual.patches import Patch
 if TYPE_CHECKING:
     from chaoslab.worlds.virtual.world import World
 
-LATER = ("numpy", "ssl")
+NUMPY = "numpy.random.mtrand"
+LATER = (NUMPY,)
 real_urandom, real_seed = os.urandom, random.Random.seed
 real_candidate_names: Callable[[], Any] = tempfile._get_candidate_names  # type: ignore[attr-defined]
 
@@ -43,7 +44,7 @@ class Chance:
     @functools.cached_property
     def numpy(self) -> Any:
         """A `numpy.random.RandomState`."""
-        return sys.modules["numpy.random.mtrand"].RandomState(self._dice("numpy").stream().getrandbits(32))
+        return sys.modules[NUMPY].RandomState(self._dice("numpy").stream().getrandbits(32))
 
     @functools.cached_property
     def names(self) -> Any:
@@ -106,10 +107,8 @@ def patches() -> Iterable[Patch]:
     yield Patch(os, "urandom", urandom, everywhere=True)
     if hasattr(os, "getrandom"):
         yield Patch(os, "getrandom", _of_system(os.getrandom), everywhere=True)
-    if ssl := sys.modules.get("ssl"):
-        yield Patch(ssl, "RAND_bytes", _of_system(ssl.RAND_bytes), everywhere=True)
-    if "numpy" in sys.modules:  # which imports this part of itself only when it is asked for
-        numpy: Any = importlib.import_module("numpy.random.mtrand")
+    yield Patch(ssl, "RAND_bytes", _of_system(ssl.RAND_bytes), everywhere=True)
+    if (numpy := sys.modules.get(NUMPY)) is not None:
         for name, real in list(vars(numpy).items()):
-            if getattr(real, "__self__", None) is numpy._rand or name == "seed":
+            if getattr(real, "__self__", None) is vars(numpy).get("_rand", numpy) or name == "seed":
                 yield Patch(numpy, name, _drawn(real, lambda chance: chance.numpy), everywhere=True)

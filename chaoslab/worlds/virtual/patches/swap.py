@@ -1,10 +1,15 @@
-"""Puts one object in another's place wherever a module knows it: `from time import monotonic` binds a name of its own."""
+"""Puts one object in another's place wherever a module knows it: `from time import monotonic` binds a name of its own.
+
+That is: in the globals of modules and in their classes, in the defaults and closures of the functions there, in partial calls and as what a
+`defaultdict` makes. What an object keeps in an attribute of its own is out of reach, since nothing leads to it but the whole heap.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import functools
 import sys
+from collections import defaultdict
 from collections.abc import Iterable
 from types import FunctionType, ModuleType
 from typing import Any
@@ -40,7 +45,6 @@ class _Unbound(staticmethod):  # type: ignore[type-arg]
 
 
 def _replace(pairs: Pairs) -> None:
-    """In the globals of every module, in the classes that are found there, in partial calls and in the defaults of functions."""
     if not pairs:
         return
     for name, module in list(sys.modules.items()):
@@ -55,8 +59,8 @@ def _replace(pairs: Pairs) -> None:
             elif issubclass(type(value), type):  # not isinstance, which asks a proxy what it stands for
                 if getattr(value, "__module__", None) == name:
                     _in_class(value, pairs)
-            elif type(value) is functools.partial:
-                _in_partial(value, pairs)
+            else:
+                _in_value(value, pairs)
 
 
 def _in_class(cls: type, pairs: Pairs) -> None:
@@ -74,8 +78,8 @@ def _in_class(cls: type, pairs: Pairs) -> None:
                 setattr(cls, key, new if kind is _Unbound else kind(new))
             elif type(inner) is FunctionType:
                 _in_defaults(inner, pairs)
-        elif kind is functools.partial:
-            _in_partial(member, pairs)
+        else:
+            _in_value(member, pairs)
 
 
 def _in_defaults(function: FunctionType, pairs: Pairs) -> None:
@@ -89,6 +93,14 @@ def _in_defaults(function: FunctionType, pairs: Pairs) -> None:
         function.__defaults__ = tuple(pairs[id(v)][1] if id(v) in pairs else v for v in defaults)
     if named and _any_in(named.values(), pairs):
         named.update({key: pairs[id(v)][1] for key, v in named.items() if id(v) in pairs})
+
+
+def _in_value(value: Any, pairs: Pairs) -> None:
+    kind = type(value)
+    if kind is functools.partial:
+        _in_partial(value, pairs)
+    elif kind is defaultdict and id(value.default_factory) in pairs:
+        value.default_factory = pairs[id(value.default_factory)][1]
 
 
 def _in_partial(call: functools.partial[Any], pairs: Pairs) -> None:

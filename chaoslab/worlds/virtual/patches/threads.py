@@ -1,15 +1,14 @@
 """Threads, locks, queues and pools: threading's own code on the machine's threads, by its lowest primitives.
 
 A real lock that is older than the world cannot be seen: held by a thread of the machine that waits for something else and wanted by another
-one, it would stop the process. So those that modules and classes keep are taken over. Those inside older objects are not: the standard
-library's release theirs before they wait, an older object's own `Lock` that is held over a wait does stop the process, and an older `RLock`
-holds off no thread of the same machine.
+one, it would stop the process, and so would a thread that waits in an older `SimpleQueue`. So those that modules and classes keep are taken
+over. Those inside older objects are not: the standard library's release theirs before they wait, an older object's own `Lock` that is held
+over a wait or its own `SimpleQueue` does stop the process, and an older `RLock` holds off no thread of the same machine.
 """
 
 from __future__ import annotations
 
 import _thread
-import os
 import queue
 import sys
 import threading
@@ -20,19 +19,15 @@ from typing import Any
 from greenlet import GreenletExit, getcurrent
 
 from chaoslab.worlds.virtual.here import Uncovered, here
-from chaoslab.worlds.virtual.locks import Lock, RealLock, ReLock, SimpleQueue
+from chaoslab.worlds.virtual.locks import Lock, RealLock, RealQueue, ReLock, SimpleQueue
 from chaoslab.worlds.virtual.machine import Strand
 from chaoslab.worlds.virtual.patches import Patch, pools
-
-CPUS = 4
-"""What a world says of the machine, since pools are sized by it: a trial is the same on every one."""
 
 _threading: Any = threading  # its inner names are no part of its types
 real_rlock = threading.RLock
 real_ident, real_native_id = threading.get_ident, threading.get_native_id
 real_counter = _threading._counter
 real_make_invoke_excepthook = _threading._make_invoke_excepthook
-real_cpu_count = os.cpu_count
 
 
 def rlock(*args: Any, **kwargs: Any) -> Any:
@@ -58,10 +53,6 @@ def counter() -> int:
     return int(real_counter()) if world is None else next(world.machine.thread_names)
 
 
-def cpu_count() -> int | None:
-    return real_cpu_count() if here.world is None else CPUS
-
-
 def interrupt_main(*args: Any) -> None:
     if here.world is not None:
         raise Uncovered("interrupt_main", "end the main thread in another way")
@@ -82,19 +73,22 @@ def make_invoke_excepthook() -> Callable[[threading.Thread], None]:
     return unless_ended
 
 
-def kept_locks() -> Iterable[Patch]:
-    """The real locks that are attributes of modules, or of classes there; each is the same lock afterwards."""
+def kept() -> Iterable[Patch]:
+    """The real locks and simple queues that are attributes of modules, or of classes there; each is the same one afterwards."""
     taken: dict[int, Any] = {}
     for name, module in list(sys.modules.items()):
         if not isinstance(module, ModuleType) or name.startswith("chaoslab.worlds.virtual"):
             continue
         for key, value in list(vars(module).items()):
-            if type(value) is RealLock:
-                yield Patch(module, key, taken.setdefault(id(value), Lock.over(value)))
+            if over := _TAKEN_OVER.get(type(value)):
+                yield Patch(module, key, taken.setdefault(id(value), over(value)))
             elif isinstance(value, type) and value.__module__ == name:
                 for attribute, member in list(vars(value).items()):
-                    if type(member) is RealLock:
-                        yield Patch(value, attribute, taken.setdefault(id(member), Lock.over(member)))
+                    if over := _TAKEN_OVER.get(type(member)):
+                        yield Patch(value, attribute, taken.setdefault(id(member), over(member)))
+
+
+_TAKEN_OVER: dict[type, Callable[[Any], Any]] = {RealLock: Lock.over, RealQueue: SimpleQueue.over}
 
 
 # Starting.
@@ -227,9 +221,6 @@ def patches() -> Iterable[Patch]:
         yield Patch(threading, "_start_joinable_thread", start_joinable_thread, everywhere=True)
         yield Patch(threading, "_ThreadHandle", thread_handle)
         yield Patch(threading, "_make_thread_handle", make_thread_handle)
-    yield Patch(os, "cpu_count", cpu_count, everywhere=True)
-    if hasattr(os, "process_cpu_count"):
-        yield Patch(os, "process_cpu_count", cpu_count, everywhere=True)
     yield Patch(queue, "SimpleQueue", SimpleQueue, everywhere=True)
     yield from pools.patches()
-    yield from kept_locks()
+    yield from kept()

@@ -1,0 +1,53 @@
+"""What a world says of the computer it runs on, since pools are sized by it and logs named after it: a trial is the same on every one."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterable
+from typing import Any
+
+from chaoslab.worlds.virtual.here import here
+from chaoslab.worlds.virtual.patches import Patch
+
+CPUS, NAME = 4, "localhost"
+
+real_cpu_count, real_platform_uname = os.cpu_count, platform.uname
+real_affinity: Any = getattr(os, "sched_getaffinity", None)
+real_uname: Any = getattr(os, "uname", None)
+
+
+def cpu_count() -> int | None:
+    return real_cpu_count() if here.world is None else CPUS
+
+
+def sched_getaffinity(pid: int, /) -> set[int]:
+    found: set[int] = real_affinity(pid) if here.world is None else set(range(CPUS))
+    return found
+
+
+def uname() -> Any:
+    """All but the name is of the real one."""
+    found = real_uname()
+    return found if here.world is None else os.uname_result((found[0], NAME, *found[2:]))
+
+
+def platform_uname() -> Any:
+    """Which `platform.node` asks, too. The processor's name is remembered, since a subprocess is asked for it (refusals.py)."""
+    found = real_platform_uname()
+    if here.world is None:
+        return found
+    named = type(found)(found.system, NAME, found.release, found.version, found.machine)
+    vars(named)["processor"] = found.processor
+    return named
+
+
+def patches() -> Iterable[Patch]:
+    yield Patch(os, "cpu_count", cpu_count, everywhere=True)
+    if hasattr(os, "process_cpu_count"):
+        yield Patch(os, "process_cpu_count", cpu_count, everywhere=True)
+    if real_affinity is not None:
+        yield Patch(os, "sched_getaffinity", sched_getaffinity, everywhere=True)
+    if real_uname is not None:
+        yield Patch(os, "uname", uname, everywhere=True)
+    yield Patch(platform, "uname", platform_uname, everywhere=True)

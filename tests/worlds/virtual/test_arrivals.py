@@ -1,0 +1,106 @@
+"""What the first trial imports is patched in the first trial, and nothing of how that was done is left."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import process
+from importlib import import_module
+from typing import Any
+
+import pytest
+from patch_parts import world
+
+from chaoslab.worlds.virtual.here import Uncovered
+from chaoslab.worlds.virtual.machine import STARTS_S
+from chaoslab.worlds.virtual.patches import Patches
+
+IMPORTING = """
+import json, random, sys, uuid
+import chaoslab as lab
+
+def agent(prompt):
+    import numpy
+    from langgraph.checkpoint.base.id import uuid6
+    from numpy.random import random as draw
+    return [numpy.random.random(), draw(), str(uuid6()), str(uuid.uuid4()), random.random()]
+
+before = list(sys.meta_path)
+trials = lab.run_many(agent, "go", effects=[], trials=3)
+assert "numpy" not in sys.modules and not any(name.startswith("langgraph") for name in sys.modules)
+answers = [trial.answer for trial in trials]
+names = ("numpy.random.mtrand", "langgraph.checkpoint.base.id")
+loaders = [type(loader).__module__ for name in names for m in [sys.modules[name]] for loader in (m.__loader__, m.__spec__.loader)]
+import numpy
+real = numpy.random.random.__self__ is numpy.random.mtrand._rand and numpy.random.mtrand.random is numpy.random.random
+print(json.dumps([answers, before == sys.meta_path, real, loaders]))
+"""
+
+
+def test_a_trial_that_imports_is_equal_to_those_that_find_it_imported() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORTING],
+        env={"PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert done.returncode == 0, done.stderr
+    answers, as_before, real, loaders = json.loads(done.stdout)
+    assert answers[0] == answers[1] == answers[2]
+    assert (as_before, real, set(loaders)) == (True, True, {"_frozen_importlib_external"})
+
+
+@pytest.fixture
+def unloaded(monkeypatch: pytest.MonkeyPatch) -> str:
+    """A module that has a refusal, not imported yet; afterwards it is the one that it was."""
+    name = process.__name__
+    monkeypatch.setattr(import_module("concurrent.futures"), "process", process)
+    monkeypatch.delitem(sys.modules, name)
+    return name
+
+
+def test_what_is_imported_in_a_world_is_refused_in_it(unloaded: str) -> None:
+    def pool() -> None:
+        found: Any = import_module(unloaded)
+        found.ProcessPoolExecutor()
+
+    with Patches(), pytest.raises(Uncovered, match="a pool of processes"):
+        world().run(pool)
+
+
+def test_what_another_thread_imports_is_patched_too(unloaded: str) -> None:
+    found: list[Any] = []
+    with Patches():
+        other = threading.Thread(target=lambda: found.append(import_module(unloaded)))
+        other.start()
+        other.join()
+        with pytest.raises(Uncovered, match="a pool of processes"):
+            world().run(lambda: found[0].ProcessPoolExecutor())
+
+
+def test_a_module_that_cannot_load_says_so_and_the_world_goes_on(
+    unloaded: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "multiprocessing.connection", None)
+
+    def imports() -> float:
+        with pytest.raises(ImportError):
+            import_module(unloaded)
+        time.sleep(1)
+        return time.monotonic()
+
+    with Patches():
+        assert world().run(imports) == STARTS_S + 1
+
+
+def test_what_nobody_imported_is_not_watched_afterwards(unloaded: str) -> None:
+    before = list(sys.meta_path)
+    with Patches():
+        assert len(sys.meta_path) == len(before) + 1
+    assert sys.meta_path == before
+    import_module(unloaded).ProcessPoolExecutor(1).shutdown()
