@@ -8,7 +8,6 @@ modules for which `patches()` has more to say once they have loaded (`arrivals.p
 from __future__ import annotations
 
 import contextlib
-import functools
 import importlib
 import sys
 from collections.abc import Iterable, Iterator
@@ -118,7 +117,7 @@ class Patches:
 
 def _unbound(stand_in: Any) -> Any:
     """What does not become a method where it is an attribute of a class: the real thing would not."""
-    return functools.partial(stand_in) if isinstance(stand_in, FunctionType) else stand_in
+    return staticmethod(stand_in) if isinstance(stand_in, FunctionType) else stand_in
 
 
 def all_patches() -> Iterable[Patch]:
