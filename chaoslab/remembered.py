@@ -253,6 +253,10 @@ def order(remembered: Remembered) -> Order:
             importlib.import_module("agent.prompts").Prompt.model_validate(prompt)
     except ValueError:
         raise Unrepeatable(f"{where}: its prompts are none of this lab's") from None
+    if {started.seed, plan.seed} != {chosen.seed}:
+        raise Unrepeatable(
+            f"{where}: it has the seeds {started.seed}, {plan.seed} (plan) and {chosen.seed} (SEED): it was changed"
+        )
     replies: dict[str, list[Replied]] = {}
     for record, event in remembered.history.of(Replied):
         replies.setdefault(record.trial or "", []).append(event)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chaoslab import provenance, remembered, stories
-from chaoslab.events import CallFinished, PromptStarted
+from chaoslab.events import CallFinished, PromptStarted, RunFinished
 from chaoslab.history import History, Record, parse_line
 from chaoslab.judge import judge
 from chaoslab.log import Kept, lines_of
@@ -78,6 +78,8 @@ def _changed(log: Remembered) -> Iterator[str]:
     changed = provenance.changed(log.started.code, provenance.code())
     if changed:
         yield f"not as it was: {'; '.join(changed)}"
+    if log.history.first(RunFinished) is None:
+        yield "the log has no end (run_finished): the run was killed, or info.log is cut; what there is of it is compared"
     reader = importlib.import_module("agent.prompts")
     from chaoslab.settings import SettingError
 

@@ -296,6 +296,11 @@ def _nothing(folder: Path) -> None: ...
             "TOXIC_PROBE is not a setting (logs/latest/info.log, line 1); did you mean TOXIC_PROB?",
         ),
         (_setting("TOXIC_PROB", 7), "", "TOXIC_PROB=7 (logs/latest/info.log, line 1) should be a chance from 0 to 1"),
+        (
+            _started(seed=99),
+            "",
+            "logs/latest/info.log, line 1: it has the seeds 99, 4 (plan) and 4 (SEED): it was changed",
+        ),
         (_started(plan={}), "", "logs/latest/info.log, line 1: its plan is none of this lab's ('seed')"),
         (_started(asked=[{"question": "What?"}]), "", "logs/latest/info.log, line 1: its prompts are none of this lab's"),
         (_nothing, "--trial 7", f"this run has no trial 7: {TRIALS}"),
@@ -316,6 +321,16 @@ def test_what_cannot_be_run_again_is_refused_in_a_line(
     assert (code, said) == (2, [])
     assert err.count("\n") == 1
     assert re.fullmatch(re.escape(line).replace("…", ".*"), err.strip())
+
+
+def test_a_log_without_its_end_is_said_to_be_so(there: Path, capsys: Said) -> None:
+    _without("run_finished")(there)
+    code, said, err = replayed(capsys)
+    assert (code, said[-1].partition(",")[0]) == (0, "equal: 6 trials")
+    assert (
+        "the log has no end (run_finished): the run was killed, or info.log is cut; what there is of it is compared"
+        in err
+    )
 
 
 def test_whole_trials_of_a_log_that_is_cut_can_be_replayed(there: Path, capsys: Said) -> None:
