@@ -25,6 +25,7 @@ Place = tuple[Any, Put | None, Any, Any]
 _ATOMS = (str, bytes, int, float, complex, bool, type(None), BuiltinFunctionType, CodeType, type(...))
 _ORDERED, _CLOSED = (list, deque), (tuple, set, frozenset)
 _CACHED = type(cache(len))
+_ABSENT = object()
 
 
 class References:
@@ -63,6 +64,9 @@ class References:
         """A bound method is made anew each time that it is asked for: its owner gets an attribute that is found first."""
         method, stand_in = self._pairs[number]
         owner, name = method.__self__, method.__name__
+        if issubclass(type(owner), type):
+            self._shadow_of_class(number, owner, name, staticmethod(stand_in))
+            return
         try:
             own = owner.__dict__
         except AttributeError:  # slots: only the references that are held can be swapped
@@ -71,6 +75,18 @@ class References:
             return
         self._undo.callback(lambda: own.pop(name) if own.get(name) is stand_in else None)
         own[name] = stand_in
+        self.count[number] += 1
+
+    def _shadow_of_class(self, number: int, owner: type, name: str, shadow: Any) -> None:
+        """A method of a class is found in the class itself, be it its own or one that it has from another."""
+        own = owner.__dict__.get(name, _ABSENT)
+
+        def put_back() -> None:
+            if owner.__dict__.get(name) is shadow:
+                type.__delattr__(owner, name) if own is _ABSENT else type.__setattr__(owner, name, own)
+
+        self._undo.callback(put_back)
+        type.__setattr__(owner, name, shadow)
         self.count[number] += 1
 
     def _stand_in(self, value: Any) -> Any:

@@ -350,3 +350,25 @@ def test_a_wrapper_written_in_python_may_call_what_it_says_it_wraps() -> None:
     tool = Decorated(real)
     with References([lambda: tool()], [(real, new())]) as swapped:
         assert (swapped.count, tool()) == ([1], "stand-in")
+
+
+class _Base:
+    @classmethod
+    def kept(cls) -> str:
+        return f"kept by {cls.__name__}"
+
+
+class _Shop(_Base):
+    @classmethod
+    def refund(cls) -> str:
+        return f"refunded by {cls.__name__}"
+
+
+@pytest.mark.parametrize("name", ["refund", "kept"])
+def test_a_method_of_a_class_is_met_by_whoever_asks_the_class_or_an_instance(name: str) -> None:
+    before = dict(vars(_Shop))
+    with References([lambda: _Shop], [(getattr(_Shop, name), lambda: "stand-in")]) as swapped:
+        assert getattr(_Shop, name)() == getattr(_Shop(), name)() == "stand-in"
+        assert swapped.count == [1]
+    assert dict(vars(_Shop)) == before
+    assert getattr(_Shop, name)().endswith("by _Shop")
