@@ -159,13 +159,16 @@ def test_what_cannot_be_told_fails_its_trial_and_not_whoever_tries_it() -> None:
 
 def test_an_effect_that_asyncio_would_wait_for_counts_and_one_of_a_thread_that_was_left_does_not() -> None:
     async def gives_up(_: str) -> str:
+        given_up = threading.Event()
+
         def slowly() -> None:
-            time.sleep(0.5)
+            given_up.wait()
             refund("17")
 
         try:
             await asyncio.wait_for(asyncio.to_thread(slowly), 0.1)
         except TimeoutError:
+            given_up.set()
             return "gave up"
         return "waited"
 

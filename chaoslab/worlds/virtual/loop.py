@@ -6,7 +6,6 @@ import asyncio
 import inspect
 import itertools
 from collections.abc import Callable, Coroutine
-from functools import cached_property
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +31,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._waiter: Waiter | None = None
         self._tasks_named = itertools.count(1)
         self._futures, self._tasks = itertools.count(1), itertools.count(1)
+        self._servers: list[VirtualServer] = []
+        self._signals: dict[int, Any] = {}
 
     # Where asyncio waits.
 
@@ -146,10 +147,6 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._servers.append(server)
         return server
 
-    @cached_property
-    def _servers(self) -> list[VirtualServer]:
-        return []
-
     def close(self) -> None:
         """Nobody listens in it any more: who comes is refused, and the place is free for the next."""
         if not self.is_running():
@@ -186,10 +183,6 @@ class VirtualLoop(asyncio.BaseEventLoop):
     remove_writer = remove_reader
 
     # Signals: none comes in a world, but many a program asks for them when it starts.
-
-    @cached_property
-    def _signals(self) -> dict[int, Any]:
-        return {}
 
     def add_signal_handler(self, sig: int, callback: Any, *args: Any) -> None:  # type: ignore[override]
         self._signals[sig] = callback, args

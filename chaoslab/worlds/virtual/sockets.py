@@ -37,9 +37,7 @@ class VirtualSocket:
             raise Uncovered("a socket that is not a TCP client's", "use TCP")
         self.family, self.type, self.proto = real.AddressFamily(max(family, 2)), real.SOCK_STREAM, proto
         self.end: End | None = None
-        self._asked = self._dialling = (
-            False  # a connection whose outcome nobody has been told; that is still on its way
-        )
+        self._asked = self._dialling = False  # a connection whose outcome nobody was told; which is on its way still
         self._failed: OSError | None = None  # why there is none
         self._deaf = False
         self.rude = False

@@ -12,11 +12,11 @@ import importlib
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from types import FunctionType, MethodType, ModuleType, TracebackType
+from types import MethodType, ModuleType, TracebackType
 from typing import Any, ClassVar
 
 from chaoslab.worlds.virtual.patches.arrivals import Arrivals
-from chaoslab.worlds.virtual.patches.swap import Swap
+from chaoslab.worlds.virtual.patches.swap import Swap, fitting
 
 MODULES = ("clocks", "chance", "ids", "computer", "threads", "order", "sockets", "refusals")
 _ABSENT = object()
@@ -69,7 +69,7 @@ class Patches:
         """What is exchanged wherever a module knows it, for whoever knows of more places: the real thing, and what stands in for it. Not a
         bound method, whose owner would be every generator's or every socket's."""
         pairs = [pair for swap in cls._swaps for pair in swap.pairs()]
-        return [(real, _unbound(stand_in)) for real, stand_in in pairs if not isinstance(real, MethodType)]
+        return [(real, fitting(real, stand_in)) for real, stand_in in pairs if not isinstance(real, MethodType)]
 
     def _install(self) -> None:
         for module in _modules():
@@ -113,11 +113,6 @@ class Patches:
                 delattr(holder, name)
             cls._undo.pop()
         cls._stack.close()
-
-
-def _unbound(stand_in: Any) -> Any:
-    """What does not become a method where it is an attribute of a class: the real thing would not."""
-    return staticmethod(stand_in) if isinstance(stand_in, FunctionType) else stand_in
 
 
 def all_patches() -> Iterable[Patch]:

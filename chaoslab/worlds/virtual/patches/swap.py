@@ -1,7 +1,7 @@
 """Puts one object in another's place wherever a module knows it: `from time import monotonic` binds a name of its own.
 
 That is: in the globals of modules and in their classes, in the defaults and closures of the functions there, in partial calls and as what a
-`defaultdict` makes. What an object keeps in an attribute of its own is out of reach, since nothing leads to it but the whole heap.
+`defaultdict` makes. What an object keeps in an attribute of its own is out of reach here, since nothing leads to it but the whole heap.
 """
 
 from __future__ import annotations
@@ -44,6 +44,11 @@ class _Unbound(staticmethod):  # type: ignore[type-arg]
     """A function where a builtin was, which as an attribute of a class would not have become a method."""
 
 
+def fitting(real: Any, stand_in: Any) -> Any:
+    """What may also stand in as an attribute of a class."""
+    return _Unbound(stand_in) if type(stand_in) is FunctionType and not hasattr(real, "__get__") else stand_in
+
+
 def _replace(pairs: Pairs) -> None:
     if not pairs:
         return
@@ -68,7 +73,7 @@ def _in_class(cls: type, pairs: Pairs) -> None:
         kind = type(member)
         if id(member) in pairs:
             found, new = pairs[id(member)]
-            setattr(cls, key, _Unbound(new) if type(new) is FunctionType and not hasattr(found, "__get__") else new)
+            setattr(cls, key, fitting(found, new))
         elif kind is FunctionType:
             _in_defaults(member, pairs)
         elif kind is staticmethod or kind is classmethod or kind is _Unbound:
