@@ -163,6 +163,7 @@ def test_an_effect_that_asyncio_would_wait_for_counts_and_one_of_a_thread_that_w
 
         def slowly() -> None:
             given_up.wait()
+            time.sleep(0.01)
             refund("17")
 
         try:
