@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import socket
@@ -15,7 +16,10 @@ import pytest
 from wire_parts import DEADLINE_S, black_hole, dial, echo, embedded, free_port, read_exactly, upstream
 
 from chaoslab.clock import system
+from chaoslab.dice import Dice
 from chaoslab.wire.server import link
+from chaoslab.wire.server.process import loop_factory
+from chaoslab.wire.server.proxy import Proxy
 
 
 class Lab:
@@ -372,6 +376,28 @@ def test_a_black_hole_upstream_holds_up_nobody_else(lab: Lab) -> None:
                 assert connection.recv(1) == b""
         with dial(swallowed) as connection:
             ask(connection)
+
+
+@pytest.mark.filterwarnings("ignore:Exception ignored in. <socket:pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("turns", range(6))
+def test_a_move_drops_a_connection_however_far_its_accepting_has_come(turns: int) -> None:
+    async def moved() -> None:
+        proxy = Proxy("p", listen="127.0.0.1:0", upstream="127.0.0.1:9", dice=Dice("test"))
+        await proxy.start()
+        with black_hole() as address, dial(proxy.listen) as connection, contextlib.ExitStack() as stack:
+            stack.callback(proxy.stop)
+            proxy.upstream = address
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            proxy.stop()
+            await proxy.start()
+            connection.setblocking(False)
+            with contextlib.suppress(ConnectionResetError):
+                async with asyncio.timeout(DEADLINE_S):
+                    assert await asyncio.get_running_loop().sock_recv(connection, 1) == b""
+
+    with asyncio.Runner(loop_factory=loop_factory(LOOP)) as runner:
+        runner.run(moved())
 
 
 @pytest.mark.parametrize("method", ["disable", "delete", "move"])

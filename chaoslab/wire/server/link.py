@@ -255,10 +255,12 @@ class End(asyncio.Protocol):
 
 
 class Link:
-    """A connection through a proxy, from the accept until both ends are closed."""
+    """A connection through a proxy, from the accept until both ends are closed. `since`: how often the proxy had dropped all
+    that it had when the listener began that accepted this one."""
 
-    def __init__(self, owner: Owner, dice: Dice) -> None:
+    def __init__(self, owner: Owner, dice: Dice, *, since: int) -> None:
         self._owner = owner
+        self.since = since
         self.slack_s = owner.slack_s
         self._dice = dice
         self._named: dict[str, Dice] = {}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 from chaoslab.dice import Dice
@@ -52,10 +54,7 @@ class Junction:
         self._dice = dice
         self._links: set[Link] = set()
         self._accepted = 0
-
-    @property
-    def enabled(self) -> bool:
-        raise NotImplementedError
+        self._drops = 0
 
     @property
     def upstream_address(self) -> tuple[str, int]:
@@ -77,14 +76,15 @@ class Junction:
             link.detach(toxic)
 
     def drop(self) -> None:
-        """Every connection, at once."""
+        """Every connection, at once; those that were accepted and are told of only later, then."""
+        self._drops += 1
         for link in tuple(self._links):
             link.drop()
 
     def opened(self, link: Link) -> None:
         self._links.add(link)
-        if not self.enabled:
-            link.drop()  # accepted before the stop, and told of only after it
+        if link.since != self._drops:
+            link.drop()
 
     def closed(self, link: Link) -> None:
         self._links.discard(link)
@@ -92,9 +92,15 @@ class Junction:
     def metered(self, end: End) -> asyncio.Protocol:
         return end
 
-    def _accept(self) -> asyncio.Protocol:
+    def _accepting(self) -> Callable[[], asyncio.Protocol]:
+        """For a listener that begins now: the client's end of each connection that it accepts."""
+        return partial(self._accept, self._drops)
+
+    def _accept(self, since: int) -> asyncio.Protocol:
+        if since != self._drops:  # else asyncio keeps it open, unread, until the garbage is collected
+            raise ConnectionAbortedError("accepted by a listener that is closed by now")
         self._accepted += 1
-        return self.metered(Link(self, self._dice(self._accepted)).client)
+        return self.metered(Link(self, self._dice(self._accepted), since=since).client)
 
 
 class Proxy(Junction):
@@ -143,7 +149,7 @@ class Proxy(Junction):
             return
         listener = await bind(self.listen)
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(self._accept, sock=listener, backlog=BACKLOG)
+        self._server = await loop.create_server(self._accepting(), sock=listener, backlog=BACKLOG)
         self.listen = spell_address(listener.getsockname())
 
     def stop(self) -> None:

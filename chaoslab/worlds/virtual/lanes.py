@@ -33,23 +33,18 @@ class Lane(Junction):
     def __init__(self, network: Network, loop: VirtualLoop, *, upstream: Address, dice: Dice) -> None:
         super().__init__(dice, slack_s=0.0)  # no timer is late here
         self._network, self._loop, self._upstream = network, loop, upstream
-        self._stands = True
+        self._accepts = self._accepting()
         self.address = network.listen(LOOPBACK, 0, self._knocked)
-
-    @property
-    def enabled(self) -> bool:
-        return self._stands
 
     @property
     def upstream_address(self) -> Address:
         return self._upstream
 
     def _knocked(self, end: End) -> None:
-        self._loop.tell(self._loop.accept, self._accept, end)
+        self._loop.tell(self._loop.accept, self._accepts, end)
 
     def take_down(self) -> None:
         """Nobody listens any more, and what is open is dropped. From any thread."""
-        self._stands = False
         self._network.silence(*self.address)
         self._loop.tell(self.drop)
 
