@@ -8,7 +8,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Settings given on the command line (make lab TOXIC_PROB=0.3) go to the lab as they are; PYTHON is make's own.
 SETTINGS = $(filter-out PYTHON=%,$(MAKEOVERRIDES))
 
-.PHONY: lab compose charts test check bench clean
+.PHONY: lab compose charts test test-here test-live check bench clean
 .DEFAULT_GOAL := lab
 
 .venv/lab: pyproject.toml
@@ -45,8 +45,19 @@ compose:
 charts: .venv/lab
 	@$(BIN)/python charts.py
 
+# The tests in containers mostly wait, so they run beside all others; what they say is shown when both are through. What this make says to
+# the makes that it calls is none of the tests' business.
+PYTEST = env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(BIN)/python -m pytest
+
 test: .venv/dev
-	@$(BIN)/python -m pytest
+	@echo "the tests in containers (tests/live) run beside the others and are reported last"
+	@$(MAKE) --no-print-directory --jobs=2 --keep-going test-here test-live; code=$$?; cat tests-live.out; exit $$code
+
+test-here: .venv/dev
+	@$(PYTEST) --ignore=tests/live
+
+test-live: .venv/dev
+	@$(PYTEST) tests/live -o cache_dir=.pytest_cache/live >tests-live.out 2>&1
 
 check: .venv/dev
 	@$(BIN)/ruff check .
@@ -58,5 +69,5 @@ bench: .venv/dev
 	@for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
 
 clean:
-	rm -rf .venv build dist *.egg-info logs/* state/* charts/*.png .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv build dist *.egg-info logs/* state/* charts/*.png .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache tests-live.out
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
