@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 from chaoslab import events
 from chaoslab.clock import iso, system
-from chaoslab.identity import Trial
+from chaoslab.identity import nth
 from chaoslab.judge import HUNG
 from chaoslab.notebook import Notebook
 from chaoslab.plain import named, plain
@@ -119,6 +119,10 @@ class Batch:
         finally:
             _alone.release()
 
+    def named(self, number: int) -> str:
+        """What its logs call the trial of that number, counted from 0."""
+        return nth(self.run, number, 1).key
+
     @contextmanager
     def opened(self) -> Iterator[Callable[[int], Ended]]:
         """What does the trial of a number, counted from 0."""
@@ -188,7 +192,7 @@ class Batch:
         place = new()
         with place.entered():
             now = system.utc()
-            book = Notebook(Trial(self.run, 1, number + 1), began=now)
+            book = Notebook(nth(self.run, number, 1), began=now)
             book.note(
                 events.PromptStarted(
                     1, str(self.prompt), [list(f) for f in self.facts], [dict(e) for e in self.effects], self.stated

@@ -217,7 +217,7 @@ def _in_order(
     spent_usd = 0.0
     bounded = lab.one_by_one(order.plan)
     units = (lab.Unit(number, spent_usd if bounded else 0.0) for number in range(trials))
-    for done in spread(order, units, jobs=jobs, tell=progress.say, heard=heard):
+    for done in spread(order, units, jobs=jobs, tell=progress.say, heard=heard, name=order.named):
         spent_usd = done.spent_usd
         yield done
 

@@ -66,13 +66,14 @@ def spread(
     method: str | None = None,
     tell: Callable[[str], None] = lambda _: None,
     heard: Callable[[], AbstractContextManager[object]] = nullcontext,
+    name: Callable[[U], str] = str,
 ) -> Iterator[R]:
     """What comes of each unit, in the units' order. What a unit raises is raised here.
 
     `jobs`: processes; 1 does everything in this one, and takes the next unit only when what came of the last was handed on. `method`:
     how they are started (fork, spawn, forkserver); by default forked where nothing forbids it, since that spares them loading
     everything again. `tell` is told in a line of workers that died. `heard` is around each wait, where an interrupt does no harm; what
-    was done before it is still handed on before it goes its way.
+    was done before it is still handed on before it goes its way. `name`: what a unit is called in words.
 
     Raises:
         WorkerLost: names the unit; what came before it has been handed on.
@@ -86,7 +87,7 @@ def spread(
                 yield do(unit)
         return
     todo = list(units)
-    yield from _side_by_side(work, todo, max(1, min(jobs, len(todo))), method or _default_method(), tell, heard)
+    yield from _side_by_side(work, todo, max(1, min(jobs, len(todo))), method or _default_method(), tell, heard, name)
 
 
 def _default_method() -> str:
@@ -102,6 +103,7 @@ def _side_by_side(
     method: str,
     tell: Callable[[str], None],
     heard: Callable[[], AbstractContextManager[object]],
+    name: Callable[[U], str],
 ) -> Generator[R, None, None]:
     size = max(1, min(CHUNK_MAX, len(units) // (jobs * 4)))
     left = deque(units[begin : begin + size] for begin in range(0, len(units), size))
@@ -114,7 +116,7 @@ def _side_by_side(
                     out.append((chunk, workers.give(chunk)))
                 chunk, future = out[0]
                 if future is None:
-                    yield from _one_at_a_time(lone, chunk, heard)
+                    yield from _one_at_a_time(lone, chunk, heard, name)
                     out.popleft()
                     continue
                 try:
@@ -146,7 +148,10 @@ def _well(future: Future[Any] | None) -> bool:
 
 
 def _one_at_a_time(
-    lone: _Workers[U, R], chunk: Sequence[U], heard: Callable[[], AbstractContextManager[object]]
+    lone: _Workers[U, R],
+    chunk: Sequence[U],
+    heard: Callable[[], AbstractContextManager[object]],
+    name: Callable[[U], str],
 ) -> Iterator[R]:
     for unit in chunk:
         for left in range(TRIES - 1, -1, -1):
@@ -157,7 +162,7 @@ def _one_at_a_time(
             except BrokenProcessPool:
                 lone.end()
                 if not left:
-                    raise WorkerLost(f"{unit} kills the process that does it, {TRIES} times in {TRIES}") from None
+                    raise WorkerLost(f"{name(unit)} kills the process that does it, {TRIES} times in {TRIES}") from None
             else:
                 yield from came.of_it()
                 break

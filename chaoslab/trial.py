@@ -172,7 +172,7 @@ def _trials(
         if wants_twin:
             twin, batch = _compared(batch)
         add = stack.enter_context(_written(batch, trials, logs)) if logs is not None else None
-        done = cast(Generator[Ended, None, None], spread(batch, range(trials), jobs=jobs))
+        done = cast(Generator[Ended, None, None], spread(batch, range(trials), jobs=jobs, name=batch.named))
         for ended in stack.enter_context(closing(done)):
             trial = _told(ended, batch.plan, twin)
             if add is not None:

@@ -104,7 +104,8 @@ def url(text: str) -> str:
 
 
 def moment(text: str) -> str:
-    from datetime import UTC, datetime
+    """In UTC. Not in the calendar's last year, since there would be no room for what comes after it."""
+    from datetime import MAXYEAR, UTC, datetime
 
     if text == "now":
         return system.utc().strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -113,6 +114,8 @@ def moment(text: str) -> str:
         moment = moment.replace(tzinfo=moment.tzinfo or UTC).astimezone(UTC)
     except (ValueError, OverflowError):
         raise ValueError("a moment like 2026-06-01T09:00:00Z, or now") from None
+    if moment.year == MAXYEAR:
+        raise ValueError(f"a moment before the year {MAXYEAR}, the last that there is")
     return moment.replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
 
 

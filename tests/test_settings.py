@@ -112,6 +112,7 @@ BAD = [
     ("NOW=yesterday", "NOW=yesterday", "a moment like 2026-06-01T09:00:00Z, or now"),
     ("NOW=2026-13-01", "NOW=2026-13-01", "a moment like"),
     ("NOW=0001-01-01T00:00:00+23:00", "NOW=0001", "a moment like"),
+    ("NOW=9999-12-31T23:59:59", "NOW=9999", "a moment before the year 9999"),
     ("TOXIC_PROB=1.1", "TOXIC_PROB=1.1", "a chance from 0 to 1"),
     ("TOXIC_PROB=-0.1", "TOXIC_PROB=-0.1", "a chance from 0 to 1"),
     ("TOXIC_PROB=30%", "TOXIC_PROB=30%", "a chance from 0 to 1"),

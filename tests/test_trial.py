@@ -6,6 +6,7 @@ import asyncio
 import functools
 import json
 import random
+import signal
 import subprocess
 import sys
 import threading
@@ -384,6 +385,21 @@ def test_an_answer_that_cannot_be_made_again_is_not_taken_for_a_worker_that_died
 
     with pytest.raises(TypeError, match="Strange"):
         list(lab.run_many(strange, "go", trials=4, jobs=2))
+
+
+def test_a_trial_that_kills_its_process_is_named_and_those_before_it_are_had() -> None:
+    def deadly(_: str) -> None:
+        try:
+            refund(17, 30)
+        except OSError:
+            signal.raise_signal(signal.SIGKILL)
+
+    faults = [lab.inject("refused", "refund", chance=0.1)]
+    had: list[str] = []
+    with pytest.raises(Exception, match=r"^p1\.r\d+ kills the process that does it, 2 times in 2$") as lost:
+        had.extend(trial.trial for trial in lab.run_many(deadly, "go", trials=60, jobs=2, tools=[refund], faults=faults))
+    assert had == [f"p1.r{n + 1}" for n in range(len(had))] != []
+    assert str(lost.value).startswith(f"p1.r{len(had) + 1} ")
 
 
 @pytest.fixture

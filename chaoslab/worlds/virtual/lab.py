@@ -73,6 +73,10 @@ class Order:
     foreign: tuple[str, ...] = ()
     """Whose words are taken from there."""
 
+    def named(self, unit: Unit) -> str:
+        """What its logs call that trial."""
+        return nth(self.run, unit.number, len(self.prompts)).key
+
     @contextmanager
     def opened(self) -> Iterator[Callable[[Unit], Done]]:
         """What does a unit of it, in this process."""
