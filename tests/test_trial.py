@@ -23,6 +23,7 @@ import chaoslab as lab
 from chaoslab.events import CallStarted
 from chaoslab.reports import show, summary
 from chaoslab.reports.folder import read
+from chaoslab.sweep import WorkerLost
 
 TWICE = [lab.inject("lost_reply", "refund", calls=[1])]
 
@@ -396,8 +397,10 @@ def test_a_trial_that_kills_its_process_is_named_and_those_before_it_are_had() -
 
     faults = [lab.inject("refused", "refund", chance=0.1)]
     had: list[str] = []
-    with pytest.raises(Exception, match=r"^p1\.r\d+ kills the process that does it, 2 times in 2$") as lost:
-        had.extend(trial.trial for trial in lab.run_many(deadly, "go", trials=60, jobs=2, tools=[refund], faults=faults))
+    with pytest.raises(WorkerLost, match=r"^p1\.r\d+ kills the process that does it, 2 times in 2$") as lost:
+        had.extend(
+            trial.key for trial in lab.run_many(deadly, "go", trials=60, jobs=2, seed=2, tools=[refund], faults=faults)
+        )
     assert had == [f"p1.r{n + 1}" for n in range(len(had))] != []
     assert str(lost.value).startswith(f"p1.r{len(had) + 1} ")
 
