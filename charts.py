@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import sys
 
+from chaoslab.commandline import interrupted
 from chaoslab.reports.charts import main
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        code = main()
+    except KeyboardInterrupt:
+        code = interrupted()
+    sys.exit(code)

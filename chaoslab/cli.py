@@ -18,10 +18,9 @@ from chaoslab.running import CHARTS, refuse
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code: 0 done, 2 bad input, 3 the lab broke, 130 interrupted."""
-    options = _parser().parse_args(arguments)
-    command: Callable[[argparse.Namespace], int] = options.command
     try:
-        code = command(options)
+        options = _parser().parse_args(arguments)
+        code: int = options.command(options)
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
@@ -131,12 +130,14 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _replay(options: argparse.Namespace) -> int:
+    from chaoslab.interrupts import heard_outside_imports
     from chaoslab.remembered import Unrepeatable
     from chaoslab.replay import replay
     from chaoslab.settings import SettingError
 
     try:
-        return replay(options.run, options.trial)
+        with heard_outside_imports():
+            return replay(options.run, options.trial)
     except (LookupError, Unrepeatable, SettingError) as error:
         return refuse(error)
 

@@ -1,10 +1,17 @@
-"""Ctrl-C and SIGTERM, heard where what is being done may be left: never between two files that belong together."""
+"""Ctrl-C and SIGTERM, heard where what is being done may be left: never between two files that belong together, nor within an import.
+
+There, an interrupt gets lost, since CPython lets go of a module's lock in a callback that nothing can be raised from; a class that is being
+made turns it into an error of its own; and a library that is cut off while its C code begins may take the process down. It gets lost in
+a finalizer, too.
+"""
 
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -13,6 +20,8 @@ if TYPE_CHECKING:
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 PATIENCE_S = 2.0
 """So long a signal waits to be heard; then it is raised wherever the program stands, or the task is cancelled once more."""
+AGAIN_S = 0.02
+"""After so long it is looked again whether an import or a finalizer is over."""
 
 
 class Interrupts:
@@ -22,14 +31,17 @@ class Interrupts:
     def __init__(self, *, patience_s: float = PATIENCE_S) -> None:
         self._patience_s = patience_s
         self._first, self._came = True, False
+        self._late = 0  # how often it has been put off
         self._hear: Callable[[], None] | None = None
         self._set_timer = signal.setitimer  # in a virtual world, where a signal may find the program, there is none
 
     @contextmanager
     def heard(self) -> Iterator[None]:
-        """What is done within may be left at any moment: a signal raises KeyboardInterrupt."""
+        """What is done within may be left at any moment outside an import: a signal raises KeyboardInterrupt."""
         with self._listening(self._raise):
             yield
+        if self._late:
+            self._raise()
 
     @contextmanager
     def cancelling(self, task: asyncio.Task[Any]) -> Iterator[None]:
@@ -65,8 +77,12 @@ class Interrupts:
         (self._hear or self._raise)()
 
     def _raise(self) -> None:
+        if _harmful(sys._getframe()) and self._late * AGAIN_S < self._patience_s:
+            self._late += 1
+            self._set_timer(signal.ITIMER_REAL, AGAIN_S)
+            return
         self._set_timer(signal.ITIMER_REAL, 0)
-        self._came = False
+        self._came, self._late = False, 0
         raise KeyboardInterrupt
 
     def __enter__(self) -> Interrupts:
@@ -79,3 +95,25 @@ class Interrupts:
         self._set_timer(signal.ITIMER_REAL, 0)
         for number, handler in self._before.items():
             signal.signal(number, handler)
+
+
+def _harmful(frame: FrameType | None) -> bool:
+    """Whether the program stands where an interrupt must not be raised."""
+    while frame is not None:
+        if frame.f_code.co_name == "__del__" or frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
+
+
+@contextmanager
+def heard_outside_imports() -> Iterator[None]:
+    """For what imports big libraries, in the main thread and not within another such context. Where there are no timers (Windows), an
+    interrupt strikes where it may."""
+    if not hasattr(signal, "setitimer"):
+        yield
+        return
+    with Interrupts() as interrupts, interrupts.heard():
+        yield
+    if interrupts._came:  # in the last moment
+        raise KeyboardInterrupt

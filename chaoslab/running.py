@@ -106,13 +106,15 @@ def _compose(chosen: Settings, given: Sequence[str]) -> int:  # noqa: ARG001 - c
 
 def _virtual(chosen: Settings, given: Sequence[str]) -> int:  # noqa: ARG001
     from chaoslab import settings
+    from chaoslab.interrupts import heard_outside_imports
     from chaoslab.runs import Run
 
     try:
-        check_installed()
-        asked = _check(chosen)
-        _check_stated(chosen, asked)
-        order = order_of(chosen, asked)
+        with heard_outside_imports():
+            check_installed()
+            asked = _check(chosen)
+            _check_stated(chosen, asked)
+            order = order_of(chosen, asked)
         run = Run.create(LOGS, now=order.now, name=order.run)
     except (settings.SettingError, OSError) as error:
         return refuse(error)
@@ -317,11 +319,13 @@ def leave(folder: Path, code: int, *, program: str | None = None) -> int:
     from chaoslab.reports import summary
 
     print("\n" + summary.render(history), flush=True)
+    from chaoslab.interrupts import heard_outside_imports
     from chaoslab.reports import charts
 
     print(f"\nlogs    {folder}/  (also {LOGS}/latest)")
     try:
-        drawn = charts.save(charts.draw(history), CHARTS)
+        with heard_outside_imports():
+            drawn = charts.save(charts.draw(history), CHARTS)
     except OSError as error:  # the run is over and counts all the same
         print(
             f"cannot draw into {error.filename2 or error.filename or CHARTS}: {error.strerror or error}",

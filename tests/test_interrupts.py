@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib
 import signal
+import sys
 import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from lab_parts import DEADLINE_S
 
-from chaoslab.interrupts import SIGNALS, Interrupts
+from agent.assembly import started
+from chaoslab.cli import main
+from chaoslab.interrupts import SIGNALS, Interrupts, heard_outside_imports
+from chaoslab.plan import Plan
+from chaoslab.runs import Run
+from chaoslab.settings import Settings
 
 
 @pytest.mark.parametrize("number", SIGNALS)
@@ -31,6 +40,82 @@ def test_within_what_may_be_left_it_is_heard_at_once_and_only_once() -> None:
         signal.raise_signal(signal.SIGTERM)
         with interrupts.heard():
             pass  # what winds up is not interrupted again
+
+
+@pytest.fixture
+def imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., dict[str, object]]]:
+    """Imports a module of these lines; what it gives can stand for no pictures at all."""
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def do(*lines: str) -> dict[str, object]:
+        (tmp_path / "interrupted_module.py").write_text("\n".join(("import signal, threading", *lines)))
+        importlib.import_module("interrupted_module")
+        return {}
+
+    yield do
+    sys.modules.pop("interrupted_module", None)
+
+
+STRIKES = "signal.raise_signal(signal.SIGINT)"
+
+
+def waiting(_: object) -> None:
+    """With nothing kept of what it was given."""
+    del _
+    threading.Event().wait(DEADLINE_S)
+    pytest.fail("it was lost")
+
+
+def test_an_import_is_brought_to_its_end_before_it_is_heard(imported: Callable[..., dict[str, object]]) -> None:
+    with pytest.raises(KeyboardInterrupt), heard_outside_imports():
+        waiting(imported(STRIKES, "done = True"))
+    assert sys.modules["interrupted_module"].done
+
+
+def test_an_import_with_nothing_behind_it_loses_none(imported: Callable[..., dict[str, object]]) -> None:
+    with pytest.raises(KeyboardInterrupt), heard_outside_imports():
+        imported(STRIKES)
+
+
+def test_an_import_without_end_is_interrupted_all_the_same(imported: Callable[..., dict[str, object]]) -> None:
+    with Interrupts(patience_s=0.05) as interrupts, pytest.raises(KeyboardInterrupt), interrupts.heard():
+        imported(STRIKES, f"threading.Event().wait({DEADLINE_S})", "raise AssertionError('it was lost')")
+
+
+def test_a_finalizer_swallows_none() -> None:
+    class Closing:
+        def __del__(self) -> None:
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt), heard_outside_imports():
+        waiting(Closing())
+
+
+@pytest.mark.parametrize(
+    ("command", "beneath"),
+    [
+        (("run", "--world", "virtual"), "chaoslab.running.check_installed"),
+        (("replay", "latest"), "chaoslab.replay.replay"),
+        (("charts",), "chaoslab.reports.charts.draw"),
+        (("report",), "chaoslab.reports.charts.draw"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else "",
+)
+def test_no_command_loses_one_while_it_imports(
+    imported: Callable[..., dict[str, object]],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    command: tuple[str, ...],
+    beneath: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = Run.create(Path("logs"), now=Settings().now)
+    run.make_latest()
+    with run.log("info") as log:
+        log.write(started(Settings(), Plan(1), [], 0, run.name))
+    monkeypatch.setattr(beneath, lambda *_: imported(STRIKES, "done = True"))
+    assert main(command) == 130
+    assert sys.modules["interrupted_module"].done
 
 
 def test_what_never_listens_is_interrupted_where_it_stands() -> None:

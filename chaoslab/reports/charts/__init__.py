@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from chaoslab.events import RunStarted
 from chaoslab.history import History
+from chaoslab.interrupts import heard_outside_imports
 from chaoslab.reports.folder import LATEST, LOGS, read
 
 if TYPE_CHECKING:
@@ -90,7 +91,8 @@ def main(arguments: Sequence[str] | None = None, *, logs: Path = LOGS) -> int:
         for name, history in runs:
             if len(runs) > 1 and toxic_prob(history) is None:
                 raise LookupError(f"the logs of '{name}' do not state its TOXIC_PROB: it cannot be laid over others")
-        paths = save(draw(runs[0][1]) if len(runs) == 1 else overlay([history for _, history in runs]), options.out)
+        with heard_outside_imports():
+            paths = save(draw(runs[0][1]) if len(runs) == 1 else overlay([history for _, history in runs]), options.out)
         for name, note in ((name, note) for name, history in runs for note in history.notes):
             print(f"note: {f'{name}: ' if len(runs) > 1 else ''}{note}", file=sys.stderr)
     except LookupError as error:
