@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from cli_parts import environment, free_base
 from lab_parts import Heard, said, site
+from werkzeug.test import Client
 
 from chaoslab.cli import main
 from chaoslab.clock import system
@@ -52,7 +53,7 @@ class Moody:
     asked: int = 0
 
     def __post_init__(self) -> None:
-        self._client = create_app(api_key=KEY).test_client()
+        self._client = Client(create_app(api_key=KEY))
         self.moods = {2: self._unwell, 4: self._garbled, 7: self._silent, 9: self._unwell}
 
     def answer(self, heard: Heard) -> Reply:

@@ -15,6 +15,7 @@ from langchain_groq import ChatGroq
 from pydantic import SecretStr
 from seven_tools import SYSTEM
 from seven_tools import TOOLS as OFFERED
+from werkzeug.test import Client
 
 from chaoslab.clock import Clock
 from chaoslab.model.endpoint import ERRORS, INSUFFICIENT_QUOTA, create_app, serve
@@ -78,7 +79,7 @@ class EachMinute:
 
 
 def test_what_was_asked_before_is_answered_alike_but_for_its_moment() -> None:
-    client = create_app(clock=cast(Clock, EachMinute())).test_client()
+    client = Client(create_app(clock=cast(Clock, EachMinute())))
     asked = {"model": "m", "messages": ASK, "tools": TOOLS}
     first, second = (client.post("/openai/v1/chat/completions", json=asked).get_json() for _ in range(2))
     assert second.pop("created") - first.pop("created") == 60
@@ -151,7 +152,7 @@ def test_broken_json_unknown_paths_and_wrong_methods_are_json_too(url: str) -> N
 
 
 def test_more_than_four_megabytes_are_refused() -> None:
-    client = create_app().test_client()
+    client = Client(create_app())
     reply = client.post("/v1/chat/completions", data=b"x" * (4 * 1024 * 1024 + 1))
     assert reply.status_code == 413
     assert reply.get_json() == ERRORS[413].body
@@ -159,7 +160,7 @@ def test_more_than_four_megabytes_are_refused() -> None:
 
 def test_a_key_is_asked_for_only_when_one_is_set(url: str) -> None:
     assert httpx.get(f"{url}/v1/models").status_code == 200
-    client = create_app(api_key="secret").test_client()
+    client = Client(create_app(api_key="secret"))
     assert client.get("/v1/models").status_code == 401
     assert client.get("/v1/models", headers={"Authorization": "Bearer secret"}).status_code == 200
     assert client.get("/health").status_code == 200

@@ -228,7 +228,7 @@ def test_the_groq_client_waits_as_it_is_told_times_out_and_gets_its_answer(kind:
     endpoint = create_app()
 
     def once() -> list[float]:
-        stumbling = Stumbling(endpoint.wsgi_app)
+        stumbling = Stumbling(endpoint)
 
         def story() -> str:
             model = _groq(timeout=10, max_retries=5)
@@ -261,7 +261,7 @@ def test_the_groq_client_gives_up_at_its_moment(kind: str) -> None:
 
 
 def test_an_agent_of_the_groq_client_with_a_streamed_answer() -> None:
-    app = create_app().wsgi_app
+    app = create_app()
 
     def story() -> list[str]:
         model = _groq(timeout=6)
