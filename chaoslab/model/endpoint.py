@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from http import HTTPStatus
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +19,13 @@ from chaoslab.model.errors import ERRORS, INSUFFICIENT_QUOTA, refusal
 from chaoslab.model.prices import PRICES
 
 if TYPE_CHECKING:
-    from werkzeug.wrappers import Request, Response
+    from werkzeug.wrappers import Request
 
 __all__ = ["ERRORS", "INSUFFICIENT_QUOTA", "create_app", "serve"]
 
 Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+Response = tuple[int, dict[str, str], Iterable[bytes]]
+"""Status, headers and the body in parts."""
 BASES = ("/openai/v1", "/v1")
 BODY_BYTES_MAX = 4 * 1024 * 1024
 _spelt = json.JSONEncoder(ensure_ascii=False).encode
@@ -41,40 +44,34 @@ def create_app(*, api_key: str | None = None, clock: Clock = system) -> Wsgi:
     Its four paths need no framework around the request, and without one a trial in virtual time costs less: it asks a model some four times.
     """
     from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
-    from werkzeug.wrappers import Request, Response
+    from werkzeug.wrappers import Request
 
     class Bounded(Request):
         max_content_length = BODY_BYTES_MAX
 
-    def reply(status: int, body: Any, headers: dict[str, str] | None = None) -> Response:
-        return Response(_spelt(body), status, {"Content-Type": "application/json", **(headers or {})})
-
-    def refused(error: ErrorReply) -> Response:
-        return reply(error.status, error.body, dict(error.headers))
-
     def health(_: Request) -> Response:
-        return reply(200, {"status": "ok", "service": "model"})
+        return _reply(200, {"status": "ok", "service": "model"})
 
     def chat(request: Request) -> Response:
         try:
             done = completed(request.get_data())
         except ValueError:
-            return refused(refusal(400, "could not parse the request body as JSON", "invalid_request_error"))
+            return _refused(refusal(400, "could not parse the request body as JSON", "invalid_request_error"))
         if isinstance(done, ErrorReply):
-            return refused(done)
+            return _refused(done)
         created = int(clock.utc().timestamp())
         left = str(max(0, 1_000_000 - done.usage["total_tokens"]))
         headers = {**_LIMITS, "x-ratelimit-remaining-tokens": left, "x-request-id": done.groq["id"]}
         if done.streamed:
             headers |= {"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
-            return Response(done.stream(created), 200, headers)
-        return reply(200, done.whole(created), headers)
+            return 200, headers, done.stream(created)
+        return _reply(200, done.whole(created), headers)
 
     def models(_: Request) -> Response:
-        return reply(200, {"object": "list", "data": [_model(name) for name in PRICES]})
+        return _reply(200, {"object": "list", "data": [_model(name) for name in PRICES]})
 
     def one_model(request: Request) -> Response:
-        return reply(200, _model(request.path.partition("/models/")[2]))
+        return _reply(200, _model(request.path.partition("/models/")[2]))
 
     pages: dict[str, tuple[str, Callable[[Request], Response]]] = {"/health": ("GET", health)}
     for base in BASES:
@@ -83,27 +80,38 @@ def create_app(*, api_key: str | None = None, clock: Clock = system) -> Wsgi:
     def answer(request: Request) -> Response:
         path, method = request.path, request.method
         if api_key is not None and path != "/health" and request.headers.get("Authorization") != f"Bearer {api_key}":
-            return refused(ERRORS[401])
+            return _refused(ERRORS[401])
         wanted, page = pages.get(path) or ("GET", one_model if _names_a_model(path) else None)
         if page is not None and wanted == ("GET" if method == "HEAD" else method):
             return page(request)
         message = f"Unknown request URL: {method} {path}. Please check the URL for typos, or see the docs."
-        return refused(refusal(405 if page else 404, message, "invalid_request_error", "unknown_url"))
+        return _refused(refusal(405 if page else 404, message, "invalid_request_error", "unknown_url"))
 
     def app(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         request = Bounded(environ)
         try:
             response = answer(request)
         except RequestEntityTooLarge:
-            response = refused(ERRORS[413])
+            response = _refused(ERRORS[413])
         except HTTPException as error:
-            response = refused(refusal(error.code or 500, error.description or "error", "invalid_request_error"))
+            response = _refused(refusal(error.code or 500, error.description or "error", "invalid_request_error"))
         except Exception:
             logging.getLogger(__name__).exception("the offline model failed")
-            response = refused(ERRORS[500])
-        return response(environ, start_response)
+            response = _refused(ERRORS[500])
+        status, headers, parts = response
+        start_response(f"{status} {HTTPStatus(status).phrase}", list(headers.items()))
+        return () if request.method == "HEAD" else parts
 
     return app
+
+
+def _reply(status: int, body: Any, headers: Mapping[str, str] | None = None) -> Response:
+    text = _spelt(body).encode()
+    return status, {"Content-Type": "application/json", **(headers or {}), "Content-Length": str(len(text))}, (text,)
+
+
+def _refused(error: ErrorReply) -> Response:
+    return _reply(error.status, error.body, error.headers)
 
 
 def _names_a_model(path: str) -> bool:
