@@ -109,37 +109,36 @@ def _side_by_side(
     left = deque(units[begin : begin + size] for begin in range(0, len(units), size))
     out: deque[tuple[Sequence[U], Future[_Came[R]] | None]] = deque()  # without a future: to be done one at a time
     with _Workers(work, jobs, method) as workers, _Workers(work, 1, method) as lone:
-        try:
-            while left or out:
-                while left and len(out) < jobs * (1 + AHEAD):
-                    chunk = left.popleft()
-                    out.append((chunk, workers.give(chunk)))
-                chunk, future = out[0]
-                if future is None:
-                    yield from _one_at_a_time(lone, chunk, heard, name)
-                    out.popleft()
-                    continue
-                try:
-                    with heard():
-                        came = future.result()
-                except BrokenProcessPool:
-                    workers.end()
-                    in_hand = list(itertools.islice((n for n, (_, was) in enumerate(out) if not _well(was)), jobs))
-                    count = sum(len(out[n][0]) for n in in_hand)
-                    tell(f"a worker died: the {count} trials that were in hand are done again, one at a time")
-                    for n, (again, was) in enumerate(out):
-                        if n in in_hand:  # handed out in order, so that the one that kills is among these
-                            out[n] = again, None
-                        elif not _well(was):
-                            out[n] = again, workers.give(again)
-                    continue
-                yield from came.of_it()
+        while left or out:
+            while left and len(out) < jobs * (1 + AHEAD):
+                chunk = left.popleft()
+                out.append((chunk, workers.give(chunk)))
+            chunk, future = out[0]
+            if future is None:
                 out.popleft()
-        except KeyboardInterrupt:
-            workers.end()
-            for _, future in itertools.takewhile(lambda entry: _well(entry[1]), out):
-                yield from future.result().done if future else ()
-            raise
+                yield from _one_at_a_time(lone, chunk, heard, name)
+                continue
+            try:
+                with heard():
+                    came = future.result()
+            except BrokenProcessPool:
+                workers.end()
+                in_hand = list(itertools.islice((n for n, (_, was) in enumerate(out) if not _well(was)), jobs))
+                count = sum(len(out[n][0]) for n in in_hand)
+                tell(f"a worker died: the {count} trials that were in hand are done again, one at a time")
+                for n, (again, was) in enumerate(out):
+                    if n in in_hand:  # handed out in order, so that the one that kills is among these
+                        out[n] = again, None
+                    elif not _well(was):
+                        out[n] = again, workers.give(again)
+                continue
+            except KeyboardInterrupt:
+                workers.end()
+                for _, future in itertools.takewhile(lambda entry: _well(entry[1]), out):
+                    yield from future.result().done if future else ()
+                raise
+            out.popleft()
+            yield from came.of_it()
 
 
 def _well(future: Future[Any] | None) -> bool:

@@ -21,7 +21,7 @@ from chaoslab.identity import digest
 from chaoslab.injecting import check
 from chaoslab.judge import Outcome, Verdict, effects_of, judge
 from chaoslab.measures.mttr import Incident, incidents
-from chaoslab.plain import named
+from chaoslab.plain import named, plain
 from chaoslab.plan import Injection, Plan
 from chaoslab.runs import Run
 from chaoslab.settings import DEFAULT_NOW
@@ -267,8 +267,9 @@ def _batch(agent: Any, prompt: Any, given: Options) -> tuple[Batch, bool, Path |
         raise ValueError(
             "twin=True compares with a run without faults, and effects or facts state what is right: one of both"
         )
+    known = digest([plan.to_json(), str(prompt), names, timeout_s, deadline_s, facts, plain(effects), world])
     batch = Batch(
-        agent, prompt, tools, reads, plan, f"py{seed}-{digest([plan.to_json(), str(prompt), names, timeout_s, world])}",
+        agent, prompt, tools, reads, plan, f"py{seed}-{known}",
         world, datetime.fromisoformat(DEFAULT_NOW), timeout_s, deadline_s, services, effects, facts, stated,
     )  # fmt: skip
     return batch, (not stated and world == "virtual") if twin is None else twin, None if logs is None else Path(logs)

@@ -40,6 +40,7 @@ class Squares:
     waits: tuple[int, ...] = ()
     """Numbers that wait until they are let go by a file."""
     faulty: tuple[int, ...] = ()
+    error: type[BaseException] = ZeroDivisionError
     strange: bool = False
     shut: bool = False
 
@@ -56,7 +57,7 @@ class Squares:
         if number in self.deadly or (number in self.unlucky and self.begun(number) == 1):
             os._exit(9)
         if number in self.faulty:
-            raise Strange(status=number) if self.strange else ZeroDivisionError(number)
+            raise Strange(status=number) if self.strange else self.error(number)
         if number in self.waits:
             eventually(lambda: (self.folder / "go").exists())
         return number * number
@@ -169,11 +170,12 @@ def test_the_unit_that_always_kills_is_named_and_what_came_before_it_is_handed_o
     assert work.begun(17) == 3  # among others, and then twice alone
 
 
+@pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt])
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_what_a_unit_raises_comes_through_as_itself(squares: Make, jobs: int) -> None:
+def test_what_a_unit_raises_comes_through_as_itself(squares: Make, jobs: int, error: type[BaseException]) -> None:
     got: list[int] = []
-    with pytest.raises(ZeroDivisionError, match="21") as raised:
-        got.extend(spread(squares(faulty=(21,)), range(40), jobs=jobs, method="fork"))
+    with pytest.raises(error, match="21") as raised:
+        got.extend(spread(squares(faulty=(21,), error=error), range(40), jobs=jobs, method="fork"))
     assert got == expected(21)
     if jobs > 1:
         assert "in square" in "\n".join(raised.value.__notes__)

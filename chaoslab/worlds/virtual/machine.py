@@ -16,6 +16,8 @@ from _thread import get_ident
 from asyncio import _get_running_loop, _set_running_loop
 from collections import defaultdict, deque
 from collections.abc import Callable
+from contextlib import ExitStack
+from sys import exception as under_way
 from sys import get_asyncgen_hooks, set_asyncgen_hooks
 from typing import Any, Protocol
 
@@ -316,22 +318,31 @@ class Machine:
             call(*args)
 
     def stop(self) -> None:
-        """Ends every thread that is left, where it stands. One that will not end is left behind; what they do about it takes no time."""
-        over = self.now
+        """Ends every thread that is left, where it stands. One that will not end is left behind; what they do about it takes no time.
+
+        An error that one of them ends with is raised once everything is taken back, unless the run failed already.
+        """
+        over, failed = self.now, list[BaseException]()
         for strand in list(self._strands.values()):
             for _ in range(100):
                 if strand.dead:
                     break
-                strand.throw(GreenletExit)
-                self._wind_down()
+                try:
+                    strand.throw(GreenletExit)
+                    self._wind_down()
+                except BaseException as raised:  # noqa: BLE001 - all others are still to be ended
+                    failed.append(raised)
             self._ended(strand)  # one that never began cannot say so itself
         self.now = over
         self.ready.clear()
         self._timers.clear()
-        self.locals.end()
-        for ending in self.endings:
-            ending()
+        with ExitStack() as stack:  # the last one first
+            for ending in (*self.endings[::-1], self.locals.end):
+                stack.callback(ending)
         self.endings.clear()
+        for error in failed:
+            if under_way() is None or not isinstance(error, Exception):
+                raise error
 
 
 def _end_with(error: BaseException) -> None:

@@ -7,6 +7,7 @@ import itertools
 import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache, partial
 from http import HTTPStatus
 from typing import Any
@@ -88,18 +89,11 @@ class _Connection:
     def _answer(self) -> None:
         assert self._request is not None
         request = self._request
-        started: list[tuple[str, list[tuple[str, str]]]] = []
-
-        def start_response(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> None:  # noqa: ARG001
-            started[:] = [(status, headers)]
-
-        parts: Iterable[bytes] = ()
         try:
             body = b"".join(self._body)
-            parts = self._app(
-                _environ(request.method.decode(), request.target, request.headers, body, self._name), start_response
-            )
-            self._send(started, iter(parts), bodiless=request.method == b"HEAD")
+            environ = _environ(request.method.decode(), request.target, request.headers, body, self._name)
+            with _asked(self._app, environ) as (started, parts):
+                self._send(started, iter(parts), bodiless=request.method == b"HEAD")
         except Broken as broken:
             if broken.kind == "reset":
                 self._end.reset()
@@ -113,8 +107,6 @@ class _Connection:
             _blame(request.target, self._name)
             self._fail()
             return
-        finally:
-            getattr(parts, "close", lambda: None)()
         self._at_work = False
         if self._http.our_state is h11.MUST_CLOSE:
             self._end.close()
@@ -122,7 +114,7 @@ class _Connection:
             self._http.start_next_cycle()
             self.arrived()
 
-    def _send(self, started: list[Any], parts: Iterator[bytes], *, bodiless: bool) -> None:
+    def _send(self, started: list[_Started], parts: Iterator[bytes], *, bodiless: bool) -> None:
         """The whole answer at once when its length is stated; else each part as it comes, and the end of the connection."""
         first = next(parts, b"")
         status, headers = started[0]
@@ -200,24 +192,36 @@ def answered(
     Raises:
         Broken: it says nothing.
     """
-    started: list[tuple[str, list[tuple[str, str]]]] = []
-
-    def start_response(status: str, fields: list[tuple[str, str]], exc_info: Any = None) -> None:  # noqa: ARG001
-        started[:] = [(status, fields)]
-
-    parts: Iterable[bytes] = ()
+    reply: Answered | None = None
     try:
-        parts = app(_environ(method, target, headers, body, name), start_response)
-        content = b"".join(parts)
+        with _asked(app, _environ(method, target, headers, body, name)) as (started, parts):
+            content = b"".join(parts)
+            status, fields = started[0]
+            reply = int(status[:3]), fields, content
     except Broken:
         raise
-    except _FAILURES:
+    except _FAILURES:  # also of what it does when all was said, which changes no answer
         _blame(target, name)
-        return 500, _own(_FAILED), _FAILED
+    return reply or (500, _own(_FAILED), _FAILED)
+
+
+_Started = tuple[str, list[tuple[str, str]]]
+"""Status line and headers, as an application states them."""
+
+
+@contextmanager
+def _asked(app: Wsgi, environ: dict[str, Any]) -> Iterator[tuple[list[_Started], Iterable[bytes]]]:
+    """What an application begins its answer with, once its first part is there, and the parts."""
+    started: list[_Started] = []
+
+    def start_response(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> None:  # noqa: ARG001
+        started[:] = [(status, headers)]
+
+    parts = app(environ, start_response)
+    try:
+        yield started, parts
     finally:
         getattr(parts, "close", lambda: None)()
-    status, fields = started[0]
-    return int(status[:3]), fields, content
 
 
 _FIXED = {

@@ -104,8 +104,10 @@ class World:
                 try:
                     self.machine.run(first, name="the agent")
                 finally:
-                    over()
-                    self.machine.stop()
+                    try:
+                        over()
+                    finally:
+                        self.machine.stop()
         except Exception as error:
             self._raise_uncovered(error)  # a hang, say, of those who waited for what was refused
             raise

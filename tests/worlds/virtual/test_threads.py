@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextvars
 import gc
+import os
 import threading
 import time
 import weakref
@@ -16,7 +17,7 @@ from machine_parts import a_world, now, told
 from patch_parts import in_place
 
 from chaoslab.worlds.virtual.here import Uncovered
-from chaoslab.worlds.virtual.machine import STARTS_S
+from chaoslab.worlds.virtual.machine import STARTS_S, Hung
 from chaoslab.worlds.virtual.patches import Patches
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
@@ -291,6 +292,58 @@ def test_threads_that_outlive_the_run_end_with_it_and_clean_up() -> None:
 
     assert told(story) == (None, 1.0)
     assert seen == ["daemon", "other"] * 2
+
+
+@pytest.mark.parametrize(
+    ("last_words", "raised"), [(lambda: os.system("true"), Uncovered), (lambda: 1 // 0, ZeroDivisionError)]
+)
+def test_what_one_does_when_it_is_ended_keeps_nothing_from_being_put_back(
+    last_words: Callable[[], object], raised: type[BaseException]
+) -> None:
+    own, seen = threading.local(), list[str]()
+    own.value = "the process's"
+
+    def served() -> None:
+        try:
+            time.sleep(1e6)
+        finally:
+            last_words()
+
+    def other() -> None:
+        try:
+            time.sleep(1e6)
+        finally:
+            seen.append("the other")
+
+    world = a_world()
+    world.machine.endings.append(lambda: seen.append("an ending"))
+
+    def story() -> None:
+        world.machine.start(served, name="a service at work")
+        world.machine.start(other, name="another")
+        time.sleep(1)
+
+    with Patches(), pytest.raises(raised):
+        world.run(story)
+    assert own.value == "the process's"
+    assert seen == ["the other", "an ending"]
+
+
+def test_an_error_of_who_is_ended_hides_no_hang() -> None:
+    world = a_world()
+
+    def served() -> None:
+        try:
+            threading.Event().wait()
+        finally:
+            raise OSError("its last words")
+
+    def story() -> None:
+        world.machine.start(served, name="a service at work")
+        threading.Event().wait()
+
+    with Patches(), pytest.raises(Hung):
+        world.run(story)
 
 
 def test_nothing_of_a_worlds_threads_is_left_in_the_process() -> None:

@@ -25,6 +25,16 @@ SILENCE_S = 0.4
 HEAD = b" HTTP/1.1\r\nHost: x\r\n"
 
 
+class FailsLast:
+    """The parts of an answer whose end fails."""
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter((b"ok",))
+
+    def close(self) -> None:
+        raise RuntimeError("it fails when all is said")
+
+
 def service(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
     path = environ["PATH_INFO"]
     plain = ("Content-Type", "text/plain")
@@ -37,6 +47,11 @@ def service(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iter
     if path == "/fails-late":
         start_response("200 OK", [plain])
         return fails_late()
+    if path == "/silent":
+        return [b"it never began"]
+    if path == "/fails-last":
+        start_response("200 OK", [plain, ("Content-Length", "2")])
+        return FailsLast()
     if path == "/empty":
         start_response("204 No Content", [])
         return []
@@ -175,6 +190,8 @@ ASKS = {
     "a handler that fails": (b"GET /fails" + HEAD + b"\r\n",),
     "a handler that cannot reach what it needs": (b"GET /lost" + HEAD + b"\r\n",),
     "a handler that fails in the middle": (b"GET /fails-late" + HEAD + b"\r\n",),
+    "a handler that fails when all is said": (b"GET /fails-last" + HEAD + b"\r\n",),
+    "a handler that never begins": (b"GET /silent" + HEAD + b"\r\n",),
     "more than was promised": (b"GET /long" + HEAD + b"\r\n",),
     "less than was promised": (b"GET /short" + HEAD + b"\r\n",),
     "a header too long": (b"GET /" + HEAD + b"X: " + b"y" * 400_000 + b"\r\n\r\n",),
@@ -205,7 +222,16 @@ def test_an_application_that_exits_has_failed_and_the_run_goes_on() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "status"), [("/fails", 500), ("/lost", 500), ("/exits", 500), ("/fails-late", 500), ("/stream", 200)]
+    ("path", "status"),
+    [
+        ("/fails", 500),
+        ("/lost", 500),
+        ("/exits", 500),
+        ("/fails-late", 500),
+        ("/stream", 200),
+        ("/fails-last", 200),
+        ("/silent", 500),
+    ],
 )
 def test_a_request_that_goes_to_its_application_whole_fails_as_one_in_bytes_does(
     waitress: int, path: str, status: int
