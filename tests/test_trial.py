@@ -388,6 +388,17 @@ def test_an_answer_that_cannot_be_made_again_is_not_taken_for_a_worker_that_died
         list(lab.run_many(strange, "go", trials=4, jobs=2))
 
 
+@pytest.mark.parametrize(
+    "other", [{"timeout_s": 5}, {"deadline_s": 60}, {"facts": ["30"]}, {"effects": [{"effect": "refund"}]}, {"seed": 2}],
+    ids=lambda other: next(iter(other)),
+)  # fmt: skip
+def test_runs_that_may_differ_have_names_of_their_own(other: dict[str, Any]) -> None:
+    def run_of(**given: Any) -> str | None:
+        return trial_of(**given).history.records[0].run
+
+    assert run_of() == run_of() != run_of(**other)
+
+
 def test_a_trial_that_kills_its_process_is_named_and_those_before_it_are_had() -> None:
     def deadly(_: str) -> None:
         try:

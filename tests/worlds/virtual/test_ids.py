@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import random
 import time
 import uuid
 from collections.abc import Callable
@@ -85,6 +86,17 @@ def test_each_id_is_valid_and_holds_the_worlds_time(
         assert sorted(plain, key=moment) == plain
     if version in (6, 7):
         assert sorted(plain) == plain
+
+
+@pytest.mark.parametrize(
+    "make",
+    [make for name, _, make, _ in CASES if "checkpoints" not in name],
+    ids=[c[0] for c in CASES if "checkpoints" not in c[0]],
+)
+def test_one_id_more_moves_no_jitter(make: Callable[[], Any]) -> None:
+    """But for langgraph's, which draws from the global `random` as it does everywhere."""
+    with Patches():
+        assert world(7).run(lambda: make() and random.random()) == world(7).run(random.random)
 
 
 @pytest.mark.parametrize("remedy", REMEDIES)

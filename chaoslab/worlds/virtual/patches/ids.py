@@ -43,17 +43,13 @@ class Ids:
         if at_ns is None:
             ticks = self._last_ticks[version] = max(ticks, self._last_ticks.get(version, 0) + 1)
         if clock_seq is None:
-            clock_seq = self._chance.numbers.getrandbits(14)
+            clock_seq = self._chance.entropy.getrandbits(14)
         if version == 1:
             moment = (ticks & 0xFFFFFFFF) << 96 | (ticks >> 32 & 0xFFFF) << 80 | (ticks >> 48 & 0xFFF) << 64
         else:
             moment = (ticks >> 12 & 0xFFFFFFFFFFFF) << 80 | (ticks & 0xFFF) << 64
         node = NODE if node is None else node
         return moment | version << 76 | _VARIANT | (clock_seq & 0x3FFF) << 48 | node & 0xFFFFFFFFFFFF
-
-    def anywhere(self) -> int:
-        """A clock_seq of Rust's, who asks no Python for one."""
-        return self._chance.entropy.getrandbits(14)
 
     def v4(self) -> int:
         return self._chance.entropy.getrandbits(128) & ~(0xF000 << 64 | 0xC000 << 48) | 4 << 76 | _VARIANT
@@ -95,13 +91,8 @@ def _v6_of_checkpoint(ids: Ids, node: int | None = None, clock_seq: int | None =
     return ids.by_ticks(6, bits(48) if node is None else node, clock_seq)
 
 
-def _v1_rust(ids: Ids, node: int | None = None, clock_seq: int | None = None) -> int:
-    return ids.by_ticks(1, node, ids.anywhere() if clock_seq is None else clock_seq)
-
-
 def _v6_rust(ids: Ids, node: int | None = None, timestamp: int | None = None, nanos: int | None = None) -> int:
-    at_ns = None if timestamp is None else timestamp * 10**9 + (nanos or 0)
-    return ids.by_ticks(6, node, ids.anywhere(), at_ns)
+    return ids.by_ticks(6, node, None, None if timestamp is None else timestamp * 10**9 + (nanos or 0))
 
 
 def _node(ids: Ids) -> int:  # noqa: ARG001
@@ -125,7 +116,7 @@ def patches() -> Iterable[Patch]:
     yield from _of(uuid, lambda n: uuid.UUID(int=n), {"uuid1": _v1, "uuid6": _v6, "uuid7": Ids.v7})
     yield from _of(uuid, int, {"getnode": _node})
     if rust := sys.modules.get(RUST):
-        kinds: dict[str, Callable[..., int]] = {"uuid1": _v1_rust, "uuid4": Ids.v4, "uuid6": _v6_rust, "uuid7": Ids.v7}
+        kinds: dict[str, Callable[..., int]] = {"uuid1": _v1, "uuid4": Ids.v4, "uuid6": _v6_rust, "uuid7": Ids.v7}
         yield from _of(rust, lambda n: rust.UUID(int=n), kinds)
         yield from _of(rust, int, {"_uuid4_int": Ids.v4, "_uuid7_int": Ids.v7, "getnode": _node})
     if checkpoints := sys.modules.get(CHECKPOINTS):
