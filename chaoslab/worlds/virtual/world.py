@@ -34,6 +34,7 @@ class World:
         self.machine.endings.append(self.sockets.leave)
         self.uncovered: Uncovered | None = None
         self.default_timeout_s: float | None = None
+        self._seed = names[0]
         self.dice = Dice(*names)
         self.kept: dict[str, Any] = {}  # what stand-ins remember for this world alone
         self._epoch_ns = (now - _1970) // timedelta(microseconds=1) * 1000 - round(STARTS_S * 1e9)
@@ -82,6 +83,16 @@ class World:
             yield
         finally:
             here.world = outer
+
+    @contextmanager
+    def importing(self, module: str) -> Iterator[None]:
+        """Meanwhile chance is the module's: it is the same in whichever trial the module is imported first, and none is missing there."""
+        dice, kept = self.dice, self.kept
+        self.dice, self.kept = Dice(self._seed, "import", module), {}
+        try:
+            yield
+        finally:
+            self.dice, self.kept = dice, kept
 
     def run(self, work: Callable[[], T], *, over: Callable[[], object] = lambda: None) -> T:
         """What `work` returns, called as the first thread of this world; then `over` is called, and then the threads end that are left.

@@ -10,6 +10,7 @@ import threading
 import time
 from concurrent.futures import process
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -53,6 +54,54 @@ def test_a_trial_that_imports_is_equal_to_those_that_find_it_imported() -> None:
     answers, as_before, real, loaders = json.loads(done.stdout)
     assert answers[0] == answers[1] == answers[2]
     assert (as_before, real, set(loaders)) == (True, True, {"_frozen_importlib_external"})
+
+
+DRAWING = """
+import random, uuid
+POINT, OWN, NAME = random.random(), random.Random().random(), str(uuid.uuid4())
+"""
+IN_ITS_TURN = """
+import random, sys, uuid
+import chaoslab as lab
+
+first, begun = int(sys.argv[1]), []
+
+def agent(prompt):
+    begun.append(prompt)
+    drawn = "none as yet"
+    if len(begun) >= first:
+        import drawing
+        drawn = [drawing.POINT, drawing.OWN, drawing.NAME]
+    return [drawn, random.random(), random.Random().random(), str(uuid.uuid4())]
+
+for trial in lab.run_many(agent, "go", effects=[], trials=3):
+    print(trial.answer)
+import drawing
+print(type(drawing.__spec__.loader).__module__)
+"""
+
+
+def test_what_a_module_draws_while_it_is_imported_is_missing_in_no_trial_and_the_same_whichever_it_is(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "drawing.py").write_text(DRAWING)
+
+    def answers(first: int) -> list[str]:
+        done = subprocess.run(
+            [sys.executable, "-c", IN_ITS_TURN, str(first)],
+            env={"PYTHONPATH": os.pathsep.join((str(tmp_path), *sys.path))},
+            capture_output=True,
+            text=True,
+            timeout=100,
+            check=True,
+        )
+        *lines, loader = done.stdout.splitlines()
+        assert loader == "_frozen_importlib_external"
+        return lines
+
+    at_once, later = answers(1), answers(3)
+    assert at_once[0] == at_once[1] == at_once[2] == later[2]
+    assert later[0] == later[1] == at_once[0].replace(at_once[0][1 : at_once[0].index("]") + 1], "'none as yet'")
 
 
 @pytest.fixture

@@ -1,13 +1,15 @@
-"""What a program imports in mid-trial is patched as soon as it has loaded, so that no trial depends on which of them imported it.
+"""What a program imports in mid-trial leaves no mark on the trial that happens to be the first, so that none depends on which that is.
 
-It loads outside of any world, as it would have before: what it draws from chance meanwhile is not missing in this trial alone.
+What is to be patched is patched as soon as it has loaded, which it does outside of any world, as it would have before. All else loads in
+the world, with a chance of its own.
 """
 
 from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
@@ -33,13 +35,14 @@ class Arrivals:
                 sys.meta_path.remove(self)
 
     def find_spec(self, name: str, path: Any = None, target: ModuleType | None = None) -> ModuleSpec | None:
-        if name not in self._names:
+        patched = name in self._names
+        if not patched and here.world is None:
             return None
         for finder in list(sys.meta_path):
             find = None if finder is self else getattr(finder, "find_spec", None)
             if find is not None and (spec := find(name, path, target)) is not None:
                 if hasattr(spec.loader, "exec_module"):
-                    spec.loader = _Loader(spec.loader, self.loaded)
+                    spec.loader = _Loader(spec.loader, name, self.loaded if patched else None)
                 found: ModuleSpec = spec
                 return found
         return None
@@ -60,29 +63,39 @@ class Arrivals:
 
 
 class _Loader:
-    """The real one, of which nothing else is to be seen once the module is there."""
+    """The real one, of which nothing else is to be seen once the module is there. `loaded`: told of it, when it is to be patched."""
 
-    def __init__(self, real: Any, loaded: Callable[[], None]) -> None:
-        self._real, self._loaded = real, loaded
+    def __init__(self, real: Any, name: str, loaded: Callable[[], None] | None) -> None:
+        self._real, self._name, self._loaded = real, name, loaded
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._real, name)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        outer, here.world = here.world, None
-        try:
+        with self._apart():
             made: ModuleType | None = self._real.create_module(spec)
-        finally:
-            here.world = outer
         return made
 
     def exec_module(self, module: ModuleType) -> None:
         module.__loader__ = self._real
         if module.__spec__ is not None:
             module.__spec__.loader = self._real
-        outer, here.world = here.world, None
-        try:
+        with self._apart():
             self._real.exec_module(module)
-            self._loaded()
-        finally:
-            here.world = outer
+            if self._loaded is not None:
+                self._loaded()
+
+    def _apart(self) -> AbstractContextManager[None]:
+        if self._loaded is not None:
+            return _outside()
+        return nullcontext() if here.world is None else here.world.importing(self._name)
+
+
+@contextmanager
+def _outside() -> Iterator[None]:
+    """Of any world."""
+    outer, here.world = here.world, None
+    try:
+        yield
+    finally:
+        here.world = outer
