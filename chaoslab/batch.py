@@ -54,10 +54,13 @@ class Here:
         return nullcontext()
 
     def run(self, work: Callable[[], Any], *, over: Callable[[], object]) -> Any:
+        outer = _get_running_loop()
+        _set_running_loop(None)  # in a notebook, say: the loop there rests while the trial's own runs
         try:
             return work()
         finally:
             over()
+            _set_running_loop(outer)
 
     def run_async(self, work: Callable[[], Coroutine[Any, Any, Any]], *, over: Callable[[], object]) -> Any:
         return self.run(lambda: asyncio.run(work()), over=over)
@@ -212,8 +215,7 @@ class Batch:
             ended.seconds = round(system.monotonic() - book.origin, 6)
             seam.book = None
 
-        seam.book, outer = book, _get_running_loop()
-        _set_running_loop(None)  # in a notebook, say: the loop there rests while the trial's own runs
+        seam.book = book
         try:
             with _caught(ended, hung):  # what another of its tasks or threads ended everything by
                 if of_coroutine:
@@ -222,9 +224,6 @@ class Batch:
                     place.run(work, over=over)
         except hung as error:
             ended.hung, ended.answer, ended.error = str(error), None, None
-        finally:
-            seam.book = None
-            _set_running_loop(outer)
         with place.entered():
             self._finish(ended, now)
         return ended

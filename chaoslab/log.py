@@ -114,6 +114,14 @@ class Kept(NamedTuple):
     def of(cls, writer: str, t: float, trial: str | None, event: Event) -> Kept:
         return cls(writer, t, trial, event if event.moves else told(event))
 
+    def is_a(self, kind: type[Event]) -> bool:
+        """Whether it tells of an event of that kind."""
+        return (
+            self.text.startswith(f'"kind": "{kind.kind}"')
+            if isinstance(self.text, str)
+            else isinstance(self.text, kind)
+        )
+
 
 class Shelf(Log):
     """A log that keeps what it is told in memory; whoever owns it takes it from there."""

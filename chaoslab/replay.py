@@ -155,9 +155,7 @@ def _bytes(log: Remembered, lines: dict[str, list[Line]], kept: Sequence[Kept]) 
     first = next(
         line for each in lines.values() for line in each if line.record and isinstance(line.record.event, PromptStarted)
     )
-    begins = next(
-        (entry.t for entry in kept if isinstance(entry.text, str) and entry.text.startswith(_PROMPT_STARTED)), 0.0
-    )
+    begins = next((entry.t for entry in kept if entry.is_a(PromptStarted)), 0.0)
     assert first.record is not None
     seqs = {name.removesuffix(".log"): _seq(each[0]) - 1 for name, each in lines.items()}
     again: dict[str, list[bytes]] = {}
@@ -169,9 +167,6 @@ def _bytes(log: Remembered, lines: dict[str, list[Line]], kept: Sequence[Kept]) 
 
 def _seq(line: Line) -> int:
     return line.record.seq if line.record else line.number
-
-
-_PROMPT_STARTED = f'"kind": "{PromptStarted.kind}"'
 
 
 def _file(name: str, was: list[Line], now: list[bytes]) -> tuple[float, str] | None:

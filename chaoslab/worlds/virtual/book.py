@@ -19,7 +19,7 @@ class Book:
         self._logs: dict[str, Log] = {}
         self._stack = ExitStack()
         self.seconds = 0.0
-        """Virtual time of all trials so far."""
+        """What all trials so far took, in their worlds' time."""
         self._trials = self._succeeded = self._asked = 0
 
     def begin(self, started: RunStarted) -> None:

@@ -18,6 +18,7 @@ from chaoslab.clock import system
 from chaoslab.events import FaultWitnessed, Replied
 from chaoslab.identity import nth
 from chaoslab.log import Kept, Shelf
+from chaoslab.model import endpoint
 from chaoslab.model.prices import cost_usd
 from chaoslab.plan import Plan
 from chaoslab.runs import Run
@@ -105,7 +106,6 @@ class Lab:
             else app.app_of(desk, ledger.OneRun(self._run, self._logs[name]))
             for name, desk in desks.items()
         }
-        endpoint = importlib.import_module("chaoslab.model.endpoint")
         self._apps[MODEL] = self._recording.app(MODEL) if MODEL in order.foreign else endpoint.create_app()
         self.session = self._assembled({name: desk.service for name, desk in desks.items()})
         self._done = 0
@@ -191,8 +191,7 @@ class Lab:
         self._done += 1
         if self._done % SWEPT == 0:
             gc.collect(0 if self._done % SWEPT_WELL else 2)
-        met = f'"kind": "{FaultWitnessed.kind}"'
-        witnessed = sum(entry.text.startswith(met) for entry in kept if isinstance(entry.text, str))
+        witnessed = sum(entry.is_a(FaultWitnessed) for entry in kept)
         return Done(unit.number, seconds, session.progress.succeeded > succeeded, hung, witnessed, seam.cost_usd, kept)
 
 

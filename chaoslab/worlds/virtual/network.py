@@ -76,10 +76,6 @@ class End:
         """What was written beyond what the window takes."""
         return max(0, self._unread - WINDOW_BYTES)
 
-    @property
-    def available_bytes(self) -> bool:
-        return bool(self._inbox)
-
     def end(self) -> None:
         """No more from here; what was written still arrives."""
         if not self.sent_end and self.error is None:

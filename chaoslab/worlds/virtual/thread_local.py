@@ -46,7 +46,7 @@ class ThreadLocals:
     def begin(self, first: Owner) -> None:
         """The first thread sees what the thread of the process has."""
         self._slot = _Dictionary() if sys.version_info < (3, 13) else _fields()
-        self._tenant = self._first = first
+        self._tenant = first
         if self._slot is not None:
             self._before = self._slot.take()
 
