@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -61,7 +62,8 @@ def services(value: Any) -> dict[str, Any]:
     return found
 
 
-def effects(value: Any, tools: Sequence[str]) -> list[Mapping[str, Any]]:
+def effects(value: Any, tools: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """`tools`: the functions that have any, by name."""
     like = "{'effect': 'refund', 'order': 17}"
     single = isinstance(value, Mapping) and "effect" in value
     found = a_list("effects", value, f"[{shown(value) if single else like}]")
@@ -71,7 +73,22 @@ def effects(value: Any, tools: Sequence[str]) -> list[Mapping[str, Any]]:
         if effect["effect"] not in tools:
             hint = did_you_mean(str(effect["effect"]), tools) if tools else "there are no tools"
             raise LookupError(f"effects names {shown(effect['effect'])}, which is no tool: {hint}")
+        known = _parameters(tools[effect["effect"]])
+        for name in effect.keys() - {"effect"} if known else ():
+            if name not in known:
+                hint = did_you_mean(str(name), known)
+                raise LookupError(f"effects has {shown(name)}, no parameter of {effect['effect']}: {hint}")
     return found
+
+
+def _parameters(tool: Any) -> list[str]:
+    """The names by which a call's arguments are told; none where only the call would tell them."""
+    try:
+        parameters = [] if langchain.is_tool(tool) else list(inspect.signature(tool).parameters.values())
+    except (TypeError, ValueError):  # some functions written in C
+        return []
+    open_ = any(each.kind in (each.VAR_KEYWORD, each.VAR_POSITIONAL) for each in parameters)
+    return [] if open_ else [each.name for each in parameters]
 
 
 def facts(value: Any) -> list[list[str]]:

@@ -118,9 +118,9 @@ def read(name: str, *, logs: Path = places.LOGS) -> Remembered:
     history = History(records)
     begun = next(((record, event) for record, event in history.of(RunStarted)), None)
     if begun is None:
-        if history.trials:
+        if records:
             raise Unrepeatable(
-                f"{folder} does not tell how its run began (run_started): info.log is cut, or was changed"
+                f"{folder} does not tell how its run began (run_started): info.log is missing or cut, or was changed"
             )
         places.read(name, logs=logs)  # says what is wrong with it, if it is nobody's
         raise Unrepeatable(f"{folder} is of the first lab of this kind, which kept nothing to run it again from")

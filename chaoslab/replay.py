@@ -183,7 +183,7 @@ def _file(name: str, was: list[Line], now: list[bytes]) -> tuple[float, str] | N
     if len(now) > len(was):
         more = json.loads(now[len(was)])
         after_line = f", after line {was[-1].number}" if was else ""
-        return more["t"], f"{name}{after_line}: a {more['kind']} happens now that did not"
+        return more["t"], f"{name}{after_line}: {more['kind']} happens now, and did not then"
     return None
 
 

@@ -258,7 +258,7 @@ def _batch(agent: Any, prompt: Any, given: Options) -> tuple[Batch, bool, Path |
     for injection in plan.injections:
         if hit := [target for target in injection.targets if target in services]:
             raise ValueError(f"'{injection.name}' is aimed at the service {hit[0]}: faults meet functions alone as yet")
-    effects = arguments.effects(given.get("effects"), [name_of(function) for function in tools])
+    effects = arguments.effects(given.get("effects"), {name_of(function): function for function in tools})
     facts = arguments.facts(given.get("facts"))
     stated = given.get("effects") is not None or given.get("facts") is not None
     if twin is not None and not isinstance(twin, bool):

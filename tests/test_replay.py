@@ -144,7 +144,7 @@ def test_an_event_that_is_gone_and_one_that_is_new(there: Path, capsys: Said) ->
     change(there, lambda line: None if line == last else line, writer="agent")
     code, said, _ = replayed(capsys, "--trial", "6")
     assert code == 1
-    assert said[-2].startswith("p3.r2  agent.log: a prompt_attempt happens now that did not; ")
+    assert said[-2].startswith("p3.r2  agent.log: prompt_attempt happens now, and did not then; ")
     change(there, lambda line: line, writer="agent")
     with (there / "agent.log").open("a") as log:
         log.write(json.dumps({**last, "trial": "p1.r1"}) + "\n")
@@ -214,6 +214,10 @@ def _without(kind: str, **wanted: Any) -> Callable[[Path], None]:
     return do
 
 
+def _without_file(name: str) -> Callable[[Path], None]:
+    return lambda folder: (folder / name).unlink()
+
+
 def _started(**values: Any) -> Callable[[Path], None]:
     def do(folder: Path) -> None:
         change(folder, lambda line: {**line, **values} if line["kind"] == "run_started" else line)
@@ -263,6 +267,7 @@ def _nobodys(folder: Path) -> None:
         path.write_text("nothing of ours\n")
 
 
+NO_BEGINNING = "logs/latest does not tell how its run began (run_started): info.log is missing or cut, or was changed"
 TRIALS = "its trials are 1 to 6 (p1.r1 to p3.r2)"
 
 
@@ -272,7 +277,8 @@ def _nothing(folder: Path) -> None: ...
 @pytest.mark.parametrize(
     ("spoil", "typed", "line"),
     [
-        (_without("run_started"), "", "logs/latest does not tell how its run began (run_started): info.log is cut, or was changed"),
+        (_without("run_started"), "", NO_BEGINNING),
+        (_without_file("info.log"), "", NO_BEGINNING),
         (
             _without("prompt_finished", trial="p3.r1"),
             "",

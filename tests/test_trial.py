@@ -517,6 +517,7 @@ MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: trial_of(tools=StructuredTool.from_function(func=book)), TypeError, "…: it should be a list, as in [book]"),
     (lambda: trial_of(tools=[refund, lookup]), ValueError, "two of tools, reads and services are called 'lookup'"),
     (lambda: trial_of(effects=[{"effect": "refunds"}]), LookupError, "effects names 'refunds', which is no tool: did you mean 'refund'?"),
+    (lambda: trial_of(effects=[{"effect": "refund", "ordr": 1}]), LookupError, "'ordr', no parameter of refund: did you mean 'order'?"),
     (lambda: trial_of(effects=[{"effect": "lookup"}]), LookupError, "effects names 'lookup', which is no tool: known are refund"),
     (lambda: trial_of(effects="x"), TypeError, "effects is 'x': it should be a list, as in [{'effect': 'refund', 'order': 17}]"),
     (lambda: trial_of(effects={"effect": "r"}), TypeError, "effects is {'effect': 'r'}: it should be a list, as in [{'effect': 'r'}]"),

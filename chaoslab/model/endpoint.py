@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from chaoslab.api import ErrorReply
 from chaoslab.clock import Clock, system
-from chaoslab.model.completion import completed
+from chaoslab.model.completion import Completion, completed
 from chaoslab.model.errors import ERRORS, INSUFFICIENT_QUOTA, refusal
 from chaoslab.model.prices import PRICES
 
@@ -55,16 +55,17 @@ def create_app(*, api_key: str | None = None, clock: Clock = system) -> Wsgi:
     def chat(request: Request) -> Response:
         try:
             done = completed(request.get_data())
-        except ValueError:
+            return _refused(done) if isinstance(done, ErrorReply) else said(done)
+        except (ValueError, RecursionError):  # text that UTF-8 cannot carry, too
             return _refused(refusal(400, "could not parse the request body as JSON", "invalid_request_error"))
-        if isinstance(done, ErrorReply):
-            return _refused(done)
+
+    def said(done: Completion) -> Response:
         created = int(clock.utc().timestamp())
         left = str(max(0, 1_000_000 - done.usage["total_tokens"]))
         headers = {**_LIMITS, "x-ratelimit-remaining-tokens": left, "x-request-id": done.groq["id"]}
         if done.streamed:
             headers |= {"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
-            return 200, headers, done.stream(created)
+            return 200, headers, list(done.stream(created))
         return _reply(200, done.whole(created), headers)
 
     def models(_: Request) -> Response:

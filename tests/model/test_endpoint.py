@@ -151,6 +151,20 @@ def test_broken_json_unknown_paths_and_wrong_methods_are_json_too(url: str) -> N
     assert all(reply.json()["error"]["type"] == "invalid_request_error" for reply in (broken, lost, wrong))
 
 
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"model": "\\ud800", "messages": [{"role": "user", "content": "Hello"}], "stream": %s}',
+        '{"model": "m", "messages": [{"role": "user", "content": "Say \\udfff"}], "user": "\\ud800", "stream": %s, "x": ' + "[" * 200_000,
+    ],
+    ids=["a text that UTF-8 cannot carry", "deeper than any parser goes"],
+)  # fmt: skip
+def test_what_no_json_can_be_is_refused_in_groqs_shape(body: str, streamed: bool) -> None:
+    reply = Client(create_app()).post("/v1/chat/completions", data=body % str(streamed).lower())
+    assert (reply.status_code, reply.get_json()["error"]["type"]) == (400, "invalid_request_error")
+
+
 def test_more_than_four_megabytes_are_refused() -> None:
     client = Client(create_app())
     reply = client.post("/v1/chat/completions", data=b"x" * (4 * 1024 * 1024 + 1))
