@@ -74,8 +74,8 @@ def effects(value: Any, tools: Mapping[str, Any]) -> list[Mapping[str, Any]]:
             hint = did_you_mean(str(effect["effect"]), tools) if tools else "there are no tools"
             raise LookupError(f"effects names {shown(effect['effect'])}, which is no tool: {hint}")
         known = _parameters(tools[effect["effect"]])
-        for name in effect.keys() - {"effect"} if known else ():
-            if name not in known:
+        for name in effect:
+            if known and name not in ("effect", *known):
                 hint = did_you_mean(str(name), known)
                 raise LookupError(f"effects has {shown(name)}, no parameter of {effect['effect']}: {hint}")
     return found

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 import sysconfig
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +19,16 @@ class _Here(threading.local):
 
 
 here = _Here()
+
+
+@contextmanager
+def within(world: World | None) -> Iterator[None]:
+    """This thread is in that world meanwhile, or in none."""
+    outer, here.world = here.world, world
+    try:
+        yield
+    finally:
+        here.world = outer
 
 
 def world() -> World:

@@ -6,12 +6,12 @@ import asyncio
 import sys
 from asyncio import _get_running_loop, _set_running_loop
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 from chaoslab.dice import Dice
-from chaoslab.worlds.virtual.here import Uncovered, here
+from chaoslab.worlds.virtual.here import Uncovered, within
 from chaoslab.worlds.virtual.loop import VirtualLoop
 from chaoslab.worlds.virtual.machine import STARTS_S, Machine
 from chaoslab.worlds.virtual.network import Address, Network
@@ -75,14 +75,9 @@ class World:
             raise Uncovered(f"TLS to {self.network.name_of(found)}", "speak http:// to its stand-in")
         return found, port
 
-    @contextmanager
-    def entered(self) -> Iterator[None]:
+    def entered(self) -> AbstractContextManager[None]:
         """This thread of the process is in this world: its clocks and its chance are the world's."""
-        outer, here.world = here.world, self
-        try:
-            yield
-        finally:
-            here.world = outer
+        return within(self)
 
     @contextmanager
     def importing(self, module: str) -> Iterator[None]:

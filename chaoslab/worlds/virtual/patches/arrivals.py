@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-from chaoslab.worlds.virtual.here import here
+from chaoslab.worlds.virtual.here import here, within
 
 
 class Arrivals:
@@ -87,15 +87,5 @@ class _Loader:
 
     def _apart(self) -> AbstractContextManager[None]:
         if self._loaded is not None:
-            return _outside()
+            return within(None)
         return nullcontext() if here.world is None else here.world.importing(self._name)
-
-
-@contextmanager
-def _outside() -> Iterator[None]:
-    """Of any world."""
-    outer, here.world = here.world, None
-    try:
-        yield
-    finally:
-        here.world = outer
