@@ -14,8 +14,11 @@ from typing import Any, ClassVar
 
 from chaoslab.clock import iso
 
-VERSION = 2
-"""Of the log: what `RunStarted.code` names `log`. 1 had no `world`, `asked` and `code`, and cannot be run again."""
+VERSION = 3
+"""Of the log: what `RunStarted.code` names `log`. 1 had no `world`, `asked` and `code`; 2 had no `reply`, `changed` and `twin`. Only a log of
+this version can be run again."""
+REPLY_MAX = 300
+"""Characters of a reply, or of a change, that a log keeps."""
 UNTOLD, UNTOLD_S = "untold", math.nan
 """What a log of another lab does not tell, and a duration that it does not tell. Our own log tells all."""
 
@@ -72,6 +75,8 @@ class PromptStarted(Event):
     effects: list[dict[str, Any]] = field(default_factory=list)
     stated: bool = False
     """False: nothing was stated about a right answer, the outcome will be unknown."""
+    twin: str | None = None
+    """The answer of the same trial without faults, which this one's is compared with; None where there is no twin."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +97,8 @@ class CallFinished(Event):
     this process) or "none" (never left).
 
     `ok`: the caller got a right-looking answer. `error`: timed_out, refused, reset, closed, garbled, too_large, or the service's own message.
-    `rolled`: the injections whose dice were rolled for this attempt (it was eligible for them).
+    `rolled`: the injections whose dice were rolled for this attempt (it was eligible for them). `reply`: the start of what the caller got
+    (at most REPLY_MAX characters).
     """
 
     target: str
@@ -108,6 +114,7 @@ class CallFinished(Event):
     via: str = "proxy"
     rolled: list[str] = field(default_factory=list)
     replayed: bool = False
+    reply: str = ""
 
 
 @dataclass(frozen=True)
@@ -142,9 +149,11 @@ class FaultInjected(_FaultEvent, Event):
 
 @dataclass(frozen=True)
 class FaultWitnessed(_FaultEvent, Event):
-    """The caller observed the fault's effect; `evidence` says what."""
+    """The caller observed the fault's effect; `evidence` says what. `changed`: each value that the fault changed, before and after, as in
+    "amount 1200 → 1800" (at most REPLY_MAX characters); empty where it changed none."""
 
     evidence: str = ""
+    changed: str = ""
 
 
 @dataclass(frozen=True)

@@ -30,11 +30,16 @@ from chaoslab.history import History, Record
 
 
 class Outcome(StrEnum):
-    """How a trial ended, best first; the last three say that nothing can be concluded from it."""
+    """How a trial ended, best first; the last three say that nothing can be concluded from it.
+
+    HARM: the ledger is not what it should be (an effect twice, unasked, other than asked, or left undone and not said so), whatever
+    else became of the trial. WRONG: the ledger is right and the answer is not.
+    """
 
     CORRECT = "correct"
     DEGRADED = "degraded"
     WRONG = "wrong"
+    HARM = "harm"
     FAILED = "failed"
     HUNG = "hung"
     UNKNOWN = "unknown"
@@ -52,10 +57,11 @@ RAISED = 200
 
 @dataclass(frozen=True)
 class Verdict:
-    """An outcome and, in one line, why."""
+    """An outcome and, in one line, why. `harm`: each thing that is wrong on the ledger, in words, whatever the outcome."""
 
     outcome: Outcome
     why: str
+    harm: tuple[str, ...] = ()
 
 
 def judge(history: History, trial: str) -> Verdict:

@@ -23,7 +23,8 @@ MARKERS = "osD^vPX"
 OUTCOMES = {
     "correct": (GREEN, "o"),
     "degraded": (SKY, "s"),
-    "wrong": (VERMILION, "X"),
+    "wrong": (BLUE, "h"),
+    "harm": (VERMILION, "X"),
     "failed": (BLACK, "v"),
     "hung": (ORANGE, "*"),
     "unknown": (GREY, "D"),
