@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
-from chaoslab.batch import name_of
+from chaoslab.batch import Fresh, name_of
 from chaoslab.registry import did_you_mean
 from chaoslab.seams import langchain
 
@@ -113,7 +113,7 @@ def check_number(name: str, value: Any, *, whole: bool = False, least: int = 1) 
 
 def names_of(agent: Any, tools: Sequence[Any], reads: Sequence[Any], services: Mapping[str, Any]) -> list[str]:
     """All that a fault may be aimed at."""
-    if not callable(agent) and not langchain.is_runnable(agent):
+    if not callable(agent) and not langchain.is_runnable(agent) and not isinstance(agent, Fresh):
         raise TypeError(f"agent is a {type(agent).__name__}: it should be a callable, or a LangChain Runnable")
     names = [*(name_of(function) for function in (*tools, *reads)), *services]
     for name in names:

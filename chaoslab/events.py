@@ -67,16 +67,19 @@ class RunStarted(Event):
 
 @dataclass(frozen=True)
 class PromptStarted(Event):
-    """A trial begins. `facts`: each a list of spellings of which one must show in the answer. `effects`: what must have happened."""
+    """A trial begins. `facts`: each a list of spellings of which one must show in the answer. `effects`: what must have happened, and nothing
+    else; None: nothing was stated about effects."""
 
     prompt_index: int
     prompt: str
     facts: list[list[str]] = field(default_factory=list)
-    effects: list[dict[str, Any]] = field(default_factory=list)
+    effects: list[dict[str, Any]] | None = field(default_factory=list)
     stated: bool = False
     """False: nothing was stated about a right answer, the outcome will be unknown."""
     twin: str | None = None
-    """The answer of the same trial without faults, which this one's is compared with; None where there is no twin."""
+    """The answer of the same trial without faults, which this one's is compared with; None where it is not compared."""
+    incomparable: str = ""
+    """Why the answer (or where `twin` has one, the effects) can be compared with nothing, in part of a line; empty where they can."""
 
 
 @dataclass(frozen=True)

@@ -179,7 +179,8 @@ def test_one_idempotency_key_is_one_effect(keyed: bool) -> None:
     lost = [1] if keyed else [1, 2]  # with one key, asking again is no other request
     trial = lab.run(agent, "go", tools=[charge], faults=[lab.inject("lost_reply", "charge", calls=lost)])
     assert len(trial.effects) == (1 if keyed else 3)
-    assert trial.outcome is (lab.Outcome.CORRECT if keyed else lab.Outcome.WRONG)
+    assert trial.outcome is (lab.Outcome.CORRECT if keyed else lab.Outcome.HARM)
+    assert keyed or trial.why == "charge 3 times"
 
 
 def test_parallel_calls_meet_each_their_own_fault() -> None:
