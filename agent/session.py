@@ -75,8 +75,8 @@ class Session:
         seconds = round(self.clock.monotonic() - self.began_s, 6)
         self.info.write(events.RunFinished(done.prompts, done.processed, done.succeeded, seconds, reason))
 
-    async def trial(self, trial: Trial, prompt: Prompt) -> None:
-        """One prompt with its retries, and all that is written down about it."""
+    async def trial(self, trial: Trial, prompt: Prompt, *, twin: str | None = None) -> None:
+        """One prompt with its retries, and all that is written down about it. `twin`: the answer to the same prompt without faults."""
         index, began_s = trial.prompt, self.clock.monotonic()
         self.progress.prompt_index += 1
         self.progress.started(self.progress.prompt_index, prompt.prompt)
@@ -84,7 +84,7 @@ class Session:
         facts = [await self._fact(fact, trial, now) for fact in prompt.facts]
         effects = dated(prompt.effects, now)
         stated = prompt.stated and [] not in facts
-        self.info.write(events.PromptStarted(index, prompt.prompt, facts, effects, stated), trial=trial.key)
+        self.info.write(events.PromptStarted(index, prompt.prompt, facts, effects, stated, twin), trial=trial.key)
         outcome = _Outcome("", "none")
         with self.seam.trial(trial) as episode:
             for attempt in range(1, self.settings.prompt_limit + 2):

@@ -246,7 +246,8 @@ def _compare_prose(expected: str, given: str) -> Comparison:
     names, named = _names(expected), _names(given)
     nameless, strange = _not_in(names, given), _not_in(named, expected)
     if lacking or (nameless and strange):
-        claims = " ".join(sentence for sentence in _sentences(given) if not admits(sentence))
+        # What stands in braces is an echo of a call, and claims nothing.
+        claims = " ".join(s for s in _sentences(re.sub(r"\{[^{}]*\}", " ", given)) if not admits(s))
         lies = any(v in added for v in _values(claims)) or any(name in strange for name in _names(f". {claims}"))
         less, more = _listed([*lacking, *nameless]), _listed([*added, *strange])
         return Comparison(
@@ -262,7 +263,7 @@ def _compare_prose(expected: str, given: str) -> Comparison:
         return Comparison(Likeness.UNCLEAR, "it has the same values in another order or number")
     if swapped := _swapped(expected, given):
         return Comparison(Likeness.UNCLEAR, swapped)
-    return Comparison(Likeness.SAME, f"the same values: {_listed(list(dict.fromkeys([*wanted, *names])))}")
+    return Comparison(Likeness.SAME, f"the same values: {_listed([*wanted, *names])}")
 
 
 def _not_in(names: Sequence[str], text: str) -> list[str]:
@@ -271,6 +272,7 @@ def _not_in(names: Sequence[str], text: str) -> list[str]:
 
 
 def _listed(values: Sequence[str]) -> str:
+    values = list(dict.fromkeys(values))
     more = f" and {len(values) - SAID_MAX} more" if len(values) > SAID_MAX else ""
     return ", ".join(value[:40] for value in values[:SAID_MAX]) + more
 
@@ -281,7 +283,7 @@ _MONTHS = (
 )  # fmt: skip
 _MONTH = "|".join(f"{name}|{name[:3]}" for name in _MONTHS)
 _DATE = re.compile(
-    rf"\b(?P<y>\d{{4}})-(?P<m>\d{{1,2}})-(?P<d>\d{{1,2}})(?!\d)"
+    rf"\b(?P<y>\d{{4}})-(?P<m>\d{{1,2}})-(?P<d>\d{{1,2}})(?:t(?=\d\d:)|(?!\d))"
     rf"|\b(?P<d2>\d{{1,2}})(?:st|nd|rd|th)? (?:of )?(?P<m2>{_MONTH})\.?,? (?P<y2>\d{{4}})\b"
     rf"|\b(?P<m3>{_MONTH})\.? (?P<d3>\d{{1,2}})(?:st|nd|rd|th)?,? (?P<y3>\d{{4}})\b",
     re.IGNORECASE,
@@ -329,7 +331,7 @@ def _set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-_NAME = re.compile(r"[^\W\d_][^\W_]*(?:[-'’][^\W_]+)*")
+_NAME = re.compile(r"(?<!°)[^\W\d_][^\W_]*(?:[-'’][^\W_]+)*")
 _ORDINARY = _set(
     "i i'm i've i'll i'd ok okay yes no mr mrs ms dr the a an it its this that these those you your we our they he she"
     " and or but if in on at to of for from with by as is are was were be done usd eur"

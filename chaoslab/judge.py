@@ -148,7 +148,10 @@ def _weigh(
         return Verdict(outcome, "; ".join(differs if other and not confesses else [*differs, said]))
     if confesses:
         return Verdict(Outcome.DEGRADED, f"{_holds(started)}, but the answer says that something could not be done")
-    if beside is not None and beside.likeness is Likeness.UNCLEAR:
+    unclear = beside is not None and beside.likeness is Likeness.UNCLEAR
+    if beside is not None and unclear and started.facts:
+        return Verdict(Outcome.CORRECT, f"all that was stated holds; its twin's answer has other words ({beside.said})")
+    if beside is not None and unclear:
         return Verdict(
             Outcome.UNKNOWN, f"{_effects(started)}its answer cannot be compared with its twin's: {beside.said}"
         )
@@ -166,7 +169,7 @@ def _effects(started: PromptStarted) -> str:
 def _holds(started: PromptStarted) -> str:
     """What was compared, and with what, of a trial in which all of it is right."""
     effects = started.effects
-    if started.twin is None:
+    if started.twin is None or started.facts:
         silent = "effects" if effects is None else "" if started.facts or not effects else "the answer"
         return "all that was stated holds" + (f"; nothing was stated about {silent}" if silent else "")
     if not effects:

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from chaoslab.clock import Clock, iso, system
 from chaoslab.events import Event
@@ -113,6 +113,12 @@ class Kept(NamedTuple):
     @classmethod
     def of(cls, writer: str, t: float, trial: str | None, event: Event) -> Kept:
         return cls(writer, t, trial, event if event.moves else told(event))
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The event's kind and fields."""
+        fields: dict[str, Any] = json.loads(f"{{{self.text if isinstance(self.text, str) else told(self.text)}")
+        return fields
 
     def is_a(self, kind: type[Event]) -> bool:
         """Whether it tells of an event of that kind."""

@@ -260,7 +260,9 @@ def order(remembered: Remembered) -> Order:
     replies: dict[str, list[Replied]] = {}
     for record, event in remembered.history.of(Replied):
         replies.setdefault(record.trial or "", []).append(event)
-    return Order(remembered.run, started.now, chosen, plan, started.asked, replies, foreign(remembered))
+    return Order(
+        remembered.run, started.now, chosen, plan, started.asked, replies, foreign(remembered), twins=remembered.virtual
+    )
 
 
 def _flat(error: Exception) -> str:

@@ -101,6 +101,8 @@ SAME, OTHER, UNCLEAR = Likeness.SAME, Likeness.OTHER, Likeness.UNCLEAR
         ("The weather in Oslo is 12 degrees", "It is currently 12 degrees in Oslo", SAME, "the same values: 12, Oslo"),
         ("Due 1 June 2026", "Due on 2026-06-01.", SAME, "the same values: 2026-06-01"),
         ("Due June 1st, 2026", "due on 1 Jun 2026", SAME, "the same values: 2026-06-01"),
+        ("From 2026-06-01T09:00:00 on", "from 09:00:00 on June 1, 2026", SAME, "the same values: 2026-06-01, 9, 0"),
+        ("It is 12 °C", "It is 12 degrees", SAME, "the same values: 12"),
         ("I booked two rooms", "Booked 2 rooms.", SAME, "the same values: 2"),
         ('{"a": 1, "b": [1, 2]}', '{"b": [1, 2.0], "a": 1}', SAME, "the same values"),
         ("Your balance is 1200.", "Your balance is 1800.", OTHER, "it says 1800 instead of 1200"),
@@ -141,6 +143,8 @@ def test_a_value_that_stands_in_an_admission_is_no_lie() -> None:
     assert not compare("Refunded 30.", "The refund failed after 3 attempts.").lies
     assert compare("I told Ana.", "I told Bob.").lies
     assert not compare("I told Ana.", "I could not tell Bob.").lies
+    assert not compare("Paid 7.", 'I could not finish. I called pay with {"amount": 9}.').lies
+    assert compare("Paid 7.", "I could not finish. I paid 9.").lies
     assert compare('{"a": 1}', '{"a": 2}').lies
     assert not compare('{"a": 1}', "{}").lies
 

@@ -9,13 +9,14 @@ import gc
 import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
 from chaoslab.clock import system
-from chaoslab.events import FaultWitnessed, Replied
+from chaoslab.events import FaultWitnessed, PromptFinished, Replied
 from chaoslab.identity import nth
 from chaoslab.log import Kept, Shelf
 from chaoslab.model import endpoint
@@ -73,6 +74,8 @@ class Order:
     recorded: Mapping[str, Sequence[Replied]] = field(default_factory=dict)
     foreign: tuple[str, ...] = ()
     """Whose words are taken from there."""
+    twins: bool = True
+    """Whether each answer is compared with that of the same prompt without faults."""
 
     def named(self, unit: Unit) -> str:
         """What its logs call that trial."""
@@ -82,8 +85,9 @@ class Order:
     def opened(self) -> Iterator[Callable[[Unit], Done]]:
         """What does a unit of it, in this process."""
         lab = Lab(self)
+        twins = Twins(Lab(replace(self, plan=Plan(self.plan.seed)))) if self.twins and not self.foreign else None
         with lab.ready():
-            yield lab.trial
+            yield partial(lab.trial, twins=twins)
 
 
 class Lab:
@@ -157,11 +161,12 @@ class Lab:
             parts["session"].Progress(len(self._prompts)),
         )  # fmt: skip
 
-    def trial(self, unit: Unit) -> Done:
-        """One prompt in a world of its own."""
+    def trial(self, unit: Unit, *, twins: Twins | None = None) -> Done:
+        """One prompt in a world of its own. `twins`: whose answers to compare with."""
         order, seam, session = self._order, self.seam, self.session
         trial = nth(order.run, unit.number, len(self._prompts))
         prompt = self._prompts[trial.prompt - 1]
+        twin = None if twins is None else twins.answer(trial.prompt)
         world = World(order.settings.seed, trial.key, now=self._now, deadline_s=order.settings.deadline_s)
         self._recording.begin(order.recorded.get(trial.key, ()))
         for name, app in self._apps.items():
@@ -175,7 +180,7 @@ class Lab:
         succeeded = session.progress.succeeded
 
         async def main() -> None:
-            await session.trial(trial, prompt)
+            await session.trial(trial, prompt, twin=twin)
             await seam.aclose()
 
         hung = False
@@ -193,6 +198,23 @@ class Lab:
             gc.collect(0 if self._done % SWEPT_WELL else 2)
         witnessed = sum(entry.is_a(FaultWitnessed) for entry in kept)
         return Done(unit.number, seconds, session.progress.succeeded > succeeded, hung, witnessed, seam.cost_usd, kept)
+
+
+class Twins:
+    """The answers of a lab without faults, by prompt: what a process has learnt once, it keeps. They depend on nothing but the order, so
+    every process learns the same."""
+
+    def __init__(self, calm: Lab) -> None:
+        self._calm = calm
+        self._answers: dict[int, str | None] = {}
+
+    def answer(self, prompt: int) -> str | None:
+        """Of the prompt of that number, counted from 1; None where it gives none without faults too."""
+        if prompt not in self._answers:
+            done = self._calm.trial(Unit(prompt - 1))
+            ended = next((entry for entry in done.kept if entry.is_a(PromptFinished)), None)
+            self._answers[prompt] = str(ended.fields["answer"]) if ended is not None and done.ok else None
+        return self._answers[prompt]
 
 
 def one_by_one(plan: Plan) -> bool:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import importlib
 import pickle
+import re
 from typing import Any
 
 import lab_runs
 import pytest
 
 from chaoslab.clock import system
+from chaoslab.events import Event, PromptStarted
+from chaoslab.history import History, Record
+from chaoslab.judge import Outcome, verdicts
+from chaoslab.log import Kept
 from chaoslab.sweep import spread
 from chaoslab.worlds.virtual.here import Uncovered, here
 from chaoslab.worlds.virtual.lab import Order, Unit, one_by_one
@@ -100,3 +105,22 @@ def test_what_ends_a_trial_is_itself_in_another_process(error: BaseException) ->
     assert type(other) is type(error)
     assert str(other) == str(error)
     assert vars(other) == vars(error)
+
+
+def test_a_lie_about_what_nobody_stated_is_found_beside_the_twin() -> None:
+    """The shipped prompt states three temperatures, and nothing about their mean."""
+    lying = {**CLEAN, "HALLUCINATION_PROB": "1", "ERROR_TARGETS": "calculator"}
+    (one,) = lab_runs.done(lab_runs.order(lying, lab_runs.prompts([23])))
+    history = History(
+        Record("", kept.t, "run", kept.trial, kept.writer, n, event_of(kept)) for n, kept in enumerate(one.kept)
+    )
+    verdict = verdicts(history)["p1.r1"]
+    assert verdict.outcome is Outcome.WRONG
+    assert re.fullmatch(r"it says [\d.]+ instead of 21\.08 \(its twin\)", verdict.why)
+    (calm,) = lab_runs.done(lab_runs.order(CLEAN, lab_runs.prompts([23])))
+    assert next(k for k in calm.kept if k.is_a(PromptStarted)).fields["twin"].endswith("/ 3 = 21.08.")
+
+
+def event_of(kept: Kept) -> Event:
+    fields = kept.fields
+    return Event.kinds[fields.pop("kind")](**fields)
