@@ -109,7 +109,7 @@ def test_what_ends_a_trial_is_itself_in_another_process(error: BaseException) ->
 
 def test_a_lie_about_what_nobody_stated_is_found_beside_the_twin() -> None:
     """The shipped prompt states three temperatures, and nothing about their mean."""
-    lying = {**CLEAN, "HALLUCINATION_PROB": "1", "ERROR_TARGETS": "calculator"}
+    lying = {**CLEAN, "HALLUCINATION_PROB": "1", "ERROR_TARGETS": "calculator", "SEED": "2"}
     (one,) = lab_runs.done(lab_runs.order(lying, lab_runs.prompts([23])))
     history = History(
         Record("", kept.t, "run", kept.trial, kept.writer, n, event_of(kept)) for n, kept in enumerate(one.kept)
