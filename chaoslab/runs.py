@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,9 +24,9 @@ class Run:
     origin: float
     now: str
 
-    def log(self, writer: str, *, clock: Clock = system) -> Log:
-        """The log of one writer in this run."""
-        return Log(self.folder, writer, run=self.name, origin=self.origin, clock=clock)
+    def log(self, writer: str, *, clock: Clock = system, secrets: Sequence[str] = ()) -> Log:
+        """The log of one writer in this run, which may be told the secrets."""
+        return Log(self.folder, writer, run=self.name, origin=self.origin, clock=clock, secrets=secrets)
 
     @classmethod
     def create(cls, logs: Path, *, now: str, name: str = "", clock: Clock = system) -> Run:
