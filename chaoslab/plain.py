@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import date, time, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -73,12 +73,8 @@ def line(text: str, most: int) -> str:
 def brief(value: Any, most: int) -> str:
     """The start of the value as JSON in one line of at most so many characters. Only what is told is looked at, and none of the value's
     own code is run: it may be of any size, and belong to somebody who goes on with it."""
-    pieces, left = [], most
-    for piece in _pieces(value, most, 0):
-        pieces.append(piece)
-        left -= len(piece)
-        if left < 0:
-            break
+    pieces: list[str] = []
+    _put(value, pieces, most, most, 0)
     return cut("".join(pieces), most)
 
 
@@ -91,60 +87,88 @@ def _printable(text: str) -> str:
     return text if text.isprintable() else "".join(c if c.isprintable() or c in _JOINERS else "?" for c in text)
 
 
-def _pieces(value: Any, most: int, depth: int) -> Iterator[str]:
+def _put(value: Any, pieces: list[str], most: int, left: int, depth: int) -> int:
+    """Adds the value's pieces, and returns how many characters are left; below 0 when it has put more than there was room for."""
     kind = type(value)
-    if value is None or kind is bool:
-        yield _quoted(value)
-    elif issubclass(kind, Enum):
-        yield from _pieces(value.value, most, depth + 1)
-    elif issubclass(kind, str):
-        yield _quoted(str.__getitem__(value, slice(most)))
-    elif issubclass(kind, int):
-        bits = int.bit_length(value)
-        yield int.__repr__(value) if bits <= BITS_MAX else _quoted(f"an integer of {bits} bits")
-    elif issubclass(kind, float):
-        yield float.__repr__(value) if math.isfinite(value) else _quoted(float.__repr__(value))
-    elif issubclass(kind, bytes | bytearray):
-        yield _quoted(bytes(value[:most]).decode("utf-8", "backslashreplace"))
-    elif issubclass(kind, date | time | timedelta | Decimal | PurePath | UUID):
-        yield _quoted(str(value)[:most])
-    else:
-        yield from _pieces_of_many(value, kind, most, depth)
-
-
-def _pieces_of_many(value: Any, kind: type, most: int, depth: int) -> Iterator[str]:
-    """Of what holds other values."""
-    if depth >= DEPTH_MAX:
-        yield "…"
-    elif issubclass(kind, dict):
+    if kind is str or issubclass(kind, str):
+        piece = _quoted(value if kind is str and len(value) <= most else str.__getitem__(value, slice(most)))
+    elif value is None or kind is bool:
+        piece = _quoted(value)
+    elif kind is int:
+        piece = (
+            int.__repr__(value)
+            if value.bit_length() <= BITS_MAX
+            else _quoted(f"an integer of {value.bit_length()} bits")
+        )
+    elif kind is dict:
         # Taken at once: another thread of the agent's may change it meanwhile.
-        yield from _pieces_of_entries(list(islice(dict.items(value), most)), most, depth)
-    elif issubclass(kind, list | tuple):
-        yield "["
-        for number, held in enumerate((list if issubclass(kind, list) else tuple).__getitem__(value, slice(most))):
-            yield ", " if number else ""
-            yield from _pieces(held, most, depth + 1)
-        yield "]"
-    elif issubclass(kind, set | frozenset):
+        return _put_entries(list(islice(value.items(), most)), pieces, most, left, depth)
+    elif kind is list or kind is tuple:
+        return _put_list(value[:most], pieces, most, left, depth)
+    else:
+        return _put_other(value, kind, pieces, most, left, depth)
+    pieces.append(piece)
+    return left - len(piece)
+
+
+def _put_list(values: Iterable[Any], pieces: list[str], most: int, left: int, depth: int) -> int:
+    if depth >= DEPTH_MAX:
+        return _put("…", pieces, most, left, depth)
+    between = "["
+    for held in values:
+        pieces.append(between)
+        left = _put(held, pieces, most, left - len(between), depth + 1)
+        if left < 0:
+            return left
+        between = ", "
+    pieces.append("]" if between != "[" else "[]")
+    return left - len(pieces[-1])
+
+
+def _put_entries(entries: Iterable[tuple[Any, Any]], pieces: list[str], most: int, left: int, depth: int) -> int:
+    if depth >= DEPTH_MAX:
+        return _put("…", pieces, most, left, depth)
+    between = "{"
+    for key, held in entries:
+        name = _quoted(str.__getitem__(key, slice(most)) if isinstance(key, str) else brief(key, most))
+        pieces += (between, name, ": ")
+        left = _put(held, pieces, most, left - len(between) - len(name) - 2, depth + 1)
+        if left < 0:
+            return left
+        between = ", "
+    pieces.append("}" if between != "{" else "{}")
+    return left - len(pieces[-1])
+
+
+def _put_other(value: Any, kind: type, pieces: list[str], most: int, left: int, depth: int) -> int:
+    """What is none of JSON's own types, or a subclass of one."""
+    if issubclass(kind, Enum):
+        return _put(value.value, pieces, most, left, depth + 1)
+    if issubclass(kind, int):
+        return _put(int.__add__(value, 0), pieces, most, left, depth)
+    if issubclass(kind, dict):
+        return _put_entries(list(islice(dict.items(value), most)), pieces, most, left, depth)
+    if issubclass(kind, list | tuple):
+        whole = list if issubclass(kind, list) else tuple
+        return _put_list(whole.__getitem__(value, slice(most)), pieces, most, left, depth)
+    if issubclass(kind, set | frozenset):
         told = sorted(brief(held, most) for held in tuple(value)) if len(value) <= most else ["…"]
-        yield f"[{', '.join(told)}]"
+        piece = f"[{', '.join(told)}]"
     elif dataclasses.is_dataclass(kind):
         names = [f.name for f in dataclasses.fields(kind)]
-        yield from _pieces_of_entries([(name, getattr(value, name, None)) for name in names], most, depth)
+        return _put_entries([(name, getattr(value, name, None)) for name in names], pieces, most, left, depth)
     elif hasattr(kind, "model_fields"):  # pydantic's
-        yield from _pieces_of_entries(list(vars(value).items()), most, depth)
+        return _put_entries(list(vars(value).items()), pieces, most, left, depth)
+    elif issubclass(kind, float):
+        piece = float.__repr__(value) if math.isfinite(value) else _quoted(float.__repr__(value))
+    elif issubclass(kind, bytes | bytearray):
+        piece = _quoted(bytes(value[:most]).decode("utf-8", "backslashreplace"))
+    elif issubclass(kind, date | time | timedelta | Decimal | PurePath | UUID):
+        piece = _quoted(str(value)[:most])
     else:
-        yield _quoted(f"a {kind.__module__}.{kind.__qualname__}")
-
-
-def _pieces_of_entries(entries: Iterable[tuple[Any, Any]], most: int, depth: int) -> Iterator[str]:
-    yield "{"
-    for number, (key, held) in enumerate(entries):
-        yield ", " if number else ""
-        yield _quoted(str.__getitem__(key, slice(most)) if isinstance(key, str) else brief(key, most))
-        yield ": "
-        yield from _pieces(held, most, depth + 1)
-    yield "}"
+        piece = _quoted(f"a {kind.__module__}.{kind.__qualname__}")
+    pieces.append(piece)
+    return left - len(piece)
 
 
 _quoted = json.JSONEncoder(ensure_ascii=False).encode

@@ -118,17 +118,25 @@ class Spelt(str):
 
 
 SILENCE = Spelt()
+FEW = 16
+"""Entries of a result that is kept as a copy."""
 _NUMBER_MAX = 2**BITS_MAX
 
 
 def kept(result: Any) -> Any:
     """What the log keeps of a result until it is told: small values that never change as they are, of all others their beginning in words."""
-    kind = type(result)
-    if kind is str:
-        return result if len(result) <= REPLY_MAX else Spelt(brief(result, REPLY_MAX))
-    if kind in UNCHANGING and (kind is not int or -_NUMBER_MAX < result < _NUMBER_MAX):
+    if _is_small(result):
         return result
+    if type(result) is dict and len(result) <= FEW and all(map(_is_small, result.values())):
+        return result.copy()
     return Spelt(brief(result, REPLY_MAX))
+
+
+def _is_small(value: Any) -> bool:
+    kind = type(value)
+    if kind is str:
+        return len(value) <= REPLY_MAX
+    return kind in UNCHANGING and (kind is not int or -_NUMBER_MAX < value < _NUMBER_MAX)
 
 
 class Made:
