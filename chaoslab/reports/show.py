@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Sequence, Set
 from typing import Any
 
@@ -61,7 +62,7 @@ def render(
     judged = {start.trial or "": judge(History(records[start.trial]), start.trial or "") for start, _ in starts}
     wanted = [pair for pair in starts if outcomes is None or judged[pair[0].trial or ""].outcome in outcomes]
     if not wanted:
-        return f"no trial here is {_either(outcomes or set(Outcome))}: {those.counted(judged.values())}\n"
+        return f"no trial here is {_either(outcomes or set(Outcome))}: {those.counted(Counter(v.outcome for v in judged.values()))}\n"
     stories = (_story(*pair, records[pair[0].trial], judged[pair[0].trial or ""], stages=stages) for pair in wanted)
     return "\n\n".join(stories) + "\n"
 

@@ -74,7 +74,6 @@ def worst(verdicts: Mapping[str, Verdict]) -> str | None:
     return None
 
 
-def counted(verdicts: Iterable[Verdict]) -> str:
+def counted(outcomes: Mapping[Outcome, int]) -> str:
     """How many of each outcome, in words."""
-    found = [verdict.outcome for verdict in verdicts]
-    return ", ".join(f"{found.count(outcome)} {outcome}" for outcome in Outcome if outcome in found) or "none"
+    return ", ".join(f"{outcomes[outcome]} {outcome}" for outcome in Outcome if outcomes.get(outcome)) or "none"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from session_parts import session
-from test_session import BROKEN, says
+from session_parts import no, says, session
 
 from agent.display import Plain
 from agent.session import Ended, Progress
@@ -52,6 +51,6 @@ def test_a_wrong_answer_is_an_answer_and_its_faults_are_named(
 
 
 def test_a_prompt_without_an_answer_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    session(tmp_path, [BROKEN], shown=lambda progress: Plain(progress, nobody_asks))
+    session(tmp_path, [no(400)], shown=lambda progress: Plain(progress, nobody_asks))
     (line,) = capsys.readouterr().out.splitlines()
     assert line.startswith("prompt   1/1 no answer: model error ")

@@ -43,7 +43,7 @@ def ended(*, ok: bool = True, status: int | None = 200, error: str | None = None
 
 
 def test_a_fault_is_one_line_where_it_was_met() -> None:
-    stages = [FaultScheduled(*SLOW, {"delay_s": 0.5}), FaultArmed(*SLOW, "lane.1"), FaultInjected(*SLOW)]
+    stages: list[Event] = [FaultScheduled(*SLOW, {"delay_s": 0.5}), FaultArmed(*SLOW, "lane.1"), FaultInjected(*SLOW)]
     met = FaultWitnessed(*SLOW, "took 0.5 s")
     lines = told(*stages, ended(), met, FaultHealed(*SLOW))
     assert [text for text in lines if "latency" in text] == [

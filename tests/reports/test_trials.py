@@ -74,5 +74,5 @@ def test_the_first_of_the_worst_is_the_one_to_look_at() -> None:
         assert worst(verdicts(Outcome.CORRECT, *reversed(order[n:]))) == f"p{1 + len(order) - n}.r1"
     assert worst(verdicts(Outcome.WRONG, Outcome.WRONG)) == "p1.r1"
     assert worst(verdicts(Outcome.CORRECT, Outcome.UNKNOWN)) is None
-    assert counted(verdicts(Outcome.WRONG, Outcome.CORRECT, Outcome.WRONG).values()) == "1 correct, 2 wrong"
-    assert counted([]) == "none"
+    assert counted({Outcome.WRONG: 2, Outcome.HARM: 0, Outcome.CORRECT: 1}) == "1 correct, 2 wrong"
+    assert counted({}) == "none"
