@@ -121,8 +121,10 @@ async def _main(
         plan = from_settings(chosen)
         try:
             control = stack.enter_context(contextlib.closing(Control(state, manager=str(ports.manager))))
-            info = stack.enter_context(run.log("info", clock=clock))
-            agent_log = stack.enter_context(run.log("agent", clock=clock))
+            secrets = [chosen.groq_api_key, *(real.secret for real in config.services.values())]
+            info, agent_log = (
+                stack.enter_context(run.log(name, clock=clock, secrets=secrets)) for name in ("info", "agent")
+            )
             run.make_latest()
         except sqlite3.Error as error:
             raise SettingError(explain(state, error)) from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Protocol
@@ -31,6 +31,16 @@ class Graph(Protocol):
     async def ainvoke(self, state: Any, config: Any = None) -> Any: ...
 
 
+@dataclass(frozen=True)
+class Ended:
+    """What became of a prompt, as far as the agent knows: whether the answer is right is judged from the logs. `met`: faults, by name."""
+
+    trial: str
+    error_type: str
+    seconds: float
+    met: Sequence[str] = ()
+
+
 @dataclass
 class Progress:
     """What a person may be shown while the run goes on."""
@@ -41,7 +51,7 @@ class Progress:
     succeeded: int = 0
     processed: int = 0
     started: Callable[[int, str], None] = lambda _index, _prompt: None
-    ended: Callable[[int, bool, float], None] = lambda _index, _ok, _seconds: None
+    ended: Callable[[Ended], None] = lambda _: None
 
 
 @dataclass
@@ -93,7 +103,7 @@ class Session:
                 if outcome.error_type == "none":
                     break
                 episode.requests.replan()
-        self._finished(trial, prompt, outcome, began_s)
+        self._finished(trial, prompt, outcome, began_s, episode.met)
 
     def hung(self, trial: Trial, prompt: Prompt, why: str, *, began_s: float) -> None:
         """Ends a trial that would never have ended by itself; `why` says who waits for what."""
@@ -104,7 +114,9 @@ class Session:
             )
         self._finished(trial, prompt, outcome, began_s)
 
-    def _finished(self, trial: Trial, prompt: Prompt, outcome: _Outcome, began_s: float) -> None:
+    def _finished(
+        self, trial: Trial, prompt: Prompt, outcome: _Outcome, began_s: float, met: Sequence[str] = ()
+    ) -> None:
         ok, seconds = outcome.error_type == "none", round(self.clock.monotonic() - began_s, 6)
         attempts, self._attempts = self._attempts, 0
         self.info.write(
@@ -115,7 +127,7 @@ class Session:
         )  # fmt: skip
         self.progress.processed += 1
         self.progress.succeeded += ok
-        self.progress.ended(self.progress.prompt_index, ok, seconds)
+        self.progress.ended(Ended(trial.key, outcome.error_type, seconds, met))
 
     async def _fact(self, fact: str | list[str] | Lookup, trial: Trial, now: datetime) -> list[str]:
         """The fact's spellings; none when the service itself did not say, and then nothing can be judged."""

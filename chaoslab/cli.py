@@ -61,13 +61,21 @@ def _parser() -> argparse.ArgumentParser:
     replay = commands.add_parser("replay", help="run a run again from its log, in virtual time: is it the same?")
     replay.add_argument("run", nargs="?", default="latest", help="a run's name or folder (default: latest)")
     replay.add_argument(
-        "--trial", action="append", default=[], metavar="K", help="only this one: 3, 1-6 or p3.r2; may be given again"
+        "--trial", action="append", default=[], metavar="K", help="only p3.r2, p3, 7 or 1-6; may be given again"
     )
     replay.set_defaults(command=_replay)
 
-    show = commands.add_parser("show", help="one prompt's story: calls, faults, retries, effects, answer")
+    show = commands.add_parser("show", help="trials as stories: calls, faults, retries, effects, answer")
     show.add_argument("run", nargs="?", default="latest", help="a run's name or folder (default: latest)")
     show.add_argument("--prompt", type=whole(1, 1_000_000), help="only the prompt of this number, counted from 1")
+    show.add_argument(
+        "--trial", action="append", default=[], metavar="K", help="only p3.r2, p3, 7 or 1-6; may be given again"
+    )
+    show.add_argument("--failed", action="store_true", help="only trials that are neither correct nor unknown")
+    show.add_argument(
+        "--outcome", action="append", default=[], metavar="NAME", help="only harm, wrong, failed …; may be given again"
+    )
+    show.add_argument("--stages", action="store_true", help="each stage of a fault in a line of its own")
     show.set_defaults(command=_show)
 
     summary = commands.add_parser("summary", help="a run's figures in a table")
@@ -143,10 +151,13 @@ def _replay(options: argparse.Namespace) -> int:
 
 
 def _show(options: argparse.Namespace) -> int:
-    from chaoslab.reports import folder, show
+    from chaoslab.reports import folder, show, trials
 
     try:
-        print(show.render(folder.read(options.run), prompt=options.prompt))
+        wanted = trials.outcomes(options.outcome) | (set(trials.WORST_FIRST) if options.failed else set())
+        history = folder.read(options.run)
+        chosen = wanted if options.outcome or options.failed else None
+        print(show.render(history, prompt=options.prompt, trials=options.trial, outcomes=chosen, stages=options.stages))
     except LookupError as error:
         return refuse(error)
     return 0

@@ -52,6 +52,11 @@ HUNG = "hung"
 """The error type of a prompt that would never have ended, or not before its deadline."""
 
 
+JUDGED = (
+    CallDisturbed, Effect, FaultArmed, FaultUnreached, FaultWitnessed, PromptAttempt, PromptFinished, PromptStarted,
+)  # fmt: skip
+"""The kinds of events that a verdict rests on."""
+
 RAISED = 200
 """Signs of what an agent raised that are said."""
 

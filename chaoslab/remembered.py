@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 
 from chaoslab.events import VERSION, CallFinished, PromptFinished, Replied, RunStarted, Usage
 from chaoslab.history import History, Record, parse_line
-from chaoslab.identity import nth
 from chaoslab.plan import Plan
 from chaoslab.registry import load
 from chaoslab.reports import folder as places
+from chaoslab.reports import trials
 from chaoslab.settings import Settings
 from chaoslab.topology import MODEL
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from chaoslab.worlds.virtual.lab import Order
 
 _TRIAL = re.compile(rb'"trial": *"(p\d+\.r\d+)"')
-_RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
 
 
 class Unrepeatable(ValueError):
@@ -142,7 +141,7 @@ def _check_version(folder: Path, started: RunStarted) -> None:
 
 
 def choose(remembered: Remembered, wanted: Sequence[str]) -> list[str]:
-    """The trials of these names, in the run's order; all without any. A name is a number from 1, two with a dash between, or a key.
+    """The trials of these names, in the run's order; all without any. Names as `reports.trials` has them.
 
     Raises:
         Unrepeatable: no such trial, or one that is not whole.
@@ -150,7 +149,12 @@ def choose(remembered: Remembered, wanted: Sequence[str]) -> list[str]:
     there = remembered.trials
     if not there:
         raise Unrepeatable(f"no trial was begun in {remembered.folder}")
-    keys = set(there) if not wanted else {key for name in wanted for key in _named(remembered, name)}
+    try:
+        prompts = len(remembered.started.asked)
+        named = {key for name in wanted for key in trials.named(name, there, prompts=prompts)}
+    except LookupError as error:
+        raise Unrepeatable(*error.args) from None
+    keys = named if wanted else set(there)
     chosen = [key for key in there if key in keys]
     ended = {record.trial for record, _ in remembered.history.of(PromptFinished)}
     for key in chosen:
@@ -159,23 +163,6 @@ def choose(remembered: Remembered, wanted: Sequence[str]) -> list[str]:
     _check_whole(remembered, set(chosen))
     _check_replies(remembered, set(chosen))
     return chosen
-
-
-def _named(remembered: Remembered, name: str) -> list[str]:
-    there, prompts, known = remembered.trials, len(remembered.started.asked), set(remembered.trials)
-    match = _RANGE.fullmatch(name)
-    if match is None:
-        keys = [name]
-    else:
-        first, last = int(match[1]), int(match[2] or match[1])
-        last = min(last, first + len(there))  # one more than there are is enough to be found missing
-        keys = [nth("", number - 1, prompts).key for number in range(first, last + 1)] if first else []
-    if not known.issuperset(keys) or not keys:
-        span = (
-            f"its trials are 1 to {len(there)} ({there[0]} to {there[-1]})" if len(there) > 1 else f"it has {there[0]}"
-        )
-        raise Unrepeatable(f"this run has no trial {name}: {span}")
-    return keys
 
 
 def _others(there: list[str], key: str) -> str:

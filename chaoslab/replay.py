@@ -67,7 +67,7 @@ def replay(name: str, wanted: Sequence[str] = (), *, logs: Path = Path("logs")) 
         try:
             for trial, done in _again(log, order, trials):
                 compared.append(_compare(log, trial, done))
-                progress.count(done.seconds, ok=done.ok, hung=done.hung, faults=done.witnessed)
+                progress.count(done.seconds, outcome=done.outcome, faults=done.witnessed)
         except Uncovered as error:
             raise Unrepeatable(str(error)) from error
     return _say(log, compared)

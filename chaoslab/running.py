@@ -188,7 +188,7 @@ def carry_out(order: Order, asked: Sequence[Any], folder: Path) -> int:
             try:
                 for done in _in_order(order, trials, jobs, progress, interrupts.heard):
                     book.add(done.kept, seconds=done.seconds, ok=done.ok)
-                    progress.count(done.seconds, ok=done.ok, hung=done.hung, faults=done.witnessed)
+                    progress.count(done.seconds, outcome=done.outcome, faults=done.witnessed)
             except KeyboardInterrupt:
                 reason, code = "interrupted", interrupted()
             except WorkerLost as lost:
@@ -316,7 +316,9 @@ def leave(folder: Path, code: int, *, program: str | None = None) -> int:
         return code
     if history.first(RunStarted) is None:
         return code
+    from chaoslab.judge import verdicts
     from chaoslab.reports import summary
+    from chaoslab.reports.trials import worst
 
     print("\n" + summary.render(history), flush=True)
     from chaoslab.interrupts import heard_outside_imports
@@ -333,7 +335,8 @@ def leave(folder: Path, code: int, *, program: str | None = None) -> int:
         )
         return code or 2
     print("charts  " + "\n        ".join(str(path) for path in drawn))
-    print(f"next    {program or _called()} show latest --prompt 1")
+    look_at = worst(verdicts(history)) or next(iter(history.trials), None)
+    print(f"next    {program or _called()} show latest{f' --trial {look_at}' if look_at else ''}")
     return code
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,9 +25,9 @@ class Run:
     origin: float
     now: str
 
-    def log(self, writer: str, *, clock: Clock = system) -> Log:
-        """The log of one writer in this run."""
-        return Log(self.folder, writer, run=self.name, origin=self.origin, clock=clock)
+    def log(self, writer: str, *, clock: Clock = system, secrets: Sequence[str] = ()) -> Log:
+        """The log of one writer in this run, which may be told the secrets."""
+        return Log(self.folder, writer, run=self.name, origin=self.origin, clock=clock, secrets=secrets)
 
     @classmethod
     def create(cls, logs: Path, *, now: str, name: str = "", clock: Clock = system) -> Run:
@@ -94,3 +96,32 @@ class Run:
         partial = self.folder / f"run.json.{os.getpid()}.{threading.get_ident()}.part"
         partial.write_text(json.dumps(data, indent=2) + "\n")
         partial.replace(self.folder / "run.json")
+
+
+_STAMPED = re.compile(r"(\d{8}-\d{6})(?:-(\d{1,3}))?", re.ASCII)
+
+
+def names(logs: Path) -> dict[str, list[Path]]:
+    """The folders of all runs there by the name that each gave itself, the newest last."""
+    found: dict[str, list[Path]] = {}
+    folders = (path for path in logs.glob("*") if not path.is_symlink() and (path / "run.json").is_file())
+    for folder in sorted(folders, key=_age):
+        try:
+            name = json.loads((folder / "run.json").read_bytes())["name"]
+        except (
+            OSError,
+            ValueError,
+            TypeError,
+            KeyError,
+            RecursionError,
+        ):  # whatever it is, it is no run that could be named
+            continue
+        if isinstance(name, str):
+            found.setdefault(name, []).append(folder)
+    return found
+
+
+def _age(folder: Path) -> tuple[str, int, str]:
+    """Sorts folders by the moment in their names, and those of one moment by the number behind it."""
+    match = _STAMPED.fullmatch(folder.name)
+    return (match[1], int(match[2] or 1), "") if match else ("", 0, folder.name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -347,3 +348,53 @@ def test_the_async_driver_sends_waits_notes_and_throws_what_fails() -> None:
         assert silent.did == [CALL, forever]
 
     asyncio.run(both())
+
+
+def failing(call: Call) -> Flow:
+    yield call
+    return Reply(503, {}, b"{}")
+
+
+def garbling(call: Call) -> Flow:
+    reply = yield call
+    return Reply(reply.status, {}, b"not JSON")
+
+
+def trimming(call: Call) -> Flow:
+    reply = yield call.with_value({"city": "Rome"})
+    return reply.with_value({"temp": 40})
+
+
+@pytest.mark.parametrize(
+    ("story", "fails", "changed"),
+    [
+        (as_it_is, [], ""),
+        (as_it_is, ["reset"], ""),
+        (late, [], ""),
+        (lying, [], "temp 20 → 40"),
+        (refusing, [], "not asked → 200"),
+        (failing, [], "200 → 503"),
+        (garbling, [], '{"temp": 20} → null'),
+        (elsewhere, [], "city Oslo → Rome"),
+        (elsewhere, ["reset"], "city Oslo → Rome"),
+        (trimming, [], "city Oslo → Rome; temp 20 → 40"),
+        (twice_sent, [], "sent 2 times"),
+        (lost, [], '{"temp": 20} → timed_out'),
+        (breaking, [], '{"temp": 20} → reset'),
+        (breaking, ["timed_out"], ""),
+        (forgiving, ["reset"], "no answer → 200"),
+    ],
+)
+def test_what_a_story_changed_is_told_from_what_came_to_it_and_what_it_made_of_it(
+    story: Callable[[Call], Flow], fails: list[str], changed: str
+) -> None:
+    one = told(story)
+    with contextlib.suppress(Failure):
+        World(fails=fails).tell(chain(in_turn(one), CALL))
+    assert one.changed() == changed
+
+
+def test_each_story_tells_what_it_changed_itself() -> None:
+    outer, inner = told(garbling), told(lying)
+    World().tell(chain(in_turn(outer, inner), CALL))
+    assert (outer.changed(), inner.changed()) == ('{"temp": 40} → null', "temp 20 → 40")

@@ -81,6 +81,7 @@ def test_a_run_made_in_virtual_time_is_the_same_to_the_byte(made: Path) -> None:
         (["2"], ["p2.r1"]),
         (["p3.r2"], ["p3.r2"]),
         (["2-4"], ["p2.r1", "p3.r1", "p1.r2"]),
+        (["p2"], ["p2.r1", "p2.r2"]),
         (["6", "p1.r1"], ["p1.r1", "p3.r2"]),
         ([], ["p1.r1", "p2.r1", "p3.r1", "p1.r2", "p2.r2", "p3.r2"]),
     ],
@@ -89,8 +90,8 @@ def test_trials_are_chosen_by_number_or_by_name(wanted: list[str], keys: list[st
     assert choose(read(str(there)), wanted) == keys
 
 
-def test_one_trial_alone_is_the_same_too(there: Path, capsys: Said) -> None:
-    code, said, _ = replayed(capsys, "--trial", "p2.r2")
+def test_one_trial_alone_of_a_run_found_by_its_name_is_the_same_too(there: Path, capsys: Said) -> None:
+    code, said, _ = replayed(capsys, read(str(there)).run, "--trial", "p2.r2")
     (events,) = [len([line for line in History.read(there).records if line.trial == "p2.r2"])]
     assert (code, said[-1]) == (0, f"equal: 1 trial, {events} events, byte for byte")
 
@@ -295,6 +296,7 @@ def _nothing(folder: Path) -> None: ...
         (_first_labs, "", "logs/latest is of the first lab of this kind, which kept nothing to run it again from"),
         (_nobodys, "", "the logs of 'latest' tell of no run: neither this lab nor the first one wrote them"),
         (_of("2"), "", "logs/latest was written by version 2 of the log; this lab replays version 3"),
+        (_of("4"), "", "logs/latest was written by version 4 of the log; this lab replays version 3"),
         (_started(code={}), "", "logs/latest was written by version 1 of the log, which did not keep what a replay needs"),
         (
             _setting("TOXIC_PROBE", 1),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
-from chaoslab import first_lab
+from chaoslab import first_lab, runs
 from chaoslab.events import PromptStarted, RunStarted
 from chaoslab.history import History
 from chaoslab.registry import did_you_mean
@@ -43,7 +44,8 @@ def read(name: str, *, logs: Path = LOGS) -> History:
 
 
 def find(name: str, *, logs: Path = LOGS) -> Path:
-    """The folder of a run, given as a path (also of a log in it) or by its name in `logs`.
+    """The folder of a run, given as a path (also of a log in it), by the folder's name in `logs`, or by the name that the run prints; of
+    several runs of one name the newest, which is said.
 
     Raises:
         LookupError: no such run, or no run at all.
@@ -51,9 +53,16 @@ def find(name: str, *, logs: Path = LOGS) -> Path:
     for folder in (Path(name), Path(name).parent if name.endswith(".log") else Path(name), logs / name):
         if folder.is_dir() and any(folder.glob("*.log")):
             return folder
-    known = [path.name for path in sorted(logs.glob("*")) if any(path.glob("*.log"))]
+    for place, wanted in ((logs, name), (Path(name).parent, Path(name).name)):
+        called = [folder for folder in runs.names(place).get(wanted, []) if any(folder.glob("*.log"))]
+        if len(called) > 1:
+            print(f"{len(called)} runs are called {wanted}: {called[-1]} is the newest of them", file=sys.stderr)
+        if called:
+            return called[-1]
+    known = {path.name for path in logs.glob("*") if any(path.glob("*.log"))}
     if known:
-        raise LookupError(f"no run with logs is called '{name}': {did_you_mean(Path(name).name, known)}")
+        hint = did_you_mean(Path(name).name, known | set(runs.names(logs)))
+        raise LookupError(f"no run with logs is called '{name}': {hint}")
     if name == LATEST and any(logs.glob("*.log")):  # the first lab has no folder per run
         return logs
     raise LookupError(f"no logs yet in {logs}/: run make lab first")

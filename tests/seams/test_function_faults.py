@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +13,7 @@ import pytest
 from patch_parts import in_place
 
 import chaoslab as lab
-from chaoslab.events import CallFinished, CallStarted, Effect, FaultInjected, FaultScheduled, FaultWitnessed
+from chaoslab.events import REPLY_MAX, CallFinished, CallStarted, Effect, FaultInjected, FaultScheduled, FaultWitnessed
 from chaoslab.identity import request_id
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
@@ -274,3 +276,102 @@ def test_what_the_dice_spare_fails_and_is_tried_again_as_one_request() -> None:
         (1, 1, False, "ConnectionError: busy"),
         (1, 2, True, None),
     ]
+
+
+CHANGED = [
+    ("wrong_value", {"point": 0.9, "factor": 2.0}, "refunded 30.0 → 60.0", '{"order": 17, "refunded": 60.0}'),
+    ("tool_error", {"status": 503}, "not asked → 503", '{"error": "status 503"}'),
+    ("lost_reply", {}, '{"order": 17, "refunded": 30.0} → timed_out', ""),
+    ("reset_peer", {"stream": "downstream"}, '{"order": 17, "refunded": 30.0} → reset', ""),
+    ("refused", {}, "", ""),
+    ("latency", {"delay_s": 2.0}, "", '{"order": 17, "refunded": 30.0}'),
+]
+
+
+@pytest.mark.parametrize("function", [refund, refund_soon])
+@pytest.mark.parametrize(("fault", "params", "changed", "reply"), CHANGED)
+def test_what_a_fault_changed_and_what_its_caller_got_is_written_down(
+    function: Callable[..., Any], fault: str, params: dict[str, Any], changed: str, reply: str
+) -> None:
+    _, trial = met_by(function, lab.inject(fault, function.__name__, **params))
+    assert [event.changed for _, event in trial.history.of(FaultWitnessed)] == [changed]
+    assert [event.reply for _, event in trial.history.of(CallFinished)] == [reply]
+
+
+class Account:
+    """Somebody's own object."""
+
+
+REPLIES: list[tuple[Any, str]] = [
+    ("sent", '"sent"'),
+    (None, "null"),
+    (1.5, "1.5"),
+    ({"order": 17, "items": ["lamp"]}, '{"order": 17, "items": ["lamp"]}'),
+    (Account(), f'"a {__name__}.Account"'),
+    ("x" * 5000, '"' + "x" * (REPLY_MAX - 2) + "…"),
+    (10**5000, '"an integer of 16610 bits"'),
+]
+
+
+@pytest.mark.parametrize("faults", [[], [lab.inject("latency", "look", chance=1e-9)]], ids=["no dice", "spared"])
+@pytest.mark.parametrize("world", ["virtual", "local"])
+@pytest.mark.parametrize(("value", "told"), REPLIES, ids=lambda value: type(value).__name__)
+def test_what_a_function_returned_is_written_down_bounded(value: Any, told: str, world: str, faults: list[Any]) -> None:
+    def look() -> Any:
+        return value
+
+    trial = lab.run(lambda _: bool(look()), "go", reads=[look], faults=faults, facts=[], world=world)
+    assert [event.reply for _, event in trial.history.of(CallFinished)] == [told]
+
+
+def test_a_reply_is_told_as_it_was_when_it_was_given() -> None:
+    def look() -> dict[str, Any]:
+        return {"price": 30}
+
+    def agent(_: str) -> str:
+        look()["price"] = 0
+        return "done"
+
+    trial = lab.run(agent, "go", reads=[look], facts=[])
+    assert [event.reply for _, event in trial.history.of(CallFinished)] == ['{"price": 30}']
+
+
+def test_a_log_holds_none_of_the_objects_that_were_returned() -> None:
+    class Big(str):
+        """A text of a kind of its own, so that the collector can be asked for it."""
+
+    def look(n: int) -> Any:
+        return [Big("x" * 10_000), {"n": n}]
+
+    def agent(_: str) -> str:
+        for n in range(5):
+            look(n)
+        return "done"
+
+    trial = lab.run(agent, "go", reads=[look], facts=[])
+    gc.collect()
+    lists = [thing for thing in gc.get_objects() if type(thing) is list and len(thing) == 2]
+    assert [held for held in lists if type(held[0]) is Big] == []
+    assert {len(event.reply) for _, event in trial.history.of(CallFinished)} == {REPLY_MAX}
+
+
+def test_another_thread_may_go_on_with_what_was_returned() -> None:
+    shared: dict[str, Any] = {}
+    stop = threading.Event()
+
+    def grow() -> None:
+        while not stop.is_set():
+            shared.clear()
+            shared.update({str(n): [n] for n in range(50)})
+
+    def look() -> dict[str, Any]:
+        return shared
+
+    thread = threading.Thread(target=grow)
+    thread.start()
+    try:
+        trial = lab.run(lambda _: bool([look() for _ in range(300)]), "go", reads=[look], facts=[], world="local")
+    finally:
+        stop.set()
+        thread.join()
+    assert trial.error is None

@@ -17,8 +17,10 @@ from typing import Any, cast
 
 from chaoslab.clock import system
 from chaoslab.events import FaultWitnessed, PromptFinished, Replied
-from chaoslab.identity import nth
-from chaoslab.log import Kept, Shelf
+from chaoslab.history import History, parse_line
+from chaoslab.identity import Trial, nth
+from chaoslab.judge import JUDGED, Outcome, judge
+from chaoslab.log import Kept, Shelf, lines_of
 from chaoslab.model import endpoint
 from chaoslab.model.prices import cost_usd
 from chaoslab.plan import Plan
@@ -55,7 +57,7 @@ class Done:
     number: int
     seconds: float
     ok: bool
-    hung: bool
+    outcome: Outcome
     witnessed: int
     spent_usd: float
     kept: list[Kept]
@@ -183,11 +185,9 @@ class Lab:
             await session.trial(trial, prompt, twin=twin)
             await seam.aclose()
 
-        hung = False
         try:
             world.run_async(main)
         except Hung as error:
-            hung = True
             with world.entered():
                 session.hung(trial, prompt, str(error), began_s=STARTS_S)
         seconds = round(world.machine.now - STARTS_S, 6)
@@ -197,7 +197,20 @@ class Lab:
         if self._done % SWEPT == 0:
             gc.collect(0 if self._done % SWEPT_WELL else 2)
         witnessed = sum(entry.is_a(FaultWitnessed) for entry in kept)
-        return Done(unit.number, seconds, session.progress.succeeded > succeeded, hung, witnessed, seam.cost_usd, kept)
+        ok, outcome = session.progress.succeeded > succeeded, self._judged(trial, kept)
+        return Done(unit.number, seconds, ok, outcome, witnessed, seam.cost_usd, kept)
+
+    def _judged(self, trial: Trial, kept: Sequence[Kept]) -> Outcome:
+        """The outcome, by what the log will say of the trial."""
+        lines = lines_of(
+            (entry for entry in kept if any(map(entry.is_a, JUDGED))),
+            run=trial.run,
+            began=self._now,
+            after_s=0.0,
+            seqs={},
+        )
+        history = History(record for line in lines if (record := parse_line(line)) is not None)
+        return judge(history, trial.key).outcome
 
 
 class Twins:
