@@ -175,7 +175,10 @@ def test_a_hard_budget_refuses_what_goes_beyond(tmp_path: Path, limit: dict[str,
     assert {f.fault for f in told.of(events.FaultWitnessed)} == {"budget"}
     (stopped,) = told.of(events.PromptAttempt)
     setting = "TIME_LIMIT_S" if name == "seconds" else next(iter(limit)).upper()
-    assert (stopped.error_type, stopped.error) == ("budget", f"stopped by the lab's {setting} of {limit[setting.lower()]:g}")
+    assert (stopped.error_type, stopped.error) == (
+        "budget",
+        f"stopped by the lab's {setting} of {limit[setting.lower()]:g}",
+    )
     assert told.errors == ["budget"]
 
 
