@@ -45,7 +45,7 @@ def render(history: History) -> str:
     parts = [
         _head(history),
         _prompts(history, judged),
-        _harm(history, judged),
+        harm(judged, stated=judgeable(history)) if history.tells(Effect) else ["harm: not known from such a log"],
         summary_faults.delivered(history),
         summary_faults.led_to(history, outcomes),
         summary_recovery.lines(history),
@@ -120,17 +120,15 @@ def _example(head: str, what: str, trials: Sequence[str]) -> list[str]:
     return wrapped(f"{head}: {what}{named}", indent="  ")
 
 
-def _harm(history: History, judged: Mapping[str, Verdict]) -> list[str]:
-    """What is wrong on the ledgers, alike things together, most frequent first."""
-    if not history.tells(Effect):
-        return ["harm: not known from such a log"]
-    done = _alike((harm, trial) for trial, verdict in judged.items() for harm in dict.fromkeys(verdict.harm))
+def harm(judged: Mapping[str, Verdict], *, stated: bool) -> list[str]:
+    """What is wrong on the ledgers, alike things together, most frequent first. `stated`: whether anything was about right answers."""
+    done = _alike((what, trial) for trial, verdict in judged.items() for what in dict.fromkeys(verdict.harm))
     if not done:
-        return ["harm: none was found on the ledgers"] if judgeable(history) else []
+        return ["harm: none was found on the ledgers"] if stated else []
     harmful = sum(bool(verdict.harm) for verdict in judged.values())
     lines = wrapped(f"harm: {harmful} of {count(len(judged), 'prompt')} left the ledgers other than they should be")
-    for harm, trials in done[:SOME]:
-        lines += _example(f"{len(trials)} times" if trials[1:] else trials[0], harm, trials)
+    for what, trials in done[:SOME]:
+        lines += _example(f"{len(trials)} times" if trials[1:] else trials[0], what, trials)
     return lines + _more(len(done))
 
 

@@ -95,11 +95,14 @@ def led_to(history: History, outcomes: Mapping[str, str]) -> list[str]:
     bad = "not correct" if stated else "failed, hung or did harm"
     said = f"bad: {bad}, of those that could be judged; without: the same of the prompts that called the same targets and did not meet it"
     rows = [_cost(*row) for fault in found.by_fault for row in _by_place(fault, found.by_fault, found.by_target)]
+    header = ["fault met", "prompts", "attempts", "bad", "without", "seconds", "calls"]
+    if not any(impact.lost_calls is not None for impact in found.by_fault.values()):
+        header, rows = header[:-2], [row[:-2] for row in rows]
     return [
         *_endings(found.by_fault),
         "",
         "What that cost them, and how the others fared:",
-        *table(["fault met", "prompts", "attempts", "bad", "without", "seconds", "calls"], rows),
+        *table(header, rows),
         *wrapped(f"{said}; seconds, calls: {_beside(list(found.by_fault.values()))}."),
     ]
 
