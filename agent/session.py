@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
@@ -12,9 +12,10 @@ from agent.config import Config
 from agent.prompts import Lookup, Prompt, at, dated
 from agent.tools import Toolbox
 from chaoslab import events
+from chaoslab.answers import Twin
 from chaoslab.clock import Clock, iso
 from chaoslab.identity import Trial, nth
-from chaoslab.judge import HUNG
+from chaoslab.judge import BUDGET, HUNG
 from chaoslab.log import Log
 from chaoslab.runs import Run
 from chaoslab.seams.http import Episode, HttpSeam
@@ -85,8 +86,8 @@ class Session:
         seconds = round(self.clock.monotonic() - self.began_s, 6)
         self.info.write(events.RunFinished(done.prompts, done.processed, done.succeeded, seconds, reason))
 
-    async def trial(self, trial: Trial, prompt: Prompt, *, twin: str | None = None) -> None:
-        """One prompt with its retries, and all that is written down about it. `twin`: the answer to the same prompt without faults."""
+    async def trial(self, trial: Trial, prompt: Prompt, *, twin: Twin | None = None) -> None:
+        """One prompt with its retries, and all that is written down about it. `twin`: the same prompt without faults."""
         index, began_s = trial.prompt, self.clock.monotonic()
         self.progress.prompt_index += 1
         self.progress.started(self.progress.prompt_index, prompt.prompt)
@@ -94,7 +95,10 @@ class Session:
         facts = [await self._fact(fact, trial, now) for fact in prompt.facts]
         effects = dated(prompt.effects, now)
         stated = prompt.stated and [] not in facts
-        self.info.write(events.PromptStarted(index, prompt.prompt, facts, effects, stated, twin), trial=trial.key)
+        started = events.PromptStarted(index, prompt.prompt, facts, effects, stated)
+        if twin is not None:
+            started = replace(started, twin=twin.answer, twin_s=twin.seconds, twin_calls=twin.calls)
+        self.info.write(started, trial=trial.key)
         outcome = _Outcome("", "none")
         with self.seam.trial(trial) as episode:
             for attempt in range(1, self.settings.prompt_limit + 2):
@@ -158,7 +162,7 @@ class Session:
         except Exception as error:  # noqa: BLE001 - whatever an agent raises fails its prompt, not the run
             outcome = _Outcome("", _error_type(error), _told(error)[:500])
             if outcome.error_type == "model" and episode.stopped_by is not None:
-                outcome = _Outcome("", "budget", f"stopped by {episode.stopped_by.named(setting=True)}")
+                outcome = _Outcome("", BUDGET, f"stopped by {episode.stopped_by.named(setting=True)}")
         for down in (self.seam.lanes.down, self.info.lost, self.agent_log.lost):
             if down is not None:
                 raise down

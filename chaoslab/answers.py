@@ -147,6 +147,16 @@ _DOUBT = re.compile(
 # --- one answer beside another ---
 
 
+@dataclass(frozen=True)
+class Twin:
+    """The same trial without faults, as far as another is laid beside it. `answer`: None where it cannot be compared; `seconds` in its
+    world's time; `calls`: attempts at calls."""
+
+    answer: str | None
+    seconds: float
+    calls: int
+
+
 class Likeness(StrEnum):
     """How an answer stands to another one."""
 

@@ -13,11 +13,12 @@ import threading
 from asyncio import _get_running_loop, _set_running_loop
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from chaoslab import events
+from chaoslab.answers import Twin
 from chaoslab.clock import iso, system
 from chaoslab.identity import nth
 from chaoslab.judge import HUNG
@@ -105,7 +106,7 @@ def fresh(make: Callable[[], Any]) -> Fresh:
 @dataclass(frozen=True)
 class Batch:
     """`tools` have effects, `reads` have none. `effects` (None: not stated), `facts`: what was stated about a right answer, if `stated`;
-    `twin`: the answer to compare with, or `incomparable`: why there is none. `now`: what the wall clock says when a trial of virtual time
+    `twin`: what to compare with, or `incomparable`: why it cannot be. `now`: what the wall clock says when a trial of virtual time
     begins."""
 
     agent: Any
@@ -122,7 +123,7 @@ class Batch:
     effects: Sequence[Mapping[str, Any]] | None = None
     facts: Sequence[Sequence[str]] = ()
     stated: bool = False
-    twin: str | None = None
+    twin: Twin | None = None
     incomparable: str = ""
     notes: tuple[str, ...] = field(default=())
     """Warnings that hold for each of its trials."""
@@ -239,17 +240,18 @@ class Batch:
         with place.entered():
             now = system.utc()
             book = Notebook(nth(self.run, number, 1), began=now)
-            book.note(
-                events.PromptStarted(
-                    1,
-                    str(self.prompt),
-                    [list(fact) for fact in self.facts],
-                    None if self.effects is None else [dict(effect) for effect in self.effects],
-                    self.stated,
-                    self.twin,
-                    self.incomparable,
-                )
+            started = events.PromptStarted(
+                1,
+                str(self.prompt),
+                [list(fact) for fact in self.facts],
+                None if self.effects is None else [dict(effect) for effect in self.effects],
+                self.stated,
+                incomparable=self.incomparable,
             )
+            if self.twin is not None:
+                twin = self.twin
+                started = replace(started, twin=twin.answer, twin_s=twin.seconds, twin_calls=twin.calls)
+            book.note(started)
         ended = Ended(book, warnings=(*self.notes, *(UNHELD.format(name) for name in unheld)))
 
         async def work_async() -> None:

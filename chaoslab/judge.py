@@ -48,6 +48,8 @@ class Outcome(StrEnum):
     UNFINISHED = "unfinished"
 
 
+BUDGET = "budget"
+"""The error type of a prompt that a limit of the lab's own has ended."""
 HUNG = "hung"
 """The error type of a prompt that would never have ended, or not before its deadline."""
 
@@ -98,7 +100,7 @@ def judge(history: History, trial: str) -> Verdict:
         if hung:
             outcome, why = Outcome.HUNG, _waiting(history, trial)
         elif finished.status != "ok":
-            outcome, why = Outcome.FAILED, f"no answer: {finished.error_type} error{_raised(history, trial)}"
+            outcome, why = Outcome.FAILED, f"no answer: {_ended_by(history, trial, finished.error_type)}"
         else:
             outcome, why = Outcome.FAILED, "the answer is empty"
         return _ended(Outcome.HARM if harm else outcome, why, harm)
@@ -194,11 +196,14 @@ def _waiting(history: History, trial: str) -> str:
     return "; ".join(told[-1].splitlines()) if told else "it would never have ended"
 
 
-def _raised(history: History, trial: str) -> str:
-    """What the agent raised, in part of a line."""
-    told = [event for _, event in history.of(PromptAttempt, trial=trial)]
-    words = " ".join(told[-1].error.split()).removesuffix(":") if told and told[-1].error_type == "agent" else ""
-    return f" ({words if len(words) <= RAISED else f'{words[: RAISED - 1]}…'})" if words else ""
+def _ended_by(history: History, trial: str, error_type: str) -> str:
+    """What kept a trial from its answer, in part of a line: what the agent raised, the limit of the lab's own, or only the kind of error."""
+    attempts = [event for _, event in history.of(PromptAttempt, trial=trial)]
+    words = " ".join(attempts[-1].error.split()).removesuffix(":") if attempts else ""
+    words = words if len(words) <= RAISED else f"{words[: RAISED - 1]}…"
+    if error_type == BUDGET:
+        return words or "stopped by a limit of the lab's"
+    return f"{error_type} error" + (f" ({words})" if words and error_type == "agent" else "")
 
 
 def _armed_in_vain(history: History, trial: str) -> str:

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, NoReturn, TypedDict, Unpack, cast
 
 from chaoslab import arguments
-from chaoslab.answers import Likeness, compare
+from chaoslab.answers import Likeness, Twin, compare
 from chaoslab.batch import WORLDS, Batch, Ended, name_of
 from chaoslab.clock import iso
-from chaoslab.events import VERSION, PromptFinished, RunStarted
+from chaoslab.events import VERSION, CallStarted, PromptFinished, RunStarted
 from chaoslab.history import History
 from chaoslab.identity import digest
 from chaoslab.injecting import check
@@ -231,7 +231,7 @@ def _compared(batch: Batch) -> tuple[Trial, Batch]:
     return twin, replace(
         batch,
         effects=batch.effects if effects_stated else effects,
-        twin=None if facts_stated else answer,
+        twin=Twin(None if facts_stated else answer, twin.seconds, sum(1 for _ in twin.history.of(CallStarted))),
         incomparable=incomparable,
         stated=facts_stated or effects_stated or answer is not None or effects is not None,
         notes=notes,

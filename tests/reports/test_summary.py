@@ -157,7 +157,7 @@ def test_a_repeated_charge_is_a_recovery_with_harm(tmp_path: Path) -> None:
     assert "median not reached, too few recovered" in text
 
 
-def test_what_a_fault_cost_is_told_beside_the_trials_that_met_none(tmp_path: Path) -> None:
+def test_what_a_fault_cost_is_told_beside_the_twin_and_the_trials_that_met_none(tmp_path: Path) -> None:
     text = render(paid(tmp_path, lab.inject("timeout", "rate", chance=0.3), trials=40))
     _delivered, cost, _recovery = (
         line.split()[3:] for line in text.splitlines() if line.startswith("timeout on rate ")
@@ -168,7 +168,7 @@ def test_what_a_fault_cost_is_told_beside_the_trials_that_met_none(tmp_path: Pat
     assert float(seconds) == pytest.approx(2 * int(attempts) / int(prompts), abs=0.01)
     assert 0 < float(calls) <= 2 * int(attempts) / int(prompts)
     assert "without: the same of the prompts that called the same targets and did not meet it" in flat(text)
-    assert "than the median of the trials of the same prompt that met no fault." in flat(text)
+    assert "than its twin without faults." in flat(text)
 
 
 def test_times_that_are_all_the_same_have_no_interval_and_none_is_infinite(tmp_path: Path) -> None:

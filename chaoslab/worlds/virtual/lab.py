@@ -15,8 +15,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
+from chaoslab.answers import Twin
 from chaoslab.clock import system
-from chaoslab.events import FaultWitnessed, PromptFinished, Replied
+from chaoslab.events import CallStarted, FaultWitnessed, PromptFinished, Replied
 from chaoslab.history import History, parse_line
 from chaoslab.identity import Trial, nth
 from chaoslab.judge import JUDGED, Outcome, judge
@@ -168,7 +169,7 @@ class Lab:
         order, seam, session = self._order, self.seam, self.session
         trial = nth(order.run, unit.number, len(self._prompts))
         prompt = self._prompts[trial.prompt - 1]
-        twin = None if twins is None else twins.answer(trial.prompt)
+        twin = None if twins is None else twins.of(trial.prompt)
         world = World(order.settings.seed, trial.key, now=self._now, deadline_s=order.settings.deadline_s)
         self._recording.begin(order.recorded.get(trial.key, ()))
         for name, app in self._apps.items():
@@ -214,20 +215,22 @@ class Lab:
 
 
 class Twins:
-    """The answers of a lab without faults, by prompt: what a process has learnt once, it keeps. They depend on nothing but the order, so
-    every process learns the same."""
+    """The prompts of a lab without faults: what a process has learnt once, it keeps. They depend on nothing but the order, so every process
+    learns the same."""
 
     def __init__(self, calm: Lab) -> None:
         self._calm = calm
-        self._answers: dict[int, str | None] = {}
+        self._known: dict[int, Twin | None] = {}
 
-    def answer(self, prompt: int) -> str | None:
-        """Of the prompt of that number, counted from 1; None where it gives none without faults too."""
-        if prompt not in self._answers:
+    def of(self, prompt: int) -> Twin | None:
+        """Of the prompt of that number, counted from 1; None where it gives no answer without faults too."""
+        if prompt not in self._known:
             done = self._calm.trial(Unit(prompt - 1))
             ended = next((entry for entry in done.kept if entry.is_a(PromptFinished)), None)
-            self._answers[prompt] = str(ended.fields["answer"]) if ended is not None and done.ok else None
-        return self._answers[prompt]
+            calls = sum(entry.is_a(CallStarted) for entry in done.kept)
+            answer = str(ended.fields["answer"]) if ended is not None and done.ok else None
+            self._known[prompt] = None if answer is None else Twin(answer, done.seconds, calls)
+        return self._known[prompt]
 
 
 def one_by_one(plan: Plan) -> bool:
