@@ -77,6 +77,10 @@ class PromptStarted(Event):
     """False: nothing was stated about a right answer, the outcome will be unknown."""
     twin: str | None = None
     """The answer of the same trial without faults, which this one's is compared with; None where there is no twin."""
+    twin_s: float | None = None
+    """How long the twin took, in its world's time."""
+    twin_calls: int | None = None
+    """How many attempts at calls the twin made."""
 
 
 @dataclass(frozen=True)

@@ -138,7 +138,8 @@ class Fault(Protocol):
     """What a plug-in in faults/ is: a frozen dataclass of its parameters.
 
     A fault may have `conditional = True`: its story decides by itself whether there is anything to do, so it is scheduled when it
-    acts, and its rate says nothing about dice.
+    acts, and its rate says nothing about dice. `corrupts = "call"` or `"reply"`: it changes that half in silence, so nobody can notice it
+    and nobody recovers from it. `lasts = True`: it goes on until the trial ends.
     """
 
     layer: ClassVar[str]

@@ -67,7 +67,8 @@ def test_a_lost_reply_doubles_a_refund_and_the_twin_tells() -> None:
     assert trial.twin is not None
     assert trial.twin.effects == trial.effects[:1]
     assert trial.twin.seconds == 0.0
-    assert (trial.recovery["refund"].ending, trial.recovery["refund"].duration_s) == ("retry", 1.0)
+    recovery = trial.recovery["refund"]
+    assert (recovery.ending, recovery.duration_s, recovery.since_notice_s) == ("harm", 31.0, 1.0)
     assert (trial.seed, trial.error, trial.warnings) == (1, None, ())
 
 

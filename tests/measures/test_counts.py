@@ -10,6 +10,7 @@ from chaoslab.events import (
     CallDisturbed,
     CallFinished,
     Event,
+    FaultArmed,
     FaultInjected,
     FaultScheduled,
     FaultWitnessed,
@@ -112,6 +113,43 @@ def test_what_the_lab_did_to_its_own_experiment_is_neither_a_failure_nor_a_laten
     assert [a.ok for a in attempts(story)] == [True]
     assert faults.disturbance(story) == faults.Disturbance(1, 0.4, 1)
     assert faults.disturbance(history(call(1))) is None
+
+
+def scheduled(fault: str, attempt: int = 1) -> FaultScheduled:
+    return FaultScheduled(fault, "wire", "search", 1, attempt, "id")
+
+
+WITNESSED = FaultWitnessed("timeout", "other", "search", 1, 1, "id")
+
+
+@pytest.mark.parametrize(
+    ("fault", "more", "why"),
+    [
+        ("wrong_value", [call()], "there was nothing in it to change"),
+        ("truncate_context", [call(ok=False), WITNESSED], "there was nothing in it to change"),
+        ("wrong_value", [call(ok=False), WITNESSED], "its call met another fault instead"),
+        ("wrong_value", [call(ok=False, status=404)], "its call failed without it"),
+        ("lost_reply", [call(ok=False)], "its call failed without it"),
+        ("latency", [call(ok=False, error="cancelled")], "the agent gave its call up"),
+        ("latency", [], "its prompt ended first"),
+        ("latency", [call(2)], "its prompt ended first"),
+        ("latency", [call(), CallDisturbed("search", "t", 1, 1, "id", "cut")], "the lab itself got in the way"),
+        ("latency", [call(), FaultArmed(*PLACE)], "it was armed and not met, so its prompt is invalid"),
+        ("latency", [call()], "no reason is known"),
+    ],
+)
+def test_a_fault_that_was_scheduled_and_not_met_has_a_reason(fault: str, more: list[Event], why: str) -> None:
+    assert faults.unmet(history(scheduled(fault), *more)) == [faults.Unmet(fault, why, 1)]
+
+
+def test_what_was_met_needs_no_reason_and_the_others_are_counted_most_frequent_first() -> None:
+    met = FaultWitnessed("wrong_value", "wire", "search", 1, 1, "id")
+    tries = [event for n in (2, 3, 4) for event in (scheduled("wrong_value", n), call(n, ok=n == 4))]
+    found = faults.unmet(history(scheduled("wrong_value"), met, *tries))
+    assert found == [
+        faults.Unmet("wrong_value", "its call failed without it", 2),
+        faults.Unmet("wrong_value", "there was nothing in it to change", 1),
+    ]
 
 
 def test_percentiles_lie_between_the_nearest_ranks() -> None:

@@ -14,6 +14,7 @@ from chaoslab.reports.charts.style import (
     BLUE,
     GREEN,
     ORANGE,
+    PURPLE,
     VERMILION,
     canvas,
     legend,
@@ -31,6 +32,7 @@ LOOKS = {
     Ending.RETRY: (BLUE, "o", "recovered by retry"),
     Ending.FALLBACK: (ORANGE, "s", "recovered by fallback"),
     Ending.LATE: (GREEN, "^", "late, but right"),
+    Ending.HARM: (PURPLE, "X", "recovered with harm (an effect twice)"),
     Ending.CENSORED: (VERMILION, ">", "never recovered (at least so long)"),
 }
 
@@ -45,7 +47,7 @@ def mttr(history: History) -> Figure:
         nothing(axes, f"no data: {unmet(history) if told else 'the log does not tell when a failure was noticed'}")
         return figure
     every = found.overall
-    note = f"{every.n} incident{'' if every.n == 1 else 's'}: {every.recovered} recovered, {every.censored} never"
+    note = f"{every.n} incident{'' if every.n == 1 else 's'}: {every.recovered} recovered, {every.harmed} with harm, {every.censored} never"
     note += "" if told else "; inferred: the log tells of failures that were noticed, not of faults"
     figure, axes = canvas(title, note, height_in=2.4 + 0.55 * len(found.by_fault))
     rows = list(found.by_fault)
@@ -76,7 +78,7 @@ def mttr(history: History) -> Figure:
         axes.text(1.01, row, _said(recovery), transform=axes.get_yaxis_transform(), va="center", fontsize=9)
     axes.set_yticks(range(len(rows)), [f"{short(fault)} ({found.by_fault[fault].n})" for fault in rows])
     axes.set_ylim(len(rows) - 0.4, -0.6)
-    opening = "witnessed fault" if told else "noticed failure"
+    opening = "fault's beginning" if told else "noticed failure"
     axes.set_xlabel(f"time from the {opening} to that request's right answer (s{logarithmic})")
     axes.grid(visible=False, axis="y")
     legend(figure, axes)
