@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from chaoslab.commandline import LAB_DOWN, interrupted
 
 if TYPE_CHECKING:
+    from chaoslab.history import History
     from chaoslab.reports.progress import Progress
     from chaoslab.settings import Settings
     from chaoslab.worlds.virtual.lab import Done, Order
@@ -319,22 +320,32 @@ def leave(folder: Path, code: int, *, program: str | None = None) -> int:
     from chaoslab.reports import summary
 
     print("\n" + summary.render(history), flush=True)
+    print(f"\nlogs    {folder}/  (also {LOGS}/latest)")
+    if not _drawn(history, folder):
+        return code or 2
+    print(f"next    {program or _called()} show latest --prompt 1")
+    return code
+
+
+def _drawn(history: History, folder: Path) -> bool:
+    """Whether the run's pictures lie with it, and in CHARTS if it is the latest. The run is over and counts all the same."""
     from chaoslab.interrupts import heard_outside_imports
     from chaoslab.reports import charts
 
-    print(f"\nlogs    {folder}/  (also {LOGS}/latest)")
     try:
         with heard_outside_imports():
-            drawn = charts.save(charts.draw(history), CHARTS)
-    except OSError as error:  # the run is over and counts all the same
-        print(
-            f"cannot draw into {error.filename2 or error.filename or CHARTS}: {error.strerror or error}",
-            file=sys.stderr,
-        )
-        return code or 2
-    print("charts  " + "\n        ".join(str(path) for path in drawn))
-    print(f"next    {program or _called()} show latest --prompt 1")
-    return code
+            pictures = charts.rendered(charts.draw(history))
+    except ModuleNotFoundError as error:
+        print(f"no charts: {charts.missing(error)}", file=sys.stderr)
+        return False
+    places = charts.places(folder / "charts", out=CHARTS, logs=LOGS)
+    _, complaints = charts.put(pictures, places)
+    for complaint in complaints:
+        print(complaint, file=sys.stderr)
+    if not complaints:
+        own, *others = (f"{place}/" for place in places)
+        print(f"charts  {own}" + "".join(f"  (also {other})" for other in others))
+    return not complaints
 
 
 def _called() -> str:

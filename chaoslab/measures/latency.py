@@ -54,14 +54,14 @@ def every_attempt(history: History) -> list[Attempt]:
     """The same, with those that never left the seam and those whose duration is not told."""
     disturbed = {(record.trial, e.target, e.request, e.attempt) for record, e in history.of(CallDisturbed)}
     faults: dict[tuple[str | None, str, int, int], list[str]] = {}
-    for record, e in history.of(FaultWitnessed):
-        faults.setdefault((record.trial, e.target, e.request, e.attempt), []).append(e.fault)
+    for record, met in history.of(FaultWitnessed):
+        faults.setdefault((record.trial, met.target, met.request, met.attempt), []).append(met.fault)
     found = []
     for record, e in history.of(CallFinished):
         place = (record.trial, e.target, e.request, e.attempt)
         if place not in disturbed:
-            met = tuple(dict.fromkeys(faults.get(place, ())))
-            found.append(Attempt(record.trial or "", e.target, record.t, e.duration_s, e.ok, e.via, met))
+            names = tuple(dict.fromkeys(faults.get(place, ())))
+            found.append(Attempt(record.trial or "", e.target, record.t, e.duration_s, e.ok, e.via, names))
     return found
 
 

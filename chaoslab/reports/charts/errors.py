@@ -25,7 +25,7 @@ LAB, NOBODY = "the lab was disturbed", "nobody injected"
 
 
 def errors(history: History) -> Figure:
-    """A bar per target and kind of error, its parts by the fault that was witnessed on the failed attempt; those that nobody injected are apart."""
+    """A bar per target and kind of error; its parts are the faults that were witnessed on the failed attempts, and what nobody injected."""
     from matplotlib.ticker import MaxNLocator
 
     told = history.tells(FaultWitnessed)

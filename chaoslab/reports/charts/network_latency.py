@@ -24,7 +24,9 @@ def network_latency(history: History) -> Figure:
     told = history.tells(FaultWitnessed)
     if not any(a.timed or not a.left for a in found):
         figure, axes = canvas(TITLE)
-        nothing(axes, "no data: the log tells no call's duration" if found or not told else "no call was made in this run")
+        nothing(
+            axes, "no data: the log tells no call's duration" if found or not told else "no call was made in this run"
+        )
         return figure
     met = sum(bool(a.faults) for a in found)
     note = f"{said(found)}; {f'{met:,} met a fault' if met else unmet(history)}"
@@ -32,7 +34,7 @@ def network_latency(history: History) -> Figure:
     began_t = first_prompt_t(history)
     scaled = scale(axes, [a.duration_s for a in found], axis="y")
     for group in groups(found, told=told):
-        group.scatter(axes, lambda a: (a.t - began_t, scaled.place(a.duration_s)))
+        group.scatter(axes, lambda a, share: (a.t - began_t, scaled.place(a.duration_s, share)))
     first, last = min(a.t for a in found) - began_t, max(a.t for a in found) - began_t
     axes.set_xlim(min(0.0, first), max(0.0, last) * 1.03 or 1.0)
     axes.set_xlabel("time since the first prompt began (s)")

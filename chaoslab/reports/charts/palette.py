@@ -20,7 +20,7 @@ class Look(NamedTuple):
 
 
 INK, SLATE, CLEAN, PALE = "#2F3E4E", "#5B6B7B", "#8FA3B5", "#CFD8E0"
-"""Lines of statistics; prompts; an attempt without a fault; calls of any kind."""
+"""Lines of statistics and of prompts; whatever a shape alone tells apart; an attempt without a fault; calls of any kind."""
 
 OUTCOMES = {
     "correct": Look("#009E73", "o"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from chaoslab.history import History
 from chaoslab.measures.durations import duration
 from chaoslab.measures.latency import percentile
 from chaoslab.reports.charts.palette import INK, OUTCOMES
-from chaoslab.reports.charts.style import canvas, counted, legend, nothing, scale, thin
+from chaoslab.reports.charts.style import canvas, counted, crowded, legend, nothing, scale, thin
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -34,18 +35,21 @@ def response_time(history: History, outcomes: Mapping[str, str]) -> Figure:
     note += f", 90th percentile {duration(percentile(durations, 0.9), 2)}, longest {duration(max(durations), 2)}"
     figure, axes = canvas("Response time per prompt", note)
     scaled = scale(axes, durations, axis="y")
-    for outcome, (color, marker) in OUTCOMES.items():
+    ranked = [outcome for outcome, _ in Counter(outcomes.get(trial, "") for trial, _ in found).most_common()]
+    for number, (outcome, (color, marker)) in enumerate(OUTCOMES.items()):
         mine = [(places[trial], duration_s) for trial, duration_s in found if outcomes.get(trial) == outcome]
         if mine:
             shown, thinned = thin(mine)
+            size, edge = crowded(34, len(shown))
             axes.scatter(
                 [x for x, _ in shown],
-                scaled.places(y for _, y in shown),
-                s=34,
+                [scaled.place(y, 1 - (number + 0.5) / len(OUTCOMES)) for _, y in shown],
+                s=size,
                 color=color,
                 marker=marker,
                 edgecolors="white",
-                linewidths=0.4,
+                linewidths=edge,
+                zorder=2 + ranked.index(outcome) / 100,
                 label=f"{outcome} ({len(mine):,}{thinned})",
             )
     axes.axhline(scaled.place(middle), color=INK, linewidth=1, linestyle="--", label="median")

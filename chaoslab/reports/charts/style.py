@@ -25,8 +25,11 @@ WIDE = 30
 DECADES = 6
 """A logarithmic axis shows so many at most."""
 TICKS = 7
-POINTS = 4000
+POINTS = 2000
 """A group of more points is thinned: more of them would only take longer, and lie over each other."""
+
+CROWD = 300
+"""More points of one kind are drawn smaller."""
 
 
 def canvas(title: str, note: str = "", *, height_in: float = 4.2) -> tuple[Figure, Axes]:
@@ -70,51 +73,64 @@ def legend(figure: Figure, axes: Axes) -> None:
 
 @dataclass(frozen=True)
 class Scale:
-    """An axis of durations. `edge`: where a duration of 0, or one that is not told, is drawn; `low`: the smallest that has a place of its own."""
+    """An axis of durations. `low`: the smallest that has a place of its own; `edge`: the stretch for those of 0 and those that are not told;
+    `suffix`: what to add to the axis's label."""
 
     suffix: str
     low: float
-    edge: float
+    edge: tuple[float, float]
 
-    def place(self, value: float) -> float:
-        """Where a duration is drawn."""
-        return max(value, self.low) if value > 0 else self.edge
+    def place(self, value: float, share: float = 0.5) -> float:
+        """Where a duration is drawn; `share` (0-1) keeps those at the edge apart, where the axis has no measure."""
+        if value > 0:
+            return max(value, self.low)
+        first, last = self.edge
+        return first * (last / first) ** share if first > 0 else first + (last - first) * share
 
     def places(self, values: Iterable[float]) -> list[float]:
         return [self.place(value) for value in values]
 
 
 def scale(axes: Axes, values: Sequence[float], *, axis: str) -> Scale:
-    """A logarithmic axis where the values span much, else a linear one from 0. Values of 0 and untold ones (NaN) get the axis's edge, and it says
-    which of them are there. `suffix` is what to add to the axis's label."""
+    """A logarithmic axis where the values span much, else a linear one. Values of 0 and untold ones (NaN) lie at its edge, which says which
+    of them are there."""
     positive = [value for value in values if value > 0]
+    which = axes.xaxis if axis == "x" else axes.yaxis
+    limits = axes.set_xlim if axis == "x" else axes.set_ylim
+    logarithmic = len(positive) > 1 and max(positive) / min(positive) > WIDE
     zero, untold = 0.0 in values, any(map(math.isnan, values))
+    if not zero and not untold and not logarithmic:
+        limits(0, max(positive, default=1.0) * 1.08)
+        return Scale("", 0.0, (0.0, 0.0))
+    high = max(positive, default=1.0)
+    if logarithmic:
+        (axes.set_xscale if axis == "x" else axes.set_yscale)("log")
+        low = max(min(positive), high / 10**DECADES)
+        made = Scale(", logarithmic", low, (low * (low / high) ** 0.19, low * (low / high) ** 0.07))
+        begin, wall = low * (low / high) ** 0.24, low * (low / high) ** 0.035
+        ticks = _decades(low / 1.2, high * 1.6)
+        which.set_minor_locator(_within(low))
+        which.set_minor_formatter(lambda *_: "")
+    else:
+        made = Scale("", 0.0, (-0.19 * high, -0.07 * high))
+        begin, wall = -0.24 * high, -0.035 * high
+        ticks = [tick for tick in which.get_major_locator().tick_values(0, high) if 0 <= tick <= high * 1.08]
+    if not zero and not untold:
+        limits(low / 1.6, high * 1.6)
+        which.set_ticks(ticks, [f"{tick:g}" for tick in ticks])
+        return made
+    limits(begin, high * 1.6 if logarithmic else high * 1.08)
     words = "0 or\nnot told" if zero and untold else "0" if zero else "not told"
-    which, across, limits = (
-        (axes.xaxis, axes.axvline, axes.set_xlim) if axis == "x" else (axes.yaxis, axes.axhline, axes.set_ylim)
-    )
-    if len(positive) < 2 or max(positive) / min(positive) <= WIDE:
-        top = max(positive, default=1.0)
-        edge = -0.1 * top if untold else 0.0
-        limits(edge - 0.03 * top if zero or untold else 0, top * 1.08)
-        if untold:
-            ticks = [tick for tick in which.get_major_locator().tick_values(0, top) if 0 <= tick <= top * 1.08]
-            which.set_ticks([edge, *ticks], [words, *(f"{tick:g}" for tick in ticks)])
-        return Scale("", 0.0, edge)
-    (axes.set_xscale if axis == "x" else axes.set_yscale)("log")
-    low, high = max(min(positive), max(positive) / 10**DECADES), max(positive)
-    marked = zero or untold
-    edge = low / max(3.0, (high / low) ** 0.1) if marked else low
-    limits(edge / 1.6, high * 1.6)
-    first, last = math.ceil(math.log10(low / 1.6)), math.floor(math.log10(high * 1.6))
-    decades = range(first, last + 1, math.ceil((last - first + 1) / TICKS))
-    which.set_ticks([*([edge] if marked else []), *(10.0**n for n in decades)])
-    which.set_ticklabels([*([words] if marked else []), *(f"{10.0**n:g}" for n in decades)])
-    which.set_minor_locator(_within(low))
-    which.set_minor_formatter(lambda *_: "")
-    if marked:  # what is below this line has no place on a logarithmic axis
-        across(math.sqrt(edge * low), color="#B8B8B8", linewidth=0.8, linestyle=":", zorder=0.5)
-    return Scale(", logarithmic", low, edge)
+    ticks = [tick for tick in ticks if tick > 0 or not zero]
+    which.set_ticks([made.place(0), *ticks], [words, *(f"{tick:g}" for tick in ticks)])
+    (axes.axvline if axis == "x" else axes.axhline)(wall, color="#B8B8B8", linewidth=0.8, linestyle=":", zorder=0.5)
+    return made
+
+
+def _decades(low: float, high: float) -> list[float]:
+    """The powers of ten on a logarithmic axis, TICKS at most."""
+    first, last = math.ceil(math.log10(low)), math.floor(math.log10(high))
+    return [10.0**n for n in range(first, last + 1, math.ceil((last - first + 1) / TICKS) or 1)]
 
 
 def _within(low: float) -> Locator:
@@ -132,6 +148,11 @@ def thin(found: Sequence[T_]) -> tuple[Sequence[T_], str]:
     """At most POINTS of them, evenly over their order, and what to say of it."""
     step = math.ceil(len(found) / POINTS)
     return (found, "") if step <= 1 else (found[::step], f", every {ordinal(step)} drawn")
+
+
+def crowded(size: float, count: int) -> tuple[float, float]:
+    """The size of points and the width of their edges: many are small and have none, which would else be all that is seen."""
+    return (size, 0.4) if count <= CROWD else (max(8.0, size * 0.35), 0.0)
 
 
 def ordinal(number: int) -> str:

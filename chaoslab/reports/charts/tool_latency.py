@@ -24,7 +24,9 @@ def tool_latency(history: History) -> Figure:
     told = history.tells(FaultWitnessed)
     if not any(a.timed or not a.left for a in found):
         figure, axes = canvas("Latency by service")
-        nothing(axes, "no data: the log tells no call's duration" if found or not told else "no call was made in this run")
+        nothing(
+            axes, "no data: the log tells no call's duration" if found or not told else "no call was made in this run"
+        )
         return figure
     rows: dict[str, list[Attempt]] = {}
     for attempt in found:
@@ -42,7 +44,7 @@ def tool_latency(history: History) -> Figure:
         for attempt, offset in zip(rows[name], spread(len(rows[name])), strict=True)
     }
     for group in groups(found, told=told):
-        group.scatter(axes, lambda a: (scaled.place(a.duration_s), offsets[id(a)]))
+        group.scatter(axes, lambda a, share: (scaled.place(a.duration_s, share), offsets[id(a)]))
     left = [(row, [a.duration_s for a in rows[name] if a.timed]) for row, name in enumerate(names)]
     boxed = [(row, durations) for row, durations in left if len(durations) >= BOX]
     if boxed:
