@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from chaoslab.events import UNTOLD, CallDisturbed, CallFinished, FaultWitnessed
 from chaoslab.history import History
-from chaoslab.reports.charts.palette import LONE, PALE, faults
+from chaoslab.reports.charts.palette import LAB as LAB_COLOR
+from chaoslab.reports.charts.palette import LONE, faults
 from chaoslab.reports.charts.style import canvas, legend, nothing, short, unmet
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def errors(history: History) -> Figure:
         rows.append((f"{len(rest)} other kinds", sum((found[kind] for kind in rest), Counter())))
     places = range(len(rows))
     looks = faults(name for counts in found.values() for name in counts if name not in (None, NOBODY, LAB))
-    parts = [*((name, name, look.color) for name, look in looks.items()), (LAB, LAB, PALE)]
+    parts = [*((name, name, look.color) for name, look in looks.items()), (LAB, LAB, LAB_COLOR)]
     parts.append((NOBODY, NOBODY if told else "injected or not", LONE.color))
     begins = [0] * len(rows)
     for name, label, color in parts:

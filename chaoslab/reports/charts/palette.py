@@ -19,8 +19,10 @@ class Look(NamedTuple):
     marker: str
 
 
-INK, SLATE, CLEAN, PALE = "#2F3E4E", "#5B6B7B", "#8FA3B5", "#CFD8E0"
-"""Lines of statistics and of prompts; whatever a shape alone tells apart; an attempt without a fault; calls of any kind."""
+INK, SLATE, CLEAN = "#2F3E4E", "#5B6B7B", "#8FA3B5"
+"""Medians and intervals; whatever a shape alone tells apart; an attempt without a fault."""
+CALLS, PROMPTS, LAB = "#BBD0E4", "#4A5A3C", "#F0E3C8"
+"""Calls of any kind; prompts; what the lab itself got in the way of."""
 
 OUTCOMES = {
     "correct": Look("#009E73", "o"),
@@ -29,8 +31,8 @@ OUTCOMES = {
     "harm": Look("#D55E00", "X"),
     "failed": Look("#000000", "v"),
     "hung": Look("#E69F00", "*"),
-    "unknown": Look("#8C8C8C", "D"),
-    "invalid": Look("#C8C8C8", "P"),
+    "unknown": Look("#A6A6A6", "D"),
+    "invalid": Look("#D4D4D4", "P"),
     "unfinished": Look("#5A5A5A", "^"),
 }
 """By name, best first. The greys are those from which nothing can be concluded."""

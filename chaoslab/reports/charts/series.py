@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,31 +84,39 @@ def lines(histories: Iterable[History]) -> list[Series]:
 
 
 def _labels(groups: Sequence[Mapping[str, str]]) -> list[str]:
-    """How each differs from the others; what a log does not tell is called that."""
+    """How each differs from the others. A log that tells few settings is set against others of its kind alone."""
     if len(groups) == 1:
         return [""]
-    names = list(dict.fromkeys(name for group in groups for name in group))
-    differing = [name for name in names if len({group.get(name) for group in groups}) > 1]
-    settings = [name for name in differing if name.isupper()]
-    if settings:  # the plan follows from them
-        differing = [name for name in differing if not name.startswith("injection ")]
+    every = {name for group in groups for name in group}
     labels: list[str] = []
     for group in groups:
-        label = _label(group, differing)
-        twice = labels.count(label)
+        silent = _silent(group, every)
+        label = _label(group, _differing([other for other in groups if _silent(other, every) == silent]), silent=silent)
+        twice = sum(known == label or known.startswith(f"{label}, otherwise ") for known in labels)
         labels.append(f"{label}, otherwise {twice + 1}" if twice else label)
     return labels
 
 
-def _label(group: Mapping[str, str], differing: Sequence[str]) -> str:
-    known = [f"{name}={group[name] or 'empty'}" for name in differing if name in group]
-    untold = len(differing) - len(known)
-    parts = known[:SHOWN]
-    if len(known) > SHOWN:
-        parts.append(f"{len(known) - SHOWN} more")
-    if untold:
-        parts.append(f"{untold} settings not told" if parts else "settings not told")
-    return ", ".join(parts)
+def _silent(group: Mapping[str, str], every: Collection[str]) -> bool:
+    """Whether it tells less than half of what the others tell."""
+    return len(group) < len(every) / 2
+
+
+def _differing(groups: Sequence[Mapping[str, str]]) -> list[str]:
+    names = dict.fromkeys(name for group in groups for name in group)
+    differing = [name for name in names if len({group.get(name) for group in groups}) > 1]
+    if any(name.isupper() for name in differing):  # the plan follows from the settings
+        return [name for name in differing if not name.startswith("injection ")]
+    return differing
+
+
+def _label(group: Mapping[str, str], differing: Sequence[str], *, silent: bool) -> str:
+    parts = [f"{name}={group[name] or 'empty'}" if name in group else f"{name} not told" for name in differing]
+    if len(parts) > SHOWN:
+        parts[SHOWN:] = [f"{len(parts) - SHOWN} more"]
+    if silent:
+        parts.append("other settings not told" if parts else "settings not told")
+    return ", ".join(parts) or "the others"
 
 
 def said(found: Sequence[Series]) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from chaoslab.events import Usage
 from chaoslab.history import History
 from chaoslab.measures import throughput as measure
-from chaoslab.reports.charts.palette import INK, PALE
+from chaoslab.reports.charts.palette import CALLS, PROMPTS
 from chaoslab.reports.charts.style import canvas, counted, legend, nothing
 
 if TYPE_CHECKING:
@@ -31,11 +31,11 @@ def throughput(history: History) -> Figure:
     axes.stairs(
         found.calls,
         edges,
-        color=PALE,
+        color=CALLS,
         fill=True,
         label=whose,
     )
-    axes.stairs(found.prompts, edges, color=INK, linewidth=1.8, label="prompts")
+    axes.stairs(found.prompts, edges, edgecolor=PROMPTS, linewidth=1.8, label="prompts")
     axes.set_xlim(0, edges[-1])
     axes.set_ylim(0, max(*found.calls, *found.prompts, 1) * 1.08)
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
