@@ -17,7 +17,7 @@ from chaoslab.identity import Trial, nth
 from chaoslab.judge import HUNG
 from chaoslab.log import Log
 from chaoslab.runs import Run
-from chaoslab.seams.http import HttpSeam
+from chaoslab.seams.http import Episode, HttpSeam
 from chaoslab.settings import Settings
 
 SYSTEM = """You are a careful assistant with tools. Today is {day}, {time} UTC.
@@ -89,7 +89,7 @@ class Session:
         with self.seam.trial(trial) as episode:
             for attempt in range(1, self.settings.prompt_limit + 2):
                 self._attempts = attempt
-                outcome = await self._attempt(prompt, trial, now)
+                outcome = await self._attempt(prompt, trial, episode, now)
                 if outcome.error_type == "none":
                     break
                 episode.requests.replan()
@@ -130,9 +130,10 @@ class Session:
         system = SYSTEM.format(day=now.strftime("%A %Y-%m-%d"), time=now.strftime("%H:%M"))
         return {"messages": [("system", system), ("user", prompt)]}
 
-    async def _attempt(self, prompt: Prompt, trial: Trial, now: datetime) -> _Outcome:
+    async def _attempt(self, prompt: Prompt, trial: Trial, episode: Episode, now: datetime) -> _Outcome:
         from langgraph.errors import GraphRecursionError
 
+        episode.stopped_by = None
         start, began_s = self.clock.utc(), self.clock.monotonic()
         try:
             # A model call and a tool step take one step of the graph each.
@@ -144,6 +145,8 @@ class Session:
             outcome = _Outcome("", "loop", f"stopped after {self.config.steps_max} model calls")
         except Exception as error:  # noqa: BLE001 - whatever an agent raises fails its prompt, not the run
             outcome = _Outcome("", _error_type(error), _told(error)[:500])
+            if outcome.error_type == "model" and episode.stopped_by is not None:
+                outcome = _Outcome("", "budget", f"stopped by {episode.stopped_by.named(setting=True)}")
         for down in (self.seam.lanes.down, self.info.lost, self.agent_log.lost):
             if down is not None:
                 raise down

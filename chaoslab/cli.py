@@ -17,7 +17,7 @@ from chaoslab.running import CHARTS, refuse
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit code: 0 done, 2 bad input, 3 the lab broke, 130 interrupted."""
+    """The exit code: 0 done, 1 not what was asked for (--min-correct, --fail-on, replay), 2 bad input, 3 the lab broke, 130 interrupted."""
     try:
         options = _parser().parse_args(arguments)
         code: int = options.command(options)
@@ -47,6 +47,7 @@ def _parser() -> argparse.ArgumentParser:
         "lab", help="run the whole lab as the settings say: services, proxies, model, agent, charts"
     )
     lab.add_argument("settings", nargs="*", metavar="NAME=value", help="settings, as in .env.example")
+    _add_gate(lab)
     lab.set_defaults(command=_lab)
 
     run = commands.add_parser("run", help="the same, with the settings of a sweep as options")
@@ -56,6 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--trials", help="so many in all (TRIALS)")
     run.add_argument("--seed", help="of all dice (SEED)")
     run.add_argument("--jobs", help="processes of a virtual run (JOBS)")
+    _add_gate(run)
     run.set_defaults(command=_run)
 
     replay = commands.add_parser("replay", help="run a run again from its log, in virtual time: is it the same?")
@@ -119,18 +121,45 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _add_gate(command: argparse.ArgumentParser) -> None:
+    """What a run must come to, else the exit code is 1."""
+
+    def share(text: str) -> float:
+        from chaoslab.reports import gate
+
+        return gate.share(text)
+
+    def outcomes(text: str) -> tuple[str, ...]:
+        from chaoslab.reports import gate
+
+        return gate.outcomes(text)
+
+    command.add_argument(
+        "--min-correct", type=share, metavar="SHARE", help="exit code 1 below this share of correct prompts, as in 0.9"
+    )
+    command.add_argument(
+        "--fail-on",
+        type=outcomes,
+        default=(),
+        metavar="OUTCOMES",
+        help="exit code 1 if a prompt ends so: harm,wrong,failed,hung …",
+    )
+
+
 def _lab(options: argparse.Namespace) -> int:
+    from chaoslab.reports.gate import Gate
     from chaoslab.running import start
 
-    return start(options.settings)
+    return start(options.settings, gate=Gate(options.min_correct, options.fail_on))
 
 
 def _run(options: argparse.Namespace) -> int:
+    from chaoslab.reports.gate import Gate
     from chaoslab.running import start
 
     named = {"WORLD": options.world, "TRIALS": options.trials, "SEED": options.seed, "JOBS": options.jobs}
     given = [f"{name}={value}" for name, value in (*named.items(), ("PROMPTS", options.prompts)) if value is not None]
-    return start([*options.settings, *given])
+    return start([*options.settings, *given], gate=Gate(options.min_correct, options.fail_on))
 
 
 def _replay(options: argparse.Namespace) -> int:

@@ -7,8 +7,8 @@ from collections import namedtuple
 from collections.abc import Callable
 from typing import NoReturn
 
-LAB_DOWN, INTERRUPTED = 3, 130
-"""Exit codes of whatever runs a lab, beside 0 and 2."""
+GATE_FAILED, LAB_DOWN, INTERRUPTED = 1, 3, 130
+"""Exit codes of whatever runs a lab, beside 0 and 2. 1: the run came to its end, and is not what --min-correct or --fail-on asked for."""
 
 
 def interrupted() -> int:

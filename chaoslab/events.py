@@ -287,6 +287,15 @@ class Budget(Event):
     allowed: float
     mode: str
     target: str
+    settings: ClassVar[dict[str, str]] = {
+        "tokens": "TOKEN_LIMIT", "cost_usd": "COST_LIMIT_USD", "calls": "CALL_LIMIT", "seconds": "TIME_LIMIT_S",
+    }  # fmt: skip
+
+    def named(self, *, setting: bool) -> str:
+        """The limit in words: "the lab's CALL_LIMIT of 6" where a setting states it, "the limit of 6 calls" where a Python user does."""
+        if setting:
+            return f"the lab's {self.settings.get(self.limit, self.limit)} of {self.allowed:g}"
+        return f"the limit of {f'${self.allowed:g}' if self.limit == 'cost_usd' else f'{self.allowed:g} {self.limit}'}"
 
 
 @dataclass(frozen=True)
@@ -298,7 +307,8 @@ class Warning(Event):  # noqa: A001 - the field's own word
 
 @dataclass(frozen=True)
 class PromptAttempt(Event):
-    """One attempt at a prompt (agent.log). `status`: ok or error; `error_type`: model, loop, empty, agent, hung, or none."""
+    """One attempt at a prompt (agent.log). `status`: ok or error; `error_type`: model, loop, empty, agent, hung, budget (a limit
+    of the lab's own ended it), or none."""
 
     prompt_index: int
     prompt: str

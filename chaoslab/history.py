@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
+from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
-from chaoslab.events import Event, PromptStarted
+from chaoslab.events import CallFinished, Event, Fallback, PromptStarted, Retry, RunStarted, Usage
 
 E_ = TypeVar("E_", bound=Event)
+UNSEEN: frozenset[type[Event]] = frozenset({Retry, Fallback, Usage})
+"""Kinds of which a run of Python functions cannot tell: the lab does not see its agent's waits, fallbacks and model."""
 
 
 @dataclass(frozen=True)
@@ -75,10 +78,18 @@ class History:
 
     def tells(self, kind: type[Event]) -> bool:
         """Whether an event of this kind would be here if it had happened."""
-        return kind not in self.untold
+        return kind not in self.untold and not (kind in UNSEEN and self.of_functions)
 
     def first(self, kind: type[E_]) -> E_ | None:
         return next((event for _, event in self.of(kind)), None)
+
+    @cached_property
+    def of_functions(self) -> bool:
+        """Whether it tells of a Python user's own agent and functions (`lab.run`). A run of the lab's agent says what was asked."""
+        run = self.first(RunStarted)
+        if run is not None:
+            return bool(run.world) and not run.asked
+        return any(event.via == "function" for _, event in self.of(CallFinished))
 
     @property
     def trials(self) -> list[str]:

@@ -14,10 +14,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from chaoslab.commandline import LAB_DOWN, interrupted
+from chaoslab.commandline import GATE_FAILED, LAB_DOWN, interrupted
 
 if TYPE_CHECKING:
     from chaoslab.history import History
+    from chaoslab.reports.gate import Gate
     from chaoslab.reports.progress import Progress
     from chaoslab.settings import Settings
     from chaoslab.worlds.virtual.lab import Done, Order
@@ -28,24 +29,24 @@ FEW = 100
 """Up to so many trials are done in one process: starting more would take longer."""
 
 
-def start(given: Sequence[str]) -> int:
-    """A run with these settings; the exit code. Bad input is said in a line."""
+def start(given: Sequence[str], *, gate: Gate | None = None) -> int:
+    """A run with these settings; the exit code. Bad input is said in a line. `gate`: what the run must come to."""
     from chaoslab import settings
 
     try:
         chosen = settings.load(given)
     except settings.SettingError as error:
         return refuse(error)
-    worlds: dict[str, Callable[[Settings, Sequence[str]], int]] = {
+    worlds: dict[str, Callable[[Settings, Sequence[str], Gate | None], int]] = {
         "local": _local, "compose": _compose, "virtual": _virtual,
     }  # fmt: skip
-    return worlds[chosen.world](chosen, given)
+    return worlds[chosen.world](chosen, given, gate)
 
 
 # In processes on loopback.
 
 
-def _local(chosen: Settings, given: Sequence[str]) -> int:
+def _local(chosen: Settings, given: Sequence[str], gate: Gate | None) -> int:
     from chaoslab import settings
     from chaoslab.clock import system
     from chaoslab.interrupts import Interrupts
@@ -85,27 +86,33 @@ def _local(chosen: Settings, given: Sequence[str]) -> int:
         return refuse(error, code=LAB_DOWN)
     except KeyboardInterrupt:
         code = interrupted()
-    return leave(run.folder, code)
+    return leave(run.folder, code, gate=gate)
 
 
 # In containers.
 
 
-def _compose(chosen: Settings, given: Sequence[str]) -> int:  # noqa: ARG001 - compose reads .env by itself
+def _compose(chosen: Settings, given: Sequence[str], gate: Gate | None) -> int:  # noqa: ARG001 - compose reads .env by itself
     from chaoslab import settings
     from chaoslab.worlds import compose
 
     try:
         _check(chosen)
-        return compose.run(settings.child_environment(chosen))
+        before = _latest()
+        code = compose.run(settings.child_environment(chosen))
     except (settings.SettingError, compose.WorldError, OSError) as error:
         return refuse(error)
+    return _ruled(gate, None if _latest() == before else _history(_latest()), code)
+
+
+def _latest() -> Path:
+    return (LOGS / "latest").resolve()
 
 
 # In one process, on a clock that jumps.
 
 
-def _virtual(chosen: Settings, given: Sequence[str]) -> int:  # noqa: ARG001
+def _virtual(chosen: Settings, given: Sequence[str], gate: Gate | None) -> int:  # noqa: ARG001
     from chaoslab import settings
     from chaoslab.interrupts import heard_outside_imports
     from chaoslab.runs import Run
@@ -120,7 +127,7 @@ def _virtual(chosen: Settings, given: Sequence[str]) -> int:  # noqa: ARG001
     except (settings.SettingError, OSError) as error:
         return refuse(error)
     run.make_latest()
-    return leave(run.folder, carry_out(order, asked, run.folder))
+    return leave(run.folder, carry_out(order, asked, run.folder), gate=gate)
 
 
 def check_installed() -> None:
@@ -306,20 +313,15 @@ def _check_toxiproxy(url: str) -> None:
 # What is left behind.
 
 
-def leave(folder: Path, code: int, *, program: str | None = None) -> int:
-    """What a run leaves for a person: its figures, its pictures, and where they are."""
-    from chaoslab.events import RunStarted
-    from chaoslab.history import History
-
-    try:
-        history = History.read(folder)
-    except FileNotFoundError:
-        return code
-    if history.first(RunStarted) is None:
-        return code
+def leave(folder: Path, code: int, *, program: str | None = None, gate: Gate | None = None) -> int:
+    """What a run leaves for a person: its figures, whether it is what was asked for, its pictures, and where they are."""
+    history = _history(folder)
+    if history is None:
+        return _ruled(gate, None, code)
     from chaoslab.reports import summary
 
     print("\n" + summary.render(history), flush=True)
+    code = _ruled(gate, history, code)
     print(f"\nlogs    {folder}/  (also {LOGS}/latest)")
     if not _drawn(history, folder):
         return code or 2
@@ -346,6 +348,36 @@ def _drawn(history: History, folder: Path) -> bool:
         own, *others = (f"{place}/" for place in places)
         print(f"charts  {own}" + "".join(f"  (also {other})" for other in others))
     return not complaints
+
+
+def _history(folder: Path) -> History | None:
+    """What a run has written down; None when it never began."""
+    from chaoslab.events import RunStarted
+    from chaoslab.history import History
+
+    try:
+        history = History.read(folder)
+    except FileNotFoundError:
+        return None
+    return history if history.first(RunStarted) else None
+
+
+def _ruled(gate: Gate | None, history: History | None, code: int) -> int:
+    """The exit code once the run was held against what it must come to; the verdict is said in a line."""
+    if not gate:
+        return code
+    from chaoslab.judge import judgeable, verdicts
+    from chaoslab.reports.gate import rule
+
+    if code:
+        print("gate not asked: the run did not come to its end", file=sys.stderr, flush=True)
+        return code
+    if history is None:
+        print("gate FAILED: the run has left no logs here", file=sys.stderr, flush=True)
+        return GATE_FAILED
+    ruling = rule(gate, verdicts(history), judgeable=judgeable(history))
+    print(ruling.line, file=sys.stdout if ruling.passed else sys.stderr, flush=True)
+    return 0 if ruling.passed else GATE_FAILED
 
 
 def _called() -> str:

@@ -119,7 +119,7 @@ def test_an_agent_that_raises_fails_its_trial_and_not_its_caller() -> None:
     why = "no answer: agent error (TimeoutError: refund: no answer within its deadline)"
     assert (trial.outcome, trial.why) == (lab.Outcome.FAILED, why)
     assert isinstance(trial.error, TimeoutError)
-    assert f"p1.r1 failed: {why}" in summary.render(trial.history)
+    assert f"p1.r1 failed: {why}" in " ".join(summary.render(trial.history).split())
     assert f"verdict  failed: {why}" in show.render(trial.history)
     assert isinstance(lab.run(lambda _: sys.exit("no"), "go").error, SystemExit)
 

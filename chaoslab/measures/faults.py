@@ -8,7 +8,7 @@ was carried out is checked by the exact binomial interval of the hits, at 99.9 %
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -133,10 +133,8 @@ class _Told:
 
     def __init__(self, history: History) -> None:
         self.calls = {_place(record, e): e for record, e in history.of(CallFinished)}
-        self.met, self.injected, self.armed = (
-            {(_place(record, e), e.fault, e.injection) for record, e in history.of(kind)}
-            for kind in (FaultWitnessed, FaultInjected, FaultArmed)
-        )
+        self.met = _faults(history.of(FaultWitnessed))
+        self.injected, self.armed = _faults(history.of(FaultInjected)), _faults(history.of(FaultArmed))
         self.poisoned = {place for place, _, _ in self.met}
         self.disturbed = _disturbed(history)
 
@@ -156,6 +154,12 @@ class _Told:
         if not injected and not call.ok:
             return "its call failed without it"
         return "it was armed and not met, so its prompt is invalid" if this in self.armed else "no reason is known"
+
+
+def _faults(
+    events: Iterable[tuple[Record, FaultWitnessed | FaultInjected | FaultArmed]],
+) -> set[tuple[Place, str, str]]:
+    return {(_place(record, e), e.fault, e.injection) for record, e in events}
 
 
 def uninjected(history: History) -> list[Failure]:

@@ -64,12 +64,12 @@ def impacts(history: History, outcomes: Mapping[str, str], *, judgeable: bool = 
         history, outcomes, judgeable=judgeable, poisoned={trial for trials in met.values() for trial in trials}
     )
     targets: dict[str, set[str]] = defaultdict(set)
-    for fault, target in met:
-        targets[fault].add(target)
+    for name, target in met:
+        targets[name].add(target)
     by_target = {place: told.impact(met[place], {place[1]}) for place in sorted(met)}
     by_fault = {
-        fault: told.impact(sum((met[fault, target] for target in there), Counter()), there)
-        for fault, there in sorted(targets.items())
+        name: told.impact(sum((met[name, target] for target in there), Counter()), there)
+        for name, there in sorted(targets.items())
     }
     return Impacts(by_fault, by_target)
 
@@ -91,9 +91,10 @@ class _Told:
         self.good = ("correct",) if judgeable else ("correct", "unknown")
         self.started = {record.trial: event for record, event in history.of(PromptStarted) if record.trial}
         made: dict[str, set[tuple[str, int, int]]] = defaultdict(set)
-        for kind in (CallStarted, CallFinished):
-            for record, call in history.of(kind):
-                made[record.trial or ""].add((call.target, call.request, call.attempt))
+        for record, began in history.of(CallStarted):
+            made[record.trial or ""].add((began.target, began.request, began.attempt))
+        for record, ended in history.of(CallFinished):
+            made[record.trial or ""].add((ended.target, ended.request, ended.attempt))
         self.callers: dict[str, set[str]] = defaultdict(set)
         for trial, calls in made.items():
             for target, _, _ in calls:

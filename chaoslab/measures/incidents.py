@@ -5,12 +5,14 @@ right result: an attempt that is ok and met no fault that corrupts. One incident
 of each other; it bears the name of the fault that opened it. It is *noticed* when that attempt ends, which is when its fault is witnessed.
 
 Faults from which nothing can recover open none: those that corrupt a value in silence (wrong_value, truncate_context), since nobody can
-notice them, and those that last until the trial ends (budget). The fault's class says so (`traits`).
+notice them, and those that last until the trial ends (budget). The fault's class says so (`traits`). Nor does a fault open one at an
+attempt that was answered and corrupted too: late or not, nobody could know that there was something to repair.
 
 It ends in one of five ways. By `retry` (a later attempt, asked by tool, agent or a new plan). By `fallback` (an attempt around the
 proxy). `late`: the attempt that met the fault was right all the same; there was nothing to notice. With `harm`: a right result came, and
 on the way there, from the incident's opening to that result, an effect happened at the target that had happened already: two entries of
-its ledger by the same tool with equal content and without one request id in common. Or `censored`: the trial ended first.
+its ledger by the same tool with equal content and without one request id in common (an agent that wants the same thing twice at once
+looks alike). Or `censored`: the trial ended first.
 
 A log that does not tell of faults (the first lab's) lets incidents only be *inferred*. At a tool, one opens when a trial's first failed
 attempt was noticed, which is later than its fault came, and closes when that request first succeeds; a failure of which only the
@@ -22,7 +24,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
 from chaoslab.events import UNTOLD, CallFinished, CallStarted, Effect, FaultWitnessed, PromptAttempt, PromptFinished
@@ -89,11 +91,7 @@ def incidents(history: History) -> list[Incident]:
     told = _Told(history)
     first: dict[tuple[str, str], tuple[Record, FaultWitnessed]] = {}
     for record, fault in history.of(FaultWitnessed):
-        if record.trial is None:
-            continue
-        if traits.corrupts(fault.fault):
-            told.corrupted.add((record.trial, fault.target, fault.request, fault.attempt))
-        elif not traits.lasts(fault.fault):
+        if record.trial is not None and told.noticeable(record.trial, fault):
             first.setdefault((record.trial, fault.target), (record, fault))
     found = [told.incident(trial, record.t, fault) for (trial, _), (record, fault) in first.items()]
     return sorted(found, key=lambda i: (i.opened_t, i.trial, i.target))
@@ -104,10 +102,14 @@ class _Told:
     """What the logs tell of calls, effects and ends, by where to look it up."""
 
     history: History
-    corrupted: set[Place] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         history = self.history
+        self.corrupted: set[Place] = {
+            (record.trial, e.target, e.request, e.attempt)
+            for record, e in history.of(FaultWitnessed)
+            if traits.corrupts(e.fault)
+        }
         self.ends = {record.trial: record.t for record, _ in history.of(PromptFinished)}
         self.last = {record.trial: record.t for record in history.records}
         self.began: dict[Place, float] = {
@@ -119,6 +121,14 @@ class _Told:
         self.effects: dict[tuple[str | None, str], list[tuple[float, Effect]]] = {}
         for record, effect in history.of(Effect):
             self.effects.setdefault((record.trial, effect.target), []).append((record.t, effect))
+
+    def noticeable(self, trial: str, fault: FaultWitnessed) -> bool:
+        """Whether somebody could know of it, and do something about it."""
+        if traits.corrupts(fault.fault) or traits.lasts(fault.fault):
+            return False
+        place: Place = (trial, fault.target, fault.request, fault.attempt)
+        answered = any(c.ok for _, c in self.calls.get(place[:3], ()) if c.attempt == fault.attempt)
+        return not (answered and place in self.corrupted)
 
     def incident(self, trial: str, witnessed_t: float, fault: FaultWitnessed) -> Incident:
         """Attempts are told apart by number and not by time, because the witness of a fault on the wire is another process, which may log

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import httpx
@@ -64,13 +63,14 @@ class Target:
 
 @dataclass
 class Episode:
-    """A trial as the seam keeps it: its requests and what it has spent."""
+    """A trial as the seam keeps it: its requests, what it has spent, and the limit of the lab's that last had the model refuse."""
 
     trial: Trial
     requests: Requests
     began_s: float
     spent: dict[str, float] = field(default_factory=lambda: {"tokens": 0.0, "calls": 0.0})
     turn: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
+    stopped_by: events.Budget | None = None
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,6 @@ class _Attempt:
 
     def __init__(self, seam: HttpSeam, request: httpx.Request, target: Target, asked: Asked, trial: Episode) -> None:
         self.seam, self.request, self.target, self.asked, self.trial = seam, request, target, asked, trial
-        self.note = partial(seam.log.write, trial=trial.trial.key)
         self.began_s = seam.clock.monotonic()
         self.sent: Call | None = None
         self.held_s = 0.0
@@ -251,6 +250,11 @@ class _Attempt:
             self._finished(reply, failure)
 
     # What the stories may ask for.
+
+    def note(self, event: events.Event) -> None:
+        if isinstance(event, events.Budget) and event.mode == "hard" and self._of_model:
+            self.trial.stopped_by = event
+        self.seam.log.write(event, trial=self.trial.trial.key)
 
     async def wait(self, delay_s: float) -> None:
         left_s = self._left_s()

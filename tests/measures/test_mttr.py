@@ -143,6 +143,13 @@ def test_a_fault_after_one_that_nobody_could_notice_opens_it() -> None:
     assert only(story) == (Ending.RETRY, 1.1, 1.0)
 
 
+def test_an_answer_that_was_late_and_wrong_is_nothing_that_anybody_could_repair() -> None:
+    late = [call(1, 1, ok=True), witnessed(1, "latency"), witnessed(1, "wrong_value")]
+    assert incidents(history(*late, over(4))) == []
+    failed = [call(1, 1, ok=False), witnessed(1, "truncate_context"), witnessed(1, "timeout"), call(2, 2, ok=True)]
+    assert only(history(*failed, over(4)))[0] == Ending.RETRY
+
+
 def test_a_fault_of_a_plug_in_that_is_not_here_is_one_that_can_be_noticed() -> None:
     story = history(call(1, 1, ok=False), witnessed(1, "solar_flare"), call(2, 2, ok=True))
     assert only(story)[0] == Ending.RETRY

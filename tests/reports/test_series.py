@@ -91,7 +91,7 @@ def test_lines_are_drawn_apart_and_the_picture_says_why(plain: History, shown: d
     ]  # fmt: skip
     for figure in overlay(runs).values():
         check_legible(figure)
-        assert "the runs differ in more than TOXIC_PROB: 2 lines" in said(figure)
+        assert "the runs differ in more than TOXIC_PROB: 2 lines, moved a little aside" in said(figure)
         assert "MODEL_TOXIC_PROB=0, n = " in said(figure)
         assert "MODEL_TOXIC_PROB=0.1, n = " in said(figure)
     (axes,) = overlay(runs)["success_vs_toxic_prob"].axes

@@ -185,7 +185,7 @@ def _each(numbers: Sequence[int]) -> str:
 
 
 def _apart(found: Sequence[Series]) -> str:
-    return f"; the runs differ in more than {AXIS}: {len(found)} lines" if len(found) > 1 else ""
+    return f"; the runs differ in more than {AXIS}: {len(found)} lines, moved a little aside" if len(found) > 1 else ""
 
 
 def _all(found: Sequence[Series]) -> list[History]:
