@@ -91,7 +91,11 @@ def _parser() -> argparse.ArgumentParser:
 
     charts = commands.add_parser("charts", help="draw a run's charts, or lay several runs over each other")
     charts.add_argument("runs", nargs="*", metavar="RUN", help="names or folders (default: latest)")
-    charts.add_argument("--out", type=Path, default=CHARTS, help="where to (default: %(default)s)")
+    charts.add_argument(
+        "--out",
+        type=Path,
+        help=f"where to (default: logs/<run>/charts, and {CHARTS} for the latest run or several runs)",
+    )
     charts.set_defaults(command=_charts)
 
     toxiproxy = commands.add_parser("toxiproxy", help="serve an embedded, API-compatible Toxiproxy")
@@ -216,7 +220,7 @@ def _report(options: argparse.Namespace) -> int:
 def _charts(options: argparse.Namespace) -> int:
     from chaoslab.reports import charts
 
-    return charts.main([*options.runs, "--out", str(options.out)])
+    return charts.main([*options.runs, *(["--out", str(options.out)] if options.out else [])])
 
 
 def _toxiproxy(options: argparse.Namespace) -> int:

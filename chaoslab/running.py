@@ -324,23 +324,33 @@ def leave(folder: Path, code: int, *, program: str | None = None, gate: Gate | N
 
     print("\n" + summary.render(history), flush=True)
     code = _ruled(gate, history, code)
-    from chaoslab.interrupts import heard_outside_imports
-    from chaoslab.reports import charts
-
     print(f"\nlogs    {folder}/  (also {LOGS}/latest)")
-    try:
-        with heard_outside_imports():
-            drawn = charts.save(charts.draw(history), CHARTS)
-    except OSError as error:  # the run is over and counts all the same
-        print(
-            f"cannot draw into {error.filename2 or error.filename or CHARTS}: {error.strerror or error}",
-            file=sys.stderr,
-        )
+    if not _drawn(history, folder):
         return code or 2
-    print("charts  " + "\n        ".join(str(path) for path in drawn))
     look_at = worst(verdicts(history)) or next(iter(history.trials), None)
     print(f"next    {program or _called()} show latest{f' --trial {look_at}' if look_at else ''}")
     return code
+
+
+def _drawn(history: History, folder: Path) -> bool:
+    """Whether the run's pictures lie with it, and in CHARTS if it is the latest. The run is over and counts all the same."""
+    from chaoslab.interrupts import heard_outside_imports
+    from chaoslab.reports import charts
+
+    try:
+        with heard_outside_imports():
+            pictures = charts.rendered(charts.draw(history))
+    except ModuleNotFoundError as error:
+        print(f"no charts: {charts.missing(error)}", file=sys.stderr)
+        return False
+    places = charts.places(folder / "charts", out=CHARTS, logs=LOGS)
+    _, complaints = charts.put(pictures, places)
+    for complaint in complaints:
+        print(complaint, file=sys.stderr)
+    if not complaints:
+        own, *others = (f"{place}/" for place in places)
+        print(f"charts  {own}" + "".join(f"  (also {other})" for other in others))
+    return not complaints
 
 
 def _history(folder: Path) -> History | None:

@@ -5,9 +5,10 @@ Command line > environment > `.env` > default; an empty value means unset. This 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -351,3 +352,14 @@ def child_environment(settings: Settings) -> dict[str, str]:
 def keep_tracing_off() -> None:
     """No prompt leaves for a tracing service, whatever the environment says: the lab's log is the only output."""
     os.environ.update(LANGSMITH_TRACING="false", LANGCHAIN_TRACING_V2="false", LANGCHAIN_CALLBACKS_BACKGROUND="false")
+
+
+@contextlib.contextmanager
+def hidden(name: str) -> Iterator[None]:
+    """Within it the environment lacks this variable: what is imported there looks at it, and it is none of the lab's."""
+    held = os.environ.pop(name, None)
+    try:
+        yield
+    finally:
+        if held is not None:
+            os.environ[name] = held

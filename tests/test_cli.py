@@ -91,6 +91,7 @@ def test_a_picture_that_cannot_be_written_is_said_after_the_figures(
     run = Run.create(Path("logs"), now="2026-06-01T09:00:00Z")
     with run.log("info") as info:
         info.write(events.RunStarted(1, Settings().shown(), {"seed": 1, "injections": []}, 1, run.now, "mine"))
+    run.make_latest()
     Path("charts/throughput.png").mkdir(parents=True)
     assert [running.leave(run.folder, code) for code in (0, 130)] == [2, 130]
     said = capsys.readouterr()

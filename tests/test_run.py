@@ -150,8 +150,8 @@ def test_the_lab_command_takes_the_world_as_a_setting_and_prompts_come_from_an_o
     assert chaoslab(tmp_path, *VIRTUAL, "--prompts", file, "--jobs", "2").returncode == 0
     second = (tmp_path / "logs" / "latest").resolve()
     assert first != second
-    assert {path.name: path.read_bytes() for path in first.iterdir()} == {
-        path.name: path.read_bytes() for path in second.iterdir()
+    assert {path.name: path.read_bytes() for path in first.rglob("*.*")} == {
+        path.name: path.read_bytes() for path in second.rglob("*.*")
     }
 
 
@@ -264,7 +264,7 @@ def test_a_key_is_not_used_and_that_is_said(tmp_path: Path) -> None:
         "GROQ_API_KEY is not used: the virtual world has no way out, and the offline model answers\n"
     )
     assert "model chaoslab-offline" in ended.stdout
-    assert not [path for path in (tmp_path / "logs" / "latest").iterdir() if key in path.read_text()]
+    assert not [path for path in (tmp_path / "logs" / "latest").rglob("*.*") if key.encode() in path.read_bytes()]
 
 
 def test_a_limit_of_dollars_has_the_trials_done_one_after_the_other(tmp_path: Path) -> None:

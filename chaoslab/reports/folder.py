@@ -66,3 +66,12 @@ def find(name: str, *, logs: Path = LOGS) -> Path:
     if name == LATEST and any(logs.glob("*.log")):  # the first lab has no folder per run
         return logs
     raise LookupError(f"no logs yet in {logs}/: run make lab first")
+
+
+def charts_of(name: str, *, logs: Path = LOGS) -> Path:
+    """The folder for the pictures of the run that `read` finds by this name: it lies with the run, wherever that is."""
+    numbered = _NUMBERED.fullmatch(name)
+    if numbered and not Path(name).exists() and not (logs / name).exists():
+        return find(numbered["name"], logs=logs) / f"charts-{numbered['number']}"
+    folder = find(name, logs=logs)
+    return (folder.parent / folder.resolve().name if folder.is_symlink() else folder) / "charts"

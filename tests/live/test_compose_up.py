@@ -98,10 +98,9 @@ def _what_was_said(stack: Stack, said: str) -> None:
     assert "\x1b[" not in "".join(line for line in said.splitlines() if line.startswith(("agent-1", "charts-1")))
     assert SECRET not in said
     assert "Traceback" not in said
-    assert {path.name for path in (stack.folder / "charts").glob("*.png")} == {
-        f"{name}.png"
-        for name in ("success_rate", "network_latency", "tool_latency", "errors", "response_time", "throughput", "mttr")
-    }
+    charts = ("success_rate", "network_latency", "tool_latency", "errors", "response_time", "throughput", "mttr")
+    for folder in (stack.folder / "charts", stack.folder / "logs" / "latest" / "charts"):
+        assert {path.name for path in folder.glob("*.png")} == {f"{name}.png" for name in charts}
 
 
 def _what_was_logged(stack: Stack, run: str) -> None:
@@ -118,7 +117,7 @@ def _what_was_logged(stack: Stack, run: str) -> None:
         written = list((stack.folder / folder).rglob("*"))
         assert written
         assert {path.lstat().st_uid for path in written} == {owner}, folder
-    texts = b"".join(path.read_bytes() for path in (stack.folder / "logs" / run).iterdir())
+    texts = b"".join(path.read_bytes() for path in (stack.folder / "logs" / run).rglob("*") if path.is_file())
     assert SECRET.encode() not in texts
 
 

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from chaoslab.measures.intervals import Spell, bootstrap_mean, clopper_pearson, kaplan_meier, rate, wilson
+from chaoslab.measures.intervals import Interval, Spell, bootstrap_mean, clopper_pearson, kaplan_meier, rate, wilson
 
 FREIREICH_6MP = [
     *(Spell(t) for t in (6, 6, 6, 7, 10, 13, 16, 22, 23)),
@@ -62,6 +62,24 @@ def test_the_bootstrap_repeats_itself_and_covers_the_mean() -> None:
     assert first == again != other
     assert first is not None
     assert 1.0 <= first.low < 6.0 < first.high <= 20.0
+
+
+def test_of_many_values_the_normal_interval_is_what_the_bootstrap_would_give() -> None:
+    """Skewed ones, as times to recovery are: most recover at once, some after a deadline."""
+    values = [0.1] * 450 + [2.1] * 40 + [30.0] * 10
+    drawn, normal = bootstrap_mean(values), bootstrap_mean([*values, values[0]])
+    assert drawn is not None
+    assert normal is not None
+    assert normal.low == pytest.approx(drawn.low, abs=0.1)
+    assert normal.high == pytest.approx(drawn.high, abs=0.1)
+    assert bootstrap_mean([5.0] * 501) == Interval(5.0, 5.0)
+
+
+def test_a_curve_of_a_hundred_thousand_spells_is_made_at_once() -> None:
+    """Each time of its own: counting anew at each would be ten thousand million steps."""
+    curve = kaplan_meier([Spell(n / 7, ended=n % 3 > 0) for n in range(100_000)])
+    assert curve is not None
+    assert (len(curve.steps), curve.steps[0].at_risk) == (66_666, 99_999)
 
 
 def test_kaplan_meier_agrees_with_the_textbook() -> None:

@@ -99,7 +99,7 @@ def test_a_long_time_in_words(seconds: float, said: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"), [(0.0002, "0.2 ms"), (0.0, "0.0 ms"), (0.00994, "9.9 ms"), (0.01, "0.010 s"), (2.5, "2.500 s")]
+    ("seconds", "said"), [(0.0002, "0.2 ms"), (0.0, "0 s"), (0.00994, "9.9 ms"), (0.01, "0.010 s"), (2.5, "2.500 s")]
 )
 def test_a_short_time_in_words(seconds: float, said: str) -> None:
     assert duration(seconds) == said
