@@ -23,7 +23,7 @@ from chaoslab.wire.server.decode import (
 )
 from chaoslab.wire.server.errors import ApiError
 from chaoslab.wire.server.metrics import Meters
-from chaoslab.wire.server.proxy import Attached, Proxy
+from chaoslab.wire.server.proxy import Attached, Proxy, real_turns
 from chaoslab.wire.toxics import Toxic
 
 STREAMS = ("upstream", "downstream")
@@ -61,6 +61,7 @@ class Catalog:
         self._of_process = of_process
         self._proxies: dict[str, Proxy] = {}
         self._changing = asyncio.Lock()
+        self._turns = real_turns()
 
     def to_json(self) -> dict[str, Any]:
         return {name: self._proxies[name].to_json() for name in sorted(self._proxies)}
@@ -190,9 +191,9 @@ class Catalog:
 
     async def _make(self, wish: Mapping[str, Any]) -> Proxy:
         name = wish["name"]
-        proxy = Proxy(
-            name, listen=wish["listen"], upstream=wish["upstream"], dice=self._dice(name), meters=self._meters
-        )
+        listen, upstream = wish["listen"], wish["upstream"]
+        dice = self._dice(name)
+        proxy = Proxy(name, listen=listen, upstream=upstream, dice=dice, turns=self._turns, meters=self._meters)
         if wish["enabled"]:
             await proxy.start()
         self._proxies[name] = proxy
