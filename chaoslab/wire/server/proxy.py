@@ -10,8 +10,9 @@ from typing import Any
 
 from chaoslab.clock import system
 from chaoslab.dice import Dice
-from chaoslab.wire.server.address import BACKLOG, bind, spell_address, split_address
+from chaoslab.wire.server.address import bind, refuse_old_spelling, spell_address, split_address
 from chaoslab.wire.server.link import End, Link
+from chaoslab.wire.server.listener import Listener
 from chaoslab.wire.server.metrics import Meters
 from chaoslab.wire.server.turns import Turns
 from chaoslab.wire.toxics import Toxic
@@ -125,7 +126,7 @@ class Proxy(Junction):
         self.listen = listen
         self.upstream = upstream
         self._meters = meters
-        self._server: asyncio.Server | None = None
+        self._server: Listener | None = None
 
     @property
     def enabled(self) -> bool:
@@ -134,6 +135,7 @@ class Proxy(Junction):
     @property
     def upstream_address(self) -> tuple[str, int]:
         host, port = split_address(self.upstream)
+        refuse_old_spelling(host)
         return host or "localhost", port
 
     def to_json(self) -> dict[str, Any]:
@@ -161,8 +163,7 @@ class Proxy(Junction):
         if self._server is not None:
             return
         listener = await bind(self.listen)
-        loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(self._accepting(), sock=listener, backlog=BACKLOG)
+        self._server = Listener(listener, self._accepting())
         self.listen = spell_address(listener.getsockname())
 
     def stop(self) -> None:
