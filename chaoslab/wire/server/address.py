@@ -62,18 +62,14 @@ def spell_address(sockname: tuple[Any, ...]) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def refuse_old_spelling(host: str) -> None:
-    """C's library takes `127.1`, `0`, `2130706433` and `0x7f.0.0.1` for addresses; Go does not, and `0` would mean every interface.
-
-    Raises:
-        ValueError: worded as Go words it.
-    """
+def is_old_spelling(host: str) -> bool:
+    """Whether only C's library takes it for an address (`127.1`, `0`, `2130706433`, `0x7f.0.0.1`); Go looks it up as a name."""
     try:
-        ipaddress.ip_address(host)
+        ipaddress.IPv4Address(host)
     except ValueError:
         with contextlib.suppress(OSError, UnicodeError):
-            socket.inet_aton(host)
-            raise ValueError(f"lookup {host}: no such host") from None
+            return bool(socket.inet_aton(host))
+    return False
 
 
 async def resolve(address: str) -> tuple[str, int]:
@@ -88,9 +84,11 @@ async def resolve(address: str) -> tuple[str, int]:
     try:
         ip = ipaddress.ip_address(host)
     except ValueError:
-        refuse_old_spelling(host)
+        pass
     else:
         return str((ip.ipv4_mapped if isinstance(ip, ipaddress.IPv6Address) else None) or ip), port
+    if is_old_spelling(host):
+        raise ValueError(f"lookup {host}: no such host")
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):

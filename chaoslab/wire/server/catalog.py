@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Mapping
 from typing import Any
 
 from chaoslab.dice import Dice
 from chaoslab.wire import toxics
 from chaoslab.wire.server import metrics
-from chaoslab.wire.server.address import same_place
+from chaoslab.wire.server.address import is_old_spelling, same_place, split_address
 from chaoslab.wire.server.decode import (
     Attributes,
     Field,
@@ -98,6 +99,8 @@ class Catalog:
             proxy = self.get(name)
             now: dict[str, Any] = {"listen": proxy.listen, "upstream": proxy.upstream, "enabled": proxy.enabled}
             wish = now | read_object(read_json(body), "toxiproxy.Proxy", PROXY)
+            if wish["upstream"] != proxy.upstream:
+                _refuse_unreachable(wish["upstream"])
             if not await _in_place(proxy, wish):
                 proxy.stop()
                 proxy.listen, proxy.upstream = wish["listen"], wish["upstream"]
@@ -226,6 +229,15 @@ def _require(wish: Mapping[str, Any], *, at: str = "") -> None:
     for name in ("name", "upstream"):
         if not wish[name]:
             raise ApiError(400, f"missing required field: {name}{at}")
+    _refuse_unreachable(wish["upstream"], at=at)
+
+
+def _refuse_unreachable(upstream: str, *, at: str = "") -> None:
+    """What looks like an address and is none is said here, since nobody hears why a connection cannot be made."""
+    with contextlib.suppress(ValueError):
+        host, _ = split_address(upstream)
+        if is_old_spelling(host):
+            raise ApiError(400, f"upstream {upstream}{at}: no such host; an IPv4 address has four decimal parts")
 
 
 def _wrapper() -> dict[str, Field]:

@@ -151,10 +151,6 @@ class Http(asyncio.Protocol):
 
     def _head_is_whole(self) -> bool:
         """Whether h11 may read: only a whole head can be told to be one that Go refuses and h11 takes."""
-        blank = len(self._buffer) - len(self._buffer.lstrip(b"\r\n"))
-        if blank:
-            del self._buffer[:blank]
-            self._looked = 0
         found = HEAD_END.search(self._buffer, max(0, self._looked - 3))
         self._looked = len(self._buffer)
         if (found.start() if found else len(self._buffer)) > HEAD_BYTES_MAX:

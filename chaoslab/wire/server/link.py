@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 DIAL_TIMEOUT_S = 10.0
 CHUNK_BYTES = 32 * 1024  # what Toxiproxy reads at once, and so what a changed toxic lets go of at once
+GULP_BYTES = 512 * 1024  # so much is read for the toxics in one turn; uvloop would read 8 MB, asyncio reads half of this
 PIECE_BYTES = 150  # what a piece takes beside its bytes while it is kept
 RST_ON_CLOSE = struct.pack("ii", 1, 0)
 
@@ -58,6 +59,7 @@ class End(asyncio.Protocol):
         self._source_over = False  # nothing more arrives
         self._over = False  # nothing more is passed on
         self._paused = False
+        self._gulped = 0  # bytes read in this turn
         self._full = False  # the socket of this end takes no more for now
 
     # What asyncio tells.
@@ -229,7 +231,21 @@ class End(asyncio.Protocol):
         else:
             for begin in range(0, len(item), CHUNK_BYTES):
                 self._chain.feed(Timed(now, item[begin : begin + CHUNK_BYTES]))
+            self._gulp(len(item))
         self._turns.at_once(self)
+
+    def _gulp(self, size: int) -> None:
+        """After a big bite nothing more is read before the loop's next turn."""
+        if self._gulped == 0:
+            asyncio.get_running_loop().call_soon(self._breathe)
+        self._gulped += size
+        if self._gulped >= GULP_BYTES and self.transport is not None and not self.transport.is_closing():
+            self.transport.pause_reading()
+
+    def _breathe(self) -> None:
+        stopped, self._gulped = self._gulped >= GULP_BYTES, 0
+        if stopped and not (self._paused or self._source_over or self.transport is None or self.transport.is_closing()):
+            self.transport.resume_reading()
 
     def work(self, limit: float, most: int) -> int:
         """Delivers what is due by then, about `most` pieces of it, and is called again for what is not."""

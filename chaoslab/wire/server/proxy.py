@@ -10,7 +10,7 @@ from typing import Any
 
 from chaoslab.clock import system
 from chaoslab.dice import Dice
-from chaoslab.wire.server.address import bind, refuse_old_spelling, spell_address, split_address
+from chaoslab.wire.server.address import bind, spell_address, split_address
 from chaoslab.wire.server.link import End, Link
 from chaoslab.wire.server.listener import Listener
 from chaoslab.wire.server.metrics import Meters
@@ -135,7 +135,6 @@ class Proxy(Junction):
     @property
     def upstream_address(self) -> tuple[str, int]:
         host, port = split_address(self.upstream)
-        refuse_old_spelling(host)
         return host or "localhost", port
 
     def to_json(self) -> dict[str, Any]:
