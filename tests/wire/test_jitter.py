@@ -6,15 +6,13 @@ import asyncio
 import contextlib
 import math
 import socket
-import subprocess
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
 import httpx
 import pytest
-from wire_parts import DEADLINE_S, answers_by, dial, echo, free_port, live, read_exactly, real, upstream
+from wire_parts import dial, echo, live, process, read_exactly, real, upstream
 
 from chaoslab.clock import system
 from chaoslab.dice import Dice
@@ -132,19 +130,6 @@ def test_the_delays_in_virtual_time_are_uniform_to_the_bit(latency: int, jitter:
     assert off < CRITICAL / math.sqrt(exchanges)
 
 
-@contextlib.contextmanager
-def embedded_process(loop: str) -> Iterator[str]:
-    """In a process of its own, as the real one is."""
-    port = free_port()
-    command = (sys.executable, "-m", "chaoslab", "toxiproxy", "--port", str(port), "--loop", loop)
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
-        try:
-            answers_by(port, system.monotonic() + 2 * DEADLINE_S)
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            process.kill()
-
-
 def trips(url: str, address: str, *, latency: int, jitter: int, connections: int, each: int) -> list[float]:
     """Seconds of so many exchanges, one after the other on each of several connections."""
     body = {"name": "p", "upstream": address, "listen": "127.0.0.1:0"}
@@ -173,7 +158,7 @@ def test_round_trips_are_spread_as_through_the_real_server(loop: str) -> None:
     """A few hundred of each, measured at the same time."""
     if loop == "uvloop":
         pytest.importorskip("uvloop")
-    with upstream(echo) as address, real() as model, embedded_process(loop) as own, ThreadPoolExecutor(2) as both:
+    with upstream(echo) as address, real() as model, process(loop) as (own, _), ThreadPoolExecutor(2) as both:
         off = 1.0
         for _ in range(TRIES):
             measure = lambda url: trips(url, address, latency=10, jitter=10, connections=4, each=100)  # noqa: E731
