@@ -60,7 +60,9 @@ class Api:
 
     def __call__(self, method: str, path: str, body: object = None) -> None:
         data = b"" if body is None else json.dumps(body).encode()
-        self._socket.sendall(f"{method} {path} HTTP/1.1\r\nHost: t\r\nContent-Length: {len(data)}\r\n\r\n".encode() + data)
+        self._socket.sendall(
+            f"{method} {path} HTTP/1.1\r\nHost: t\r\nContent-Length: {len(data)}\r\n\r\n".encode() + data
+        )
         status = self._file.readline()
         length, chunked = 0, False
         while (line := self._file.readline().lower().strip()) != b"":
@@ -183,10 +185,12 @@ def _neighbours(one: Side, address: str, note: Callable[[str, float], None]) -> 
             system.sleep(0.3)  # until the stream is on its way
             over, trips, calls = system.monotonic() + BUSY_S, [], []
             while system.monotonic() < over:
-                trips.append(took(lambda: exchange(neighbour)))  # noqa: B023
+                trips.append(took(lambda: exchange(neighbour)))
                 calls.append(took(lambda: api("GET", "/version")))
             removal = took(lambda: api("DELETE", "/proxies/busy/toxics/t"))
-            for what, value in zip(NEIGHBOURLY, (statistics.median(trips), max(trips), max(calls), removal), strict=True):
+            for what, value in zip(
+                NEIGHBOURLY, (statistics.median(trips), max(trips), max(calls), removal), strict=True
+            ):
                 note(f"{label}: {what}", value)
         api("DELETE", "/proxies/busy")
     api("DELETE", "/proxies/quiet")
@@ -200,7 +204,7 @@ def jitter(one: Side, address: str, note: Callable[[str, float], None]) -> None:
         toxic = {"name": "t", "type": "latency", "attributes": {"latency": latency, "jitter": spread}}
         api("POST", "/proxies/jitter/toxics", toxic)
         with dial(listen) as connection:
-            trips = [took(lambda: exchange(connection)) for _ in range(EXCHANGES)]  # noqa: B023
+            trips = [took(lambda: exchange(connection)) for _ in range(EXCHANGES)]
         note(f"{latency} ± {spread} ms: mean of {EXCHANGES} exchanges", statistics.mean(trips))
         api("DELETE", "/proxies/jitter/toxics/t")
     api("DELETE", "/proxies/jitter")
@@ -300,13 +304,17 @@ def main(arguments: Sequence[str]) -> int:
         wanted.remove("speed")
     run = commands()
     if options.beside:
-        run |= {f"{name} before": ("env", "-C", options.beside, *run[name]) for name in ("asyncio", "uvloop") if name in run}
+        run |= {
+            f"{name} before": ("env", "-C", options.beside, *run[name]) for name in ("asyncio", "uvloop") if name in run
+        }
     found: Figures = {}
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         web = stack.enter_context(nginx(Path(folder))) if "speed" in wanted else "127.0.0.1:9"
         address = stack.enter_context(upstream())
         sides = [stack.enter_context(side(name, command, web)) for name, command in run.items()]
-        print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, Python {sys.version.split()[0]}, {options.rounds} rounds")
+        print(
+            f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, Python {sys.version.split()[0]}, {options.rounds} rounds"
+        )
         for _ in range(options.rounds):
             for one in sides:
 

@@ -56,6 +56,10 @@ class Pipe(Protocol):
         """Whether bytes always pass at once and uncut, so that a chain need not even feed them to it."""
 
     @property
+    def pause_s(self) -> float:
+        """How long the pieces are apart that it cuts (0: they are not); such pieces are not to arrive as one."""
+
+    @property
     def impatient(self) -> bool:
         """Whether it acts on silence, so that it must have heard all that arrives by a moment before it is polled up to that."""
 
@@ -91,10 +95,17 @@ class Line:
     impatient = False
 
     def __init__(
-        self, law: Law, *, since: float = -math.inf, straight: bool = False, room_bytes: int = ROOM_BYTES
+        self,
+        law: Law,
+        *,
+        since: float = -math.inf,
+        straight: bool = False,
+        room_bytes: int = ROOM_BYTES,
+        pause_s: float = 0.0,
     ) -> None:
         """Nothing leaves before `since`, even what was taken over from a predecessor and is overdue."""
         self.held = 0
+        self.pause_s = pause_s
         self.straight = straight
         self.room_bytes = room_bytes
         self._law = law
@@ -208,6 +219,7 @@ class Chain:
         self._pipes: list[Pipe] = []
         self._through: deque[Timed] = deque()
         self._bent: list[int] = []  # the places of the pipes that bytes have to be fed to
+        self.pause_s = 0.0
         self._ending = False  # a signal is or was on its way: every pipe counts, the straight ones too
 
     def __len__(self) -> int:
@@ -272,8 +284,8 @@ class Chain:
         place = len(self._keys) if index is None else index
         self._keys.insert(place, key)
         self._pipes.insert(place, pipe)
-        if place < len(self._pipes) - 1:
-            self._note_bends()
+        if place < len(self._pipes) - 1 or pipe.pause_s:
+            self._look_over()
         elif not pipe.straight:  # the usual case, a thousand times over
             self._bent.append(place)
 
@@ -284,7 +296,7 @@ class Chain:
         leave, rest = self._pipes[place].retire(now)
         self._pass_on(place + 1, leave)
         self._pipes[place] = pipe
-        self._note_bends()
+        self._look_over()
         if pipe.straight:
             rest = [Timed(now, timed.item) for timed in rest]
         self._pass_on(place, rest)
@@ -306,11 +318,13 @@ class Chain:
     def _cut(self, key: str, left: list[Timed]) -> None:
         place = self._keys.index(key)
         del self._keys[place], self._pipes[place]
-        self._note_bends()
+        self._look_over()
         self._pass_on(place, left)
 
-    def _note_bends(self) -> None:
+    def _look_over(self) -> None:
+        """What is remembered of the pipes as they are now."""
         self._bent = [place for place, pipe in enumerate(self._pipes) if not pipe.straight]
+        self.pause_s = min((pipe.pause_s for pipe in self._pipes if pipe.pause_s), default=0.0)
 
     def _places(self) -> Sequence[int]:
         """The pipes that may have something to pass on, from first to last."""

@@ -76,7 +76,9 @@ def test_who_asks_again_just_before_the_answer_was_due_gets_a_draw_of_its_own() 
         pipe.poll(due)
         now = max(now, due - 0.000_5)
     off = distance(delays, lambda delay_s: analytic(0.01, 0.01, delay_s + 1e-9))
-    assert off < CRITICAL / math.sqrt(len(delays)) + 0.05  # what waits for the one before is late by that half millisecond
+    assert (
+        off < CRITICAL / math.sqrt(len(delays)) + 0.05
+    )  # what waits for the one before is late by that half millisecond
 
 
 def test_equal_dice_draw_alike() -> None:

@@ -32,9 +32,7 @@ CRUMBS: dict[str, list[dict[str, Any]]] = {
         {"type": "slicer", "attributes": {"average_size": 1}},
         {"type": "bandwidth", "attributes": {"rate": 1_000_000}},
     ],
-    "through 300 toxics": [
-        {"type": "limit_data", "name": f"t{n}", "attributes": {"bytes": 2**62}} for n in range(300)
-    ],
+    "through 300 toxics": [{"type": "limit_data", "name": f"t{n}", "attributes": {"bytes": 2**62}} for n in range(300)],
 }
 
 
@@ -169,6 +167,31 @@ def test_a_proxy_that_dials_itself_leaves_files_to_the_api(loop: str) -> None:
                 assert httpx.get(f"{url}/version", timeout=DEADLINE_S).status_code == 200
             client.delete("/proxies/snake").raise_for_status()
         eventually(lambda: files_of(server.pid) < 30)
+
+
+def test_slices_that_are_a_fraction_of_a_millisecond_apart_arrive_apart(loop: str) -> None:
+    """20 kB in slices of 50 to 150 bytes, 200 µs apart: about 200; the best of a few, since a busy reader finds several at once."""
+
+    def give(connection: socket.socket) -> None:
+        while connection.recv(1):
+            connection.sendall(bytes(20_000))
+
+    with upstream(give) as address, process(loop) as (url, _), httpx.Client(base_url=url) as client:
+        listen = make(client, "p", address)
+        attributes = {"average_size": 100, "size_variation": 50, "delay": 200}
+        client.post("/proxies/p/toxics", json={"type": "slicer", "attributes": attributes}).raise_for_status()
+        with dial(listen) as connection:
+            arrivals = 0
+            for _ in range(8):
+                connection.sendall(b".")
+                left, count = 20_000, 0
+                while left:
+                    left -= len(connection.recv(left))
+                    count += 1
+                arrivals = max(arrivals, count)
+                if arrivals > 120:
+                    return
+    pytest.fail(f"no more than {arrivals} arrivals")
 
 
 def files_of(pid: int) -> int:

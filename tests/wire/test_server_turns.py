@@ -15,7 +15,7 @@ class Digger:
 
     def __init__(self, turns: Turns, pieces: int, diary: list[tuple[str, int]], name: str = "") -> None:
         self.alarm: Alarm | None = None
-        self.ready = False
+        self.ready = self.hurried = False
         self._turns, self._pieces, self._diary, self._name = turns, pieces, diary, name
 
     def work(self, limit: float, most: int) -> int:

@@ -23,6 +23,7 @@ from chaoslab.wire.server.decode import (
     text,
 )
 from chaoslab.wire.server.errors import ApiError
+from chaoslab.wire.server.listener import Dials
 from chaoslab.wire.server.metrics import Meters
 from chaoslab.wire.server.proxy import Attached, Proxy, real_turns
 from chaoslab.wire.toxics import Toxic
@@ -62,7 +63,7 @@ class Catalog:
         self._of_process = of_process
         self._proxies: dict[str, Proxy] = {}
         self._changing = asyncio.Lock()
-        self._turns = real_turns()
+        self._turns, self._dials = real_turns(), Dials()
 
     def to_json(self) -> dict[str, Any]:
         return {name: self._proxies[name].to_json() for name in sorted(self._proxies)}
@@ -195,8 +196,8 @@ class Catalog:
     async def _make(self, wish: Mapping[str, Any]) -> Proxy:
         name = wish["name"]
         listen, upstream = wish["listen"], wish["upstream"]
-        dice = self._dice(name)
-        proxy = Proxy(name, listen=listen, upstream=upstream, dice=dice, turns=self._turns, meters=self._meters)
+        shared: dict[str, Any] = {"turns": self._turns, "dials": self._dials, "meters": self._meters}
+        proxy = Proxy(name, listen=listen, upstream=upstream, dice=self._dice(name), **shared)
         if wish["enabled"]:
             await proxy.start()
         self._proxies[name] = proxy

@@ -12,11 +12,15 @@ from chaoslab.pipe import ROOM_BYTES, Chain, Signal, Timed
 from chaoslab.wire.server.turns import TURN_PIECES, Alarm, Turns
 
 if TYPE_CHECKING:
+    from chaoslab.wire.server.listener import Dials
     from chaoslab.wire.server.proxy import Attached
 
 DIAL_TIMEOUT_S = 10.0
 CHUNK_BYTES = 32 * 1024  # what Toxiproxy reads at once, and so what a changed toxic lets go of at once
-GULP_BYTES = 512 * 1024  # so much is read for the toxics in one turn; uvloop would read 8 MB, asyncio reads half of this
+GULP_BYTES = (
+    512 * 1024
+)  # so much is read for the toxics in one turn; uvloop would read 8 MB, asyncio reads half of this
+HURRIED_S = 0.002  # pauses this short are kept turn by turn, since timers ring each millisecond at best
 PIECE_BYTES = 150  # what a piece takes beside its bytes while it is kept
 RST_ON_CLOSE = struct.pack("ii", 1, 0)
 
@@ -32,6 +36,9 @@ class Owner(Protocol):
 
     @property
     def turns(self) -> Turns: ...
+
+    @property
+    def dials(self) -> Dials: ...
 
     def opened(self, link: Link) -> None: ...
 
@@ -60,6 +67,7 @@ class End(asyncio.Protocol):
         self._over = False  # nothing more is passed on
         self._paused = False
         self._gulped = 0  # bytes read in this turn
+        self._apart_until = 0.0  # a pause between pieces lasts at least until then
         self._full = False  # the socket of this end takes no more for now
 
     # What asyncio tells.
@@ -247,11 +255,17 @@ class End(asyncio.Protocol):
         if stopped and not (self._paused or self._source_over or self.transport is None or self.transport.is_closing()):
             self.transport.resume_reading()
 
+    @property
+    def hurried(self) -> bool:
+        return self._chain is not None and 0 < self._chain.pause_s < HURRIED_S
+
     def work(self, limit: float, most: int) -> int:
         """Delivers what is due by then, about `most` pieces of it, and is called again for what is not."""
         chain = self._chain
         if chain is None:
             return 0
+        if chain.pause_s:
+            return self._work_apart(chain, limit)
         out = chain.poll(limit, most)
         if out:
             self._deliver(out)
@@ -261,6 +275,24 @@ class End(asyncio.Protocol):
         self._turns.call(self, wake)
         self.balance()
         return most if wake is not None and wake <= limit else len(out)
+
+    def _work_apart(self, chain: Chain, limit: float) -> int:
+        """The same of pieces between which there is a pause: one at a time, and never closer than half of that, however late it is.
+
+        Else those that are late would leave together, and arrive as one.
+        """
+        if self.hurried:
+            limit -= self._turns.slack_s
+        out = chain.poll(limit, 1) if limit >= self._apart_until else []
+        wake = chain.wake()
+        if out:
+            self._deliver(out)
+            if self._over:
+                return 1
+            self._apart_until = limit if wake is None else limit + (wake - out[-1].at) / 2
+        self._turns.call(self, None if wake is None else max(wake, self._apart_until))
+        self.balance()
+        return len(out)
 
     def _deliver(self, out: list[Timed], *, whole: bool = False) -> None:
         """To the other end's socket: each piece by itself, in one if `whole` or where the socket takes no more for now anyway."""
@@ -373,6 +405,7 @@ class Link:
 
     async def _dial_upstream(self) -> None:
         """In a task of its own with a deadline, so that a black hole upstream holds up this connection only."""
+        self._owner.dials.count += 1
         try:
             host, port = self._owner.upstream_address
             async with asyncio.timeout(DIAL_TIMEOUT_S):
@@ -380,3 +413,5 @@ class Link:
         except (OSError, ValueError):
             self.client.stop()
             self.client.close()
+        finally:
+            self._owner.dials.count -= 1

@@ -19,17 +19,33 @@ RESERVE_FILES = 32
 SHORT_OF = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
+class Dials:
+    """How many connections to upstreams are being made; each takes a file soon."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
 class Listener:
-    """Accepts from a socket that listens, until it is closed. `reserve`: how many files it leaves to others."""
+    """Accepts from a socket that listens, until it is closed.
+
+    `dials` counts what is dialled for those that were accepted. `reserve`: how many files are left to others.
+    """
 
     _said = False  # once in the life of a process
 
     def __init__(
-        self, sock: socket.socket, connection: Callable[[], asyncio.Protocol], *, reserve: int = RESERVE_FILES
+        self,
+        sock: socket.socket,
+        connection: Callable[[], asyncio.Protocol],
+        *,
+        dials: Dials | None = None,
+        reserve: int = RESERVE_FILES,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._socket = sock
         self._connection = connection
+        self._dials = dials
         self._reserve = reserve
         self._beginning: set[asyncio.Task[None]] = set()
         self._pause: asyncio.TimerHandle | None = None
@@ -85,7 +101,8 @@ class Listener:
         except OSError:
             return True
         os.close(next_file)
-        return next_file >= most - min(self._reserve, most // 4)
+        promised = 0 if self._dials is None else self._dials.count + len(self._beginning)
+        return next_file + promised >= most - min(self._reserve, most // 4)
 
     def _wait(self, why: str) -> None:
         self._loop.remove_reader(self._socket.fileno())

@@ -12,7 +12,7 @@ from chaoslab.clock import system
 from chaoslab.dice import Dice
 from chaoslab.wire.server.address import bind, spell_address, split_address
 from chaoslab.wire.server.link import End, Link
-from chaoslab.wire.server.listener import Listener
+from chaoslab.wire.server.listener import Dials, Listener
 from chaoslab.wire.server.metrics import Meters
 from chaoslab.wire.server.turns import Turns
 from chaoslab.wire.toxics import Toxic
@@ -52,9 +52,10 @@ class Attached:
 class Junction:
     """Toxics in their order, which may change, and the connections that run through them to one upstream."""
 
-    def __init__(self, dice: Dice, turns: Turns) -> None:
+    def __init__(self, dice: Dice, turns: Turns, *, dials: Dials | None = None) -> None:
         self.toxics: list[Attached] = []
         self.turns = turns
+        self.dials = dials or Dials()
         self._dice = dice
         self._links: set[Link] = set()
         self._accepted = 0
@@ -118,10 +119,11 @@ class Proxy(Junction):
         upstream: str,
         dice: Dice,
         turns: Turns | None = None,
+        dials: Dials | None = None,
         meters: Meters | None = None,
     ) -> None:
-        """`turns`: those of the server, where others take turns with it."""
-        super().__init__(dice, turns or real_turns())
+        """`turns` and `dials`: those of the server, where there are other proxies."""
+        super().__init__(dice, turns or real_turns(), dials=dials)
         self.name = name
         self.listen = listen
         self.upstream = upstream
@@ -162,7 +164,7 @@ class Proxy(Junction):
         if self._server is not None:
             return
         listener = await bind(self.listen)
-        self._server = Listener(listener, self._accepting())
+        self._server = Listener(listener, self._accepting(), dials=self.dials)
         self.listen = spell_address(listener.getsockname())
 
     def stop(self) -> None:

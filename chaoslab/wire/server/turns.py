@@ -13,6 +13,8 @@ TURN_PIECES = 64
 """So many pieces leave the toxics in one turn of the loop, over all connections; on a real network about half a millisecond's worth."""
 SHARE_PIECES = 32
 """So many of them of one connection, before the next one gets its share."""
+SOON_S = 0.001
+"""What is due within this cannot wait for a timer of milliseconds, if it has to be precise."""
 STALE_MAX = 64
 """So many alarms that were called off may be kept, beside as many as still stand."""
 
@@ -22,6 +24,10 @@ class Worker(Protocol):
 
     alarm: Alarm | None
     ready: bool
+
+    @property
+    def hurried(self) -> bool:
+        """Whether it needs to be called more precisely than a timer rings."""
 
     def work(self, limit: float, most: int) -> int:
         """Does what is due by then, about `most` pieces of it, and says how many; asks to be called again for what is left."""
@@ -68,8 +74,9 @@ class Turns:
             self._forget_one()
         if when is None:
             return
-        if when <= self.now_s() + self.slack_s:
-            self._queue(worker)
+        soon_s = SOON_S if worker.hurried and self.slack_s else self.slack_s
+        if when <= self.now_s() + soon_s:
+            self._queue(worker)  # turn by turn until it is time, if it is not
             return
         worker.alarm = alarm = Alarm(when, next(self._numbers), worker)
         heappush(self._alarms, alarm)

@@ -9,8 +9,12 @@ from chaoslab.dice import Dice
 from chaoslab.pipe import Line, Pipe, Signal, Timed
 from chaoslab.wire.toxics import Toxic
 
-ROOM_BYTES = 32 * 1024 * 1024  # less would throttle a fast stream with a long latency; Toxiproxy keeps 1024 chunks of 32 KB
-EARLY_S = 0.001  # a timer may ring a little before its time, and who was answered then asks again before the answer was due
+ROOM_BYTES = (
+    32 * 1024 * 1024
+)  # less would throttle a fast stream with a long latency; Toxiproxy keeps 1024 chunks of 32 KB
+EARLY_S = (
+    0.001  # a timer may ring a little before its time, and who was answered then asks again before the answer was due
+)
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ class _Silence:
     held = pieces = 0
     room_bytes = ROOM_BYTES
     impatient = True
+    pause_s = 0.0
     straight = False
 
     def __init__(self, timeout_s: float, now: float) -> None:
