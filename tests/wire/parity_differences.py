@@ -55,6 +55,14 @@ DIFFERENCES = [
         [Ask("GET", "/metrics", headers=(("Accept-Encoding", "gzip"),))],
         metrics="proxy",
     ),
+    Difference(
+        "Of two User-Agents the first counts, and a browser's second one is let through.",
+        [Ask("GET", "/version", headers=(("User-Agent", "curl/8"), ("User-Agent", "Mozilla/5.0")))],
+    ),
+    Difference(
+        "An upstream of `127.1`, `0`, `2130706433` or `0x7f.0.0.1` is taken, and each connection to it ends without a word.",
+        [post("/proxies", f'{{"name":"old","upstream":"127.1:80",{PARKED}}}')],
+    ),
     Difference("With `-runtime-metrics` it shows Go's: `go_*`.", [get("/metrics")], metrics="runtime"),
     Difference(
         "A request that is 15 s on its way is refused, and a connection that idles for 60 s is closed.",
