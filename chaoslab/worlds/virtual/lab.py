@@ -22,10 +22,11 @@ from chaoslab.model import endpoint
 from chaoslab.model.prices import cost_usd
 from chaoslab.plan import Plan
 from chaoslab.runs import Run
+from chaoslab.seams.function import CALLS_MAX
 from chaoslab.seams.http import HttpSeam
 from chaoslab.settings import Settings, keep_tracing_off
 from chaoslab.topology import MODEL, SERVICES, Ports
-from chaoslab.worlds.virtual import serving
+from chaoslab.worlds.virtual import here, serving
 from chaoslab.worlds.virtual.lanes import Lanes
 from chaoslab.worlds.virtual.machine import STARTS_S, Hung
 from chaoslab.worlds.virtual.patches import Patches
@@ -73,6 +74,7 @@ class Order:
     recorded: Mapping[str, Sequence[Replied]] = field(default_factory=dict)
     foreign: tuple[str, ...] = ()
     """Whose words are taken from there."""
+    calls_max: int = CALLS_MAX
 
     def named(self, unit: Unit) -> str:
         """What its logs call that trial."""
@@ -147,6 +149,7 @@ class Lab:
             log=self._logs["info"],
             clock=system,
             price=cost_usd,
+            on_call=lambda what: here.world().machine.steps.calls.step(f"calls {what}", "calls"),
             ways=Ways(),
         )
         client = httpx.AsyncClient(transport=seam, timeout=None)
@@ -162,7 +165,8 @@ class Lab:
         order, seam, session = self._order, self.seam, self.session
         trial = nth(order.run, unit.number, len(self._prompts))
         prompt = self._prompts[trial.prompt - 1]
-        world = World(order.settings.seed, trial.key, now=self._now, deadline_s=order.settings.deadline_s)
+        deadline_s, calls_max = order.settings.deadline_s, order.calls_max
+        world = World(order.settings.seed, trial.key, now=self._now, deadline_s=deadline_s, calls_max=calls_max)
         self._recording.begin(order.recorded.get(trial.key, ()))
         for name, app in self._apps.items():
             for port in (self._ports.service(name), self._ports.proxy(name)):
