@@ -27,8 +27,9 @@ from chaoslab.plain import named, plain
 from chaoslab.plan import Plan
 from chaoslab.references import References
 from chaoslab.seams import langchain
-from chaoslab.seams.function import FunctionSeam, Tool
+from chaoslab.seams.function import CALLS_MAX, FunctionSeam, Tool
 from chaoslab.sweep import portable
+from chaoslab.worlds.virtual.here import own_line
 
 WORLDS = ("virtual", "local")
 Hangs = tuple[type[Exception], ...]
@@ -47,9 +48,22 @@ class Place(Protocol):
 
     def run_async(self, work: Callable[[], Coroutine[Any, Any, Any]], *, over: Callable[[], object]) -> Any: ...
 
+    def pace(self, function: str) -> int:
+        """How many calls may be made until this is asked again, this one of that function among them; ends a trial that would never end."""
+
 
 class Here:
-    """This process, in real time."""
+    """This process, in real time. `late`: which call came after the deadline, if one did: it raises SystemExit, which agents do not take for
+    one more failure, event loops end with, and threads end by without a word."""
+
+    def __init__(self, deadline_s: float) -> None:
+        self.deadline_s, self.deadline, self.late = deadline_s, system.monotonic() + deadline_s, ""
+
+    def pace(self, function: str) -> int:
+        if system.monotonic() <= self.deadline:
+            return 1
+        self.late = self.late or f"{own_line()} calls {function} after the deadline of {self.deadline_s:g} s"
+        raise SystemExit(self.late)
 
     def entered(self) -> AbstractContextManager[None]:
         return nullcontext()
@@ -127,6 +141,7 @@ class Batch:
     incomparable: str = ""
     notes: tuple[str, ...] = field(default=())
     """Warnings that hold for each of its trials."""
+    calls_max: int = CALLS_MAX
 
     @contextmanager
     def prepared(self) -> Iterator[None]:
@@ -171,7 +186,9 @@ class Batch:
         }
 
         def new() -> Place:
-            world: Any = parts["world"].World(self.plan.seed, now=self.now, deadline_s=self.deadline_s)
+            world: Any = parts["world"].World(
+                self.plan.seed, now=self.now, deadline_s=self.deadline_s, calls_max=self.calls_max
+            )
             for name, app in self.services.items():
                 parts["serving"].serve(world.network, name, 80, app)
             place: Place = world
@@ -182,7 +199,7 @@ class Batch:
 
     @contextmanager
     def _local(self) -> Iterator[tuple[Callable[[], Place], Hangs, Pairs]]:
-        yield Here, (), []
+        yield lambda: Here(self.deadline_s), (), []
 
     # The agent and its functions.
 
@@ -266,7 +283,7 @@ class Batch:
             ended.seconds = round(system.monotonic() - book.origin, 6)
             seam.book = None
 
-        seam.book = book
+        seam.book, seam.pace, seam.left = book, place.pace, 0
         try:
             with _caught(ended, hung):  # what another of its tasks or threads ended everything by
                 if of_coroutine:
@@ -274,7 +291,11 @@ class Batch:
                 else:
                     place.run(work, over=over)
         except hung as error:
-            ended.hung, ended.answer, ended.error = str(error), None, None
+            ended.hung = str(error)
+        if isinstance(place, Here) and place.late:  # whatever the agent made of it
+            ended.hung = place.late
+        if ended.hung:
+            ended.answer = ended.error = None
         with place.entered():
             self._finish(ended, now)
         return ended

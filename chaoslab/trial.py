@@ -25,6 +25,7 @@ from chaoslab.measures.mttr import Incident, incidents
 from chaoslab.plain import named, plain
 from chaoslab.plan import Injection, Plan
 from chaoslab.runs import Run
+from chaoslab.seams.function import CALLS_MAX
 from chaoslab.settings import DEFAULT_NOW
 from chaoslab.sweep import spread
 
@@ -116,6 +117,7 @@ class Options(TypedDict, total=False):
     world: str
     timeout_s: float
     deadline_s: float
+    calls_max: int
     services: Mapping[str, Any] | None
     effects: Sequence[Mapping[str, Any]] | None
     facts: Sequence[str | Sequence[str]] | None
@@ -134,6 +136,7 @@ def run(
     world: str = "virtual",
     timeout_s: float = 30.0,
     deadline_s: float = 3600.0,
+    calls_max: int = CALLS_MAX,
     services: Mapping[str, Any] | None = None,
     effects: Sequence[Mapping[str, Any]] | None = None,
     facts: Sequence[str | Sequence[str]] | None = None,
@@ -146,7 +149,9 @@ def run(
     only, else by `invoke`). `tools`: its functions that change the world, each call of which is an effect; `reads`: those that do not;
     functions, sync or async, bound methods, or LangChain tools. A parameter called `idempotency_key` is believed: calls with one key are
     one effect. `faults`: see `inject`. `world`: "virtual" (a clock that jumps, nothing real gets in or out) or "local" (this process,
-    real time). `timeout_s`: after so long a caller gives up an attempt that a fault holds up. `deadline_s`: so much virtual time may pass.
+    real time). `timeout_s`: after so long a caller gives up an attempt that a fault holds up. `deadline_s`: so much virtual time may pass
+    (in the local world real time, which is looked at when a function is called: an agent that swallows even SystemExit is not ended).
+    `calls_max`: so many calls may follow one another while no virtual time passes, as in a loop that tries again without waiting.
     `services`: WSGI applications by host name, on the virtual network as http://<name>; no faults there as yet. A list or mapping that
     is None is as if it were not given.
 
@@ -164,7 +169,7 @@ def run(
     """
     (trial,) = run_many(
         agent, prompt, trials=1, tools=tools, reads=reads, faults=faults, seed=seed, world=world, timeout_s=timeout_s,
-        deadline_s=deadline_s, services=services, effects=effects, facts=facts, twin=twin, logs=logs,
+        deadline_s=deadline_s, calls_max=calls_max, services=services, effects=effects, facts=facts, twin=twin, logs=logs,
     )  # fmt: skip
     return trial
 
@@ -302,10 +307,12 @@ def _batch(agent: Any, prompt: Any, given: Options) -> tuple[Batch, bool, Path |
     services, seed = arguments.services(given.get("services")), given.get("seed", 1)
     world, logs, twin = given.get("world", "virtual"), given.get("logs"), given.get("twin")
     timeout_s, deadline_s = given.get("timeout_s", 30.0), given.get("deadline_s", 3600.0)
+    calls_max = given.get("calls_max", CALLS_MAX)
     _check_world(world, services)
     arguments.check_number("seed", seed, whole=True, least=0)
     arguments.check_number("timeout_s", timeout_s)
     arguments.check_number("deadline_s", deadline_s)
+    arguments.check_number("calls_max", calls_max, whole=True)
     if logs is not None and not isinstance(logs, str | os.PathLike):
         raise TypeError(f"logs is {arguments.shown(logs)}: it should be a folder, as in 'logs'")
     names = arguments.names_of(agent, tools, reads, services)
@@ -324,11 +331,12 @@ def _batch(agent: Any, prompt: Any, given: Options) -> tuple[Batch, bool, Path |
         raise ValueError(
             "twin=True compares with a run without faults, and effects and facts state all that is right: leave one of them out"
         )
-    known = digest([plan.to_json(), str(prompt), names, timeout_s, deadline_s, facts, plain(effects), world])
+    known = digest([plan.to_json(), str(prompt), names, timeout_s, deadline_s, facts, plain(effects), world, calls_max])
     batch = Batch(
         agent, prompt, tools, reads, plan, f"py{seed}-{known}",
         world, datetime.fromisoformat(DEFAULT_NOW), timeout_s, deadline_s, services, effects, facts,
         stated=effects is not None or bool(facts),
+        calls_max=calls_max,
     )  # fmt: skip
     return (
         batch,

@@ -554,7 +554,7 @@ def test_an_answer_that_cannot_be_made_again_is_not_taken_for_a_worker_that_died
 
 
 @pytest.mark.parametrize(
-    "other", [{"timeout_s": 5}, {"deadline_s": 60}, {"facts": ["30"]}, {"effects": [{"effect": "refund"}]}, {"seed": 2}],
+    "other", [{"timeout_s": 5}, {"deadline_s": 60}, {"calls_max": 5}, {"facts": ["30"]}, {"effects": [{"effect": "refund"}]}, {"seed": 2}],
     ids=lambda other: next(iter(other)),
 )  # fmt: skip
 def test_runs_that_may_differ_have_names_of_their_own(other: dict[str, Any]) -> None:
@@ -675,6 +675,8 @@ MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: trial_of(seed=10**30), ValueError, "seed is 1000000000000000000000000000000: it should be a whole number from 0 to"),
     (lambda: trial_of(timeout_s=10**400), ValueError, "0…: it should be a number of seconds above 0"),
     (lambda: trial_of(timeout_s=0), ValueError, "timeout_s is 0: it should be a number of seconds above 0"),
+    (lambda: trial_of(calls_max=0), ValueError, "calls_max is 0: it should be a whole number from 1 to 9223372036854775807"),
+    (lambda: trial_of(calls_max=1e4), ValueError, "calls_max is 10000.0: it should be a whole number from 1 to"),
     (lambda: trial_of(tools=[refund, "refund"]), TypeError, "tools has 'refund' in it: it should be a function, or a LangChain tool"),
     (lambda: trial_of(tools=refund), TypeError, "tools is <function refund at "),
     (lambda: trial_of(tools=refund), TypeError, ">: it should be a list, as in [refund]"),

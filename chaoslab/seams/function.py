@@ -30,6 +30,9 @@ NATIVE: dict[str, tuple[type[OSError], str]] = {
     "reset": (ConnectionResetError, "connection reset"),
     "closed": (ConnectionAbortedError, "closed without an answer"),
 }
+CALLS_MAX = 10_000
+"""Calls that an agent may make one after the other while no virtual time passes, by default."""
+UNPACED = 2**60
 KEY = "idempotency_key"
 """A function with a parameter of this name is taken at its word: calls with one key have one effect."""
 
@@ -258,12 +261,15 @@ class FunctionSeam:
     """Makes what stands in for functions. `timeout_s`: how long a fault may make one attempt wait; the function's own work takes as long
     as it takes, since nothing would cut it short without the lab either.
 
-    `book`: where calls are noted; while it is None a stand-in only calls its function.
+    `book`: where calls are noted; while it is None a stand-in only calls its function. `pace`: asked, with a function's name, when it is to
+    be called and no call is `left`; says how many may be made before it is asked again, or ends the trial.
     """
 
     def __init__(self, plan: Plan, *, timeout_s: float, clock: Clock = system) -> None:
         self.plan, self.timeout_s, self.clock = plan, timeout_s, clock
         self.book: Notebook | None = None
+        self.pace: Callable[[str], int] = lambda _: UNPACED
+        self.left = 0
         # A trial's threads may call at once. Nobody waits while holding it, so no world need know of it.
         self._numbering = Lock()
 
@@ -277,6 +283,9 @@ class FunctionSeam:
         function, effect = tool.function, tool.effect
 
         def stand_in(*args: Any, **kwargs: Any) -> Any:
+            self.left -= 1
+            if self.left < 0:  # before anything is held that would outlive a trial which ends here
+                self.left = self.pace(tool.name) - 1
             book = self.book
             if book is None:
                 return function(*args, **kwargs)
@@ -296,6 +305,9 @@ class FunctionSeam:
         function, effect = tool.function, tool.effect
 
         async def stand_in(*args: Any, **kwargs: Any) -> Any:
+            self.left -= 1
+            if self.left < 0:
+                self.left = self.pace(tool.name) - 1
             book = self.book
             if book is None:
                 return await function(*args, **kwargs)

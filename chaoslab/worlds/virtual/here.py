@@ -68,15 +68,26 @@ _INSTALLED = ("site-packages", "dist-packages")
 
 def caller() -> str:
     """ " (in my_agent.py, line 12, book)": the innermost frame of the program's own code; of a library's, if there is no other."""
+    frame = _own_frame()
+    return "" if frame is None else f" (in {_file(frame)}, line {frame.f_lineno}, {frame.f_code.co_name})"
+
+
+def own_line() -> str:
+    """The same as "my_agent.py:12 in book"."""
+    frame = _own_frame()
+    return "" if frame is None else f"{_file(frame)}:{frame.f_lineno} in {frame.f_code.co_name}"
+
+
+def _own_frame() -> FrameType | None:
     frame: FrameType | None = sys._getframe(1)
     nearest = None
     while frame is not None:
         if not str(frame.f_globals.get("__name__", "")).startswith(_OWN):
             nearest = nearest or frame
             if not _does_as_told(frame.f_code.co_filename):
-                return _place(frame)
+                return frame
         frame = frame.f_back
-    return "" if nearest is None else _place(nearest)
+    return nearest
 
 
 def _does_as_told(file: str) -> bool:
@@ -84,6 +95,6 @@ def _does_as_told(file: str) -> bool:
     return file.startswith(_STDLIB) or any(folder in file for folder in _INSTALLED)
 
 
-def _place(frame: FrameType) -> str:
-    code = frame.f_code
-    return f" (in {code.co_filename.rpartition('/')[2]}, line {frame.f_lineno}, {code.co_name})"
+def _file(frame: FrameType) -> str:
+    """Its name alone: where it stands differs from machine to machine."""
+    return frame.f_code.co_filename.rpartition("/")[2]

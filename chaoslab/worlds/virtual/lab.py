@@ -26,10 +26,11 @@ from chaoslab.model import endpoint
 from chaoslab.model.prices import cost_usd
 from chaoslab.plan import Plan
 from chaoslab.runs import Run
+from chaoslab.seams.function import CALLS_MAX
 from chaoslab.seams.http import HttpSeam
 from chaoslab.settings import Settings, keep_tracing_off
 from chaoslab.topology import MODEL, SERVICES, Ports
-from chaoslab.worlds.virtual import serving
+from chaoslab.worlds.virtual import here, serving
 from chaoslab.worlds.virtual.lanes import Lanes
 from chaoslab.worlds.virtual.machine import STARTS_S, Hung
 from chaoslab.worlds.virtual.patches import Patches
@@ -79,6 +80,7 @@ class Order:
     """Whose words are taken from there."""
     twins: bool = True
     """Whether each answer is compared with that of the same prompt without faults."""
+    calls_max: int = CALLS_MAX
 
     def named(self, unit: Unit) -> str:
         """What its logs call that trial."""
@@ -154,6 +156,7 @@ class Lab:
             log=self._logs["info"],
             clock=system,
             price=cost_usd,
+            on_call=lambda what: here.world().machine.steps.calls.step(f"calls {what}", "calls"),
             ways=Ways(),
         )
         client = httpx.AsyncClient(transport=seam, timeout=None)
@@ -170,7 +173,8 @@ class Lab:
         trial = nth(order.run, unit.number, len(self._prompts))
         prompt = self._prompts[trial.prompt - 1]
         twin = None if twins is None else twins.of(trial.prompt)
-        world = World(order.settings.seed, trial.key, now=self._now, deadline_s=order.settings.deadline_s)
+        deadline_s, calls_max = order.settings.deadline_s, order.calls_max
+        world = World(order.settings.seed, trial.key, now=self._now, deadline_s=deadline_s, calls_max=calls_max)
         self._recording.begin(order.recorded.get(trial.key, ()))
         for name, app in self._apps.items():
             for port in (self._ports.service(name), self._ports.proxy(name)):

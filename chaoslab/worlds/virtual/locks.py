@@ -58,8 +58,11 @@ class Lock(metaclass=_Either):
                 raise OverflowError("timeout value is too large")
         if self._inner.acquire(False):
             self._holder = getcurrent()
+            world = here.world
+            if world is not None:
+                world.machine.steps.locks.step("takes a lock", "times")
             return True
-        if not blocking or not self._wait(timeout):
+        if not self._wait(timeout if blocking else 0):
             return False
         self._holder = getcurrent()
         return True
@@ -67,8 +70,11 @@ class Lock(metaclass=_Either):
     def _wait(self, timeout: float) -> bool:
         world = here.world
         if world is None:
-            return bool(self._inner.acquire(True, timeout))
-        return bool(timeout) and self._park(world.machine, timeout)
+            return bool(self._inner.acquire(bool(timeout), timeout or -1))
+        if not timeout:
+            world.machine.steps.tries.step("asks for a lock that is held", "times")
+            return False
+        return self._park(world.machine, timeout)
 
     def _park(self, machine: Machine, timeout: float) -> bool:
         waiter = Waiter(machine)
@@ -99,6 +105,9 @@ class Lock(metaclass=_Either):
 
     def locked(self) -> bool:
         return bool(self._inner.locked())
+
+    _is_owned = locked
+    """As a condition finds it out, but without asking for what it has."""
 
     def __enter__(self) -> bool:
         return self.acquire()
@@ -189,8 +198,10 @@ class SimpleQueue(metaclass=_Either):
 
     def get(self, block: bool = True, timeout: float | None = None) -> Any:
         world = here.world
-        if world is None or not block:
+        if world is None:
             return self._inner.get(block, timeout)
+        if not block:
+            timeout = 0
         if timeout is not None and timeout < 0:
             raise ValueError("'timeout' must be a non-negative number")
         machine = world.machine
@@ -200,6 +211,7 @@ class SimpleQueue(metaclass=_Either):
                 return self._inner.get(False)
             except queue.Empty:
                 if until is not None and machine.now >= until:
+                    machine.steps.tries.step("asks an empty queue", "times")
                     raise
             waiter = Waiter(machine)
             self._waiters.append(waiter)
@@ -213,7 +225,7 @@ class SimpleQueue(metaclass=_Either):
         self.put(item)
 
     def get_nowait(self) -> Any:
-        return self._inner.get(False)
+        return self.get(False)
 
     def empty(self) -> bool:
         return bool(self._inner.empty())

@@ -37,14 +37,16 @@ class VirtualLoop(asyncio.BaseEventLoop):
     # Where asyncio waits.
 
     def time(self) -> float:
-        return self.machine.now
+        return self.machine.look()
 
     def select(self, timeout: float | None) -> tuple[()]:
         """Lets others run: at this moment only if this loop has something to do, else until it has."""
-        until = None if timeout is None else self._scheduled[0]._when if timeout > 0 else self.machine.polled(self)  # type: ignore[attr-defined]
+        until = None
+        if timeout is not None:
+            due: list[Any] = self._scheduled  # type: ignore[attr-defined]
+            until = due[0]._when if timeout > 0 else self.machine.steps.polled(self)
         if until is not None and until <= self.machine.now:
-            if self.machine.ready:
-                self.machine.pass_turn()
+            self.machine.pass_turn()
             return ()
         waiter = self._waiter = Waiter(self.machine)
         try:

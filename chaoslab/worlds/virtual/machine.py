@@ -19,19 +19,22 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from sys import exception as under_way
 from sys import get_asyncgen_hooks, set_asyncgen_hooks
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 from greenlet import GreenletExit, getcurrent, greenlet
 
+from chaoslab.seams.function import CALLS_MAX
 from chaoslab.worlds.virtual.here import Uncovered
 from chaoslab.worlds.virtual.standing import stands
+from chaoslab.worlds.virtual.standstill import Steps, due_in_loop
 from chaoslab.worlds.virtual.thread_local import ThreadLocals
 
 STARTS_S = 100_000.0
 """What the monotonic clock says at first: a machine that has been up for a day, so that nobody takes the time for unset."""
-SPINS_MAX = 100_000
-"""Waits of no time at all, without any time passing: whoever asks so often asks until something has come, and where nothing is to come, for
-ever."""
+LAST_TURNS_MAX = 100_000
+"""Turns of all threads after one was told to end."""
+LAST_MOVES_MAX = 10_000
+"""Waits of a thread that was told to end: who waits more often will not end."""
 
 
 class Hung(Exception):
@@ -113,7 +116,7 @@ class Waiter:
         if self._over:
             return self._woken
         if until is not None and until <= machine.now:
-            until = machine.polled(what)
+            until = machine.steps.polled(what)
         if until is not None and machine.is_idle_until(until):
             machine.now = max(machine.now, until)
             self._over = True
@@ -143,9 +146,10 @@ class Waiter:
 
 
 class Machine:
-    """`deadline_s` bounds how much of its time may pass. Not for use from another thread of the process."""
+    """`deadline_s` bounds how much of its time may pass, `calls_max` how many calls may follow one another while none passes. Not for use from
+    another thread of the process."""
 
-    def __init__(self, *, deadline_s: float) -> None:
+    def __init__(self, *, deadline_s: float, calls_max: int = CALLS_MAX) -> None:
         self.now = STARTS_S
         self.deadline = STARTS_S + deadline_s
         self.hub: greenlet = getcurrent()
@@ -160,7 +164,9 @@ class Machine:
         self._numbers: defaultdict[type, itertools.count[int]] = defaultdict(lambda: itertools.count(1))
         self._numbered: dict[int, int] = {}
         self.thread_names, self.pool_names = itertools.count(1), itertools.count()
-        self._spins, self._spun_at = 0, self.now
+        self.steps = Steps(self, calls_max)
+        self.looks_left = 0
+        self.stopping, self._last_moves = False, 0
         self._os_thread = get_ident()
         self.foreign: Uncovered | None = None
 
@@ -193,32 +199,46 @@ class Machine:
 
     def is_idle_until(self, when: float) -> bool:
         """Whether nothing happens before or at that moment, so that a lone thread may be moved there without a switch."""
+        if self.stopping:
+            self._last_moves += 1
+            if self._last_moves > LAST_MOVES_MAX:
+                return False
         timers = self._timers
         while timers and timers[0][2].cancelled:
             heapq.heappop(timers)
         return not self.ready and (not timers or timers[0][0] > when) and when <= self.deadline
 
-    def polled(self, what: Wait) -> float:
-        """Until when the calling thread's wait of no time lasts: now, but until something happens if there was one too many. Where nothing
-        will, the run ends here."""
-        if self._spun_at != self.now:
-            self._spins, self._spun_at = 0, self.now
-        self._spins += 1
-        if self._spins <= SPINS_MAX:
-            return self.now
-        self._spins = 0
-        coming = [when for when, _, timer in self._timers if not timer.cancelled]
-        if not coming:
-            self._hang(what)
-        return min(coming)
+    def look(self) -> float:
+        """The clock, as the program reads it."""
+        self.looks_left -= 1
+        if self.looks_left < 0:
+            self.looks_left = self.steps.looks.grant("looks at the clock", "times") - 1
+        return self.now
 
-    def _hang(self, what: Wait) -> None:
-        """Ends the run from within one of its threads, whatever the program would make of an exception."""
-        waiter = Waiter(self)
-        waiter.strand.waits_for = what
-        why = f"it would turn for ever: {SPINS_MAX} turns without any time passing, and nothing is due"
-        self.ready.appendleft((_end_with, (Hung(why, self.waiting()),)))
-        waiter.park(what)
+    def next_due(self) -> float | None:
+        """The next moment, after this one, at which something happens by itself, be it only in the event loop of the calling thread."""
+        coming = [when for when, _, timer in self._timers if when > self.now and not timer.cancelled]
+        return min([*coming, *due_in_loop(self.now)], default=None)
+
+    # Ends that a program cannot swallow.
+
+    def end_soon(self, why: str, *, but: greenlet | None = None) -> None:
+        """Ends the run as soon as the calling thread has given up its turn. `but`: a thread of which `why` tells."""
+        if not self.stopping:
+            self.ready.appendleft((_end_with, (Hung(why, self.waiting(but=but)),)))
+
+    def end(self, why: str, what: Wait | None = None) -> NoReturn:
+        """Ends the run from within one of its threads, which is not gone back to, but to end it. `what`: in what it waits, where `why` does not
+        tell."""
+        thread = getcurrent()
+        if isinstance(thread, Strand):
+            thread.waits_for = what or ""
+            self.end_soon(why, but=None if what else thread)
+            Waiter(self).park(what or "")
+        else:  # a greenlet of the program's own
+            self.end_soon(why)
+            self.hub.switch()
+        raise GreenletExit
 
     # Threads.
 
@@ -251,14 +271,25 @@ class Machine:
 
     def sleep(self, delay_s: float) -> None:
         """The calling thread's `time.sleep`."""
-        Waiter(self).park(f"time.sleep({delay_s:g})", self.now + delay_s)
+        self.wait(f"time.sleep({delay_s:g})", self.now + delay_s)
+
+    def wait(self, what: Wait, until: float) -> None:
+        Waiter(self).park(what, until)
+
+    def in_thread(self) -> bool:
+        """Whether one of its threads runs, and not the machine itself, or a greenlet of the program's own."""
+        return isinstance(getcurrent(), Strand)
 
     def pass_turn(self) -> None:
         """Lets everything happen that is due at this moment before the calling thread goes on."""
-        if self.ready:
-            waiter = Waiter(self)
+        if self.is_idle_until(self.now) or not self.in_thread():
+            return
+        waiter = Waiter(self)
+        if not self.stopping and self._timers and self._timers[0][0] <= self.now:
+            self.at(self.now, waiter.wake)
+        else:
             self.soon(waiter.wake)
-            waiter.park("its next turn")
+        waiter.park("its next turn")
 
     # The order of what is kept in sets.
 
@@ -298,10 +329,12 @@ class Machine:
             else:
                 raise Hung("nothing is ready and nothing is due: it would wait for ever", self.waiting())
 
-    def waiting(self) -> list[str]:
+    def waiting(self, *, but: greenlet | None = None) -> list[str]:
         """Who waits for what, one line each."""
         lines: list[str] = []
         for strand in self._strands.values():
+            if strand is but:
+                continue
             what = strand.waits_for
             if isinstance(what, str) or callable(what):
                 lines.append(f"{strand.name} {stands(strand.gr_frame, what if isinstance(what, str) else what())}")
@@ -311,7 +344,7 @@ class Machine:
 
     def _wind_down(self) -> None:
         """What a thread that was told to end still does about it, such as ending its tasks."""
-        for _ in range(SPINS_MAX):
+        for _ in range(LAST_TURNS_MAX):
             if not self.ready:
                 return
             call, args = self.ready.popleft()
@@ -323,7 +356,10 @@ class Machine:
         An error that one of them ends with is raised once everything is taken back, unless the run failed already.
         """
         over, failed = self.now, list[BaseException]()
+        self.stopping = True
         for strand in list(self._strands.values()):
+            self._last_moves = self.looks_left = 0
+            self.steps.renew()
             for _ in range(100):
                 if strand.dead:
                     break

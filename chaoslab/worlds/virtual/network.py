@@ -233,6 +233,7 @@ class Network:
     def _knock(self, address: Address, done: Callable[[End | OSError], None]) -> None:
         accept = self._listeners.get(address)
         if accept is None:
+            self.machine.steps.requested(self.named(address))
             self.machine.after(
                 TRIP_S, done, ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
             )

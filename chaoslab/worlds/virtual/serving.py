@@ -81,6 +81,7 @@ class _Connection:
                 self._body.append(bytes(event.data))
             elif isinstance(event, h11.EndOfMessage):
                 self._at_work = True
+                self._machine.steps.requested(self._name)
                 self._machine.start(self._answer, name=f"{self._name} at work")
             elif isinstance(event, h11.ConnectionClosed):
                 self._end.close()

@@ -133,6 +133,7 @@ class VirtualSocket:
         until = None if self._timeout is None else machine.now + self._timeout
         while not ready():
             if self._timeout == 0:
+                machine.steps.tries.step(f"tries to {what}", "times")
                 raise _error(busy)
             waiter = Waiter(machine)
             self.watch(waiter)
@@ -372,6 +373,7 @@ def _until(ready: Any, files: list[Any], timeout_s: float | None) -> list[Any]:
     until = None if timeout_s is None else machine.now + timeout_s
     while not (found := ready()):
         if until is not None and machine.now >= until:
+            machine.steps.tries.step("asks what is ready", "times")
             return []
         waiter, watched = Waiter(machine), [sockets.of(file) for file in files]
         for sock in watched:

@@ -6,7 +6,7 @@ import threading
 from types import FrameType
 
 PLUMBING = (
-    "chaoslab.worlds.virtual", "_thread", "aiohappyeyeballs", "aiohttp", "anyio", "asyncio", "concurrent.", "contextlib", "groq.",
+    "chaoslab.", "_thread", "aiohappyeyeballs", "aiohttp", "anyio", "asyncio", "concurrent.", "contextlib", "groq.",
     "http.client", "httpcore", "httpx", "langchain_core.", "langgraph.", "multiprocessing", "openai.", "queue", "requests",
     "selectors", "sniffio", "socket", "ssl", "subprocess", "tenacity", "threading", "urllib",
 )  # fmt: skip

@@ -41,6 +41,7 @@ class _Whole:
         if app is None:
             raise httpx.ConnectError(f"nobody listens at {host}:{port}", request=request)
         loop, machine, name = cast(VirtualLoop, asyncio.get_running_loop()), here.machine, f"{host}:{port}"
+        machine.steps.requested(name)
         done: asyncio.Future[Answered] = loop.create_future()
 
         def work() -> None:

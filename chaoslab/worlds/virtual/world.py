@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 from chaoslab.dice import Dice
+from chaoslab.seams.function import CALLS_MAX
 from chaoslab.worlds.virtual.here import Uncovered, within
 from chaoslab.worlds.virtual.loop import VirtualLoop
 from chaoslab.worlds.virtual.machine import STARTS_S, Machine
@@ -26,9 +27,11 @@ _1970 = datetime(1970, 1, 1, tzinfo=UTC)
 class World:
     """Made for one trial. `now` is what its wall clock says when it begins."""
 
-    def __init__(self, *names: object, now: datetime, deadline_s: float = DEADLINE_S) -> None:
+    def __init__(
+        self, *names: object, now: datetime, deadline_s: float = DEADLINE_S, calls_max: int = CALLS_MAX
+    ) -> None:
         """`names`: what its chance is drawn under, a seed first."""
-        self.machine = Machine(deadline_s=deadline_s)
+        self.machine = Machine(deadline_s=deadline_s, calls_max=calls_max)
         self.network = Network(self.machine)
         self.sockets = Sockets()
         self.machine.endings.append(self.sockets.leave)
@@ -41,7 +44,7 @@ class World:
 
     def time_ns(self) -> int:
         """The wall clock, in nanoseconds since 1970."""
-        return self._epoch_ns + round(self.machine.now * 1e9)
+        return self._epoch_ns + round(self.machine.look() * 1e9)
 
     def time(self) -> float:
         """The same in seconds."""
@@ -74,6 +77,10 @@ class World:
         if port == HTTPS and self.network.knows(host) and not self.network.listens((found, port)):
             raise Uncovered(f"TLS to {self.network.name_of(found)}", "speak http:// to its stand-in")
         return found, port
+
+    def pace(self, function: str) -> int:
+        """How many calls the running thread may make before it asks again, this one of that function among them."""
+        return self.machine.steps.calls.grant(f"calls {function}", "calls")
 
     def entered(self) -> AbstractContextManager[None]:
         """This thread of the process is in this world: its clocks and its chance are the world's."""

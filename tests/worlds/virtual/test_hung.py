@@ -239,7 +239,7 @@ def test_who_asks_again_and_again_without_waiting_is_given_what_is_to_come() -> 
 
 
 def test_a_loop_that_turns_as_often_while_time_passes_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("chaoslab.worlds.virtual.machine.SPINS_MAX", 100)
+    monkeypatch.setattr("chaoslab.worlds.virtual.standstill.TURNS_MAX", 100)
 
     async def story() -> str:
         for _ in range(500):
