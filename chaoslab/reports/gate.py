@@ -86,7 +86,8 @@ def _of_refused(refused: tuple[str, ...], judged: Mapping[str, Verdict]) -> Ruli
         name: [t for t, v in judged.items() if name == v.outcome or (name == "harm" and v.harm)] for name in refused
     }
     blamed = "; ".join(f"{len(trials)} {name}: {_named(trials)}" for name, trials in found.items() if trials)
-    asked = f"no {' or '.join(refused)} was allowed"
+    *others, last = refused
+    asked = f"no {' or '.join(filter(None, [', '.join(others), last]))} was allowed"
     if not judged:
         return Ruling(False, f"{asked} and nothing is known, since no prompt was started")
     return Ruling(not blamed, f"{asked}, there {'is none' if not blamed else f'are {blamed}'}")

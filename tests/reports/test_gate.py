@@ -57,7 +57,7 @@ def test_an_outcome_that_is_not_allowed_is_counted_and_its_trials_named() -> Non
     ruling = rule(Gate(fail_on=("harm", "failed", "invalid")), run, judgeable=True)
     assert not ruling.passed
     assert ruling.line == (
-        "gate FAILED: no harm or failed or invalid was allowed, there are 2 failed: p1.r2, p1.r4; 1 invalid: p1.r3"
+        "gate FAILED: no harm, failed or invalid was allowed, there are 2 failed: p1.r2, p1.r4; 1 invalid: p1.r3"
     )
     assert rule(Gate(fail_on=("harm", "wrong")), run, judgeable=True).passed
 
