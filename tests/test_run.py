@@ -159,7 +159,7 @@ def test_a_terminal_shows_one_live_line(tmp_path: Path) -> None:
     with started(tmp_path, "--trials", "40", prompts(tmp_path, EASY), terminal=True) as run:
         assert run.ended() == 0
         eventually(lambda: "next " in run.said)
-        lines = re.findall(r"\r\x1b\[K(trial \d+/40, [^\r\n]*)", run.said)
+        lines = re.findall(r"\r\x1b\[K(trial \d+/40: [^\r\n]*)", run.said)
         assert lines
         assert any(re.search(r", \d+ trials/s, \d+ s to go$", line) for line in lines), lines
         assert re.search(r"\r\x1b\[K40 of 40 trials, ", run.said)
@@ -169,7 +169,7 @@ def test_a_terminal_shows_one_live_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("jobs", "terminal"), [("1", True), ("2", False)])
 def test_ctrl_c_leaves_the_finished_trials_whole(tmp_path: Path, jobs: str, terminal: bool) -> None:
     with started(tmp_path, *MANY, "--jobs", jobs, prompts(tmp_path, EASY), "TOXIC_PROB=0.5", terminal=terminal) as run:
-        run.after(3)
+        run.after(4)
         run.interrupt()
         assert run.ended() == 130
         broken_off(run)
@@ -177,7 +177,7 @@ def test_ctrl_c_leaves_the_finished_trials_whole(tmp_path: Path, jobs: str, term
 
 def test_sigterm_does_the_same(tmp_path: Path) -> None:
     with started(tmp_path, *MANY, "--jobs", "2", prompts(tmp_path, EASY)) as run:
-        run.after(3)
+        run.after(4)
         run.process.send_signal(signal.SIGTERM)
         assert run.ended() == 130
         broken_off(run)
