@@ -50,7 +50,7 @@ def _local(chosen: Settings, given: Sequence[str]) -> int:
     from chaoslab.interrupts import Interrupts
     from chaoslab.runs import Run
     from chaoslab.topology import Ports
-    from chaoslab.worlds.local import Local, WorldError, free_ports
+    from chaoslab.worlds.local import Local, PortTaken, WorldError, brought_up, free_ports
 
     try:
         _check(chosen)
@@ -64,22 +64,30 @@ def _local(chosen: Settings, given: Sequence[str]) -> int:
         return refuse(error)
     if chosen.base_port is None and ports != Ports():
         print(f"some port from {Ports().base} on is taken: this lab starts at {ports.base}")
-    chosen = chosen.override({"BASE_PORT": str(ports.base)})
-    environment = settings.child_environment(chosen)
+
+    def at(ports: Ports) -> Local:
+        there = chosen.override({"BASE_PORT": str(ports.base)})
+        return Local(ports, LOGS, STATE, run.folder, settings.child_environment(there), system)
+
     code = 0
     try:
         with (
             Interrupts() as interrupts,
             interrupts.heard(),
-            Local(ports, LOGS, STATE, run.folder, environment, system) as world,
-        ):
-            world.start(
+            brought_up(
+                ports,
+                at,
                 now=chosen.now,
                 toxiproxy=not chosen.toxiproxy_url,
                 model=not (chosen.groq_api_key or chosen.model_url),
-            )
-            print(f"run {run.name}: the lab is up, status at http://127.0.0.1:{ports.manager}/status", flush=True)
+                movable=chosen.base_port is None,
+            ) as world,
+        ):
+            status = f"http://127.0.0.1:{world.ports.manager}/status"
+            print(f"run {run.name}: the lab is up, status at {status}", flush=True)
             code = world.run_agent(("--run", run.name))
+    except PortTaken as error:
+        return refuse(error)
     except WorldError as error:
         return refuse(error, code=LAB_DOWN)
     except KeyboardInterrupt:
