@@ -10,10 +10,10 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from chaoslab import extras
 from chaoslab.commandline import LAB_DOWN, interrupted
 
 if TYPE_CHECKING:
@@ -22,13 +22,16 @@ if TYPE_CHECKING:
     from chaoslab.worlds.virtual.lab import Done, Order
 
 LOGS, STATE, CHARTS = Path("logs"), Path("state/state.db"), Path("charts")
-NEEDED = ("greenlet", "time_machine", "flask", "langchain", "langchain_groq")
 FEW = 100
 """Up to so many trials are done in one process: starting more would take longer."""
 
 
 def start(given: Sequence[str]) -> int:
-    """A run with these settings; the exit code. Bad input is said in a line."""
+    """A run with these settings; the exit code. Bad input is said in a line.
+
+    Raises:
+        extras.Incomplete: something is not installed that this needs.
+    """
     from chaoslab import settings
 
     try:
@@ -53,6 +56,7 @@ def _local(chosen: Settings, given: Sequence[str]) -> int:
     from chaoslab.worlds.local import Local, PortTaken, WorldError, brought_up, free_ports
 
     try:
+        check_installed("local")
         _check(chosen)
         importlib.import_module("agent.model").check(chosen, given)
         _check_toxiproxy(chosen.toxiproxy_url)
@@ -103,6 +107,7 @@ def _compose(chosen: Settings, given: Sequence[str]) -> int:  # noqa: ARG001 - c
     from chaoslab.worlds import compose
 
     try:
+        check_installed("compose")
         _check(chosen)
         return compose.run(settings.child_environment(chosen))
     except (settings.SettingError, compose.WorldError, OSError) as error:
@@ -119,7 +124,7 @@ def _virtual(chosen: Settings, given: Sequence[str]) -> int:  # noqa: ARG001
 
     try:
         with heard_outside_imports():
-            check_installed()
+            check_installed("virtual")
             asked = _check(chosen)
             _check_stated(chosen, asked)
             order = order_of(chosen, asked)
@@ -128,15 +133,6 @@ def _virtual(chosen: Settings, given: Sequence[str]) -> int:  # noqa: ARG001
         return refuse(error)
     run.make_latest()
     return leave(run.folder, carry_out(order, asked, run.folder))
-
-
-def check_installed() -> None:
-    """Raises SettingError: something is missing that each trial of this world needs in this process."""
-    from chaoslab.settings import SettingError
-
-    for name in NEEDED:
-        if find_spec(name) is None:
-            raise SettingError(f"WORLD=virtual needs {name}, which is not installed: pip install 'chaoslab[lab]'")
 
 
 def order_of(chosen: Settings, asked: Sequence[Any]) -> Order:
@@ -249,6 +245,13 @@ def _in_order(
 
 
 # What is looked at before anything is started.
+
+
+def check_installed(world: str) -> None:
+    """Raises Incomplete: something is missing that a run in this world needs here, or is hidden by something else of that name."""
+    needed = {"virtual": ("virtual", "tools", "agent", "charts"), "local": ("tools", "agent", "charts")}
+    extras.check(f"WORLD={world}", *needed.get(world, ("agent",)), install="lab")
+    extras.check_parts()
 
 
 def _check(chosen: Settings) -> list[Any]:

@@ -75,15 +75,15 @@ class Local:
         Raises:
             PortTaken: a part cannot listen where it should. WorldError: a part did not come up.
         """
-        python = sys.executable
-        chaoslab = (python, "-m", "chaoslab")
+        python = _python()
+        chaoslab = (*python, "chaoslab")
         if toxiproxy:
             self._spawn("toxiproxy", (*chaoslab, "toxiproxy", "--port", str(self.ports.toxiproxy)))
         if model:
             self._spawn("model", (*chaoslab, "model", "--port", str(self.ports.service(MODEL))))
         base = ("--base-port", str(self.ports.base), "--logs", str(self.logs), "--now", now)
-        self._spawn("tools", (python, "-m", "flask_tools", *base))
-        self._spawn("manager", (python, "-m", "proxy_manager", "--state", str(self.state), "--logs", str(self.logs)))
+        self._spawn("tools", (*python, "flask_tools", *base))
+        self._spawn("manager", (*python, "proxy_manager", "--state", str(self.state), "--logs", str(self.logs)))
         health = {"toxiproxy": (self.ports.toxiproxy, "/version"), "model": (self.ports.service(MODEL), "/health")}
         for part in self.parts:
             if part.name in health:
@@ -98,7 +98,7 @@ class Local:
     def run_agent(self, arguments: Sequence[str]) -> int:
         """The agent, its words on this terminal, to its end; its exit code. It is told by its lifeline when a part has died, since
         what it would do then means nothing, and when the user has had enough."""
-        command = (sys.executable, "-m", "agent", "--lifeline", "--logs", str(self.logs), "--state", str(self.state))
+        command = (*_python(), "agent", "--lifeline", "--logs", str(self.logs), "--state", str(self.state))
         agent = subprocess.Popen(
             (*command, *arguments), stdin=subprocess.PIPE, env=without_keys_of_tools(self.environment),
             start_new_session=True,
@@ -183,6 +183,11 @@ class Local:
             if self.clock.monotonic() - began_s > START_S:
                 raise WorldError(f"{part.name} does not answer on {HOST}:{port}{path}; see {part.words}")
             self.clock.sleep(0.02)
+
+
+def _python() -> tuple[str, ...]:
+    """What runs a module of the lab's. It looks in this folder only if this process does: a file of the user's may have a part's name."""
+    return (sys.executable, "-m") if {"", str(Path.cwd())} & {*sys.path} else (sys.executable, "-P", "-m")
 
 
 def _end(processes: Sequence[subprocess.Popen[bytes]]) -> None:
