@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx
 
+import agent.needed  # noqa: F401 - before all others
 from agent import assembly, display, model, prompts
 from agent import config as configuration
 from agent.config import Config

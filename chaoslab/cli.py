@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from chaoslab import __version__
+from chaoslab import __version__, extras
 from chaoslab.commandline import Parser, interrupted, port, whole
 from chaoslab.running import CHARTS, refuse
 
@@ -25,6 +25,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return code
     except KeyboardInterrupt:
         return interrupted()
+    except extras.Incomplete as error:
+        return refuse(error)
     except BrokenPipeError:  # `chaoslab show latest | head`
         sys.stderr.close()
         return 0
@@ -172,6 +174,9 @@ def _run(options: argparse.Namespace) -> int:
 
 def _replay(options: argparse.Namespace) -> int:
     from chaoslab.interrupts import heard_outside_imports
+
+    extras.check("chaoslab replay", "virtual", "tools", "agent", install="lab")
+    extras.check_parts()
     from chaoslab.remembered import Unrepeatable
     from chaoslab.replay import replay
     from chaoslab.settings import SettingError
@@ -207,6 +212,7 @@ def _summary(options: argparse.Namespace) -> int:
 
 
 def _report(options: argparse.Namespace) -> int:
+    extras.check("chaoslab report", "charts")
     from chaoslab.reports.folder import find
     from chaoslab.running import leave
 
@@ -270,6 +276,7 @@ def _toxiproxy(options: argparse.Namespace) -> int:
 
 
 def _model(options: argparse.Namespace) -> int:
+    extras.check("chaoslab model", "tools")
     from chaoslab.model import endpoint
 
     def ready(port: int, stop: Callable[[], None]) -> None:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, ClassVar
 
-from chaoslab.clock import iso
+from chaoslab.clock import iso, later
 
 VERSION = 3
 """Of the log: what `RunStarted.code` names `log`. 1 had no `world`, `asked` and `code`; 2 had no `reply`, `changed` and `twin`. Only a log of
@@ -24,7 +24,7 @@ UNTOLD, UNTOLD_S = "untold", math.nan
 
 
 def _later(moment: str, by_s: float) -> str:
-    return iso(datetime.fromisoformat(moment) + timedelta(seconds=by_s))
+    return iso(later(datetime.fromisoformat(moment), by_s))
 
 
 class Event:

@@ -11,11 +11,11 @@ import os
 import re
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from chaoslab.clock import Clock, iso, system
+from chaoslab.clock import Clock, iso, later, system
 from chaoslab.events import Event
 
 MASK = "***"
@@ -181,7 +181,7 @@ def lines_of(
         t = round(after_s + entry.t, 6)
         text = entry.text if isinstance(entry.text, str) else told(entry.text.moved(after_s))
         seqs[entry.writer] = seq = seqs.get(entry.writer, 0) + 1
-        yield spell(iso(began + timedelta(seconds=t)), t, run, entry.trial, entry.writer, seq, text)
+        yield spell(iso(later(began, t)), t, run, entry.trial, entry.writer, seq, text)
 
 
 REMEDIES = {

@@ -22,7 +22,6 @@ from chaoslab.judge import judge
 from chaoslab.log import Kept, lines_of
 from chaoslab.remembered import Line, Remembered, Unrepeatable
 from chaoslab.reports.progress import Progress
-from chaoslab.running import check_installed
 from chaoslab.worlds.virtual.here import Uncovered
 from chaoslab.worlds.virtual.recorded import NO_REPLY
 
@@ -51,7 +50,6 @@ def replay(name: str, wanted: Sequence[str] = (), *, logs: Path = Path("logs")) 
     Raises:
         LookupError, Unrepeatable, SettingError: there is nothing that could be run again, or the agent of today does something real.
     """
-    check_installed()
     log = remembered.read(name, logs=logs)
     trials = remembered.choose(log, wanted)
     order = remembered.order(log)

@@ -10,10 +10,10 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from chaoslab import extras
 from chaoslab.commandline import GATE_FAILED, LAB_DOWN, interrupted
 
 if TYPE_CHECKING:
@@ -24,13 +24,16 @@ if TYPE_CHECKING:
     from chaoslab.worlds.virtual.lab import Done, Order
 
 LOGS, STATE, CHARTS = Path("logs"), Path("state/state.db"), Path("charts")
-NEEDED = ("greenlet", "time_machine", "flask", "langchain", "langchain_groq")
 FEW = 100
 """Up to so many trials are done in one process: starting more would take longer."""
 
 
 def start(given: Sequence[str], *, gate: Gate | None = None) -> int:
-    """A run with these settings; the exit code. Bad input is said in a line. `gate`: what the run must come to."""
+    """A run with these settings; the exit code. Bad input is said in a line. `gate`: what the run must come to.
+
+    Raises:
+        extras.Incomplete: something is not installed that this needs.
+    """
     from chaoslab import settings
 
     try:
@@ -52,9 +55,10 @@ def _local(chosen: Settings, given: Sequence[str], gate: Gate | None) -> int:
     from chaoslab.interrupts import Interrupts
     from chaoslab.runs import Run
     from chaoslab.topology import Ports
-    from chaoslab.worlds.local import Local, WorldError, free_ports
+    from chaoslab.worlds.local import Local, PortTaken, WorldError, brought_up, free_ports
 
     try:
+        check_installed("local")
         _check(chosen)
         importlib.import_module("agent.model").check(chosen, given)
         _check_toxiproxy(chosen.toxiproxy_url)
@@ -66,22 +70,30 @@ def _local(chosen: Settings, given: Sequence[str], gate: Gate | None) -> int:
         return refuse(error)
     if chosen.base_port is None and ports != Ports():
         print(f"some port from {Ports().base} on is taken: this lab starts at {ports.base}")
-    chosen = chosen.override({"BASE_PORT": str(ports.base)})
-    environment = settings.child_environment(chosen)
+
+    def at(ports: Ports) -> Local:
+        there = chosen.override({"BASE_PORT": str(ports.base)})
+        return Local(ports, LOGS, STATE, run.folder, settings.child_environment(there), system)
+
     code = 0
     try:
         with (
             Interrupts() as interrupts,
             interrupts.heard(),
-            Local(ports, LOGS, STATE, run.folder, environment, system) as world,
-        ):
-            world.start(
+            brought_up(
+                ports,
+                at,
                 now=chosen.now,
                 toxiproxy=not chosen.toxiproxy_url,
                 model=not (chosen.groq_api_key or chosen.model_url),
-            )
-            print(f"run {run.name}: the lab is up, status at http://127.0.0.1:{ports.manager}/status", flush=True)
+                movable=chosen.base_port is None,
+            ) as world,
+        ):
+            status = f"http://127.0.0.1:{world.ports.manager}/status"
+            print(f"run {run.name}: the lab is up, status at {status}", flush=True)
             code = world.run_agent(("--run", run.name))
+    except PortTaken as error:
+        return refuse(error)
     except WorldError as error:
         return refuse(error, code=LAB_DOWN)
     except KeyboardInterrupt:
@@ -97,6 +109,7 @@ def _compose(chosen: Settings, given: Sequence[str], gate: Gate | None) -> int: 
     from chaoslab.worlds import compose
 
     try:
+        check_installed("compose")
         _check(chosen)
         before = _latest()
         code = compose.run(settings.child_environment(chosen))
@@ -119,7 +132,7 @@ def _virtual(chosen: Settings, given: Sequence[str], gate: Gate | None) -> int: 
 
     try:
         with heard_outside_imports():
-            check_installed()
+            check_installed("virtual")
             asked = _check(chosen)
             _check_stated(chosen, asked)
             order = order_of(chosen, asked)
@@ -128,15 +141,6 @@ def _virtual(chosen: Settings, given: Sequence[str], gate: Gate | None) -> int: 
         return refuse(error)
     run.make_latest()
     return leave(run.folder, carry_out(order, asked, run.folder), gate=gate)
-
-
-def check_installed() -> None:
-    """Raises SettingError: something is missing that each trial of this world needs in this process."""
-    from chaoslab.settings import SettingError
-
-    for name in NEEDED:
-        if find_spec(name) is None:
-            raise SettingError(f"WORLD=virtual needs {name}, which is not installed: pip install 'chaoslab[lab]'")
 
 
 def order_of(chosen: Settings, asked: Sequence[Any]) -> Order:
@@ -164,10 +168,26 @@ def order_of(chosen: Settings, asked: Sequence[Any]) -> Order:
         what = "GROQ_API_KEY" if chosen.groq_api_key else "MODEL_URL"
         print(f"{what} is not used: the virtual world has no way out, and the offline model answers", file=sys.stderr)
         chosen = replace(chosen, groq_api_key="", model_url="")
+    _check_calendar(chosen, chosen.trials_of(len(asked)))
     plan = from_settings(chosen)
     prompts = importlib.import_module("agent.prompts").as_data(asked)
     name = f"v{chosen.seed}-{digest([plan.to_json(), chosen.shown(), prompts])}"
     return Order(name, chosen.now, chosen, plan, prompts)
+
+
+def _check_calendar(chosen: Settings, trials: int) -> None:
+    """Raises SettingError: the calendar has no room for that many trials, each of which begins where the one before it ended."""
+    from datetime import MAXYEAR, datetime, timedelta
+
+    from chaoslab.settings import SettingError
+
+    try:
+        datetime.fromisoformat(chosen.now) + timedelta(seconds=chosen.deadline_s) * trials
+    except OverflowError:
+        raise SettingError(
+            f"NOW={chosen.now}, and then {trials} trials of up to DEADLINE_S={chosen.deadline_s:g} seconds, leads beyond the year {MAXYEAR}: "
+            "choose an earlier NOW or a smaller DEADLINE_S"
+        ) from None
 
 
 def carry_out(order: Order, asked: Sequence[Any], folder: Path) -> int:
@@ -233,6 +253,13 @@ def _in_order(
 
 
 # What is looked at before anything is started.
+
+
+def check_installed(world: str) -> None:
+    """Raises Incomplete: something is missing that a run in this world needs here, or is hidden by something else of that name."""
+    needed = {"virtual": ("virtual", "tools", "agent", "charts"), "local": ("tools", "agent", "charts")}
+    extras.check(f"WORLD={world}", *needed.get(world, ("agent",)), install="lab")
+    extras.check_parts()
 
 
 def _check(chosen: Settings) -> list[Any]:

@@ -8,6 +8,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from chaoslab import extras
 from chaoslab.commandline import Parser, whole
 from chaoslab.settings import DEFAULT_NOW, load
 from chaoslab.topology import BASE_PORT, SERVICES, Ports
@@ -28,6 +29,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--verbose", action="store_true", help="print a line for each request")
     parser.add_argument("--lifeline", action="store_true", help="end when stdin closes")
     options = parser.parse_args(arguments)
+    try:
+        extras.check("python -m flask_tools", "tools")
+    except extras.Incomplete as error:
+        print(error, file=sys.stderr)
+        return 2
     names = list(dict.fromkeys(options.services or SERVICES))
     try:
         moment(options.now)
