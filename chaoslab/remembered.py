@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chaoslab.events import VERSION, CallFinished, PromptFinished, Replied, RunStarted, Usage
-from chaoslab.history import History, Record, parse_line
+from chaoslab.history import History, Record, lines_of, log_files, parse_line
 from chaoslab.identity import nth
 from chaoslab.plan import Plan
 from chaoslab.registry import load
@@ -44,6 +44,10 @@ class Line:
     @property
     def trial(self) -> str | None:
         return self.record.trial if self.record else None
+
+    @property
+    def cut(self) -> bool:
+        return self.record is None and bool(self.raw.strip())
 
 
 @dataclass(frozen=True)
@@ -110,12 +114,16 @@ def read(name: str, *, logs: Path = places.LOGS) -> Remembered:
         LookupError: no such run. Unrepeatable: its log does not hold what is needed.
     """
     folder = places.find(name, logs=logs)
-    files = {}
-    for path in sorted(path for path in folder.glob("*.log") if path.is_file()):
-        lines = path.read_bytes().splitlines(keepends=True)
-        files[path.name] = [Line(n, raw, parse_line(raw)) for n, raw in enumerate(lines, 1)]
+    try:
+        files = {
+            path.name: [Line(n, raw, parse_line(raw)) for n, raw in enumerate(lines_of(path), 1)]
+            for path in log_files(folder)
+        }
+    except OSError as error:
+        raise LookupError(places.unreadable(folder, error)) from None
     records = [line.record for lines in files.values() for line in lines if line.record]
-    history = History(records)
+    cut = {name: [line.number for line in lines if line.cut] for name, lines in files.items()}
+    history = History(records, cut={name: numbers for name, numbers in cut.items() if numbers})
     begun = next(((record, event) for record, event in history.of(RunStarted)), None)
     if begun is None:
         if records:
@@ -191,7 +199,7 @@ def _check_whole(remembered: Remembered, wanted: set[str]) -> None:
     there = remembered.trials
     for name, lines in remembered.files.items():
         for at, line in enumerate(lines):
-            if line.record is not None or not line.raw.strip():
+            if not line.cut:
                 continue
             named = _TRIAL.search(line.raw)
             first = next((there.index(one.trial) for one in reversed(lines[:at]) if one.trial in there), 0)

@@ -28,18 +28,25 @@ def read(name: str, *, logs: Path = LOGS) -> History:
     folder = find(name, logs=logs)
     try:
         history = History.read(folder)
+        if history.first(RunStarted) or history.first(PromptStarted):
+            if number is not None:
+                raise LookupError(
+                    f"'{name}' is one run of this lab: only a log of the first lab is counted by #{number}"
+                )
+            return history
+        told = first_lab.read(folder, number=number)
     except FileNotFoundError as error:
         raise LookupError(str(error)) from None
     except OSError as error:
-        raise LookupError(f"{error.filename or folder} cannot be read: {error.strerror or error}") from None
-    if history.first(RunStarted) or history.first(PromptStarted):
-        if number is not None:
-            raise LookupError(f"'{name}' is one run of this lab: only a log of the first lab is counted by #{number}")
-        return history
-    told = first_lab.read(folder, number=number)
+        raise LookupError(unreadable(folder, error)) from None
     if told is not None:
         return told
     raise LookupError(f"the logs of '{name}' tell of no run: neither this lab nor the first one wrote them")
+
+
+def unreadable(folder: Path, error: OSError) -> str:
+    """One line on a log that the system does not let read."""
+    return f"{error.filename or folder} cannot be read: {error.strerror or error}"
 
 
 def find(name: str, *, logs: Path = LOGS) -> Path:

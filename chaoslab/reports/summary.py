@@ -140,7 +140,6 @@ def _rest(history: History) -> list[str]:
     lines += [
         f"budget: limit of {limit} passed {count} times ({mode})" for (limit, mode), count in sorted(passed.items())
     ]
-    lines += [f"cut: {count} unreadable lines in {name}" for name, count in sorted(history.cut.items())]
     warnings = [f"warning ({record.writer}): {_line(e.message)}" for record, e in history.of(Told)]
     return lines + warnings[:WARNINGS] + _more(len(warnings))
 
