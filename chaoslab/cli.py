@@ -12,12 +12,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from chaoslab import __version__
-from chaoslab.commandline import Parser, interrupted, port, whole
+from chaoslab.commandline import Parser, interrupted, open_streams, port, whole
 from chaoslab.running import CHARTS, refuse
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code: 0 done, 2 bad input, 3 the lab broke, 130 interrupted."""
+    if arguments is None:
+        open_streams()
     try:
         options = _parser().parse_args(arguments)
         code: int = options.command(options)
@@ -25,9 +27,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return code
     except KeyboardInterrupt:
         return interrupted()
-    except BrokenPipeError:  # `chaoslab show latest | head`
-        sys.stderr.close()
-        return 0
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) or error.filename:
             raise
