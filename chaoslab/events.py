@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Annotated, Any, ClassVar, NotRequired, TypedDict
 
-from chaoslab.clock import iso
+from chaoslab.clock import iso, later
 from chaoslab.shapes import Like, Within, allowed, is_moment
 
 VERSION = 3
@@ -62,7 +62,7 @@ Answered = Annotated[dict[str, Any], Like(_Answer, empty=True)]
 
 
 def _later(moment: str, by_s: float) -> str:
-    return iso(datetime.fromisoformat(moment) + timedelta(seconds=by_s))
+    return iso(later(datetime.fromisoformat(moment), by_s))
 
 
 class Event:

@@ -10,11 +10,11 @@ import json
 import os
 import threading
 from collections.abc import Iterable, Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from chaoslab.clock import Clock, iso, system
+from chaoslab.clock import Clock, iso, later, system
 from chaoslab.events import Event
 
 
@@ -162,7 +162,7 @@ def lines_of(
         t = round(after_s + entry.t, 6)
         text = entry.text if isinstance(entry.text, str) else told(entry.text.moved(after_s))
         seqs[entry.writer] = seq = seqs.get(entry.writer, 0) + 1
-        yield spell(iso(began + timedelta(seconds=t)), t, run, entry.trial, entry.writer, seq, text)
+        yield spell(iso(later(began, t)), t, run, entry.trial, entry.writer, seq, text)
 
 
 REMEDIES = {

@@ -12,11 +12,13 @@ from pathlib import PurePath
 from typing import Any
 from uuid import UUID
 
-ATOMS = frozenset({str, int, bool, type(None)})
+ATOMS = frozenset({str, bool, type(None)})
 """Types whose values are JSON as they are and never change."""
-UNCHANGING = ATOMS | {float}
+UNCHANGING = ATOMS | {int, float}
 """Types whose values may be told later."""
 DEPTH_MAX = 12
+BITS_MAX = 14_000
+"""Of a whole number: fewer digits than Python turns into text (4300)."""
 
 
 def plain(value: Any, *, depth: int = 0) -> Any:
@@ -24,6 +26,8 @@ def plain(value: Any, *, depth: int = 0) -> Any:
     kind = type(value)
     if kind in ATOMS:
         return value
+    if kind is int:
+        return value if value.bit_length() <= BITS_MAX else f"a whole number of {value.bit_length()} bits"
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if depth >= DEPTH_MAX:
@@ -31,7 +35,7 @@ def plain(value: Any, *, depth: int = 0) -> Any:
     if isinstance(value, Enum):
         return plain(value.value, depth=depth + 1)
     if isinstance(value, str | int):  # a subclass
-        return str(value) if isinstance(value, str) else int(value)
+        return str(value) if isinstance(value, str) else plain(int(value), depth=depth + 1)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {f.name: plain(getattr(value, f.name), depth=depth + 1) for f in dataclasses.fields(value)}
     if hasattr(kind, "model_dump"):  # pydantic's

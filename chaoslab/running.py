@@ -156,10 +156,26 @@ def order_of(chosen: Settings, asked: Sequence[Any]) -> Order:
         what = "GROQ_API_KEY" if chosen.groq_api_key else "MODEL_URL"
         print(f"{what} is not used: the virtual world has no way out, and the offline model answers", file=sys.stderr)
         chosen = replace(chosen, groq_api_key="", model_url="")
+    _check_calendar(chosen, chosen.trials_of(len(asked)))
     plan = from_settings(chosen)
     prompts = importlib.import_module("agent.prompts").as_data(asked)
     name = f"v{chosen.seed}-{digest([plan.to_json(), chosen.shown(), prompts])}"
     return Order(name, chosen.now, chosen, plan, prompts)
+
+
+def _check_calendar(chosen: Settings, trials: int) -> None:
+    """Raises SettingError: the calendar has no room for that many trials, each of which begins where the one before it ended."""
+    from datetime import MAXYEAR, datetime, timedelta
+
+    from chaoslab.settings import SettingError
+
+    try:
+        datetime.fromisoformat(chosen.now) + timedelta(seconds=chosen.deadline_s) * trials
+    except OverflowError:
+        raise SettingError(
+            f"NOW={chosen.now}, and then {trials} trials of up to DEADLINE_S={chosen.deadline_s:g} seconds, leads beyond the year {MAXYEAR}: "
+            "choose an earlier NOW or a smaller DEADLINE_S"
+        ) from None
 
 
 def carry_out(order: Order, asked: Sequence[Any], folder: Path) -> int:

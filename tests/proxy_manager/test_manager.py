@@ -132,14 +132,15 @@ def test_a_fault_that_cannot_be_armed_ends_the_experiment(tmp_path: Path) -> Non
 
 def test_a_new_run_reaps_what_lost_its_owner_and_nothing_else(tmp_path: Path) -> None:
     now = int(system.utc().timestamp())
-    expired, alive, foreign = f"lane.weather.old.1.{now - 1}", f"lane.weather.other.2.{now + 100}", "somebody.else"
+    expired, alive = f"lane.weather.old.1.{now - 1}", f"lane.weather.other.2.{now + 100}"
+    foreign = {"somebody.else", "lane.weather.theirs.²", f"lane.weather.theirs.{'1' * 5000}"}
 
     async def run(url: str, address: str) -> None:
         with ToxiproxyClient(url) as toxiproxy:
-            for name in (expired, alive, foreign):
+            for name in (expired, alive, *foreign):
                 toxiproxy.create(name, upstream=address)
         async with bench(tmp_path, url, Plan(1), {"weather": address}) as lab:
-            assert set(lab.toxiproxy.proxies()) == {alive, foreign, "weather", "refused"}
+            assert set(lab.toxiproxy.proxies()) == {alive, *foreign, "weather", "refused"}
 
     with embedded() as url, site(lambda _: said({})) as weather:
         asyncio.run(run(url, weather.address))

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chaoslab.dice import Dice
+from chaoslab.files import Unreadable, read
 
 if TYPE_CHECKING:
     from chaoslab.wire.server.catalog import Catalog
@@ -83,10 +84,9 @@ async def _configure(catalog: Catalog, config: Path) -> None:
     from chaoslab.wire.server.catalog import PopulateError
 
     try:
-        body = config.read_bytes()
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise OSError(error.errno, f"{config}: {reason}; it should be a JSON file of proxies") from None
+        body = read(config)
+    except Unreadable as error:
+        raise ValueError(f"{config} {error}; it should be a JSON file of proxies") from None
     try:
         await catalog.populate(body)
     except PopulateError as error:
