@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -23,13 +24,14 @@ class Throughput:
 
 
 def throughput(history: History) -> Throughput | None:
-    """Stretches of a round width, at most 40 where the widest allows; None when nothing ended."""
+    """Stretches of a round width, at most 40; None when nothing ended."""
     prompts = [record.t for record, _ in history.of(PromptFinished)]
     calls = [record.t for record, _ in history.of(CallFinished)]
     lasted_s = max([*prompts, *calls], default=None)
     if lasted_s is None:
         return None
-    width_s = next((width for width in WIDTHS_S if lasted_s <= width * STRETCHES), WIDTHS_S[-1])
+    whole_hours = math.ceil(lasted_s / WIDTHS_S[-1] / STRETCHES) * WIDTHS_S[-1]
+    width_s = next((width for width in WIDTHS_S if lasted_s <= width * STRETCHES), whole_hours)
     stretches = int(max(lasted_s, 0.0) / width_s) + 1
 
     def binned(moments: Iterable[float]) -> tuple[int, ...]:
