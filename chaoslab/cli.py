@@ -145,7 +145,10 @@ def _show(options: argparse.Namespace) -> int:
     from chaoslab.reports import folder, show
 
     try:
-        print(show.render(folder.read(options.run), prompt=options.prompt))
+        history = folder.read(options.run)
+        print(show.render(history, prompt=options.prompt))
+        for note in history.notes:
+            print(f"note: {note}", file=sys.stderr)
     except LookupError as error:
         return refuse(error)
     return 0

@@ -49,7 +49,7 @@ def _is_open(number: int) -> bool:
 
 def _stream(stream: TextIO | None) -> TextIO:
     if stream is None:
-        return open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - it is open as long as the program runs
+        return open(os.devnull, "w", encoding="utf-8")
     if not isinstance(stream, io.TextIOWrapper) or isinstance(stream, _Stream):
         return stream
     buffered, encoding = stream.line_buffering, stream.encoding
@@ -80,7 +80,19 @@ class _Stream(io.TextIOWrapper):
 
 
 NEAREST = "chaoslab.nearest"
-_NEAREST = {"–": "-", "·": "|", "→": "->", "…": "...", "×": "x", "≥": ">=", "≤": "<=", "±": "+-", "’": "'", "“": '"', "”": '"'}
+_NEAREST = {
+    "–": "-",
+    "·": "|",
+    "→": "->",
+    "…": "...",
+    "×": "x",
+    "≥": ">=",
+    "≤": "<=",
+    "±": "+-",
+    "’": "'",
+    "“": '"',
+    "”": '"',
+}
 
 
 def _nearest(error: UnicodeError) -> tuple[str, int]:

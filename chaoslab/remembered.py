@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from chaoslab.worlds.virtual.lab import Order
 
 _TRIAL = re.compile(rb'"trial": *"(p\d+\.r\d+)"')
+_KEY = re.compile(r"p(?P<prompt>\d{1,6})\.r(?P<repeat>\d{1,6})", re.ASCII)
 _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
 
 
@@ -85,9 +86,16 @@ class Remembered:
         return found
 
     def number(self, trial: str) -> int:
-        """Its number in the run, from 0."""
-        prompt, _, repeat = trial.removeprefix("p").partition(".r")
-        return (int(repeat) - 1) * len(self.started.asked) + int(prompt) - 1
+        """Its number in the run, from 0.
+
+        Raises:
+            Unrepeatable: no trial of its prompts has that name.
+        """
+        match = _KEY.fullmatch(trial)
+        prompts = len(self.started.asked)
+        if match is None or not 1 <= int(match["prompt"]) <= prompts or not int(match["repeat"]):
+            raise Unrepeatable(f"{self.folder}: {trial[:60]} is no trial of {prompts} prompts: it was changed")
+        return (int(match["repeat"]) - 1) * prompts + int(match["prompt"]) - 1
 
     def spent_usd(self, trial: str) -> float:
         """What the run had spent before that trial."""

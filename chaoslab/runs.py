@@ -5,13 +5,20 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import threading
 from dataclasses import dataclass
 from pathlib import Path
 
+from chaoslab import files
 from chaoslab.clock import Clock, iso, system
+from chaoslab.events import Moment
 from chaoslab.identity import ALONE
 from chaoslab.log import Log
+from chaoslab.shapes import Shape
+
+NAME_MAX = 64
+_NAME = re.compile(rf"[A-Za-z0-9_-]{{1,{NAME_MAX}}}", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -21,7 +28,7 @@ class Run:
     name: str
     folder: Path
     origin: float
-    now: str
+    now: Moment
 
     def log(self, writer: str, *, clock: Clock = system) -> Log:
         """The log of one writer in this run."""
@@ -76,13 +83,18 @@ class Run:
         """
         folder = logs / name
         try:
-            data = json.loads((folder / "run.json").read_text())
-            return cls(name, folder, float(data["origin"]), str(data["now"]))
-        except (ValueError, TypeError, KeyError) as error:
-            raise LookupError(f"{folder / 'run.json'} does not describe a run ({error}): delete {folder}") from None
-        except FileNotFoundError:
+            if not _NAME.fullmatch(name):
+                raise files.Unreadable("is no run's folder", missing=True)
+            data = files.json_of(folder / "run.json")
+            told: Run = _TOLD.made(data if isinstance(data, dict) else {})
+            return cls(name, folder, told.origin, told.now)
+        except files.Unreadable as error:
+            if not error.missing:
+                raise LookupError(_said(folder, error)) from None
             if name != ALONE:
-                raise LookupError(f"no run is called '{name}' in {logs}") from None
+                raise LookupError(f"no run is called '{name[:NAME_MAX]}' in {logs}") from None
+        except ValueError as error:
+            raise LookupError(_said(folder, error)) from None
         folder.mkdir(parents=True, exist_ok=True)
         run = cls(name, folder, clock.monotonic(), now)
         run._save(started=iso(clock.utc()))
@@ -94,3 +106,10 @@ class Run:
         partial = self.folder / f"run.json.{os.getpid()}.{threading.get_ident()}.part"
         partial.write_text(json.dumps(data, indent=2) + "\n")
         partial.replace(self.folder / "run.json")
+
+
+def _said(folder: Path, error: ValueError) -> str:
+    return f"{folder / 'run.json'} does not describe a run ({error}): delete {folder}"
+
+
+_TOLD = Shape.of(Run, without=("folder",))

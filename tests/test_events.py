@@ -22,6 +22,7 @@ from chaoslab.events import Warning as Notice
 from chaoslab.history import History, Record, parse_line
 from chaoslab.log import Log
 
+
 class Ticking:
     """A clock that moves by a second a look, from 100 s on."""
 

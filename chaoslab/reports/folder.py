@@ -12,6 +12,8 @@ from chaoslab.registry import did_you_mean
 
 LOGS = Path("logs")
 LATEST = "latest"
+NAMED = 60
+"""Signs of a name that are repeated when there is none like it."""
 _NUMBERED = re.compile(r"(?P<name>.+)#(?P<number>\d{1,6})")
 
 
@@ -21,6 +23,7 @@ def read(name: str, *, logs: Path = LOGS) -> History:
     Raises:
         LookupError: no such run, or its logs are of neither lab.
     """
+    _check_name(name)
     number = None
     numbered = _NUMBERED.fullmatch(name)
     if numbered and not Path(name).exists() and not (logs / name).exists():
@@ -55,6 +58,7 @@ def find(name: str, *, logs: Path = LOGS) -> Path:
     Raises:
         LookupError: no such run, or no run at all.
     """
+    _check_name(name)
     for folder in (Path(name), Path(name).parent if name.endswith(".log") else Path(name), logs / name):
         if folder.is_dir() and any(folder.glob("*.log")):
             return folder
@@ -64,3 +68,14 @@ def find(name: str, *, logs: Path = LOGS) -> Path:
     if name == LATEST and any(logs.glob("*.log")):  # the first lab has no folder per run
         return logs
     raise LookupError(f"no logs yet in {logs}/: run make lab first")
+
+
+def _check_name(name: str) -> None:
+    """Raises LookupError: the system has no file of such a name."""
+    try:
+        Path(name).lstat()
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise LookupError(f"no run is called '{name[:NAMED]}{'…' if len(name) > NAMED else ''}': {why}") from None

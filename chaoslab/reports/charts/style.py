@@ -92,7 +92,7 @@ def scale(axes: Axes, values: Sequence[float], *, axis: str) -> str:
 
 def short(text: str, width: int = 26) -> str:
     """The text in one line of at most `width` signs."""
-    line = " ".join(text.split()).replace("$", r"\$")
+    line = "".join(sign if sign.isprintable() else "?" for sign in " ".join(text.split())).replace("$", r"\$")
     if len(line) <= width:
         return line
     tail = width // 3  # names of one family differ at their end
