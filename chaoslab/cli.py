@@ -142,11 +142,14 @@ def _replay(options: argparse.Namespace) -> int:
 
 
 def _show(options: argparse.Namespace) -> int:
-    from chaoslab.reports import folder, show
+    from chaoslab.interrupts import heard_outside_imports
 
     try:
-        history = folder.read(options.run)
-        print(show.render(history, prompt=options.prompt))
+        with heard_outside_imports():
+            from chaoslab.reports import folder, show
+
+            history = folder.read(options.run)
+            print(show.render(history, prompt=options.prompt))
         for note in history.notes:
             print(f"note: {note}", file=sys.stderr)
     except LookupError as error:
@@ -155,10 +158,13 @@ def _show(options: argparse.Namespace) -> int:
 
 
 def _summary(options: argparse.Namespace) -> int:
-    from chaoslab.reports import folder, summary
+    from chaoslab.interrupts import heard_outside_imports
 
     try:
-        print(summary.render(folder.read(options.run)))
+        with heard_outside_imports():
+            from chaoslab.reports import folder, summary
+
+            print(summary.render(folder.read(options.run)))
     except LookupError as error:
         return refuse(error)
     return 0

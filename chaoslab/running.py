@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chaoslab.commandline import LAB_DOWN, interrupted
+from chaoslab.interrupts import heard_outside_imports
 
 if TYPE_CHECKING:
     from chaoslab.reports.progress import Progress
@@ -106,7 +107,6 @@ def _compose(chosen: Settings, given: Sequence[str]) -> int:  # noqa: ARG001 - c
 
 def _virtual(chosen: Settings, given: Sequence[str]) -> int:  # noqa: ARG001
     from chaoslab import settings
-    from chaoslab.interrupts import heard_outside_imports
     from chaoslab.runs import Run
 
     try:
@@ -323,6 +323,11 @@ def _check_toxiproxy(url: str) -> None:
 
 def leave(folder: Path, code: int, *, program: str | None = None) -> int:
     """What a run leaves for a person: its figures, its pictures, and where they are."""
+    with heard_outside_imports():
+        return _leave(folder, code, program)
+
+
+def _leave(folder: Path, code: int, program: str | None) -> int:
     from chaoslab.events import RunStarted
     from chaoslab.history import History
 
@@ -330,18 +335,18 @@ def leave(folder: Path, code: int, *, program: str | None = None) -> int:
         history = History.read(folder)
     except FileNotFoundError:
         return code
+    except OSError as error:
+        return refuse(error, code=code or 2)
     if history.first(RunStarted) is None:
         return code
     from chaoslab.reports import summary
 
     print("\n" + summary.render(history), flush=True)
-    from chaoslab.interrupts import heard_outside_imports
     from chaoslab.reports import charts
 
     print(f"\nlogs    {folder}/  (also {LOGS}/latest)")
     try:
-        with heard_outside_imports():
-            drawn = charts.save(charts.draw(history), CHARTS)
+        drawn = charts.save(charts.draw(history), CHARTS)
     except OSError as error:  # the run is over and counts all the same
         print(
             f"cannot draw into {error.filename2 or error.filename or CHARTS}: {error.strerror or error}",
