@@ -20,7 +20,7 @@ from agent.session import Progress, Session
 from agent.tools import Toolbox, discover
 from chaoslab import settings
 from chaoslab.clock import Clock, system
-from chaoslab.commandline import INTERRUPTED, LAB_DOWN, Parser, interrupted
+from chaoslab.commandline import INTERRUPTED, LAB_DOWN, Parser, interrupted, open_streams
 from chaoslab.events import RunStarted
 from chaoslab.interrupts import Interrupts
 from chaoslab.log import LogLost
@@ -42,6 +42,8 @@ HOSTS = ("tools", "model", "proxy", "manager")
 
 def main(arguments: list[str] | None = None) -> int:
     """0 when every prompt was worked through, 2 on bad input, 3 when the lab broke, 130 when interrupted."""
+    if arguments is None:
+        open_streams()
     parser = Parser(prog="python -m agent", description="Work through the prompts.")
     parser.add_argument("settings", nargs="*", metavar="NAME=value", help="settings, as in .env.example")
     parser.add_argument("--run", help="the run to write to (default: a new one)")

@@ -12,12 +12,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from chaoslab import __version__, extras
-from chaoslab.commandline import Parser, interrupted, port, whole
+from chaoslab.commandline import Parser, interrupted, open_streams, port, whole
 from chaoslab.running import CHARTS, refuse
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code: 0 done, 1 not what was asked for (--min-correct, --fail-on, replay), 2 bad input, 3 the lab broke, 130 interrupted."""
+    if arguments is None:
+        open_streams()
     try:
         options = _parser().parse_args(arguments)
         code: int = options.command(options)
@@ -27,9 +29,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return interrupted()
     except extras.Incomplete as error:
         return refuse(error)
-    except BrokenPipeError:  # `chaoslab show latest | head`
-        sys.stderr.close()
-        return 0
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) or error.filename:
             raise
@@ -189,23 +188,35 @@ def _replay(options: argparse.Namespace) -> int:
 
 
 def _show(options: argparse.Namespace) -> int:
-    from chaoslab.reports import folder, show, trials
+    from chaoslab.interrupts import heard_outside_imports
 
     try:
-        wanted = trials.outcomes(options.outcome) | (set(trials.WORST_FIRST) if options.failed else set())
-        history = folder.read(options.run)
-        chosen = wanted if options.outcome or options.failed else None
-        print(show.render(history, prompt=options.prompt, trials=options.trial, outcomes=chosen, stages=options.stages))
+        with heard_outside_imports():
+            from chaoslab.reports import folder, show, trials
+
+            wanted = trials.outcomes(options.outcome) | (set(trials.WORST_FIRST) if options.failed else set())
+            history = folder.read(options.run)
+            chosen = wanted if options.outcome or options.failed else None
+            print(
+                show.render(
+                    history, prompt=options.prompt, trials=options.trial, outcomes=chosen, stages=options.stages
+                )
+            )
+        for note in history.notes:
+            print(f"note: {note}", file=sys.stderr)
     except LookupError as error:
         return refuse(error)
     return 0
 
 
 def _summary(options: argparse.Namespace) -> int:
-    from chaoslab.reports import folder, summary
+    from chaoslab.interrupts import heard_outside_imports
 
     try:
-        print(summary.render(folder.read(options.run)))
+        with heard_outside_imports():
+            from chaoslab.reports import folder, summary
+
+            print(summary.render(folder.read(options.run)))
     except LookupError as error:
         return refuse(error)
     return 0

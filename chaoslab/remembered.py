@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chaoslab.events import VERSION, CallFinished, PromptFinished, Replied, RunStarted, Usage
-from chaoslab.history import History, Record, parse_line
+from chaoslab.history import History, Record, lines_of, log_files, parse_line
 from chaoslab.plan import Plan
 from chaoslab.registry import load
 from chaoslab.reports import folder as places
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from chaoslab.worlds.virtual.lab import Order
 
 _TRIAL = re.compile(rb'"trial": *"(p\d+\.r\d+)"')
+_KEY = re.compile(r"p(?P<prompt>\d{1,6})\.r(?P<repeat>\d{1,6})", re.ASCII)
 
 
 class Unrepeatable(ValueError):
@@ -43,6 +44,10 @@ class Line:
     @property
     def trial(self) -> str | None:
         return self.record.trial if self.record else None
+
+    @property
+    def cut(self) -> bool:
+        return self.record is None and bool(self.raw.strip())
 
 
 @dataclass(frozen=True)
@@ -80,9 +85,16 @@ class Remembered:
         return found
 
     def number(self, trial: str) -> int:
-        """Its number in the run, from 0."""
-        prompt, _, repeat = trial.removeprefix("p").partition(".r")
-        return (int(repeat) - 1) * len(self.started.asked) + int(prompt) - 1
+        """Its number in the run, from 0.
+
+        Raises:
+            Unrepeatable: no trial of its prompts has that name.
+        """
+        match = _KEY.fullmatch(trial)
+        prompts = len(self.started.asked)
+        if match is None or not 1 <= int(match["prompt"]) <= prompts or not int(match["repeat"]):
+            raise Unrepeatable(f"{self.folder}: {trial[:60]} is no trial of {prompts} prompts: it was changed")
+        return (int(match["repeat"]) - 1) * prompts + int(match["prompt"]) - 1
 
     def spent_usd(self, trial: str) -> float:
         """What the run had spent before that trial."""
@@ -109,12 +121,16 @@ def read(name: str, *, logs: Path = places.LOGS) -> Remembered:
         LookupError: no such run. Unrepeatable: its log does not hold what is needed.
     """
     folder = places.find(name, logs=logs)
-    files = {}
-    for path in sorted(path for path in folder.glob("*.log") if path.is_file()):
-        lines = path.read_bytes().splitlines(keepends=True)
-        files[path.name] = [Line(n, raw, parse_line(raw)) for n, raw in enumerate(lines, 1)]
+    try:
+        files = {
+            path.name: [Line(n, raw, parse_line(raw)) for n, raw in enumerate(lines_of(path), 1)]
+            for path in log_files(folder)
+        }
+    except OSError as error:
+        raise LookupError(places.unreadable(folder, error)) from None
     records = [line.record for lines in files.values() for line in lines if line.record]
-    history = History(records)
+    cut = {name: [line.number for line in lines if line.cut] for name, lines in files.items()}
+    history = History(records, cut={name: numbers for name, numbers in cut.items() if numbers})
     begun = next(((record, event) for record, event in history.of(RunStarted)), None)
     if begun is None:
         if records:
@@ -178,7 +194,7 @@ def _check_whole(remembered: Remembered, wanted: set[str]) -> None:
     there = remembered.trials
     for name, lines in remembered.files.items():
         for at, line in enumerate(lines):
-            if line.record is not None or not line.raw.strip():
+            if not line.cut:
                 continue
             named = _TRIAL.search(line.raw)
             first = next((there.index(one.trial) for one in reversed(lines[:at]) if one.trial in there), 0)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from chaoslab import extras
 from chaoslab.commandline import GATE_FAILED, LAB_DOWN, interrupted
+from chaoslab.interrupts import heard_outside_imports
 
 if TYPE_CHECKING:
     from chaoslab.history import History
@@ -127,7 +128,6 @@ def _latest() -> Path:
 
 def _virtual(chosen: Settings, given: Sequence[str], gate: Gate | None) -> int:  # noqa: ARG001
     from chaoslab import settings
-    from chaoslab.interrupts import heard_outside_imports
     from chaoslab.runs import Run
 
     try:
@@ -342,7 +342,15 @@ def _check_toxiproxy(url: str) -> None:
 
 def leave(folder: Path, code: int, *, program: str | None = None, gate: Gate | None = None) -> int:
     """What a run leaves for a person: its figures, whether it is what was asked for, its pictures, and where they are."""
-    history = _history(folder)
+    with heard_outside_imports():
+        return _leave(folder, code, program, gate)
+
+
+def _leave(folder: Path, code: int, program: str | None, gate: Gate | None) -> int:
+    try:
+        history = _history(folder)
+    except OSError as error:
+        return refuse(error, code=code or 2)
     if history is None:
         return _ruled(gate, None, code)
     from chaoslab.judge import verdicts
@@ -361,12 +369,10 @@ def leave(folder: Path, code: int, *, program: str | None = None, gate: Gate | N
 
 def _drawn(history: History, folder: Path) -> bool:
     """Whether the run's pictures lie with it, and in CHARTS if it is the latest. The run is over and counts all the same."""
-    from chaoslab.interrupts import heard_outside_imports
     from chaoslab.reports import charts
 
     try:
-        with heard_outside_imports():
-            pictures = charts.rendered(charts.draw(history))
+        pictures = charts.rendered(charts.draw(history))
     except ModuleNotFoundError as error:
         print(f"no charts: {charts.missing(error)}", file=sys.stderr)
         return False

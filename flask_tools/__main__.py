@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from chaoslab import extras
-from chaoslab.commandline import Parser, whole
+from chaoslab.commandline import Parser, open_streams, whole
 from chaoslab.settings import DEFAULT_NOW, load
 from chaoslab.topology import BASE_PORT, SERVICES, Ports
 from flask_tools.app import Desk, create_app
@@ -18,6 +18,8 @@ from flask_tools.desk import moment
 
 def main(arguments: list[str] | None = None) -> int:
     """Serves until a signal; 2 when what was asked for cannot be."""
+    if arguments is None:
+        open_streams()
     parser = Parser(prog="python -m flask_tools", description="Serve the tools over HTTP.")
     parser.add_argument("services", nargs="*", metavar="SERVICE", help=f"any of {', '.join(SERVICES)}; none: all")
     parser.add_argument("--host", default="127.0.0.1")

@@ -6,13 +6,13 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import MISSING, Field, asdict, fields
+from dataclasses import MISSING, asdict, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import pytest
+from event_parts import ENVELOPE, sample
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -21,24 +21,6 @@ from chaoslab.events import Event, PromptStarted, Retry, RunFinished
 from chaoslab.events import Warning as Notice
 from chaoslab.history import History, Record, parse_line
 from chaoslab.log import Log
-
-ENVELOPE = {"ts", "t", "run", "trial", "writer", "seq", "kind"}
-SAMPLES: dict[str, Any] = {
-    "str": "text",
-    "int": 3,
-    "float": 0.25,
-    "bool": True,
-    "Any": {"city": "Zürich"},
-    "list[Any]": [{"prompt": "one"}],
-    "dict[str, str]": {"log": "2"},
-    "dict[str, Any]": {"a": [1, None]},
-    "list[str]": ["wire", "errors"],
-    "list[list[str]]": [["20", "twenty"]],
-    "list[dict[str, Any]]": [{"effect": "message_sent"}],
-    "str | None": "said",
-    "int | None": 503,
-    "float | None": None,
-}
 
 
 class Ticking:
@@ -67,11 +49,6 @@ def log(folder: Path, writer: str = "info", *, clock: Clock | None = None) -> Lo
 
 def messages(history: History) -> list[str]:
     return [event.message for _, event in history.of(Notice)]
-
-
-def sample(kind: type[Event]) -> Event:
-    made: list[Field[Any]] = list(fields(kind))  # type: ignore[arg-type]
-    return kind(**{field.name: SAMPLES[str(field.type)] for field in made})
 
 
 @pytest.mark.parametrize("name", Event.kinds)

@@ -234,6 +234,14 @@ def _of(version: str) -> Callable[[Path], None]:
     return do
 
 
+def _renamed(trial: str, name: str) -> Callable[[Path], None]:
+    def do(folder: Path) -> None:
+        for path in folder.glob("*.log"):
+            change(folder, lambda line: {**line, "trial": name} if line["trial"] == trial else line, writer=path.stem)
+
+    return do
+
+
 def _setting(name: str, value: Any) -> Callable[[Path], None]:
     def do(folder: Path) -> None:
         _started(settings={**lines(folder)[0]["settings"], name: value})(folder)
@@ -311,6 +319,9 @@ def _nothing(folder: Path) -> None: ...
         ),
         (_started(plan={}), "", "logs/latest/info.log, line 1: its plan is none of this lab's ('seed')"),
         (_started(asked=[{"question": "What?"}]), "", "logs/latest/info.log, line 1: its prompts are none of this lab's"),
+        (_renamed("p2.r1", "mine"), "", "logs/latest: mine is no trial of 3 prompts: it was changed"),
+        (_renamed("p2.r1", "p4.r1"), "", "logs/latest: p4.r1 is no trial of 3 prompts: it was changed"),
+        (_renamed("p2.r1", "p2.r0"), "", "logs/latest: p2.r0 is no trial of 3 prompts: it was changed"),
         (_nothing, "--trial 7", f"this run has no trial 7: {TRIALS}"),
         (_nothing, "--trial 0", f"this run has no trial 0: {TRIALS}"),
         (_nothing, "--trial 5-9", f"this run has no trial 5-9: {TRIALS}"),

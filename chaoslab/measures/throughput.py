@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -35,7 +36,8 @@ def throughput(history: History) -> Throughput | None:
     lasted_s = max([*prompts, *calls], default=None)
     if lasted_s is None:
         return None
-    width_s = next((width for width in WIDTHS_S if lasted_s <= width * STRETCHES), WIDTHS_S[-1])
+    whole_hours = math.ceil(lasted_s / WIDTHS_S[-1] / STRETCHES) * WIDTHS_S[-1]
+    width_s = next((width for width in WIDTHS_S if lasted_s <= width * STRETCHES), whole_hours)
     stretches = int(max(lasted_s, 0.0) / width_s) + 1
 
     def binned(moments: Iterable[float]) -> tuple[int, ...]:

@@ -13,6 +13,8 @@ from chaoslab.registry import did_you_mean
 
 LOGS = Path("logs")
 LATEST = "latest"
+NAMED = 60
+"""Signs of a name that are repeated when there is none like it."""
 _NUMBERED = re.compile(r"(?P<name>.+)#(?P<number>\d{1,6})")
 
 
@@ -22,6 +24,7 @@ def read(name: str, *, logs: Path = LOGS) -> History:
     Raises:
         LookupError: no such run, or its logs are of neither lab.
     """
+    _check_name(name)
     number = None
     numbered = _NUMBERED.fullmatch(name)
     if numbered and not Path(name).exists() and not (logs / name).exists():
@@ -29,18 +32,25 @@ def read(name: str, *, logs: Path = LOGS) -> History:
     folder = find(name, logs=logs)
     try:
         history = History.read(folder)
+        if history.first(RunStarted) or history.first(PromptStarted):
+            if number is not None:
+                raise LookupError(
+                    f"'{name}' is one run of this lab: only a log of the first lab is counted by #{number}"
+                )
+            return history
+        told = first_lab.read(folder, number=number)
     except FileNotFoundError as error:
         raise LookupError(str(error)) from None
     except OSError as error:
-        raise LookupError(f"{error.filename or folder} cannot be read: {error.strerror or error}") from None
-    if history.first(RunStarted) or history.first(PromptStarted):
-        if number is not None:
-            raise LookupError(f"'{name}' is one run of this lab: only a log of the first lab is counted by #{number}")
-        return history
-    told = first_lab.read(folder, number=number)
+        raise LookupError(unreadable(folder, error)) from None
     if told is not None:
         return told
     raise LookupError(f"the logs of '{name}' tell of no run: neither this lab nor the first one wrote them")
+
+
+def unreadable(folder: Path, error: OSError) -> str:
+    """One line on a log that the system does not let read."""
+    return f"{error.filename or folder} cannot be read: {error.strerror or error}"
 
 
 def find(name: str, *, logs: Path = LOGS) -> Path:
@@ -50,6 +60,7 @@ def find(name: str, *, logs: Path = LOGS) -> Path:
     Raises:
         LookupError: no such run, or no run at all.
     """
+    _check_name(name)
     for folder in (Path(name), Path(name).parent if name.endswith(".log") else Path(name), logs / name):
         if folder.is_dir() and any(folder.glob("*.log")):
             return folder
@@ -75,3 +86,14 @@ def charts_of(name: str, *, logs: Path = LOGS) -> Path:
         return find(numbered["name"], logs=logs) / f"charts-{numbered['number']}"
     folder = find(name, logs=logs)
     return (folder.parent / folder.resolve().name if folder.is_symlink() else folder) / "charts"
+
+
+def _check_name(name: str) -> None:
+    """Raises LookupError: the system has no file of such a name."""
+    try:
+        Path(name).lstat()
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise LookupError(f"no run is called '{name[:NAMED]}{'…' if len(name) > NAMED else ''}': {why}") from None

@@ -194,9 +194,8 @@ def _budget(history: History) -> list[str]:
 
 
 def _strange(history: History) -> list[str]:
-    lines = [f"cut: {lost} unreadable lines in {name}" for name, lost in sorted(history.cut.items())]
     warnings = [f"warning ({record.writer}): {e.message}" for record, e in history.of(Told)]
-    lines += [line for warning in warnings[:SOME] for line in wrapped(warning, longest=WHY)]
+    lines = [line for warning in warnings[:SOME] for line in wrapped(warning, longest=WHY)]
     return [part for line in lines for part in wrapped(line)] + _more(len(warnings))
 
 

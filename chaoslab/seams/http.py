@@ -38,6 +38,8 @@ STEERING = ("idempotency-replayed", "retry-after", "retry-after-ms", "x-should-r
 """Headers of a reply that say to the client what to do about it."""
 AT_ONCE = 16
 """Attempts at tools that a trial has under way. A model may ask for a thousand in one message; they then wait in line, in its order."""
+TOKENS_MAX = 2**53
+"""A model's server that counts more of them in an answer does not count."""
 
 
 @dataclass(frozen=True)
@@ -401,8 +403,8 @@ def _replied(target: str, request: int, attempt: int, asked: str, reply: Reply |
 
 
 def _tokens(said: Any) -> int:
-    """A count, whatever the model's server says: no budget is refilled by a negative one."""
-    return said if isinstance(said, int) and said > 0 else 0
+    """A count, whatever the model's server says: no budget is refilled by a negative one, and none is `true` or has a thousand digits."""
+    return said if type(said) is int and 0 < said <= TOKENS_MAX else 0
 
 
 def _said_by_model(reply: Reply) -> str:

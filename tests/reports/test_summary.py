@@ -74,11 +74,12 @@ def test_a_run_without_faults_has_no_recovery_and_no_failures(tmp_path: Path) ->
     assert row(text, "wire")[1:5] == ["10", "0", "0", "0"]
 
 
-def test_cut_lines_are_counted(tmp_path: Path) -> None:
+def test_lines_that_could_not_be_read_are_named(tmp_path: Path) -> None:
     FakeRun(tmp_path, prompts=1).write()
     with (tmp_path / "info.log").open("a") as file:
         file.write('{"ts": "2026-06-0')
-    assert "cut: 1 unreadable lines in info.log" in render(History.read(tmp_path))
+    (last,) = History.read(tmp_path).cut_lines["info.log"]
+    assert f"note: info.log: line {last} could not be read" in render(History.read(tmp_path)).splitlines()
 
 
 def test_an_empty_history_is_told_too() -> None:
@@ -243,7 +244,7 @@ def long_names() -> History:
         PromptFinished(1, LONG, "ok", "nothing", 1, 1.0),
     ]
     records = [Record("", n, "run" * 1700, "p1.r1", "info", n, event) for n, event in enumerate(events)]
-    return History(records, cut={"x" * 200 + ".log": 3}, notes=["read " * 40])
+    return History(records, cut={"x" * 200 + ".log": (3, 4, 5)}, notes=["read " * 40])
 
 
 def test_every_line_fits_in_80_columns(tmp_path: Path) -> None:

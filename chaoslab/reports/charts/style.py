@@ -163,7 +163,7 @@ def ordinal(number: int) -> str:
 
 def short(text: str, width: int = 26) -> str:
     """The text in one line of at most `width` signs."""
-    line = " ".join(text.split())
+    line = "".join(sign if sign.isprintable() else "?" for sign in " ".join(text.split()))
     if len(line) > width:
         tail = width // 3  # names of one family differ at their end
         line = f"{line[: width - tail - 1]}…{line[-tail:]}"
