@@ -152,7 +152,7 @@ def test_one_colour_means_one_thing_over_all_pictures(tmp_path: Path) -> None:
             if "recover" not in label and not label.startswith("late"):  # those a shape alone tells apart
                 meaning = "median" if "median" in label else label.split(" (")[0].split(",")[0]
                 meanings.setdefault(color_of(handle), set()).add(meaning)
-    assert meanings.pop(LONE.color.lower()) == {"failed", "nobody injected"}
+    assert meanings.pop(LONE.color.lower()) == {"failed", "nobody injected"}, "the same in two pictures"
     assert meanings[FAULTS["tool_error"].color.lower()] == {"tool_error"}
     assert meanings[OUTCOMES["degraded"].color.lower()] == {"degraded"}
     assert {color: said for color, said in meanings.items() if len(said) > 1} == {}

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from chaoslab.events import UNTOLD, CallDisturbed, CallFinished, FaultWitnessed
 from chaoslab.history import History
+from chaoslab.reports.charts.palette import FAILED, LONE, faults
 from chaoslab.reports.charts.palette import LAB as LAB_COLOR
-from chaoslab.reports.charts.palette import LONE, faults
 from chaoslab.reports.charts.style import canvas, legend, nothing, short, unmet
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def errors(history: History) -> Figure:
     places = range(len(rows))
     looks = faults(name for counts in found.values() for name in counts if name not in (None, NOBODY, LAB))
     parts = [*((name, name, look.color) for name, look in looks.items()), (LAB, LAB, LAB_COLOR)]
-    parts.append((NOBODY, NOBODY if told else "injected or not", LONE.color))
+    parts.append((NOBODY, NOBODY if told else "injected or not", (LONE if told else FAILED).color))
     begins = [0] * len(rows)
     for name, label, color in parts:
         widths = [counts[name] for _, counts in rows]

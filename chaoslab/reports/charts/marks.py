@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from chaoslab.measures.durations import duration
 from chaoslab.measures.latency import Attempt, latency
-from chaoslab.reports.charts.palette import CLEAN, LONE, Look, faults
+from chaoslab.reports.charts.palette import CLEAN, FAILED, LONE, Look, faults
 from chaoslab.reports.charts.style import counted, crowded, short, thin
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class Group:
     size: float
     attempts: Sequence[Attempt]
     share: float
-    """Its place among the groups, 0 to 1."""
+    """Its place among the groups of which some have no duration above 0, 0 to 1."""
     rank: int
     """How many groups are more frequent: those lie below."""
 
@@ -59,21 +59,17 @@ def groups(found: Sequence[Attempt], *, told: bool) -> list[Group]:
     made = [
         ("no fault" if told else "answered", Look(CLEAN, "o"), clean),
         *((name, look, [a for a in found if name in a.faults]) for name, look in looks.items()),
-        ("failed, nobody injected" if told else "failed", LONE, lone),
+        ("failed, nobody injected", LONE, lone) if told else ("failed", FAILED, lone),
     ]
     made = [group for group in made if group[2]]
-    counts = sorted((len(group[2]) for group in made), reverse=True)
-    return [
-        Group(
-            name,
-            look,
-            SIZES.get(look.marker, 34) if look.color != CLEAN else 12,
-            mine,
-            (n + 0.5) / len(made),
-            counts.index(len(mine)),
-        )
-        for n, (name, look, mine) in enumerate(made)
-    ]
+    counts = sorted((len(mine) for _, _, mine in made), reverse=True)
+    at_edge = [name for name, _, mine in made if any(not a.duration_s > 0 for a in mine)]
+    found_groups = []
+    for name, look, mine in made:
+        size = 12 if look.color == CLEAN else SIZES.get(look.marker, 34)
+        share = (at_edge.index(name) + 0.5) / len(at_edge) if name in at_edge else 0.5
+        found_groups.append(Group(name, look, size, mine, share, counts.index(len(mine))))
+    return found_groups
 
 
 def said(found: Sequence[Attempt]) -> str:

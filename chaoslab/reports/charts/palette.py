@@ -50,6 +50,8 @@ FAULTS = {
 }
 LONE = Look("#5B0018", "x")
 """A failure that nobody injected."""
+FAILED = Look(SLATE, "x")
+"""A failure of which the log does not tell who injected it, if anybody did."""
 
 STRANGERS = tuple(Look(c, marker) for marker in "<>dp8" for c in ("#00888F", "#C6A1EC", "#F2A6B8", "#51124E"))
 """For faults of plug-ins; a fault's name says which of them."""

@@ -36,15 +36,17 @@ def response_time(history: History, outcomes: Mapping[str, str]) -> Figure:
     figure, axes = canvas("Response time per prompt", note)
     scaled = scale(axes, durations, axis="y")
     ranked = [outcome for outcome, _ in Counter(outcomes.get(trial, "") for trial, _ in found).most_common()]
-    present = [outcome for outcome in OUTCOMES if outcome in ranked]
+    at_once = {outcomes.get(trial, "") for trial, duration_s in found if duration_s <= 0}
+    present = [outcome for outcome in OUTCOMES if outcome in at_once]
     for outcome, (color, marker) in OUTCOMES.items():
         mine = [(places[trial], duration_s) for trial, duration_s in found if outcomes.get(trial) == outcome]
         if mine:
             shown, thinned = thin(mine)
+            share = 1 - (present.index(outcome) + 0.5) / len(present) if outcome in at_once else 0.5
             size, edge = crowded(34, len(shown))
             axes.scatter(
                 [x for x, _ in shown],
-                [scaled.place(y, 1 - (present.index(outcome) + 0.5) / len(present)) for _, y in shown],
+                [scaled.place(y, share) for _, y in shown],
                 s=size,
                 color=color,
                 marker=marker,

@@ -139,7 +139,7 @@ def _within(low: float) -> Locator:
 
     class Within(LogLocator):
         def __call__(self) -> Sequence[float]:
-            return [tick for tick in super().__call__() if tick >= low / 1.6]
+            return [tick for tick in super().__call__() if tick >= low / 1.05]
 
     return Within(subs="auto")
 
