@@ -13,6 +13,7 @@ import pytest
 from cli_parts import chaoslab, prompts
 
 from chaoslab.cli import main
+from chaoslab.events import VERSION
 from chaoslab.history import History
 from chaoslab.remembered import Unrepeatable, choose, read
 
@@ -294,7 +295,11 @@ def _nothing(folder: Path) -> None: ...
         (_no_line, "--trial 2", "logs/latest/messaging.log, line 1 cannot be read: it is cut, or was changed"),
         (_first_labs, "", "logs/latest is of the first lab of this kind, which kept nothing to run it again from"),
         (_nobodys, "", "the logs of 'latest' tell of no run: neither this lab nor the first one wrote them"),
-        (_of("3"), "", "logs/latest was written by version 3 of the log; this lab replays version 2"),
+        (
+            _of(f"{VERSION + 1}"),
+            "",
+            f"logs/latest was written by version {VERSION + 1} of the log; this lab replays version {VERSION}",
+        ),
         (_started(code={}), "", "logs/latest was written by version 1 of the log, which did not keep what a replay needs"),
         (
             _setting("TOXIC_PROBE", 1),

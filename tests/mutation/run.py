@@ -1,0 +1,257 @@
+"""Breaks the lab's modules in small ways, one at a time, and counts the ways that no test notices.
+
+    python tests/mutation/run.py [MODULE …] [--seed 1] [--each 12] [--jobs 1] [--list]
+
+Each mutant is made in a copy of the tree, so that the tree itself is never changed, whatever becomes of this program. The tests of guards.py
+run on it; it is killed when one of them fails, or when they hang. Survivors that mean the same as the original are named in equivalent.toml;
+each other one is a test that is missing. Seed and names choose the mutants (dice), so that a table can be made again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import queue
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from importlib.util import cache_from_source
+from pathlib import Path
+
+from guards import GUARDS
+from mutants import Mutant, chosen, mutants
+
+from chaoslab.clock import system
+
+ROOT = Path(__file__).resolve().parents[2]
+EQUIVALENT = Path(__file__).with_name("equivalent.toml")
+LEFT_OUT = (".git", ".venv*", "logs", "state", "charts", "build", ".*_cache", ".hypothesis", "*.egg-info")
+PYTEST = ("-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "_hypothesis_pytestplugin", "--hypothesis-seed=0")
+PATIENCE = 4
+"""A mutant may take so many times the time of the unchanged module, in seconds and in seconds of CPU, and SPARE_S more."""
+SPARE_S = 5.0
+MEMORY_MAX = 4 << 30
+
+KILLED, HUNG, SURVIVED, SAME = "killed", "timed out", "survived", "equivalent"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One mutant's end. `detail`: the test that failed."""
+
+    module: str
+    mutant: Mutant
+    end: str
+    detail: str = ""
+
+    def to_json(self) -> str:
+        told = {"module": self.module, "line": self.mutant.line, "mutant": self.mutant.name, "end": self.end}
+        return json.dumps({**told, "detail": self.detail}, ensure_ascii=False)
+
+
+class Copy:
+    """A copy of the tree in which mutants live, one after the other."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root = folder / "tree"
+        shutil.copytree(ROOT, self.root, ignore=shutil.ignore_patterns(*LEFT_OUT), symlinks=True)
+        self._took: dict[str, tuple[float, float]] = {}
+
+    def check(self, module: str) -> None:
+        """Runs the guards of an unchanged module, which must pass, and learns how long they take."""
+        began_s, began_cpu_s = system.monotonic(), _children_cpu_s()
+        code, said = self._tests(module, wait_s=600.0, cpu_s=600.0, keep_bytecode=True)
+        if code:
+            raise SystemExit(f"the tests of {module} fail before anything is changed:\n{said[-3000:]}")
+        self._took[module] = system.monotonic() - began_s, _children_cpu_s() - began_cpu_s
+
+    def outcome(self, module: str, mutant: Mutant) -> Outcome:
+        if module not in self._took:
+            self.check(module)
+        file = self.root / module
+        source = file.read_bytes()
+        took_s, cpu_s = self._took[module]
+        try:
+            file.write_bytes(mutant.of(source))
+            code, said = self._tests(module, wait_s=took_s * PATIENCE * 2 + SPARE_S, cpu_s=cpu_s * PATIENCE + SPARE_S)
+        finally:
+            file.write_bytes(source)
+        if code is None or code in (-signal.SIGXCPU, -signal.SIGKILL):
+            return Outcome(module, mutant, HUNG)
+        failed = next((line for line in said.splitlines() if line.startswith(("FAILED", "ERROR"))), said[-200:])
+        return Outcome(module, mutant, KILLED if code else SURVIVED, failed[:300] if code else "")
+
+    def _tests(
+        self, module: str, *, wait_s: float, cpu_s: float, keep_bytecode: bool = False
+    ) -> tuple[int | None, str]:
+        """The exit code, None when they had to be ended, and what was printed. Old bytecode of the module would hide a change of it."""
+        Path(cache_from_source(str(self.root / module))).unlink(missing_ok=True)
+        shutil.rmtree(self.root / ".hypothesis", ignore_errors=True)
+        kept = {} if keep_bytecode else {"PYTHONDONTWRITEBYTECODE": "1"}
+        env = {**os.environ, "PYTHONPATH": str(self.root), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **kept}
+
+        def bounded() -> None:
+            resource.setrlimit(resource.RLIMIT_CPU, (int(cpu_s) + 1, int(cpu_s) + 3))
+            resource.setrlimit(resource.RLIMIT_AS, (MEMORY_MAX, MEMORY_MAX))
+
+        with tempfile.TemporaryFile() as said:
+            tests = subprocess.Popen(
+                [sys.executable, *PYTEST, *GUARDS[module]],
+                cwd=self.root,
+                env=env,
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=said,
+                start_new_session=True,
+                preexec_fn=bounded,
+            )
+            code: int | None = None
+            try:
+                code = tests.wait(wait_s)
+            except subprocess.TimeoutExpired:
+                pass
+            finally:
+                _end(tests)
+            said.seek(0)
+            return code, said.read().decode("utf-8", "replace")
+
+
+def _end(tests: subprocess.Popen[bytes]) -> None:
+    """The tests and what they started in their session."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(tests.pid, signal.SIGKILL)
+    tests.wait()
+
+
+def _children_cpu_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def wanted(patterns: Sequence[str]) -> list[str]:
+    """The modules of these names: `plan`, `measures/*`, `chaoslab/wire/lanes.py`; all of them when none is named."""
+    if not patterns:
+        return list(GUARDS)
+    found = [m for m in GUARDS if any(fnmatch(m, p) or fnmatch(m.removesuffix(".py"), f"*/{p}") for p in patterns)]
+    if not found:
+        raise SystemExit(f"no module is called {', '.join(patterns)}; there are {', '.join(GUARDS)}")
+    return found
+
+
+def equivalents() -> dict[tuple[str, str], str]:
+    """(module, mutant) → the reason."""
+    named = tomllib.loads(EQUIVALENT.read_text())["mutant"] if EQUIVALENT.exists() else []
+    return {(one["module"], one["mutant"]): one["reason"] for one in named}
+
+
+def outcomes(todo: Sequence[tuple[str, Mutant]], *, jobs: int) -> Iterator[Outcome]:
+    """Each mutant's end, as they come; every job has a copy of its own."""
+    left: queue.SimpleQueue[tuple[str, Mutant]] = queue.SimpleQueue()
+    done: queue.SimpleQueue[Outcome | BaseException] = queue.SimpleQueue()
+    for each in todo:
+        left.put(each)
+
+    def work(folder: Path) -> None:
+        try:
+            copy = Copy(folder)
+            while True:
+                done.put(copy.outcome(*left.get_nowait()))
+        except queue.Empty:
+            pass
+        except BaseException as error:  # noqa: BLE001 - raised where the outcomes are wanted
+            done.put(error)
+
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        for n in range(jobs):
+            threading.Thread(target=work, args=(Path(folder) / str(n),), daemon=True).start()
+        for _ in todo:
+            came = done.get()
+            if isinstance(came, BaseException):
+                raise came
+            yield came
+
+
+def table(found: Sequence[Outcome]) -> str:
+    """Per module: how many mutants ended how, and the share of the killed among those that are not equivalent."""
+    rows = [
+        "| module | mutants | killed | timed out | survived | equivalent | noticed |",
+        "|---|--:|--:|--:|--:|--:|--:|",
+    ]
+    modules = list(dict.fromkeys(outcome.module for outcome in found))
+    for name in [*modules, "all"]:
+        ends = Counter(o.end for o in found if name in (o.module, "all"))
+        real = ends.total() - ends[SAME]
+        share = f"{(ends[KILLED] + ends[HUNG]) / real:.0%}" if real else "–"
+        cells = (name, ends.total(), ends[KILLED], ends[HUNG], ends[SURVIVED], ends[SAME], share)
+        rows.append(f"| {' | '.join(map(str, cells))} |")
+    return "\n".join(rows)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("module", nargs="*", help="such as plan, measures/*, wire/toxics/* (default: all)")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--each", type=int, default=12, help="mutants of each module; 0: all (default 12)")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--list", action="store_true", help="name the mutants and run nothing")
+    parser.add_argument("--log", type=Path, help="a file that gets a line of JSON for each mutant")
+    parser.add_argument("--again", type=Path, help="such a file: run only what survived in it")
+    asked = parser.parse_args()
+    todo = [
+        (module, mutant)
+        for module in wanted(asked.module)
+        for mutant in chosen(mutants((ROOT / module).read_bytes()), seed=asked.seed, module=module, count=asked.each)
+    ]
+    if asked.again:
+        was = [json.loads(line) for line in asked.again.read_text().splitlines()]
+        survived = {(one["module"], one["mutant"]) for one in was if one["end"] == SURVIVED}
+        todo = [(module, m) for module, m in _all(asked.module) if (module, m.name) in survived]
+    if asked.list:
+        for module, mutant in todo:
+            print(f"{module}:{mutant.line}: {mutant.name}")
+        print(f"{len(todo)} mutants")
+        return 0
+    return _run(todo, jobs=asked.jobs, log=asked.log)
+
+
+def _all(patterns: Sequence[str]) -> Iterator[tuple[str, Mutant]]:
+    for module in wanted(patterns):
+        for mutant in mutants((ROOT / module).read_bytes()):
+            yield module, mutant
+
+
+def _run(todo: Sequence[tuple[str, Mutant]], *, jobs: int, log: Path | None) -> int:
+    """Prints survivors as they come, and the table at the end; 1 when there are any."""
+    known = equivalents()
+    same = [Outcome(module, m, SAME, known[module, m.name]) for module, m in todo if (module, m.name) in known]
+    found = []
+    for outcome in _with(same, outcomes([t for t in todo if (t[0], t[1].name) not in known], jobs=jobs)):
+        found.append(outcome)
+        if log:
+            with log.open("a") as file:
+                file.write(outcome.to_json() + "\n")
+        if outcome.end == SURVIVED:
+            print(f"survived: {outcome.module}:{outcome.mutant.line}: {outcome.mutant.name}", flush=True)
+    order = list(GUARDS)
+    print(table(sorted(found, key=lambda o: order.index(o.module))))
+    return int(any(outcome.end == SURVIVED for outcome in found))
+
+
+def _with(first: Sequence[Outcome], then: Iterator[Outcome]) -> Iterator[Outcome]:
+    yield from first
+    yield from then
+
+
+if __name__ == "__main__":
+    sys.exit(main())
