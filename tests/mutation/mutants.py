@@ -35,10 +35,12 @@ SHOWN_MAX = 70
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change. `name`: the function, the code before and after; it stays the same while this code does. `begin`, `end`: the bytes of the
+    """One change. `name`: the function, the code before and after; it stays the same while this code does. `function`: the innermost around it,
+    empty outside of all. `begin`, `end`: the bytes of the
     source that `code` replaces."""
 
     name: str
+    function: str
     line: int
     begin: int
     end: int
@@ -58,7 +60,7 @@ def mutants(source: bytes) -> list[Mutant]:
         counts[mutant.name] += 1
         nth = counts[mutant.name]
         name = mutant.name if nth == 1 else f"{mutant.name} ({nth})"
-        named.append(Mutant(name, mutant.line, mutant.begin, mutant.end, mutant.code))
+        named.append(Mutant(name, mutant.function, mutant.line, mutant.begin, mutant.end, mutant.code))
     return named
 
 
@@ -78,6 +80,7 @@ class _Finder(ast.NodeVisitor):
         for line in source.splitlines(keepends=True):
             self._starts.append(self._starts[-1] + len(line))
         self._where: list[str] = []
+        self._function = ""
         self._assigned: list[Counter[str]] = []
         self._returns: list[str] = []
         self._last: set[ast.stmt] = set()
@@ -93,7 +96,7 @@ class _Finder(ast.NodeVisitor):
         name = f"{'.'.join(self._where) or 'module'}: {before or _short(ast.unparse(node))} → {_short(code)}"
         if isinstance(node, ast.expr):
             code = f"({code})"
-        self.mutants.append(Mutant(name, node.lineno, begin, end, code))
+        self.mutants.append(Mutant(name, self._function, node.lineno, begin, end, code))
 
     def _block(self, node: ast.stmt, body: list[ast.stmt], before: str, after: str) -> None:
         """The statement gives way to its own body."""
@@ -102,7 +105,7 @@ class _Finder(ast.NodeVisitor):
         self._change(node, f"\n{indent}".join(lines), before=before)
         last = self.mutants.pop()
         name = f"{'.'.join(self._where) or 'module'}: {before} → {after}"
-        self.mutants.append(Mutant(name, last.line, last.begin, last.end, last.code))
+        self.mutants.append(Mutant(name, last.function, last.line, last.begin, last.end, last.code))
 
     # What is left out.
 
@@ -128,8 +131,10 @@ class _Finder(ast.NodeVisitor):
         for default in (*node.args.defaults, *node.args.kw_defaults):
             if default is not None:
                 self.visit(default)
+        outer, self._function = self._function, ".".join(self._where)
         for part in node.body:
             self.visit(part)
+        self._function = outer
         self._returns.pop()
         self._assigned.pop()
         self._where.pop()

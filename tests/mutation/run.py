@@ -23,7 +23,7 @@ import tempfile
 import threading
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from importlib.util import cache_from_source
@@ -31,13 +31,26 @@ from pathlib import Path
 
 from guards import GUARDS
 from mutants import Mutant, chosen, mutants
+from reach import CHOSEN, NOTES, Reached, instrumented
 
 from chaoslab.clock import system
 
 ROOT = Path(__file__).resolve().parents[2]
 EQUIVALENT = Path(__file__).with_name("equivalent.toml")
 LEFT_OUT = (".git", ".venv*", "logs", "state", "charts", "build", ".*_cache", ".hypothesis", "*.egg-info")
-PYTEST = ("-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "_hypothesis_pytestplugin", "--hypothesis-seed=0")
+PYTEST = (
+    "-m",
+    "pytest",
+    "-x",
+    "-q",
+    "-p",
+    "no:cacheprovider",
+    "-p",
+    "_hypothesis_pytestplugin",
+    "-p",
+    "reach",
+    "--hypothesis-seed=0",
+)
 PATIENCE = 4
 """A mutant may take so many times the time of the unchanged module, in seconds and in seconds of CPU, and SPARE_S more."""
 SPARE_S = 5.0
@@ -65,41 +78,53 @@ class Copy:
 
     def __init__(self, folder: Path) -> None:
         self.root = folder / "tree"
+        self._notes, self._chosen = folder / "notes", folder / "chosen"
         shutil.copytree(ROOT, self.root, ignore=shutil.ignore_patterns(*LEFT_OUT), symlinks=True)
-        self._took: dict[str, tuple[float, float]] = {}
+        self._known: dict[str, tuple[float, float, Reached]] = {}
 
-    def check(self, module: str) -> None:
-        """Runs the guards of an unchanged module, which must pass, and learns how long they take."""
+    def learn(self, module: str) -> None:
+        """Runs the guards of an unchanged module, which must pass, and learns how long they take and what each reaches."""
         began_s, began_cpu_s = system.monotonic(), _children_cpu_s()
-        code, said = self._tests(module, wait_s=600.0, cpu_s=600.0, keep_bytecode=True)
+        self._notes.unlink(missing_ok=True)
+        with self._changed(module, instrumented((self.root / module).read_bytes()).encode()):
+            code, said = self._tests(module, wait_s=900.0, cpu_s=900.0, env={NOTES: str(self._notes)})
         if code:
             raise SystemExit(f"the tests of {module} fail before anything is changed:\n{said[-3000:]}")
-        self._took[module] = system.monotonic() - began_s, _children_cpu_s() - began_cpu_s
+        took_s, cpu_s = system.monotonic() - began_s, _children_cpu_s() - began_cpu_s
+        self._known[module] = took_s, cpu_s, Reached(self._notes)
 
     def outcome(self, module: str, mutant: Mutant) -> Outcome:
-        if module not in self._took:
-            self.check(module)
-        file = self.root / module
-        source = file.read_bytes()
-        took_s, cpu_s = self._took[module]
-        try:
-            file.write_bytes(mutant.of(source))
-            code, said = self._tests(module, wait_s=took_s * PATIENCE * 2 + SPARE_S, cpu_s=cpu_s * PATIENCE + SPARE_S)
-        finally:
-            file.write_bytes(source)
+        if module not in self._known:
+            self.learn(module)
+        took_s, cpu_s, reached = self._known[module]
+        self._chosen.write_text(json.dumps(reached.tests(mutant.function)))
+        env = {CHOSEN: str(self._chosen), "PYTHONDONTWRITEBYTECODE": "1"}
+        wait_s, cpu_s = took_s * PATIENCE * 2 + SPARE_S, cpu_s * PATIENCE + SPARE_S
+        with self._changed(module, mutant.of((self.root / module).read_bytes())):
+            code, said = self._tests(module, wait_s=wait_s, cpu_s=cpu_s, env=env)
         if code is None or code in (-signal.SIGXCPU, -signal.SIGKILL):
             return Outcome(module, mutant, HUNG)
         failed = next((line for line in said.splitlines() if line.startswith(("FAILED", "ERROR"))), said[-200:])
         return Outcome(module, mutant, KILLED if code else SURVIVED, failed[:300] if code else "")
 
-    def _tests(
-        self, module: str, *, wait_s: float, cpu_s: float, keep_bytecode: bool = False
-    ) -> tuple[int | None, str]:
-        """The exit code, None when they had to be ended, and what was printed. Old bytecode of the module would hide a change of it."""
-        Path(cache_from_source(str(self.root / module))).unlink(missing_ok=True)
+    @contextlib.contextmanager
+    def _changed(self, module: str, source: bytes) -> Iterator[None]:
+        """Old bytecode of the module would hide a change of it."""
+        file = self.root / module
+        right, bytecode = file.read_bytes(), Path(cache_from_source(str(file)))
+        try:
+            bytecode.unlink(missing_ok=True)
+            file.write_bytes(source)
+            yield
+        finally:
+            file.write_bytes(right)
+            bytecode.unlink(missing_ok=True)
+
+    def _tests(self, module: str, *, wait_s: float, cpu_s: float, env: Mapping[str, str]) -> tuple[int | None, str]:
+        """The exit code, None when they had to be ended, and what was printed."""
         shutil.rmtree(self.root / ".hypothesis", ignore_errors=True)
-        kept = {} if keep_bytecode else {"PYTHONDONTWRITEBYTECODE": "1"}
-        env = {**os.environ, "PYTHONPATH": str(self.root), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **kept}
+        path = os.pathsep.join((str(self.root), str(self.root / "tests" / "mutation")))
+        env = {**os.environ, "PYTHONPATH": path, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **env}
 
         def bounded() -> None:
             resource.setrlimit(resource.RLIMIT_CPU, (int(cpu_s) + 1, int(cpu_s) + 3))
@@ -116,15 +141,16 @@ class Copy:
                 start_new_session=True,
                 preexec_fn=bounded,
             )
+            RUNNING.add(tests)
             code: int | None = None
-            try:
+            with contextlib.suppress(subprocess.TimeoutExpired):
                 code = tests.wait(wait_s)
-            except subprocess.TimeoutExpired:
-                pass
-            finally:
-                _end(tests)
+            _end(tests)
             said.seek(0)
             return code, said.read().decode("utf-8", "replace")
+
+
+RUNNING: set[subprocess.Popen[bytes]] = set()
 
 
 def _end(tests: subprocess.Popen[bytes]) -> None:
@@ -132,6 +158,7 @@ def _end(tests: subprocess.Popen[bytes]) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(tests.pid, signal.SIGKILL)
     tests.wait()
+    RUNNING.discard(tests)
 
 
 def _children_cpu_s() -> float:
@@ -175,11 +202,15 @@ def outcomes(todo: Sequence[tuple[str, Mutant]], *, jobs: int) -> Iterator[Outco
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         for n in range(jobs):
             threading.Thread(target=work, args=(Path(folder) / str(n),), daemon=True).start()
-        for _ in todo:
-            came = done.get()
-            if isinstance(came, BaseException):
-                raise came
-            yield came
+        try:
+            for _ in todo:
+                came = done.get()
+                if isinstance(came, BaseException):
+                    raise came
+                yield came
+        finally:
+            for tests in tuple(RUNNING):
+                _end(tests)
 
 
 def table(found: Sequence[Outcome]) -> str:
@@ -254,4 +285,5 @@ def _with(first: Sequence[Outcome], then: Iterator[Outcome]) -> Iterator[Outcome
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     sys.exit(main())
