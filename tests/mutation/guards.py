@@ -8,7 +8,12 @@ GUARDS: dict[str, tuple[str, ...]] = {
     "chaoslab/dice.py": ("tests/test_dice.py",),
     "chaoslab/judge.py": ("tests/test_judge.py", "tests/test_named_dice.py"),
     "chaoslab/history.py": ("tests/test_events.py", "tests/measures/test_counts.py"),
-    "chaoslab/log.py": ("tests/test_events.py",),
+    "chaoslab/log.py": (
+        "tests/test_events.py",
+        "tests/worlds/virtual/test_book.py",
+        "tests/hard/test_logs_folder.py::test_a_log_that_was_deleted_is_not_written_into_nothing",
+        "tests/hard/test_logs_folder.py::test_a_limit_of_a_files_size_cuts_no_line",
+    ),
     "chaoslab/settings.py": ("tests/test_settings.py",),
     "chaoslab/replay.py": ("tests/test_replay.py",),
     "chaoslab/sweep.py": ("tests/test_sweep.py", "-k", "not forkserver"),
