@@ -222,11 +222,11 @@ def test_the_requests_to_be_hit_by_number_are_known_beforehand() -> None:
     assert named == ((both, "search", 1), (both, "search", 4), (both, "model", 1), (both, "model", 4))
 
 
-def story_of(injections: Sequence[Injection], one: Call) -> tuple[list[str], Telling]:
+def story_of(injections: Sequence[Injection], one: Call, *, fails: str = "") -> tuple[list[str], Telling]:
     """The kinds of what is noted when an attempt is told all stories of these injections, and it ends with whatever they make of it."""
     plan, notes = Plan(1, tuple(injections)), list[Event]()
     telling = Telling(plan, one, notes.append)
-    target = Target()
+    target = Target(fails=fails)
     reply: Reply | None = None
     error: str | None = None
     try:
@@ -255,6 +255,19 @@ def test_a_story_that_decides_by_itself_is_scheduled_when_it_acts() -> None:
     assert (stages, telling.rolled) == ([], ["budget"])
     stages, _ = story_of([budget], replace(call(), spent={"calls": 3.0}))
     assert stages == ["scheduled", "injected", "witnessed"]
+
+
+def test_one_story_that_decides_by_itself_makes_its_injection_conditional() -> None:
+    either = Injection("either", (Choice("tool_error"), Choice("budget")), ("search",))
+    assert either.conditional
+    assert not Injection("errors", (Choice("tool_error"), Choice("lost_reply")), ("search",)).conditional
+
+
+def test_what_looks_like_a_fault_and_was_none_is_not_witnessed() -> None:
+    """The target was silent by itself before the story had anything to lose."""
+    lost = Injection("lost", (Choice("lost_reply"),), ("search",))
+    assert story_of([lost], call(), fails="timed_out")[0] == ["scheduled"]
+    assert story_of([lost], call())[0] == ["scheduled", "injected", "witnessed"]
 
 
 def test_a_story_with_nothing_to_change_was_scheduled_and_never_injected() -> None:

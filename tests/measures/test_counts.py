@@ -52,6 +52,11 @@ def test_rates_are_of_all_and_correct_is_of_the_judged() -> None:
     assert (found.correct.count, found.correct.total) == (2, 3)
 
 
+def test_where_nothing_was_stated_failures_have_a_rate_and_correct_has_none() -> None:
+    found = success(["correct", "failed"], judgeable=False)
+    assert (found.correct, found.by_outcome["failed"].value) == (None, 0.5)
+
+
 def test_where_nothing_was_judged_there_is_no_rate() -> None:
     assert success([]).correct is success(["unknown", "invalid", "unfinished"]).correct is None
 

@@ -17,7 +17,7 @@ GUARDS: dict[str, tuple[str, ...]] = {
     "chaoslab/settings.py": ("tests/test_settings.py",),
     "chaoslab/replay.py": ("tests/test_replay.py",),
     "chaoslab/sweep.py": ("tests/test_sweep.py", "-k", "not forkserver"),
-    "chaoslab/measures/durations.py": ("tests/measures/test_counts.py", "tests/measures/test_mttr.py"),
+    "chaoslab/measures/durations.py": ("tests/measures/test_durations.py",),
     "chaoslab/measures/faults.py": ("tests/measures/test_counts.py", "tests/reports/test_summary.py"),
     "chaoslab/measures/intervals.py": ("tests/measures/test_intervals.py", "tests/measures/test_mttr.py"),
     "chaoslab/measures/latency.py": ("tests/measures/test_counts.py",),

@@ -23,7 +23,7 @@ import tempfile
 import threading
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from importlib.util import cache_from_source
@@ -37,7 +37,7 @@ from chaoslab.clock import system
 
 ROOT = Path(__file__).resolve().parents[2]
 EQUIVALENT = Path(__file__).with_name("equivalent.toml")
-LEFT_OUT = (".git", ".venv*", "logs", "state", "charts", "build", ".*_cache", ".hypothesis", "*.egg-info")
+LEFT_OUT = {".git", ".venv", "logs", "state", "charts", "build", ".hypothesis"}
 PYTEST = (
     "-m",
     "pytest",
@@ -56,7 +56,7 @@ PATIENCE = 4
 SPARE_S = 5.0
 MEMORY_MAX = 4 << 30
 
-KILLED, HUNG, SURVIVED, SAME = "killed", "timed out", "survived", "equivalent"
+KILLED, HUNG, SURVIVED, SAME, NOT_RUN = "killed", "timed out", "survived", "equivalent", "not run"
 
 
 @dataclass(frozen=True)
@@ -79,23 +79,35 @@ class Copy:
     def __init__(self, folder: Path) -> None:
         self.root = folder / "tree"
         self._notes, self._chosen = folder / "notes", folder / "chosen"
-        shutil.copytree(ROOT, self.root, ignore=shutil.ignore_patterns(*LEFT_OUT), symlinks=True)
+        left_out: Callable[[str, list[str]], set[str]] = lambda at, _: LEFT_OUT if Path(at) == ROOT else set()  # noqa: E731
+        shutil.copytree(ROOT, self.root, ignore=left_out, symlinks=True)
         self._known: dict[str, tuple[float, float, Reached]] = {}
+        self._broken: dict[str, str] = {}
 
     def learn(self, module: str) -> None:
-        """Runs the guards of an unchanged module, which must pass, and learns how long they take and what each reaches."""
+        """Runs the guards of an unchanged module, which must pass, and learns how long they take and what each reaches.
+
+        Raises:
+            AssertionError: they fail.
+        """
         began_s, began_cpu_s = system.monotonic(), _children_cpu_s()
         self._notes.unlink(missing_ok=True)
         with self._changed(module, instrumented((self.root / module).read_bytes()).encode()):
             code, said = self._tests(module, wait_s=900.0, cpu_s=900.0, env={NOTES: str(self._notes)})
         if code:
-            raise SystemExit(f"the tests of {module} fail before anything is changed:\n{said[-3000:]}")
+            raise AssertionError(f"the tests of {module} fail before anything is changed:\n{said[-3000:]}")
         took_s, cpu_s = system.monotonic() - began_s, _children_cpu_s() - began_cpu_s
         self._known[module] = took_s, cpu_s, Reached(self._notes)
 
     def outcome(self, module: str, mutant: Mutant) -> Outcome:
+        if module in self._broken:
+            return Outcome(module, mutant, NOT_RUN, self._broken[module])
         if module not in self._known:
-            self.learn(module)
+            try:
+                self.learn(module)
+            except AssertionError as error:
+                self._broken[module] = str(error)
+                return self.outcome(module, mutant)
         took_s, cpu_s, reached = self._known[module]
         self._chosen.write_text(json.dumps(reached.tests(mutant.function)))
         env = {CHOSEN: str(self._chosen), "PYTHONDONTWRITEBYTECODE": "1"}
@@ -216,15 +228,15 @@ def outcomes(todo: Sequence[tuple[str, Mutant]], *, jobs: int) -> Iterator[Outco
 def table(found: Sequence[Outcome]) -> str:
     """Per module: how many mutants ended how, and the share of the killed among those that are not equivalent."""
     rows = [
-        "| module | mutants | killed | timed out | survived | equivalent | noticed |",
-        "|---|--:|--:|--:|--:|--:|--:|",
+        "| module | mutants | killed | timed out | survived | equivalent | not run | noticed |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|",
     ]
     modules = list(dict.fromkeys(outcome.module for outcome in found))
     for name in [*modules, "all"]:
         ends = Counter(o.end for o in found if name in (o.module, "all"))
-        real = ends.total() - ends[SAME]
+        real = ends[KILLED] + ends[HUNG] + ends[SURVIVED]
         share = f"{(ends[KILLED] + ends[HUNG]) / real:.0%}" if real else "–"
-        cells = (name, ends.total(), ends[KILLED], ends[HUNG], ends[SURVIVED], ends[SAME], share)
+        cells = (name, ends.total(), ends[KILLED], ends[HUNG], ends[SURVIVED], ends[SAME], ends[NOT_RUN], share)
         rows.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(rows)
 
@@ -265,6 +277,9 @@ def _all(patterns: Sequence[str]) -> Iterator[tuple[str, Mutant]]:
 def _run(todo: Sequence[tuple[str, Mutant]], *, jobs: int, log: Path | None) -> int:
     """Prints survivors as they come, and the table at the end; 1 when there are any."""
     known = equivalents()
+    every = {(module, mutant.name) for module, mutant in _all(())}
+    for module, name in known.keys() - every:
+        print(f"equivalent.toml names a mutant that there is none of: {module}: {name}")
     same = [Outcome(module, m, SAME, known[module, m.name]) for module, m in todo if (module, m.name) in known]
     found = []
     for outcome in _with(same, outcomes([t for t in todo if (t[0], t[1].name) not in known], jobs=jobs)):
@@ -272,11 +287,13 @@ def _run(todo: Sequence[tuple[str, Mutant]], *, jobs: int, log: Path | None) -> 
         if log:
             with log.open("a") as file:
                 file.write(outcome.to_json() + "\n")
+        if outcome.end == NOT_RUN and sum(o.module == outcome.module for o in found) == 1:
+            print(outcome.detail, flush=True)
         if outcome.end == SURVIVED:
             print(f"survived: {outcome.module}:{outcome.mutant.line}: {outcome.mutant.name}", flush=True)
     order = list(GUARDS)
     print(table(sorted(found, key=lambda o: order.index(o.module))))
-    return int(any(outcome.end == SURVIVED for outcome in found))
+    return int(any(outcome.end in (SURVIVED, NOT_RUN) for outcome in found))
 
 
 def _with(first: Sequence[Outcome], then: Iterator[Outcome]) -> Iterator[Outcome]:
