@@ -270,6 +270,13 @@ def test_what_looks_like_a_fault_and_was_none_is_not_witnessed() -> None:
     assert story_of([lost], call())[0] == ["scheduled", "injected", "witnessed"]
 
 
+def test_a_lie_that_another_lie_covers_was_injected_and_reached_nobody() -> None:
+    wrong = (Choice("wrong_value", params={"factor": 2.0}),)
+    stages, telling = story_of([Injection(name, wrong, ("search",)) for name in ("outer", "inner")], call())
+    assert [told.injected for told in telling.told] == [True, True]
+    assert [stages.count(stage) for stage in ("scheduled", "injected", "witnessed")] == [2, 2, 1]
+
+
 def test_a_story_with_nothing_to_change_was_scheduled_and_never_injected() -> None:
     lie = Injection("lie", (Choice("truncate_context"),), ("search",))
     assert not lie.conditional
