@@ -35,7 +35,7 @@ GUARDS: dict[str, tuple[str, ...]] = {
     "chaoslab/faults/truncate_context.py": ("tests/faults/test_fault_truncate_context.py",),
     "chaoslab/faults/wrong_value.py": ("tests/faults/test_fault_wrong_value.py",),
     "chaoslab/seams/function.py": ("tests/seams/test_function_faults.py", "tests/test_trial.py"),
-    "chaoslab/seams/http.py": ("tests/seams/test_http_calls.py",),
+    "chaoslab/seams/http.py": ("tests/seams/test_http_words.py", "tests/seams/test_http_calls.py"),
     "chaoslab/seams/langchain.py": ("tests/seams/test_langchain_tools.py",),
     "chaoslab/wire/lanes.py": ("tests/wire/test_lanes.py",),
     "chaoslab/wire/stages.py": ("tests/wire/test_lanes.py", "tests/proxy_manager/test_manager.py", "-k", "not real"),

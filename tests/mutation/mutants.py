@@ -28,6 +28,8 @@ COMPUTED: dict[type[ast.operator], ast.operator] = {
     ast.Div: ast.Mult(),
     ast.FloorDiv: ast.Mult(),
 }
+UNSWAPPED = ("isinstance", "getattr", "hasattr", "setattr", "cast", "min", "max")
+"""Calls whose arguments have no order, or one that no mistake of a programmer's would turn around."""
 OPPOSITES = {"min": "max", "max": "min", "any": "all", "all": "any"}
 DEFAULTS: dict[str, tuple[object, ...]] = {"bool": (True, False), "int": (0,), "float": (0.0,), "str": ("",)}
 SHOWN_MAX = 70
@@ -221,7 +223,7 @@ class _Finder(ast.NodeVisitor):
             self._change(node, ast.Call(ast.Name(OPPOSITES[node.func.id]), node.args, node.keywords))
         told = ast.unparse(node.func)
         plain = not any(isinstance(arg, ast.Starred) for arg in node.args)
-        if 2 <= len(node.args) <= 4 and plain and told not in ("isinstance", "getattr", "hasattr", "setattr", "cast"):
+        if 2 <= len(node.args) <= 4 and plain and told not in UNSWAPPED:
             self._change(node, ast.Call(node.func, [node.args[1], node.args[0], *node.args[2:]], node.keywords))
         self.generic_visit(node)
 
