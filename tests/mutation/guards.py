@@ -38,7 +38,7 @@ GUARDS: dict[str, tuple[str, ...]] = {
     "chaoslab/seams/http.py": ("tests/seams/test_http_words.py", "tests/seams/test_http_calls.py"),
     "chaoslab/seams/langchain.py": ("tests/seams/test_langchain_tools.py",),
     "chaoslab/wire/lanes.py": ("tests/wire/test_lanes.py",),
-    "chaoslab/wire/stages.py": ("tests/wire/test_lanes.py", "tests/proxy_manager/test_manager.py", "-k", "not real"),
+    "chaoslab/wire/stages.py": ("tests/wire/test_stages.py",),
     "chaoslab/wire/toxics/__init__.py": ("tests/wire/test_toxic_noop.py",),
     "chaoslab/wire/toxics/bandwidth.py": ("tests/wire/test_toxic_bandwidth.py",),
     "chaoslab/wire/toxics/latency.py": ("tests/wire/test_toxic_latency.py",),

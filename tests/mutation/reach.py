@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 NOTES = "MUTATION_NOTES"
@@ -88,6 +89,12 @@ class Reached:
 
 
 # The plugin.
+
+
+def pytest_configure() -> None:
+    """A machine that is busy with mutants is slow, and what one of them made fail is no example for the next."""
+    hypothesis.settings.register_profile("mutation", deadline=None, database=None)
+    hypothesis.settings.load_profile("mutation")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

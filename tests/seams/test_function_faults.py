@@ -14,7 +14,7 @@ import pytest
 from patch_parts import in_place
 
 import chaoslab as lab
-from chaoslab.events import CallFinished, CallStarted, Effect, FaultInjected, FaultScheduled, FaultWitnessed
+from chaoslab.events import Budget, CallFinished, CallStarted, Effect, FaultInjected, FaultScheduled, FaultWitnessed
 from chaoslab.identity import Request, Requests, Trial, request_id
 from chaoslab.notebook import Notebook
 from chaoslab.plan import Choice, Injection, Plan
@@ -124,6 +124,31 @@ def test_a_hard_budget_lets_so_many_calls_pass() -> None:
 
     trial = lab.run(agent, "go", tools=[refund], faults=[lab.inject("budget", "refund", calls=2)], facts=[])
     assert trial.answer == [200, 200, 429, 429]
+
+
+def test_a_soft_budget_writes_down_each_call_beyond_it_and_lets_it_pass() -> None:
+    soft = lab.inject("budget", "refund", calls=2, mode="soft")
+    trial = lab.run(lambda _: [refund(n)["order"] for n in range(4)], "go", tools=[refund], faults=[soft], facts=[])
+    assert trial.answer == [0, 1, 2, 3]
+    assert [(b.limit, b.spent, b.allowed, b.mode) for _, b in trial.history.of(Budget)] == [
+        ("calls", 2, 2, "soft"), ("calls", 3, 2, "soft"),
+    ]  # fmt: skip
+
+
+def test_a_budget_of_seconds_counts_from_the_trials_beginning() -> None:
+    def agent(_: str) -> list[str]:
+        time.sleep(0.8)
+        return [outcome(n) for n in range(3)]
+
+    def outcome(n: int) -> str:
+        try:
+            refund(n)
+        except lab.ToolError as error:
+            return error.message
+        return "done"
+
+    trial = lab.run(agent, "go", tools=[refund], faults=[lab.inject("budget", "refund", seconds=1.5)], facts=[])
+    assert trial.answer == ["done", "done", "Too Many Requests"]
 
 
 def test_what_the_function_raises_passes_as_the_very_object_and_is_written_down() -> None:
