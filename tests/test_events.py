@@ -304,6 +304,12 @@ def test_any_text_stays_on_its_line_and_comes_back(text: str) -> None:
         assert messages(History.read(Path(name))) == [text]
 
 
+def test_a_history_knows_of_what_its_logs_could_not_tell() -> None:
+    history = History([], untold=[Retry])
+    assert (history.tells(Retry), history.tells(Notice)) == (False, True)
+    assert History([]).tells(Retry)
+
+
 def test_a_folder_without_logs_says_so(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="no logs in"):
         History.read(tmp_path)

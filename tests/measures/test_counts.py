@@ -130,6 +130,7 @@ def test_percentiles_lie_between_the_nearest_ranks() -> None:
 def test_an_attempt_knows_its_faults_and_one_that_never_left_is_none() -> None:
     first, second = attempts(history(call(1), call(2), call(3, via="none", ok=False), FaultWitnessed(*PLACE)))
     assert (first.faults, second.faults) == (("latency",), ())
+    assert (first.trial, first.target, first.t, second.t) == ("p1.r1", "search", 0.0, 1.0)
 
 
 def test_ends_are_counted_in_stretches_of_a_round_width() -> None:

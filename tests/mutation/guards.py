@@ -7,7 +7,7 @@ GUARDS: dict[str, tuple[str, ...]] = {
     "chaoslab/plan.py": ("tests/test_plan.py", "tests/seams/test_function_faults.py"),
     "chaoslab/dice.py": ("tests/test_dice.py",),
     "chaoslab/judge.py": ("tests/test_judge.py", "tests/test_named_dice.py"),
-    "chaoslab/history.py": ("tests/test_events.py", "tests/measures/test_counts.py"),
+    "chaoslab/history.py": ("tests/test_events.py", "tests/measures/test_counts.py", "tests/reports/test_first_lab.py"),
     "chaoslab/log.py": (
         "tests/test_events.py",
         "tests/worlds/virtual/test_book.py",

@@ -7,6 +7,7 @@ known by the environment variable that pytest sets, so that threads, greenlets a
 from __future__ import annotations
 
 import ast
+import contextlib
 import json
 import os
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ import hypothesis
 import pytest
 
 NOTES = "MUTATION_NOTES"
-"""The environment variable that names the file to note in; nothing is noted without it."""
+"""The environment variable that names the files to note in, to each of which its process's number is added; without it nothing is noted."""
 CHOSEN = "MUTATION_TESTS"
 """The one that names a file with the tests to run, in that order."""
 
@@ -32,11 +33,13 @@ def reached(function: str) -> None:
 
 
 def _note(told: dict[str, str | float]) -> None:
-    file = os.open(os.environ[NOTES], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    try:
-        os.write(file, json.dumps(told).encode() + b"\n")
-    finally:
-        os.close(file)
+    """Each process has a file of its own; one that may write no more is not made to fail by it."""
+    with contextlib.suppress(OSError):
+        file = os.open(f"{os.environ[NOTES]}.{os.getpid()}", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            os.write(file, json.dumps(told).encode() + b"\n")
+        finally:
+            os.close(file)
 
 
 def instrumented(source: bytes) -> str:
@@ -69,7 +72,7 @@ class Reached:
         self.took_s: dict[str, float] = {}
         self._tests: dict[str, set[str]] = {}
         self._files: dict[str, set[str]] = {}
-        for line in notes.read_text().splitlines() if notes.exists() else ():
+        for line in (line for file in notes.parent.glob(f"{notes.name}.*") for line in file.read_text().splitlines()):
             told = json.loads(line)
             if "took_s" in told:
                 self.took_s[told["test"]] = self.took_s.get(told["test"], 0.0) + told["took_s"]

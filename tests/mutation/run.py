@@ -91,7 +91,8 @@ class Copy:
             AssertionError: they fail.
         """
         began_s, began_cpu_s = system.monotonic(), _children_cpu_s()
-        self._notes.unlink(missing_ok=True)
+        for old in self._notes.parent.glob(f"{self._notes.name}.*"):
+            old.unlink()
         with self._changed(module, instrumented((self.root / module).read_bytes()).encode()):
             code, said = self._tests(module, wait_s=900.0, cpu_s=900.0, env={NOTES: str(self._notes)})
         if code:
