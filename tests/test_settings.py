@@ -400,3 +400,8 @@ def test_what_docker_compose_reads_from_the_same_file_is_let_be(tmp_path: Path) 
     file = tmp_path / ".env"
     file.write_text("COMPOSE_PROJECT_NAME=two\nSTATUS_PORT=18000\nTOXIPROXY_PORT=18474\nSEED=9\n")
     assert load(environment={}, env_file=file).seed == 9
+
+
+def test_a_run_has_so_many_trials_or_every_prompt_so_often() -> None:
+    assert (Settings().trials_of(26), Settings(repeats=3).trials_of(26)) == (26, 78)
+    assert (Settings(trials=5).trials_of(26), Settings(trials=60, repeats=3).trials_of(26)) == (5, 60)

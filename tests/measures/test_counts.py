@@ -53,6 +53,11 @@ def test_rates_are_of_all_and_correct_is_of_the_judged() -> None:
     assert (found.correct.count, found.correct.total) == (2, 3)
 
 
+def test_where_nothing_was_stated_failures_have_a_rate_and_correct_has_none() -> None:
+    found = success(["correct", "failed"], judgeable=False)
+    assert (found.correct, found.by_outcome["failed"].value) == (None, 0.5)
+
+
 def test_where_nothing_was_judged_there_is_no_rate() -> None:
     assert success([]).correct is success(["unknown", "invalid", "unfinished"]).correct is None
 
@@ -163,6 +168,7 @@ def test_percentiles_lie_between_the_nearest_ranks() -> None:
 def test_an_attempt_knows_its_faults_and_one_that_never_left_is_none() -> None:
     first, second = attempts(history(call(1), call(2), call(3, via="none", ok=False), FaultWitnessed(*PLACE)))
     assert (first.faults, second.faults) == (("latency",), ())
+    assert (first.trial, first.target, first.t, second.t) == ("p1.r1", "search", 0.0, 1.0)
 
 
 def test_ends_are_counted_in_stretches_of_a_round_width() -> None:

@@ -7,14 +7,28 @@ import gc
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from patch_parts import in_place
 
 import chaoslab as lab
-from chaoslab.events import REPLY_MAX, CallFinished, CallStarted, Effect, FaultInjected, FaultScheduled, FaultWitnessed
-from chaoslab.identity import request_id
+from chaoslab.events import (
+    REPLY_MAX,
+    Budget,
+    CallFinished,
+    CallStarted,
+    Effect,
+    FaultInjected,
+    FaultScheduled,
+    FaultWitnessed,
+)
+from chaoslab.identity import Request, Requests, Trial, request_id
+from chaoslab.notebook import Notebook
+from chaoslab.plan import Choice, Injection, Plan
+from chaoslab.seams.function import FunctionSeam, Tool
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 
@@ -120,6 +134,31 @@ def test_a_hard_budget_lets_so_many_calls_pass() -> None:
 
     trial = lab.run(agent, "go", tools=[refund], faults=[lab.inject("budget", "refund", calls=2)], facts=[])
     assert trial.answer == [200, 200, 429, 429]
+
+
+def test_a_soft_budget_writes_down_each_call_beyond_it_and_lets_it_pass() -> None:
+    soft = lab.inject("budget", "refund", calls=2, mode="soft")
+    trial = lab.run(lambda _: [refund(n)["order"] for n in range(4)], "go", tools=[refund], faults=[soft], facts=[])
+    assert trial.answer == [0, 1, 2, 3]
+    assert [(b.limit, b.spent, b.allowed, b.mode) for _, b in trial.history.of(Budget)] == [
+        ("calls", 2, 2, "soft"), ("calls", 3, 2, "soft"),
+    ]  # fmt: skip
+
+
+def test_a_budget_of_seconds_counts_from_the_trials_beginning() -> None:
+    def agent(_: str) -> list[str]:
+        time.sleep(0.8)
+        return [outcome(n) for n in range(3)]
+
+    def outcome(n: int) -> str:
+        try:
+            refund(n)
+        except lab.ToolError as error:
+            return error.message
+        return "done"
+
+    trial = lab.run(agent, "go", tools=[refund], faults=[lab.inject("budget", "refund", seconds=1.5)], facts=[])
+    assert trial.answer == ["done", "done", "Too Many Requests"]
 
 
 def test_what_the_function_raises_passes_as_the_very_object_and_is_written_down() -> None:
@@ -253,6 +292,42 @@ def test_what_the_dice_spare_is_told_with_the_dice_that_were_rolled_and_counted_
         ({"order": 18, "amount": 30.0}, 1),
     ]
     assert [e.request_id for e in ended] == [request_id(f"{run}.p1.r1", "refund", wish, nth) for wish, nth in wanted]
+
+
+@pytest.mark.parametrize("place", ["ask", "answered"])
+def test_no_two_threads_are_ever_numbered_at_once(place: str) -> None:
+    """Two calls with one number would be two attempts of one request, and one of them a retry that nobody made."""
+    meeting = threading.Barrier(2)
+
+    class Crossing(Requests):
+        def ask(self, *args: Any, **options: Any) -> Request:
+            self._cross("ask")
+            return super().ask(*args, **options)
+
+        def answered(self, request: Request) -> None:
+            self._cross("answered")
+            super().answered(request)
+
+        def _cross(self, here: str) -> None:
+            """Lets another thread catch up within the numbering, if it can."""
+            if here == place:
+                with suppress(threading.BrokenBarrierError):
+                    meeting.wait(0.1)
+
+    plan = Plan(1, (Injection("wire", (Choice("latency"),), ("double",), chance=1e-9),))
+    seam = FunctionSeam(plan, timeout_s=1.0)
+    seam.book = book = Notebook(Trial("run", 1), began=datetime(2026, 6, 1, tzinfo=UTC))
+    book.requests = Crossing(book.trial)
+    double = seam.stand_in(Tool("double", lambda n: 2 * n, effect=False))
+    results: list[int] = []
+    threads = [threading.Thread(target=lambda n=n: results.append(double(n))) for n in (1, 2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    assert meeting.broken  # the first waited in vain
+    assert sorted(results) == [2, 4]
+    assert sorted(call.request for _, call in book.history.of(CallFinished)) == [1, 2]
 
 
 def test_what_the_dice_spare_fails_and_is_tried_again_as_one_request() -> None:
