@@ -28,6 +28,7 @@ from chaoslab.plan import Plan
 from chaoslab.references import References
 from chaoslab.seams import langchain
 from chaoslab.seams.function import CALLS_MAX, FunctionSeam, Tool
+from chaoslab.seams.parameters import passed_along
 from chaoslab.sweep import portable
 from chaoslab.worlds.virtual.here import own_line
 
@@ -238,7 +239,9 @@ class Batch:
                         stack.enter_context(langchain.in_place(seam, function, effect=effect))
                     else:
                         names.append(name_of(function))
-                        pairs.append((function, seam.stand_in(Tool(names[-1], function, effect, _receiver(function)))))
+                        pairs.append(
+                            (function, seam.stand_in(Tool(names[-1], function, effect, passed_along(function))))
+                        )
             agent = self.agent.make if isinstance(self.agent, Fresh) else self.agent
             found = References([agent, *self.tools, *self.reads], [*pairs, *exchanged])
             swapped = stack.enter_context(found)
@@ -306,6 +309,7 @@ class Batch:
         error = ended.hung or (named(ended.error) if ended.error is not None else "")
         text = "" if kind != "none" else _text(ended.answer)
         end = iso(now + timedelta(seconds=ended.seconds))
+        ended.warnings += self._uncalled(ended)
         for warning in ended.warnings:
             book.note(events.Warning(warning))
         for unreached in self._unreached(book):
@@ -317,6 +321,19 @@ class Batch:
         )
         ok = "ok" if kind == "none" else "failed"
         book.note(events.PromptFinished(1, asked, ok, text, 1, ended.seconds, kind))
+
+    def _uncalled(self, ended: Ended) -> tuple[str, ...]:
+        """The functions that nobody called, in the trial and in its twin: whatever is aimed at them says nothing."""
+        names = [name_of(function) for function in (*self.tools, *self.reads)]
+        called = ended.book.called | (self.twin.called if self.twin else set())
+        unheld = {UNHELD.format(name) for name in names}.intersection(ended.warnings)
+        where = "in the trial and in its twin" if self.twin else "in the trial"
+        failed = self.twin is None and (ended.error is not None or bool(ended.hung))
+        return tuple(
+            UNCALLED.format(name, where)
+            for name in names
+            if not failed and name not in called and UNHELD.format(name) not in unheld
+        )
 
     def _unreached(self, book: Notebook) -> list[events.FaultUnreached]:
         """What was to be hit by its number and was not."""
@@ -331,6 +348,7 @@ class Batch:
         ]
 
 
+UNCALLED = "{} was never called {}: no fault aimed at it was met, and nothing is known of it"
 UNHELD = "no reference to {} was found that the agent can reach, so its calls go unseen: give in tools= the very object that the agent calls"
 
 
@@ -358,14 +376,6 @@ def _fetched(answer: Any) -> Any:
             "the agent gave a generator, and nobody has run it: it should return its answer, as list(…) of it does"
         )
     return answer
-
-
-def _receiver(function: Any) -> frozenset[str]:
-    """The parameter by which a method that is named by its class (`Shop.order`) is given its object: no argument of the call's."""
-    path = getattr(function, "__qualname__", "").split(".")
-    if not inspect.isfunction(function) or len(path) < 2 or path[-2] == "<locals>":
-        return frozenset()
-    return frozenset(function.__code__.co_varnames[: min(1, function.__code__.co_argcount)])
 
 
 def name_of(function: Any) -> str:

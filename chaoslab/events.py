@@ -118,9 +118,9 @@ class PromptStarted(Event):
     """The answer of the same trial without faults, which this one's is compared with; None where it is not compared."""
     incomparable: str = ""
     """Why the answer (or where `twin` has one, the effects) can be compared with nothing, in part of a line; empty where they can."""
-    twin_s: float | None = None
+    twin_s: Amount | None = None
     """How long the twin took, in its world's time."""
-    twin_calls: int | None = None
+    twin_calls: Count | None = None
     """How many attempts at calls the twin made."""
 
 

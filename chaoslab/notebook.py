@@ -31,6 +31,8 @@ class Notebook:
         self.trial, self.key, self.began = trial, trial.key, began
         self.requests = Requests(trial)
         self.calls = 0
+        self.called: set[str] = set()
+        """The functions that were called, by name."""
         self._now = clock.monotonic
         self.origin = self._now()
         self._lines: list[tuple[float, Any, str]] = []
@@ -82,6 +84,7 @@ class Notebook:
             "key": self.key,
             "began": self.began,
             "calls": self.calls,
+            "called": self.called,
             "origin": self.origin,
             "_sent": sent,
         }

@@ -236,7 +236,12 @@ def _compared(batch: Batch) -> tuple[Trial, Batch]:
     return twin, replace(
         batch,
         effects=batch.effects if effects_stated else effects,
-        twin=Twin(None if facts_stated else answer, twin.seconds, sum(1 for _ in twin.history.of(CallStarted))),
+        twin=Twin(
+            None if facts_stated else answer,
+            twin.seconds,
+            sum(1 for _ in twin.history.of(CallStarted)),
+            frozenset(twin._ended.book.called),
+        ),
         incomparable=incomparable,
         stated=facts_stated or effects_stated or answer is not None or effects is not None,
         notes=notes,

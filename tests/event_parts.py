@@ -26,6 +26,7 @@ SAMPLES: dict[str, Any] = {
     "list[str]": ["wire", "errors"],
     "list[list[str]]": [["20", "twenty"]],
     "list[dict[str, Any]]": [{"effect": "message_sent"}],
+    "list[dict[str, Any]] | None": [{"effect": "message_sent"}],
     "str | None": "said",
     "int | None": 7,
     "Count | None": 503,

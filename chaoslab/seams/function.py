@@ -19,7 +19,7 @@ from chaoslab import events
 from chaoslab.clock import Clock, system
 from chaoslab.events import REPLY_MAX, Event
 from chaoslab.exchange import Call, Failure, Reply, Seen, Told, chain, play
-from chaoslab.identity import Request, Requests, request_id
+from chaoslab.identity import IDEMPOTENCY_KEY, Request, Requests, request_id
 from chaoslab.notebook import Notebook
 from chaoslab.plain import ATOMS, BITS_MAX, UNCHANGING, brief, line, named, plain
 from chaoslab.plan import Injection, Plan, Telling
@@ -33,8 +33,6 @@ NATIVE: dict[str, tuple[type[OSError], str]] = {
 CALLS_MAX = 10_000
 """Calls that an agent may make one after the other while no virtual time passes, by default."""
 UNPACED = 2**60
-KEY = "idempotency_key"
-"""A function with a parameter of this name is taken at its word: calls with one key have one effect."""
 
 
 class ToolError(RuntimeError):
@@ -64,12 +62,14 @@ class Returned(Reply):
 
 @dataclass(frozen=True)
 class Tool:
-    """One function of the agent's. `effect`: a call of it changes the world; `hidden`: parameters that are no arguments of the request."""
+    """One function of the agent's. `effect`: a call of it changes the world; `hidden`: parameters that are no arguments of the request;
+    `shown`: those that are, where the tool's schema tells (by position anything may be given)."""
 
     name: str
     function: Callable[..., Any]
     effect: bool
     hidden: frozenset[str] = frozenset()
+    shown: frozenset[str] | None = None
     names: tuple[str, ...] = field(init=False)
     """Its parameters, when they are all plain ones: then binding is no work."""
 
@@ -95,23 +95,43 @@ class Tool:
 
     def arguments(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """By the names of the parameters, defaults too; a call that does not fit as it was made."""
-        if not kwargs and len(args) == len(self.names) and not self.hidden:
+        if not kwargs and len(args) == len(self.names) and not self.hidden and self.shown is None:
             return dict(zip(self.names, args, strict=True))
+        given, by_position = self._given(args, kwargs)
+        return {name: value for name, value in given.items() if name in by_position or not self._is_hidden(name)}
+
+    def passed_along(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """What a call was given that is no argument of the request."""
+        if not self.hidden and self.shown is None:
+            return {}
+        given, by_position = self._given(args, kwargs)
+        return {name: value for name, value in given.items() if name not in by_position and self._is_hidden(name)}
+
+    def _is_hidden(self, name: str) -> bool:
+        return name in self.hidden or (self.shown is not None and name not in self.shown)
+
+    def _given(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], frozenset[str]]:
+        """All that a call was given, by name, and the names that stand for what has a position alone."""
         try:
             if self._signature is None:
                 raise TypeError
             bound = self._signature.bind(*args, **kwargs)
         except TypeError:
-            return {**{f"argument {n}": value for n, value in enumerate(args, 1)}, **kwargs}
+            unnamed = {f"argument {n}": value for n, value in enumerate(args, 1)}
+            return {**unnamed, **kwargs}, frozenset(unnamed)
         bound.apply_defaults()
         found: dict[str, Any] = {}
+        by_position: set[str] = set()
         for name, value in bound.arguments.items():
             kind = self._signature.parameters[name].kind
             if kind is inspect.Parameter.VAR_KEYWORD:
                 found |= value
-            elif kind is not inspect.Parameter.VAR_POSITIONAL or value:
+            elif kind is not inspect.Parameter.VAR_POSITIONAL:
                 found[name] = value
-        return {name: value for name, value in found.items() if name not in self.hidden}
+            elif value:
+                found[name] = value
+                by_position.add(name)
+        return found, frozenset(by_position)
 
 
 class Spelt(str):
@@ -201,7 +221,7 @@ class Made:
 
     def _effect(self) -> Event:
         content = self.arguments()
-        return events.Effect(self.name, self.name, str(content.get(KEY) or ""), self.name, content, {}, "")
+        return events.Effect(self.name, self.name, str(content.get(IDEMPOTENCY_KEY) or ""), self.name, content, {}, "")
 
     def _end(self, requests: Requests, t: float) -> Event:
         if self.ok and self.late:
@@ -245,6 +265,7 @@ class _Noted:
 
     def __enter__(self) -> None:
         self.book.calls += 1
+        self.book.called.add(self.made.name)
         self.book.note_part(self.made, "begin")
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
@@ -405,7 +426,7 @@ class _Attempt:
         self.sent = call
         args, kwargs = self.made.args, self.made.kwargs
         if call.value is not self.call.value:
-            args, kwargs = (), dict(call.value)
+            args, kwargs = (), {**self.tool.passed_along(args, kwargs), **call.value}
         try:
             result = self.tool.function(*args, **kwargs)
             if self.tool.of_coroutine:

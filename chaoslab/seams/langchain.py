@@ -43,11 +43,19 @@ def in_place(seam: FunctionSeam, tool: Any, *, effect: bool) -> Iterator[None]:
     with ExitStack() as undo:
         for way in ("_run", "_arun"):
             original = getattr(tool, way)
-            stand_in = seam.stand_in(Tool(tool.name, original, effect, HIDDEN))
+            stand_in = seam.stand_in(Tool(tool.name, original, effect, HIDDEN, _shown(tool)))
             of_coroutine = way == "_arun"
             vars(tool)[way] = (_once_async if of_coroutine else _once)(tool, original, stand_in)
             undo.callback(vars(tool).pop, way, None)
         yield
+
+
+def _shown(tool: Any) -> frozenset[str] | None:
+    """The arguments that the tool's schema shows to a model: none that LangGraph injects, such as its state. None where it has no schema."""
+    try:
+        return frozenset(tool.args)
+    except (AttributeError, KeyError, TypeError, ValueError, NotImplementedError):
+        return None
 
 
 def _once(tool: Any, original: Callable[..., Any], stand_in: Callable[..., Any]) -> Callable[..., Any]:
