@@ -377,12 +377,16 @@ def _drawn(history: History, folder: Path) -> bool:
         print(f"no charts: {charts.missing(error)}", file=sys.stderr)
         return False
     places = charts.places(folder / "charts", out=CHARTS, logs=LOGS)
-    _, complaints = charts.put(pictures, places)
-    for complaint in complaints:
-        print(complaint, file=sys.stderr)
-    if not complaints:
-        own, *others = (f"{place}/" for place in places)
-        print(f"charts  {own}" + "".join(f"  (also {other})" for other in others))
+    paths, complaints = charts.put(pictures, places)
+    first, *others = dict.fromkeys(f"{path.parent}/" for path in paths) or [""]
+    said = "".join(f"  (also {other})" for other in others)
+    if complaints and first == f"{CHARTS}/":  # a disk that took no more of the run has been told of already
+        said = f"  ({complaints[0]})"
+    else:
+        for complaint in complaints:
+            print(complaint, file=sys.stderr)
+    if first:
+        print(f"charts  {first}{said}")
     return not complaints
 
 
