@@ -20,7 +20,7 @@ from agent.session import Progress, Session
 from agent.tools import Toolbox, discover
 from chaoslab import settings
 from chaoslab.clock import Clock, system
-from chaoslab.commandline import INTERRUPTED, LAB_DOWN, Parser, interrupted, open_streams
+from chaoslab.commandline import INTERRUPTED, LAB_DOWN, Parser, host, interrupted, open_streams
 from chaoslab.events import RunStarted
 from chaoslab.interrupts import Interrupts
 from chaoslab.log import LogLost
@@ -56,6 +56,7 @@ def main(arguments: list[str] | None = None) -> int:
     for part in HOSTS:
         parser.add_argument(
             f"--{part}-host",
+            type=host,
             help=f"where the lab's {part} listen{'s' if part != 'tools' else ''} (default: as configured)",
         )
     parser.add_argument("--lifeline", action="store_true", help="end when stdin closes")

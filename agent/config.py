@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
+from chaoslab import values
 from chaoslab.files import Unreadable, json_of
 from chaoslab.registry import did_you_mean
 from chaoslab.settings import SettingError, read_variable
@@ -16,11 +17,30 @@ FILE = Path(__file__).with_name("config.json")
 Seconds = Annotated[float, Field(gt=0, le=3600)]
 
 
+def _address(text: str) -> str:
+    try:
+        values.url(text)
+    except ValueError as error:
+        raise ValueError(f"it should be {error}") from None
+    return text
+
+
+def _host(text: str) -> str:
+    try:
+        values.host(text.replace("{service}", "service"))
+    except ValueError as error:
+        raise ValueError(f"it should be {error}") from None
+    return text
+
+
+Host = Annotated[str, AfterValidator(_host)]
+
+
 class RealService(BaseModel):
     """A service that is not the lab's own: its address, and its key (or `$NAME` of an environment variable that holds it)."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-    url: Annotated[str, Field(pattern=r"^https?://[^/\s@]+(/|$)")]
+    url: Annotated[str, Field(pattern=r"^https?://[^/\s@]+(/|$)"), AfterValidator(_address)]
     key: str = ""
 
     @property
@@ -38,10 +58,10 @@ class Config(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     services: dict[str, RealService] = {}
-    tools_host: str = "127.0.0.1"
-    proxy_host: str = "127.0.0.1"
-    manager_host: str = "127.0.0.1"
-    model_host: str = "127.0.0.1"
+    tools_host: Host = "127.0.0.1"
+    proxy_host: Host = "127.0.0.1"
+    manager_host: Host = "127.0.0.1"
+    model_host: Host = "127.0.0.1"
     steps_max: Annotated[int, Field(ge=1, le=1000)] = 15
     retry_wait_s: Seconds = 0.1
     retry_after_max_s: Seconds = 5.0
@@ -62,7 +82,7 @@ def blamed(error: ValidationError, *models: type[BaseModel]) -> str:
     if first["type"] == "extra_forbidden":
         known = {name for model in models for name in model.model_fields}
         return f"{place} is not known: {did_you_mean(str(first['loc'][-1]), known)}"
-    return f"{place or 'the file'}: {first['msg']}"
+    return f"{place or 'the file'}: {first['msg'].removeprefix('Value error, ')}"
 
 
 def load(path: Path = FILE, **hosts: str | None) -> Config:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from chaoslab import __version__, extras
-from chaoslab.commandline import Parser, interrupted, open_streams, port, whole
+from chaoslab.commandline import Parser, host, interrupted, open_streams, port, whole
 from chaoslab.running import CHARTS, refuse
 
 
@@ -101,7 +101,7 @@ def _parser() -> argparse.ArgumentParser:
 
     toxiproxy = commands.add_parser("toxiproxy", help="serve an embedded, API-compatible Toxiproxy")
     # With one dash too, as toxiproxy-server has them, so that the one can be put in the other's place.
-    toxiproxy.add_argument("--host", "-host", default="127.0.0.1", help="(default: %(default)s)")
+    toxiproxy.add_argument("--host", "-host", type=host, default="127.0.0.1", help="(default: %(default)s)")
     toxiproxy.add_argument("--port", "-port", type=port, default=8474, help="(default: %(default)s)")
     toxiproxy.add_argument("--config", "-config", type=Path, help="a JSON file of proxies, as for /populate")
     toxiproxy.add_argument(
@@ -119,7 +119,7 @@ def _parser() -> argparse.ArgumentParser:
     toxiproxy.set_defaults(command=_toxiproxy)
 
     model = commands.add_parser("model", help="serve the offline model, Groq- and OpenAI-compatible")
-    model.add_argument("--host", default="127.0.0.1", help="(default: %(default)s)")
+    model.add_argument("--host", type=host, default="127.0.0.1", help="(default: %(default)s)")
     model.add_argument("--port", type=port, default=5007, help="(default: %(default)s)")
     model.add_argument("--lifeline", action="store_true", help="end when stdin closes")
     model.set_defaults(command=_model)

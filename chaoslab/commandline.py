@@ -12,6 +12,8 @@ from collections import namedtuple
 from collections.abc import Callable
 from typing import NoReturn, TextIO
 
+from chaoslab import values
+
 GATE_FAILED, LAB_DOWN, INTERRUPTED = 1, 3, 130
 """Exit codes of whatever runs a lab, beside 0 and 2. 1: the run came to its end, and is not what --min-correct or --fail-on asked for."""
 
@@ -52,8 +54,8 @@ def _stream(stream: TextIO | None) -> TextIO:
         return open(os.devnull, "w", encoding="utf-8")
     if not isinstance(stream, io.TextIOWrapper) or isinstance(stream, _Stream):
         return stream
-    buffered, encoding = stream.line_buffering, stream.encoding
-    return _Stream(stream.detach(), encoding=encoding, errors=NEAREST, line_buffering=buffered)
+    encoding, by_line, at_once = stream.encoding, stream.line_buffering, stream.write_through
+    return _Stream(stream.detach(), encoding, NEAREST, line_buffering=by_line, write_through=at_once)
 
 
 class _Stream(io.TextIOWrapper):
@@ -124,6 +126,15 @@ def whole(low: int, high: int) -> Callable[[str], int]:
         return value
 
     return parse
+
+
+def host(text: str) -> str:
+    """The type of an argument that is a host; `{service}` in it stands for the name of one."""
+    try:
+        values.host(text.replace("{service}", "service"))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text[:60]!r} should be {error}") from None
+    return text
 
 
 port = whole(0, 65535)

@@ -10,13 +10,14 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 from chaoslab import files
 from chaoslab.clock import Clock, iso, system
-from chaoslab.events import Moment
+from chaoslab.events import LASTS_MAX_S, Moment
 from chaoslab.identity import ALONE
 from chaoslab.log import Log
-from chaoslab.shapes import Shape
+from chaoslab.shapes import Shape, Within
 
 NAME_MAX = 64
 _NAME = re.compile(rf"[A-Za-z0-9_-]{{1,{NAME_MAX}}}", re.ASCII)
@@ -28,7 +29,7 @@ class Run:
 
     name: str
     folder: Path
-    origin: float
+    origin: Annotated[float, Within(-LASTS_MAX_S, LASTS_MAX_S)]
     now: Moment
 
     def log(self, writer: str, *, clock: Clock = system, secrets: Sequence[str] = ()) -> Log:

@@ -107,12 +107,30 @@ def url(text: str) -> str:
     what = "an address like http://127.0.0.1:8474"
     try:
         parts = urlsplit(text)
-        port_fits = parts.port != 0  # asking for a port that is no port raises
+        host(parts.hostname or "")
+        text.encode()
+        fits = parts.port != 0 and not _BLANK.search(text)  # asking for a port that is no port raises
     except ValueError:
         raise ValueError(what) from None
-    if parts.scheme not in ("http", "https") or not parts.hostname or not port_fits:
+    if parts.scheme not in ("http", "https") or not fits:
         raise ValueError(what)
     return text.rstrip("/")
+
+
+def host(text: str) -> str:
+    """A name or an address that a lookup can be made of, whether there is such a host or not."""
+    what = "a host's name or an address like 127.0.0.1"
+    try:
+        text.encode("idna")  # its parts between dots are 1 to 63 letters long
+    except UnicodeError:
+        raise ValueError(what) from None
+    if not text or len(text) > HOST_MAX or _BLANK.search(text) or set(text) & set("/@?#\\"):
+        raise ValueError(what)
+    return text
+
+
+HOST_MAX = 253
+_BLANK = re.compile(r"[\x00-\x20\x7f]")
 
 
 def moment(text: str) -> str:

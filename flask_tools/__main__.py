@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from chaoslab import extras
-from chaoslab.commandline import Parser, open_streams, whole
+from chaoslab.commandline import Parser, host, open_streams, whole
 from chaoslab.settings import DEFAULT_NOW, load
 from chaoslab.topology import BASE_PORT, SERVICES, Ports
 from flask_tools.app import Desk, create_app
@@ -22,7 +22,7 @@ def main(arguments: list[str] | None = None) -> int:
         open_streams()
     parser = Parser(prog="python -m flask_tools", description="Serve the tools over HTTP.")
     parser.add_argument("services", nargs="*", metavar="SERVICE", help=f"any of {', '.join(SERVICES)}; none: all")
-    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--host", type=host, default="127.0.0.1")
     parser.add_argument(
         "--base-port", type=whole(1024, 60000), default=BASE_PORT, help="the first port (default: %(default)s)"
     )

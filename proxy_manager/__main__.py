@@ -10,7 +10,7 @@ from pathlib import Path
 
 from chaoslab import settings
 from chaoslab.clock import system
-from chaoslab.commandline import Parser, open_streams
+from chaoslab.commandline import Parser, host, open_streams
 from chaoslab.log import LogLost
 from chaoslab.settings import SettingError
 from chaoslab.topology import BASE_PORT, MODEL, SERVICES, Ports
@@ -29,11 +29,13 @@ def main(arguments: list[str] | None = None) -> int:
         open_streams()
     parser = Parser(prog="python -m proxy_manager", description="Arm and heal the faults of the wire.")
     parser.add_argument(
-        "--host", default="127.0.0.1", help="where /status and /health are served (default: %(default)s)"
+        "--host", type=host, default="127.0.0.1", help="where /status and /health are served (default: %(default)s)"
     )
-    parser.add_argument("--bind-host", default="127.0.0.1", help="where Toxiproxy listens (default: %(default)s)")
     parser.add_argument(
-        "--dial-host", default="127.0.0.1", help="where the agent finds Toxiproxy (default: %(default)s)"
+        "--bind-host", type=host, default="127.0.0.1", help="where Toxiproxy listens (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--dial-host", type=host, default="127.0.0.1", help="where the agent finds Toxiproxy (default: %(default)s)"
     )
     parser.add_argument(
         "--state", type=Path, default=Path("state/state.db"), help="shared state (default: %(default)s)"

@@ -82,6 +82,7 @@ SECONDS = "should be a number above 0, up to 315360000 (ten years)"
 CHANCE = "should be a chance from 0 to 1"
 UNKNOWN = "is not a setting"
 REFUSES = "give a key that it knows, or leave both GROQ_API_KEY and MODEL_URL empty for the offline model"
+HOST, ADDRESS = "a host's name or an address like 127.0.0.1", "an address like http://127.0.0.1:8474"
 NO_RUN = "neither this lab nor the first one wrote them"
 SERVER = "it should be the address of an OpenAI-compatible server, without /openai/v1"
 PROXIES = "it should be a JSON file of proxies"
@@ -254,6 +255,35 @@ CASES = [
         ": services: no service is called 'wether': did you mean 'weather'?",
     ),
     config({"services": {"weather": {"ulr": "http://x"}}}, ": services.weather.ulr is not known: did you mean 'url'?"),
+    config({"tools_host": "a\0b"}, f": tools_host: it should be {HOST}"),
+    config({"proxy_host": "two hosts"}, f": proxy_host: it should be {HOST}"),
+    config({"manager_host": "a" * 64}, f": manager_host: it should be {HOST}"),
+    config({"model_host": ""}, f": model_host: it should be {HOST}"),
+    config({"services": {"weather": {"url": "http://a\0b/"}}}, f": services.weather.url: it should be {ADDRESS}"),
+    config(
+        {"services": {"weather": {"url": f"http://{'a' * 64}.org/"}}}, f": services.weather.url: it should be {ADDRESS}"
+    ),
+    config({"services": {"weather": {"url": "http://a..org/"}}}, f": services.weather.url: it should be {ADDRESS}"),
+    *(
+        Case(
+            f"{door} {option} {'b' * 64}",
+            f"{called}: argument {told or option}: '{'b' * 60}' should be {HOST}; see {called} --help",
+        )
+        for door, called, option, told in (
+            ("agent", "python -m agent", "--tools-host", ""),
+            ("agent", "python -m agent", "--proxy-host", ""),
+            ("flask_tools", "python -m flask_tools", "--host", ""),
+            ("proxy_manager", "python -m proxy_manager", "--bind-host", ""),
+            ("chaoslab toxiproxy", "chaoslab toxiproxy", "--host", "--host/-host"),
+            ("chaoslab model", "chaoslab model", "--host", ""),
+        )
+    ),
+    *(
+        Case(f"chaoslab lab {name}=http://{host}", f"{name}={f'http://{host}'[:60]} (command line) should be {ADDRESS}")
+        for name in ("TOXIPROXY_URL", "MODEL_URL", "TRANSLATOR_URL")
+        for host in ("a..b", "c" * 64)
+    ),
+    env("MODEL_URL=http://two hosts:80\n", f"MODEL_URL=http://two hosts:80 (.env, line 1) should be {ADDRESS}"),
     Case(
         "agent BASE_PORT={nobody}",
         "search does not say what it offers at http://127.0.0.1:{nobody}/tools (…): is `python -m flask_tools` running?",
@@ -398,7 +428,26 @@ CASES = [
         "logs/mine/run.json does not describe a run (…): delete logs/mine",
         {"logs/mine/run.json": "["},
     ),
+    *(
+        Case(
+            "agent --run mine",
+            f"logs/mine/run.json does not describe a run ({why}): delete logs/mine",
+            {"logs/mine/run.json": written},
+        )
+        for written, why in (
+            ("[" * 100_000, "is nested deeper than 50 levels"),
+            (PIPE, f"cannot be read: it is a named pipe, {IRREGULAR}"),
+            (ZEROES, f"cannot be read: it is a device, {IRREGULAR}"),
+            (FOLDER, "cannot be read: Is a directory"),
+            ("[]", "name is missing"),
+            ('{"name": "mine", "origin": 1e30, "now": "2026-06-01T09:00:00Z"}', "origin is not what it should be"),
+            ('{"name": "mine", "origin": "1", "now": "2026-06-01T09:00:00Z"}', "origin is not what it should be"),
+            ('{"name": "mine", "origin": 1, "now": "today"}', "now is not what it should be"),
+        )
+    ),
     Case("agent --run never", "no run is called 'never' in logs"),
+    Case(f"agent --run {'A' * 5000}", f"no run is called '{'A' * 64}' in logs"),
+    Case("agent --run ../logs/mine", "no run is called '../logs/mine' in logs", {"logs/mine/run.json": "{}"}),
     # --- reading runs ---
     Case("chaoslab show never", f"no run with logs is called 'never': known are {EARLIER}, latest"),
     Case("chaoslab summary 20260101-12000", f"no run with logs is called '20260101-12000': did you mean '{EARLIER}'?"),

@@ -107,8 +107,13 @@ def test_the_callback_of_a_weak_reference_swallows_none() -> None:
 
     dying = [Dying()]
     seen = weakref.ref(dying[0], strikes)
+
+    def frees() -> None:
+        dying.clear()
+        waiting(seen)
+
     with pytest.raises(KeyboardInterrupt), heard_outside_imports():
-        waiting(dying.pop())
+        frees()
     assert seen() is None
 
 
