@@ -220,6 +220,7 @@ class Chain:
         self._through: deque[Timed] = deque()
         self._bent: list[int] = []  # the places of the pipes that bytes have to be fed to
         self.pause_s = 0.0
+        self.room_bytes = ROOM_BYTES
         self._ending = False  # a signal is or was on its way: every pipe counts, the straight ones too
 
     def __len__(self) -> int:
@@ -241,12 +242,11 @@ class Chain:
     def pieces(self) -> int:
         return len(self._through) + sum([self._pipes[place].pieces for place in self._places()])
 
-    @property
-    def room_bytes(self) -> int:
-        return max((pipe.room_bytes for pipe in self._pipes), default=ROOM_BYTES)
-
     def feed(self, timed: Timed) -> None:
-        self._pass_on(0, (timed,))
+        if len(self._pipes) == 1 and self._bent and timed[1].__class__ is bytes:
+            self._pipes[0].feed(timed)
+        else:
+            self._pass_on(0, (timed,))
 
     def poll(self, now: float, most: int = BOUNDLESS) -> list[Timed]:
         if len(self._pipes) == 1 and not self._through:
@@ -284,7 +284,7 @@ class Chain:
         place = len(self._keys) if index is None else index
         self._keys.insert(place, key)
         self._pipes.insert(place, pipe)
-        if place < len(self._pipes) - 1 or pipe.pause_s:
+        if place < len(self._pipes) - 1 or pipe.pause_s or pipe.room_bytes > self.room_bytes:
             self._look_over()
         elif not pipe.straight:  # the usual case, a thousand times over
             self._bent.append(place)
@@ -324,6 +324,7 @@ class Chain:
     def _look_over(self) -> None:
         """What is remembered of the pipes as they are now."""
         self._bent = [place for place, pipe in enumerate(self._pipes) if not pipe.straight]
+        self.room_bytes = max((pipe.room_bytes for pipe in self._pipes), default=ROOM_BYTES)
         self.pause_s = min((pipe.pause_s for pipe in self._pipes if pipe.pause_s), default=0.0)
 
     def _places(self) -> Sequence[int]:

@@ -66,6 +66,7 @@ class End(asyncio.Protocol):
         self._source_over = False  # nothing more arrives
         self._over = False  # nothing more is passed on
         self._paused = False
+        self._inside = 0  # bytes that went into the chain since its load was last counted, less those that came out
         self._gulped = 0  # bytes read in this turn
         self._apart_until = 0.0  # a pause between pieces lasts at least until then
         self._full = False  # the socket of this end takes no more for now
@@ -216,7 +217,8 @@ class End(asyncio.Protocol):
         if self._chain is None:
             return ROOM_BYTES if self.peer._full else 0
         waiting = self.peer.transport.get_write_buffer_size() if self.peer._full and self.peer.transport else 0
-        return self._chain.held + self._chain.pieces * PIECE_BYTES + waiting
+        self._inside = self._chain.held
+        return self._inside + self._chain.pieces * PIECE_BYTES + waiting
 
     def _arrive(self, item: bytes | Signal) -> None:
         if self._over:
@@ -234,9 +236,13 @@ class End(asyncio.Protocol):
         """To the toxics, and on from them as far as nothing delays it."""
         assert self._chain is not None
         now = self._turns.now_s()
-        if isinstance(item, Signal) or len(item) <= CHUNK_BYTES:
+        if isinstance(item, Signal):
+            self._chain.feed(Timed(now, item))
+        elif len(item) <= CHUNK_BYTES:
+            self._inside += len(item)
             self._chain.feed(Timed(now, item))
         else:
+            self._inside += len(item)
             for begin in range(0, len(item), CHUNK_BYTES):
                 self._chain.feed(Timed(now, item[begin : begin + CHUNK_BYTES]))
             self._gulp(len(item))
@@ -273,7 +279,8 @@ class End(asyncio.Protocol):
                 return len(out)
         wake = chain.wake()
         self._turns.call(self, wake)
-        self.balance()
+        if self._paused or self.peer._full or self._inside * PIECE_BYTES > chain.room_bytes:  # else it is little for sure
+            self.balance()
         return most if wake is not None and wake <= limit else len(out)
 
     def _work_apart(self, chain: Chain, limit: float) -> int:
@@ -309,6 +316,7 @@ class End(asyncio.Protocol):
                 if isinstance(rest[-1].item, Signal):
                     self._deliver_end(rest[-1].item)
                 return
+            self._inside -= len(item)
             peer.transport.write(item)
 
     def _deliver_end(self, how: Signal) -> None:
