@@ -13,8 +13,8 @@ MODULES = {
     "charts": ("matplotlib",),
 }
 """By extra, some of what it brings: what the lab itself imports."""
-PARTS = ("agent", "flask_tools", "proxy_manager")
-ROOT = Path(__file__).resolve().parents[1]
+PARTS = {"agent": "assembly.py", "flask_tools": "app.py", "proxy_manager": "manager.py"}
+"""The lab's parts, each with a file that no package but it has; a copy of one is one too."""
 
 
 class Incomplete(ValueError):
@@ -33,12 +33,12 @@ def check(who: str, *extras: str, install: str = "") -> None:
 
 def check_parts() -> None:
     """Raises Incomplete: what Python finds under the name of a part of the lab is somebody else's, such as an `agent.py` in this folder."""
-    for name in PARTS:
+    for name, file in PARTS.items():
         spec = find_spec(name)
         found = Path(spec.origin or "") if spec else None
         if found is None:
             raise Incomplete(f"the lab's own {name} is not installed: install chaoslab again")
-        if found.resolve() != ROOT / name / "__init__.py":
+        if found.name != "__init__.py" or not found.with_name(file).is_file():
             raise Incomplete(
                 f"{_shown(found)} hides the lab's own {name} from it: rename it, or start the lab in another folder"
             )
