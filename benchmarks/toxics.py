@@ -1,7 +1,8 @@
 """Toxics at work: neighbours beside a busy connection, jitter, speed; the embedded Toxiproxy beside the real one, in one run.
 
-Run as `python benchmarks/toxics.py [--rounds N] [--only neighbours,jitter,speed,api] [--beside CHECKOUT]`; the servers take turns round
-by round. `--beside` adds the embedded server of another checkout as further columns. Speed needs wrk and nginx on PATH.
+Run as `python benchmarks/toxics.py [--rounds N] [--only plain,jitter,speed,many,api,neighbours] [--beside CHECKOUT]`; the servers take
+turns round by round. `plain` is benchmarks/toxiproxy.py. `--beside` adds the embedded server of another checkout as further columns.
+Speed needs wrk and nginx on PATH.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+import toxiproxy
 from toxiproxy import Side, commands, cpu_s, nginx, side
 
 from chaoslab.clock import system
@@ -41,6 +43,7 @@ BUSY = (
 )
 NEIGHBOURLY = ("round trip, median ms", "round trip, slowest ms", "API call, slowest ms", "DELETE, ms")
 JITTERS = ((10, 10), (20, 18), (5, 20))
+PARTS = ("jitter", "speed", "many", "api", "neighbours")
 EXCHANGES = 200
 TOXICS = 1000
 PROXIES = 2000
@@ -257,20 +260,27 @@ def many(one: Side, address: str, note: Callable[[str, float], None]) -> None:
 
 
 def changes(one: Side, address: str, note: Callable[[str, float], None]) -> None:
-    """What the API is quick at."""
+    """What the API is quick at: in real time, which others on the machine disturb, and in the server's own processor time."""
     api = api_of(one)
-    bodies = [{"name": f"m{n}", "upstream": address, "listen": "127.0.0.1:0"} for n in range(PROXIES)]
-    note(f"{PROXIES} proxies made: s", took(lambda: [api("POST", "/proxies", body) for body in bodies]) / 1e3)
-    note(f"{PROXIES} proxies deleted: s", took(lambda: [api("DELETE", f"/proxies/m{n}") for n in range(PROXIES)]) / 1e3)
     toxic = {"name": "t", "type": "latency", "attributes": {"latency": 100}}
 
-    def come_and_go() -> None:
-        for _ in range(CHANGES):
-            api("POST", "/proxies/p/toxics", toxic)
-            api("DELETE", "/proxies/p/toxics/t")
+    def many_times(what: str, count: int, act: Callable[[int], object]) -> None:
+        before = cpu_s(one.pid)
+        spent_s = took(lambda: [act(n) for n in range(count)]) / 1e3
+        note(f"{what}, a second", count / spent_s)
+        note(f"{what}: CPU µs", (cpu_s(one.pid) - before) / count * 1e6)
 
-    note("toxics added and removed, a second", CHANGES / took(come_and_go) * 1e3)
-    note("GET /version, a second", CHANGES / took(lambda: [api("GET", "/version") for _ in range(CHANGES)]) * 1e3)
+    def come_and_go(_: int) -> None:
+        api("POST", "/proxies/p/toxics", toxic)
+        api("DELETE", "/proxies/p/toxics/t")
+
+    def make(n: int) -> None:
+        api("POST", "/proxies", {"name": f"m{n}", "upstream": address, "listen": "127.0.0.1:0"})
+
+    many_times(f"{PROXIES} proxies made", PROXIES, make)
+    many_times(f"{PROXIES} proxies deleted", PROXIES, lambda n: api("DELETE", f"/proxies/m{n}"))
+    many_times("toxics added and removed", CHANGES, come_and_go)
+    many_times("GET /version", CHANGES, lambda _: api("GET", "/version"))
     api.close()
 
 
@@ -292,7 +302,9 @@ def table(found: Figures, names: Sequence[str]) -> str:
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--only", default="neighbours,jitter,speed,many,api")
+    parser.add_argument(
+        "--only", default=",".join(PARTS), help=f"some of plain,{','.join(PARTS)} (default: all but plain)"
+    )
     parser.add_argument("--beside", metavar="CHECKOUT")
     options = parser.parse_args(arguments)
     if shutil.which("toxiproxy-server") is None:
@@ -302,11 +314,10 @@ def main(arguments: Sequence[str]) -> int:
     if "speed" in wanted and (missing := [name for name in ("nginx", "wrk") if shutil.which(name) is None]):
         print(f"without the speed of requests: {', '.join(missing)} not on PATH")
         wanted.remove("speed")
-    run = commands()
-    if options.beside:
-        run |= {
-            f"{name} before": ("env", "-C", options.beside, *run[name]) for name in ("asyncio", "uvloop") if name in run
-        }
+    if "plain" in wanted:
+        toxiproxy.main([str(options.rounds), "1", *([options.beside] if options.beside else [])])
+        print()
+    run = commands(options.beside)
     found: Figures = {}
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         web = stack.enter_context(nginx(Path(folder))) if "speed" in wanted else "127.0.0.1:9"

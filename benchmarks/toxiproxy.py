@@ -1,6 +1,7 @@
 """What a proxy without toxics costs: the embedded Toxiproxy, plain and on uvloop, beside the real one, in one run.
 
-Run as `python benchmarks/toxiproxy.py [ROUNDS [SECONDS]]`. One nginx answers behind every proxy, one wrk asks. All servers are up at
+Run as `python benchmarks/toxiproxy.py [ROUNDS [SECONDS [CHECKOUT]]]`; another checkout adds its embedded server as further columns.
+One nginx answers behind every proxy, one wrk asks. All servers are up at
 the same time and take turns round by round, so that what else the machine does meets all alike; the ratios are medians over rounds.
 """
 
@@ -34,6 +35,8 @@ NGINX = """
 worker_processes 1; daemon off; pid {folder}/pid; error_log {folder}/error.log;
 events {{ worker_connections 1024; }}
 http {{
+  client_body_temp_path {folder}/a; proxy_temp_path {folder}/b; fastcgi_temp_path {folder}/c;
+  uwsgi_temp_path {folder}/d; scgi_temp_path {folder}/e;
   access_log off; keepalive_requests 1000000000; sendfile on;
   server {{ listen 127.0.0.1:{port} backlog=1024; location / {{ return 200 "ok"; }} location /big {{ root {folder}; }} }}
 }}
@@ -232,19 +235,23 @@ def table(sides: Sequence[Side]) -> str:
     return "\n".join(lines)
 
 
-def commands() -> dict[str, Sequence[str]]:
+def commands(beside: str | None = None) -> dict[str, Sequence[str]]:
+    """The servers, the real one first; `beside`: another checkout."""
     embedded = (sys.executable, "-m", "chaoslab", "toxiproxy", "--loop")
     found: dict[str, Sequence[str]] = {"real": ("toxiproxy-server",), "asyncio": (*embedded, "asyncio")}
     if find_spec("uvloop"):
         found["uvloop"] = (*embedded, "uvloop")
     else:
         print("without uvloop: it is not installed (the extra `fast`)")
+    if beside is not None:
+        found |= {f"{name} beside": ("env", "-C", beside, *found[name]) for name in tuple(found)[1:]}
     return found
 
 
 def main(arguments: Sequence[str]) -> int:
     rounds = int(arguments[0]) if arguments else ROUNDS
     seconds = int(arguments[1]) if arguments[1:] else SECONDS
+    beside = arguments[2] if arguments[2:] else None
     if missing := [name for name in ("nginx", "wrk", "toxiproxy-server") if shutil.which(name) is None]:
         print(f"skipped: {', '.join(missing)} not on PATH")
         return 0
@@ -253,7 +260,7 @@ def main(arguments: Sequence[str]) -> int:
     unhurt: dict[str, Figures] = {}
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         upstream = stack.enter_context(nginx(Path(folder)))
-        sides = [stack.enter_context(side(name, command, upstream)) for name, command in commands().items()]
+        sides = [stack.enter_context(side(name, command, upstream)) for name, command in commands(beside).items()]
         print(
             f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, Python {sys.version.split()[0]}, {rounds} rounds of {seconds} s"
         )
@@ -263,7 +270,7 @@ def main(arguments: Sequence[str]) -> int:
         for _ in range(rounds):
             for one in sides:
                 speed(one, seconds)
-            for one in sides[1:]:
+            for one in sides[1:] if beside is None else ():
                 without(one, seconds, unhurt.setdefault(one.name, {}))
         print(table(sides))
         for name, found in unhurt.items():

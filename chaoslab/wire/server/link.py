@@ -279,7 +279,9 @@ class End(asyncio.Protocol):
                 return len(out)
         wake = chain.wake()
         self._turns.call(self, wake)
-        if self._paused or self.peer._full or self._inside * PIECE_BYTES > chain.room_bytes:  # else it is little for sure
+        if (
+            self._paused or self.peer._full or self._inside * PIECE_BYTES > chain.room_bytes
+        ):  # else it is little for sure
             self.balance()
         return most if wake is not None and wake <= limit else len(out)
 
