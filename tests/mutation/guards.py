@@ -15,7 +15,7 @@ GUARDS: dict[str, tuple[str, ...]] = {
         "tests/hard/test_logs_folder.py::test_a_limit_of_a_files_size_cuts_no_line",
     ),
     "chaoslab/settings.py": ("tests/test_settings.py",),
-    "chaoslab/replay.py": ("tests/test_replay.py",),
+    "chaoslab/replay.py": ("tests/test_replay.py", "tests/test_replay_strangers.py"),
     "chaoslab/sweep.py": ("tests/test_sweep.py", "-k", "not forkserver"),
     "chaoslab/measures/durations.py": ("tests/measures/test_durations.py",),
     "chaoslab/measures/faults.py": ("tests/measures/test_counts.py", "tests/reports/test_summary.py"),
