@@ -49,7 +49,16 @@ GUARDS: dict[str, tuple[str, ...]] = {
     "chaoslab/wire/toxics/slow_close.py": ("tests/wire/test_toxic_slow_close.py",),
     "chaoslab/wire/toxics/timeout.py": ("tests/wire/test_toxic_timeout.py", "tests/wire/test_server_timeout.py"),
     "chaoslab/wire/server/link.py": ("tests/wire/test_server_link.py", "-k", "not uvloop"),
-    "proxy_manager/manager.py": ("tests/proxy_manager/test_manager.py", "-k", "not real"),
+    "proxy_manager/manager.py": (
+        "tests/proxy_manager/test_manager.py",
+        "tests/proxy_manager/test_status.py",
+        "tests/hard/test_toxiproxy_restarts.py",
+        "tests/hard/test_logs_folder.py::test_a_fault_that_cannot_be_written_down_is_not_left_armed",
+        "tests/hard/test_logs_folder.py::test_a_manager_whose_log_was_deleted_arms_nothing",
+        "tests/hard/test_state_file.py::test_no_call_goes_out_over_a_state_that_is_lost",
+        "-k",
+        "not real",
+    ),
     "chaoslab/worlds/virtual/machine.py": (
         "tests/worlds/virtual/test_virtual_loops.py",
         "tests/worlds/virtual/test_threads.py",
