@@ -74,10 +74,9 @@ class Log:
         Raises:
             LogLost: as `write`.
         """
-        seqs = {self._writer: self._seq}
-        lines = b"".join(lines_of(kept, run=self._run, began=began, after_s=after_s, seqs=seqs))
         with self._lock:
-            self._write(lines)
+            seqs = {self._writer: self._seq}
+            self._write(b"".join(lines_of(kept, run=self._run, began=began, after_s=after_s, seqs=seqs)))
             self._seq = seqs[self._writer]
 
     def _write(self, lines: bytes) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
@@ -20,7 +22,7 @@ from chaoslab.clock import Clock
 from chaoslab.events import Event, PromptStarted, Retry, RunFinished
 from chaoslab.events import Warning as Notice
 from chaoslab.history import History, Record, parse_line
-from chaoslab.log import Kept, Log, Shelf
+from chaoslab.log import Kept, Log, LogLost, Shelf, lines_of
 
 
 class Ticking:
@@ -246,6 +248,63 @@ def test_no_two_threads_are_ever_within_one_write(tmp_path: Path) -> None:
             thread.join(10)
     assert meeting.broken  # the first waited in vain
     assert [record.seq for record in History.read(tmp_path).records] == [1, 2]
+
+
+def test_no_line_is_written_while_others_are_copied(tmp_path: Path) -> None:
+    """Lines that were numbered before the other's would have its numbers too."""
+    with log(tmp_path) as written:
+        other = threading.Thread(target=written.write, args=(Notice("written"),))
+
+        def kept() -> Iterator[Kept]:
+            other.start()
+            other.join(0.1)  # in vain: it has to wait
+            yield Kept.of("info", 1.0, None, Notice("copied"))
+
+        written.copy(kept(), began=datetime(2026, 6, 1, 9, 0, tzinfo=UTC), after_s=0.0)
+        other.join(10)
+    told = [(record.seq, record.event) for record in History.read(tmp_path).records]
+    assert sorted(told, key=lambda one: one[0]) == [(1, Notice("copied")), (2, Notice("written"))]
+
+
+@pytest.mark.parametrize("mends", [True, False])
+def test_half_a_line_is_taken_back_and_where_that_fails_nothing_is_written_after_it(
+    mends: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def half(file: int, data: bytes) -> int:
+        if len(data) < 100:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real_write(file, data[: len(data) // 2])
+
+    def stuck(_file: int, _size: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    real_write = os.write
+    with log(tmp_path / "made" / "on the way") as written:
+        written.write(Notice("whole"))
+        whole = written.path.read_bytes()
+        with monkeypatch.context() as disk:
+            disk.setattr(os, "write", half)
+            if not mends:
+                disk.setattr(os, "ftruncate", stuck)
+            with pytest.raises(LogLost, match="No space left" if mends else "Input/output error"):
+                written.write(Notice("cut"))
+        if mends:
+            written.write(Notice("whole again"))
+            assert messages(History.read(written.path.parent)) == ["whole", "whole again"]
+            return
+        with pytest.raises(LogLost, match="its last line is cut"):
+            written.write(Notice("never"))
+        left = written.path.read_bytes()
+    assert left.startswith(whole)
+    assert left.count(b"\n") == 1
+
+
+def test_a_writer_of_whom_nothing_is_known_begins_at_its_first_line() -> None:
+    kept = [Kept.of(writer, 0.0, None, Notice("x")) for writer in ("info", "search", "info")]
+    seqs = {"search": 7}
+    told = lines_of(kept, run="run", began=datetime(2026, 6, 1, 9, 0, tzinfo=UTC), after_s=0.0, seqs=seqs)
+    assert [json.loads(line)["seq"] for line in told] == [1, 8, 2]
+    assert seqs == {"info": 2, "search": 8}
 
 
 def test_threads_may_share_a_log(tmp_path: Path) -> None:

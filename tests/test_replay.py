@@ -162,6 +162,13 @@ def test_another_spelling_is_a_difference(there: Path, capsys: Said) -> None:
     assert "(call_finished): its spelling was " in said[-2]
 
 
+def test_of_a_long_value_the_beginning_is_told(there: Path, capsys: Said) -> None:
+    which = _first("prompt_finished", trial="p1.r1")
+    change(there, lambda line: {**line, "answer": "x" * 300} if which(line) else line)
+    _, said, _ = replayed(capsys, "--trial", "1")
+    assert f'answer was "{"x" * 159}…, is' in said[-2]
+
+
 def test_what_a_difference_made_of_the_outcome_is_said(there: Path, capsys: Said) -> None:
     which = _first("prompt_finished", trial="p1.r1")
     change(there, lambda line: {**line, "answer": "409"} if which(line) else line)

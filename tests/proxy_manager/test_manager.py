@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -187,6 +189,34 @@ def test_a_manager_that_stops_takes_its_lanes_down(tmp_path: Path) -> None:
     with embedded() as url, site(lambda _: said({})) as weather:
         asyncio.run(run(url, weather.address))
     assert len(left) == 1
+
+
+def test_who_follows_the_manager_reads_a_line_for_each_thing_that_happens(tmp_path: Path) -> None:
+    told: list[str] = []
+
+    async def story(lab: Bench) -> None:
+        lab.manager.tell = told.append
+        for number, took_s in ((1, 0.06), (2, 0.01)):
+            row, _ = await lab.seam.lanes.ask(replace(CALL, request=number, attempt=number), deadline_s=2.0)
+            lab.seam.lanes.done(row, seen(took_s))
+        lab.history()
+        lab.toxiproxy.destroy("weather")
+        eventually(lambda: lab.manager.health() == Health(epoch=1))
+        second = Run.create(lab.run.folder.parent, now=lab.run.now)
+        open_run(lab.state, second.name, Plan(1), {"weather": lab.toxiproxy.get("weather").upstream})
+        eventually(lambda: told[-1].endswith("is open"))
+        control = Control(lab.state)
+        control.end_run(second.name)
+        eventually(lambda: told[-1].endswith("is over"))
+        control.close()
+        assert told[:2] == [
+            "latency on weather.current_weather, p1.r1 attempt 1: took 0.060 s, at least 0.050 s were armed",
+            "latency on weather.current_weather, p1.r1 attempt 2: NOT witnessed",
+        ]
+        assert re.fullmatch(r"weather had been taken down; all stands again after \d\.\d\d s, 0 lanes lost", told[2])
+        assert told[3:] == [f"run {second.name} is open", f"run {second.name} is over"]
+
+    with_lab(tmp_path, always("latency", **SLOW), story)
 
 
 def test_a_run_that_cannot_be_opened_says_why(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,14 @@ from virtual_parts import Bench, bench, site, virtually
 from chaoslab import events
 from chaoslab.api import TROUBLE, ErrorReply
 from chaoslab.clock import system
-from chaoslab.exchange import Reply
+from chaoslab.exchange import Call, Reply
 from chaoslab.identity import Request, Requests, Trial, digest
 from chaoslab.plan import Choice, Injection, Plan
 from chaoslab.seams.http import EXTENSION, Around, Episode, Target
+from chaoslab.wire.control import Answer
 from chaoslab.wire.lanes import LabDown
+from chaoslab.worlds.virtual.here import world
+from chaoslab.worlds.virtual.lanes import Lanes
 
 TARGET = Target("weather", "http://weather", ("weather", 80), 2.0)
 Story = Callable[[Bench], Awaitable[Any]]
@@ -115,6 +119,14 @@ def test_a_call_is_told_from_its_arguments_to_its_end(tmp_path: Path) -> None:
     told(tmp_path, lambda _: Reply(200, {"Idempotency-Replayed": "true"}, b'{"temp": 20}'), story)
 
 
+def test_an_answer_that_was_given_for_the_first_time_is_no_replay(tmp_path: Path) -> None:
+    async def story(lab: Bench) -> bool:
+        await lab.get(wanted())
+        return ends(lab)[0].replayed
+
+    assert told(tmp_path, lambda _: said({}), story) is False
+
+
 def test_silence_ends_at_the_deadline_and_the_agent_reads_a_round_number(tmp_path: Path) -> None:
     async def story(lab: Bench) -> events.CallFinished:
         with pytest.raises(httpx.ReadTimeout, match=r"weather: timed out after 2\.0 s"):
@@ -145,6 +157,41 @@ def test_an_agent_that_gives_up_a_call_cancelled_it(tmp_path: Path) -> None:
 
     assert told(tmp_path, lambda _: said({}), story, fault("lost_reply")) == [False, "cancelled", None]
     assert told(tmp_path, lambda _: said({}), story, fault("timeout", stream="upstream")) == [False, "cancelled", None]
+
+
+def test_a_fault_of_the_wire_is_witnessed_by_the_time_that_its_lane_took(tmp_path: Path) -> None:
+    async def story(lab: Bench) -> list[str]:
+        await lab.get(wanted(1))
+        await system.asleep(7.0)
+        await lab.get(wanted(2))
+        return [event.evidence for _, event in lab.history().of(events.FaultWitnessed)]
+
+    first, second = told(tmp_path, lambda _: said({}), story, fault("latency", delay_s=0.5, stream="downstream"))
+    assert first == second
+    assert first.startswith("took 0.50")
+
+
+def test_the_time_in_which_the_lab_mended_itself_is_none_of_the_targets(tmp_path: Path) -> None:
+    class Holding(Lanes):
+        async def ask(self, call: Call, *, deadline_s: float) -> tuple[int, Answer]:
+            await system.asleep(1.5)
+            row, answer = await super().ask(call, deadline_s=deadline_s)
+            return row, replace(answer, held=call.request == 1)
+
+    def answer(_: Heard) -> Reply:
+        system.sleep(1.0)
+        return said({})
+
+    async def story(lab: Bench) -> list[tuple[bool, float]]:
+        places = {"weather": ("weather", 80)}
+        doors = Holding(log=lab.seam.log, plan=lab.seam.plan, network=world().network, clock=system, targets=places)
+        lab.seam.lanes = doors
+        await lab.get(wanted(1))
+        with pytest.raises(httpx.ReadTimeout):
+            await lab.get(wanted(2))
+        return [(end.ok, round(end.duration_s, 2)) for end in ends(lab)]
+
+    assert told(tmp_path, answer, story) == [(True, 2.5), (False, 2.0)]
 
 
 def test_around_the_proxy_no_fault_of_the_wire_is_met(tmp_path: Path) -> None:
