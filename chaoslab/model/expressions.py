@@ -40,7 +40,9 @@ _REF = (
     r"\b(?:the (?:result|answer|sum|product|total|difference|outcome|number|temperature|rating|"
     r"quotient|average)|that number|that result|that|it|this)\b"
 )
-_N = rf"(?:{IT}|-?\d+(?:\.\d+)?|\w+\([^()]*\)|\([^()]*\)|\bpi\b)"
+# A number or a word is tried from where it begins alone: tried from each of its characters, a long one would take the square of its length.
+_DIGITS = r"(?<!\d)\d+(?:\.\d+)?"
+_N = rf"(?:{IT}|-\d+(?:\.\d+)?|{_DIGITS}|(?<!\w)\w++\([^()]*+\)|\([^()]*+\)|\bpi\b)"
 _FUNCTION = "sqrt|cbrt|sin|cos|tan|asin|acos|atan|log10|log2|log|ln|exp|abs|round|floor|ceil|factorial|min|max"
 
 # Order matters: what binds tighter is read first.
@@ -70,9 +72,9 @@ _RULES: tuple[tuple[str, str], ...] = (
     (rf"({_N})\s*(?:%|per ?cent) (?:tip )?(?:of|on) ({_N})", r"\1 / 100 * \2"),
     (rf"\bwhat (?:percentage|per ?cent) is ({_N}) of ({_N})", r"\1 / \2 * 100"),
     (rf"\bremainder (?:when|of) ({_N}) (?:is )?divided by ({_N})", r"\1 % \2"),
-    (rf"(\d+) ?/ ?(\d+) of ({_N})", r"\1 / \2 * \3"),
+    (rf"((?<!\d)\d+) ?/ ?(\d+) of ({_N})", r"\1 / \2 * \3"),
     (
-        r"(\d+(?:\.\d+)?) (?:[a-z]+ ){1,2}(?:at|for|costing|that costs?)\s*[$€£]?(\d+(?:\.\d+)?)(?: \w+)? (?:each|apiece)\b",
+        rf"({_DIGITS}) (?:[a-z]+ ){{1,2}}(?:at|for|costing|that costs?)\s*[$€£]?(\d+(?:\.\d+)?)(?: \w+)? (?:each|apiece)\b",
         r"\1 * \2",
     ),
     (rf"\bsplit (?:(?:a|the) \w+ of )?[$€£]?({_N})(?: \w+)? (?:between|among|by|across) ({_N})", r"\1 / \2"),
