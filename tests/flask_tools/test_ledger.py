@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from flask import Flask
@@ -47,8 +48,15 @@ def test_a_line_that_was_changed_stops_no_service_that_starts_again(tmp_path: Pa
         first = client.post(SEND, json=HELLO, headers=headers)
     (log,) = tmp_path.glob("2*/messaging.log")
     line = json.loads(log.read_text())
-    wrong = [{"reply": {"status": "many"}}, {"reply": None}, {"content": []}, {"request_id": ["k1"]}, {"t": "soon"}]
-    others = [json.dumps({**line, **change}) for change in ({"reply": {}, "request_id": "k2"}, *wrong)]
+    wrong: list[dict[str, Any]] = [
+        {"reply": {}, "request_id": "k2"},
+        {"reply": {"status": "many"}},
+        {"reply": None},
+        {"content": []},
+        {"request_id": ["k1"]},
+        {"t": "soon"},
+    ]
+    others = [json.dumps({**line, **change}) for change in wrong]
     log.write_text("\n".join((*others[1:], json.dumps(line), others[0], "")))
     with service("messaging", tmp_path) as client:
         again = client.post(SEND, json=HELLO, headers=headers)
