@@ -16,7 +16,7 @@ from chaoslab import events
 from chaoslab.clock import system
 from chaoslab.identity import Request, Trial
 from chaoslab.plan import Choice, Injection, Plan
-from chaoslab.seams.http import episode
+from chaoslab.seams.http import _tokens, episode
 from chaoslab.wire.lanes import LabDown
 from proxy_manager import standing
 
@@ -162,3 +162,12 @@ def test_what_a_trial_spends_is_its_own(tmp_path: Path) -> None:
 
     with site(lambda _: said({})) as weather:
         through(tmp_path, weather.address, story)
+
+
+@pytest.mark.parametrize(
+    ("said", "counted"), [(7, 7), (0, 0), (-7, 0), ("7", 0), (7.0, 0), (None, 0), (True, 0), (10**30, 0)]
+)
+def test_a_count_of_tokens_is_one_that_a_log_can_hold(said: object, counted: int) -> None:
+    """Whatever the model's server says."""
+    assert _tokens(said) == counted
+    assert type(_tokens(said)) is int
