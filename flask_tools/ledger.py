@@ -81,7 +81,7 @@ class _Book:
     def add(self, event: Effect) -> None:
         done = Done(event.effect, event.content)
         self.past.append(done)
-        if event.request_id:
+        if event.request_id and event.reply:
             reply: dict[str, Any] = event.reply
             worked = Worked(int(reply["status"]), str(reply["body"]), dict(reply["headers"]), done)
             self.effects[event.request_id] = (event.fingerprint, worked)

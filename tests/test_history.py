@@ -240,7 +240,7 @@ def test_every_reader_says_which(
     ]
     write(Path("logs/mine"), {**logs, "info.log": info})
     said = f"note: info.log: line {usage + 1} could not be read\n"
-    for command in ("show", "summary", "charts"):
+    for command in ("show", "summary"):
         assert main([command, "mine"]) == 0
         captured = capsys.readouterr()
         assert said in captured.out + captured.err, command

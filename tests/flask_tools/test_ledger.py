@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from flask import Flask
@@ -39,6 +40,27 @@ def test_the_same_request_is_answered_again_and_done_once(tmp_path: Path) -> Non
         other = client.post(SEND, json=HELLO | {"text": "Bye"}, headers=headers)
         assert (other.status_code, json.loads(other.data)["ok"]) == (422, False)
     assert [e.content["text"] for e in effects(tmp_path)] == ["Hello"]
+
+
+def test_a_line_that_was_changed_stops_no_service_that_starts_again(tmp_path: Path) -> None:
+    headers = trial(tmp_path) | {"Idempotency-Key": "k1"}
+    with service("messaging", tmp_path) as client:
+        first = client.post(SEND, json=HELLO, headers=headers)
+    (log,) = tmp_path.glob("2*/messaging.log")
+    line = json.loads(log.read_text())
+    wrong: list[dict[str, Any]] = [
+        {"reply": {}, "request_id": "k2"},
+        {"reply": {"status": "many"}},
+        {"reply": None},
+        {"content": []},
+        {"request_id": ["k1"]},
+        {"t": "soon"},
+    ]
+    others = [json.dumps({**line, **change}) for change in wrong]
+    log.write_text("\n".join((*others[1:], json.dumps(line), others[0], "")))
+    with service("messaging", tmp_path) as client:
+        again = client.post(SEND, json=HELLO, headers=headers)
+    assert (again.data, again.headers["Idempotency-Replayed"]) == (first.data, "true")
 
 
 def test_a_failure_without_effect_is_not_remembered(tmp_path: Path) -> None:

@@ -180,6 +180,14 @@ def test_ends_are_counted_in_stretches_of_a_round_width() -> None:
     assert throughput(history()) is None
 
 
+def test_a_run_of_any_length_has_forty_stretches_at_most() -> None:
+    """Virtual time may go on for years."""
+    ended = Record("", 1e9, "run", "p1.r1", "info", 1, PromptFinished(1, "", "ok", "yes", 1, 1.0))
+    found = throughput(History([ended]))
+    assert found is not None
+    assert (found.width_s % 3600, len(found.prompts), sum(found.prompts)) == (0, 40, 1)
+
+
 def test_usage_is_summed_and_an_unknown_price_is_not_free() -> None:
     priced, free = Usage("m", 1, 10, 2, 0.5), Usage("m", 2, 5, 1)
     both, unpriced = usage(history(priced, free)), usage(history(free))

@@ -20,7 +20,7 @@ from chaoslab.events import REPLY_MAX
 from chaoslab.exchange import Reply
 from chaoslab.identity import Request, Trial
 from chaoslab.plan import Choice, Injection, Plan
-from chaoslab.seams.http import episode
+from chaoslab.seams.http import _tokens, episode
 from chaoslab.wire.lanes import LabDown
 from proxy_manager import standing
 
@@ -301,3 +301,12 @@ def test_a_key_that_a_service_repeats_is_not_written_down(
     text = virtual_parts.virtually(story)
     assert KEY[:8] not in text
     assert "***" in text
+
+
+@pytest.mark.parametrize(
+    ("said", "counted"), [(7, 7), (0, 0), (-7, 0), ("7", 0), (7.0, 0), (None, 0), (True, 0), (10**30, 0)]
+)
+def test_a_count_of_tokens_is_one_that_a_log_can_hold(said: object, counted: int) -> None:
+    """Whatever the model's server says."""
+    assert _tokens(said) == counted
+    assert type(_tokens(said)) is int
