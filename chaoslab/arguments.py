@@ -11,6 +11,7 @@ from typing import Any
 from chaoslab.batch import name_of
 from chaoslab.registry import did_you_mean
 from chaoslab.seams import langchain
+from chaoslab.seams.injected import injected
 
 HOST = re.compile(r"[a-z0-9_][a-z0-9_.-]*")
 """Clients fold a host's name before they look for it."""
@@ -88,7 +89,8 @@ def _parameters(tool: Any) -> list[str]:
     except (TypeError, ValueError):  # some functions written in C
         return []
     open_ = any(each.kind in (each.VAR_KEYWORD, each.VAR_POSITIONAL) for each in parameters)
-    return [] if open_ else [each.name for each in parameters]
+    hidden = injected(tool)
+    return [] if open_ else [each.name for each in parameters if each.name not in hidden]
 
 
 def facts(value: Any) -> list[list[str]]:

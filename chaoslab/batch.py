@@ -27,6 +27,7 @@ from chaoslab.plan import Plan
 from chaoslab.references import References
 from chaoslab.seams import langchain
 from chaoslab.seams.function import CALLS_MAX, FunctionSeam, Tool
+from chaoslab.seams.injected import injected
 from chaoslab.sweep import portable
 from chaoslab.worlds.virtual.here import own_line
 
@@ -199,7 +200,7 @@ class Batch:
                         stack.enter_context(langchain.in_place(seam, function, effect=effect))
                     else:
                         names.append(name_of(function))
-                        pairs.append((function, seam.stand_in(Tool(names[-1], function, effect))))
+                        pairs.append((function, seam.stand_in(Tool(names[-1], function, effect, injected(function)))))
             swapped = stack.enter_context(References([self.agent, *self.tools, *self.reads], [*pairs, *exchanged]))
             yield tuple(name for name, count in zip(names, swapped.count, strict=False) if not count)
 
