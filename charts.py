@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 
-from chaoslab.commandline import interrupted
+from chaoslab.commandline import interrupted, open_streams
 from chaoslab.reports.charts import main
 
 if __name__ == "__main__":
+    open_streams()
     try:
         code = main()
     except KeyboardInterrupt:

@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx
 
+import agent.needed  # noqa: F401 - before all others
 from agent import assembly, display, model, prompts
 from agent import config as configuration
 from agent.config import Config
@@ -19,7 +20,7 @@ from agent.session import Progress, Session
 from agent.tools import Toolbox, discover
 from chaoslab import settings
 from chaoslab.clock import Clock, system
-from chaoslab.commandline import INTERRUPTED, LAB_DOWN, Parser, interrupted
+from chaoslab.commandline import INTERRUPTED, LAB_DOWN, Parser, interrupted, open_streams
 from chaoslab.events import RunStarted
 from chaoslab.interrupts import Interrupts
 from chaoslab.log import LogLost
@@ -41,6 +42,8 @@ HOSTS = ("tools", "model", "proxy", "manager")
 
 def main(arguments: list[str] | None = None) -> int:
     """0 when every prompt was worked through, 2 on bad input, 3 when the lab broke, 130 when interrupted."""
+    if arguments is None:
+        open_streams()
     parser = Parser(prog="python -m agent", description="Work through the prompts.")
     parser.add_argument("settings", nargs="*", metavar="NAME=value", help="settings, as in .env.example")
     parser.add_argument("--run", help="the run to write to (default: a new one)")
@@ -121,8 +124,10 @@ async def _main(
         plan = from_settings(chosen)
         try:
             control = stack.enter_context(contextlib.closing(Control(state, manager=str(ports.manager))))
-            info = stack.enter_context(run.log("info", clock=clock))
-            agent_log = stack.enter_context(run.log("agent", clock=clock))
+            secrets = [chosen.groq_api_key, *(real.secret for real in config.services.values())]
+            info, agent_log = (
+                stack.enter_context(run.log(name, clock=clock, secrets=secrets)) for name in ("info", "agent")
+            )
             run.make_latest()
         except sqlite3.Error as error:
             raise SettingError(explain(state, error)) from error

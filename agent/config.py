@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from chaoslab.files import Unreadable, json_of
 from chaoslab.registry import did_you_mean
 from chaoslab.settings import SettingError, read_variable
 from chaoslab.topology import SERVICES
@@ -71,11 +72,12 @@ def load(path: Path = FILE, **hosts: str | None) -> Config:
         SettingError: one line that says what is wrong in it.
     """
     try:
-        config = Config.model_validate_json(path.read_bytes())
-    except OSError as error:
-        raise SettingError(
-            f"{path} cannot be read: {error.strerror}; it should be a file like agent/config.json"
-        ) from None
+        data = json_of(path)
+        if not isinstance(data, dict):
+            raise Unreadable("holds no JSON object")
+        config = Config.model_validate(data)
+    except Unreadable as error:
+        raise SettingError(f"{path} {error}; it should be a file like agent/config.json") from None
     except ValidationError as error:
         raise SettingError(f"{path}: {blamed(error, Config, RealService)}") from None
     for name in config.services:

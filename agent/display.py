@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from collections import Counter
 from collections.abc import Awaitable, Callable
 
-from agent.session import Progress
+from agent.session import Ended, Progress
 
 
 class Plain:
@@ -22,11 +23,12 @@ class Plain:
     def _started(self, _index: int, prompt: str) -> None:
         self._prompt = prompt
 
-    def _ended(self, index: int, ok: bool, seconds: float) -> None:
-        mark = "ok    " if ok else "failed"
-        self._say(
-            f"prompt {index:>3}/{self._progress.prompts} {mark} {seconds:6.2f} s  {_short(self._prompt, 80)}",
-        )
+    def _ended(self, ended: Ended) -> None:
+        place = f"{self._progress.prompt_index:>3}/{self._progress.prompts}"
+        what = "answered" if ended.error_type == "none" else f"no answer: {ended.error_type} error"
+        met = ", ".join(f"{count} × {fault}" if count > 1 else fault for fault, count in Counter(ended.met).items())
+        whose = f"{ended.trial}, met {met}" if met else ended.trial
+        self._say(f"prompt {place} {what} {ended.seconds:6.2f} s  {whose}: {_short(self._prompt, 80)}")
 
     def _say(self, line: str) -> None:
         try:

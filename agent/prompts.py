@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -11,11 +11,13 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agent.config import blamed
+from chaoslab.files import Unreadable, json_of
 from chaoslab.registry import did_you_mean
 from chaoslab.settings import SettingError
 
 FILE = Path(__file__).with_name("prompts.json")
 LENGTH_MAX = 20_000
+_INDEX = re.compile("[0-9]{1,6}")
 LIKE = 'a list like [{"prompt": "What is 6 times 7?"}]'
 
 
@@ -51,17 +53,9 @@ def load(path: Path = FILE) -> list[Prompt]:
         SettingError: one line that says what is wrong, and at which prompt.
     """
     try:
-        data = json.loads(path.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise SettingError(
-            f"PROMPTS={path} cannot be read: {error.strerror}; it should be a file with {LIKE}"
-        ) from None
-    except UnicodeDecodeError as error:
-        raise SettingError(f"PROMPTS={path} is not UTF-8 text (byte {error.start}); it should hold {LIKE}") from None
-    except json.JSONDecodeError as error:
-        raise SettingError(f"PROMPTS={path} is not JSON: {error}; it should hold {LIKE}") from None
-    except (ValueError, RecursionError):  # a number of thousands of digits, brackets by the thousand
-        raise SettingError(f"PROMPTS={path} is no JSON that can be read; it should hold {LIKE}") from None
+        data = json_of(path)
+    except Unreadable as error:
+        raise SettingError(f"PROMPTS={path} {error}; it should be a file with {LIKE}") from None
     if not isinstance(data, list) or not data:
         raise SettingError(f"PROMPTS={path} should hold {LIKE}")
     prompts = []
@@ -112,7 +106,7 @@ def dated(value: Any, now: datetime) -> Any:
     if isinstance(value, str) and "{" in value:
         days = {"{today}": 0, "{tomorrow}": 1} | {f"{{day+{n}}}": n for n in range(8)}
         for word, n in days.items():
-            value = value.replace(word, (now + timedelta(days=n)).strftime("%Y-%m-%d"))
+            value = value.replace(word, (now + timedelta(days=n)).date().isoformat())
         return value
     if isinstance(value, list):
         return [dated(entry, now) for entry in value]
@@ -124,7 +118,7 @@ def dated(value: Any, now: datetime) -> Any:
 def at(value: Any, path: str) -> Any:
     """What stands at `items.0.summary` in a reply; None when nothing does."""
     for part in path.split("."):
-        if isinstance(value, list) and part.isdigit() and int(part) < len(value):
+        if isinstance(value, list) and _INDEX.fullmatch(part) and int(part) < len(value):
             value = value[int(part)]
         elif isinstance(value, dict):
             value = value.get(part)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
@@ -12,12 +12,13 @@ from agent.config import Config
 from agent.prompts import Lookup, Prompt, at, dated
 from agent.tools import Toolbox
 from chaoslab import events
+from chaoslab.answers import Twin
 from chaoslab.clock import Clock, iso
 from chaoslab.identity import Trial, nth
-from chaoslab.judge import HUNG
+from chaoslab.judge import BUDGET, HUNG
 from chaoslab.log import Log
 from chaoslab.runs import Run
-from chaoslab.seams.http import HttpSeam
+from chaoslab.seams.http import Episode, HttpSeam
 from chaoslab.settings import Settings
 
 SYSTEM = """You are a careful assistant with tools. Today is {day}, {time} UTC.
@@ -31,6 +32,16 @@ class Graph(Protocol):
     async def ainvoke(self, state: Any, config: Any = None) -> Any: ...
 
 
+@dataclass(frozen=True)
+class Ended:
+    """What became of a prompt, as far as the agent knows: whether the answer is right is judged from the logs. `met`: faults, by name."""
+
+    trial: str
+    error_type: str
+    seconds: float
+    met: Sequence[str] = ()
+
+
 @dataclass
 class Progress:
     """What a person may be shown while the run goes on."""
@@ -41,7 +52,7 @@ class Progress:
     succeeded: int = 0
     processed: int = 0
     started: Callable[[int, str], None] = lambda _index, _prompt: None
-    ended: Callable[[int, bool, float], None] = lambda _index, _ok, _seconds: None
+    ended: Callable[[Ended], None] = lambda _: None
 
 
 @dataclass
@@ -75,8 +86,8 @@ class Session:
         seconds = round(self.clock.monotonic() - self.began_s, 6)
         self.info.write(events.RunFinished(done.prompts, done.processed, done.succeeded, seconds, reason))
 
-    async def trial(self, trial: Trial, prompt: Prompt) -> None:
-        """One prompt with its retries, and all that is written down about it."""
+    async def trial(self, trial: Trial, prompt: Prompt, *, twin: Twin | None = None) -> None:
+        """One prompt with its retries, and all that is written down about it. `twin`: the same prompt without faults."""
         index, began_s = trial.prompt, self.clock.monotonic()
         self.progress.prompt_index += 1
         self.progress.started(self.progress.prompt_index, prompt.prompt)
@@ -84,16 +95,19 @@ class Session:
         facts = [await self._fact(fact, trial, now) for fact in prompt.facts]
         effects = dated(prompt.effects, now)
         stated = prompt.stated and [] not in facts
-        self.info.write(events.PromptStarted(index, prompt.prompt, facts, effects, stated), trial=trial.key)
+        started = events.PromptStarted(index, prompt.prompt, facts, effects, stated)
+        if twin is not None:
+            started = replace(started, twin=twin.answer, twin_s=twin.seconds, twin_calls=twin.calls)
+        self.info.write(started, trial=trial.key)
         outcome = _Outcome("", "none")
         with self.seam.trial(trial) as episode:
             for attempt in range(1, self.settings.prompt_limit + 2):
                 self._attempts = attempt
-                outcome = await self._attempt(prompt, trial, now)
+                outcome = await self._attempt(prompt, trial, episode, now)
                 if outcome.error_type == "none":
                     break
                 episode.requests.replan()
-        self._finished(trial, prompt, outcome, began_s)
+        self._finished(trial, prompt, outcome, began_s, episode.met)
 
     def hung(self, trial: Trial, prompt: Prompt, why: str, *, began_s: float) -> None:
         """Ends a trial that would never have ended by itself; `why` says who waits for what."""
@@ -104,7 +118,9 @@ class Session:
             )
         self._finished(trial, prompt, outcome, began_s)
 
-    def _finished(self, trial: Trial, prompt: Prompt, outcome: _Outcome, began_s: float) -> None:
+    def _finished(
+        self, trial: Trial, prompt: Prompt, outcome: _Outcome, began_s: float, met: Sequence[str] = ()
+    ) -> None:
         ok, seconds = outcome.error_type == "none", round(self.clock.monotonic() - began_s, 6)
         attempts, self._attempts = self._attempts, 0
         self.info.write(
@@ -115,7 +131,7 @@ class Session:
         )  # fmt: skip
         self.progress.processed += 1
         self.progress.succeeded += ok
-        self.progress.ended(self.progress.prompt_index, ok, seconds)
+        self.progress.ended(Ended(trial.key, outcome.error_type, seconds, met))
 
     async def _fact(self, fact: str | list[str] | Lookup, trial: Trial, now: datetime) -> list[str]:
         """The fact's spellings; none when the service itself did not say, and then nothing can be judged."""
@@ -130,9 +146,10 @@ class Session:
         system = SYSTEM.format(day=now.strftime("%A %Y-%m-%d"), time=now.strftime("%H:%M"))
         return {"messages": [("system", system), ("user", prompt)]}
 
-    async def _attempt(self, prompt: Prompt, trial: Trial, now: datetime) -> _Outcome:
+    async def _attempt(self, prompt: Prompt, trial: Trial, episode: Episode, now: datetime) -> _Outcome:
         from langgraph.errors import GraphRecursionError
 
+        episode.stopped_by = None
         start, began_s = self.clock.utc(), self.clock.monotonic()
         try:
             # A model call and a tool step take one step of the graph each.
@@ -144,6 +161,8 @@ class Session:
             outcome = _Outcome("", "loop", f"stopped after {self.config.steps_max} model calls")
         except Exception as error:  # noqa: BLE001 - whatever an agent raises fails its prompt, not the run
             outcome = _Outcome("", _error_type(error), _told(error)[:500])
+            if outcome.error_type == "model" and episode.stopped_by is not None:
+                outcome = _Outcome("", BUDGET, f"stopped by {episode.stopped_by.named(setting=True)}")
         for down in (self.seam.lanes.down, self.info.lost, self.agent_log.lost):
             if down is not None:
                 raise down

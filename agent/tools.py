@@ -211,4 +211,4 @@ def _quoted(part: Any) -> str:
 def _retry_after_s(response: httpx.Response) -> float:
     """The Retry-After header in seconds; 0 when it is missing or a date."""
     said = response.headers.get("retry-after", "")
-    return float(said) if said.isdigit() else 0.0
+    return float(said) if said.isascii() and said.isdigit() else 0.0

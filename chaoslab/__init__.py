@@ -10,16 +10,18 @@ TYPE_CHECKING = False  # typing's own would have to be imported, which costs mor
 if TYPE_CHECKING:
     from typing import Any
 
+    from chaoslab.batch import fresh
     from chaoslab.injecting import inject
     from chaoslab.judge import Outcome
     from chaoslab.seams.function import ToolError
     from chaoslab.trial import Trial, run, run_many
 
 __version__ = "0.1.0"
-__all__ = ["Outcome", "ToolError", "Trial", "inject", "run", "run_many"]
+__all__ = ["Outcome", "ToolError", "Trial", "fresh", "inject", "run", "run_many"]
 
 _PLACES = {
-    "Outcome": "judge", "ToolError": "seams.function", "Trial": "trial", "inject": "injecting", "run": "trial", "run_many": "trial",
+    "Outcome": "judge", "ToolError": "seams.function", "Trial": "trial", "fresh": "batch", "inject": "injecting",
+    "run": "trial", "run_many": "trial",
 }  # fmt: skip
 
 

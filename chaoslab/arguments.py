@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import inspect
 import re
-import sys
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
-from chaoslab.batch import name_of
+from chaoslab.batch import Fresh, name_of, unasked
+from chaoslab.identity import canonical
+from chaoslab.plain import plain
 from chaoslab.registry import did_you_mean
 from chaoslab.seams import langchain
-from chaoslab.seams.injected import injected
+from chaoslab.values import SECONDS_MAX
 
 HOST = re.compile(r"[a-z0-9_][a-z0-9_.-]*")
 """Clients fold a host's name before they look for it."""
@@ -23,7 +24,10 @@ SHOWN = 60
 
 def shown(value: Any) -> str:
     """A value in part of a line."""
-    text = " ".join(repr(value).split())
+    try:
+        text = " ".join(repr(value).split())
+    except (ValueError, RecursionError):  # thousands of digits, or of brackets
+        text = "a value that Python cannot write"
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
 
 
@@ -79,7 +83,24 @@ def effects(value: Any, tools: Mapping[str, Any]) -> list[Mapping[str, Any]]:
             if known and name not in ("effect", *known):
                 hint = did_you_mean(str(name), known)
                 raise LookupError(f"effects has {shown(name)}, no parameter of {effect['effect']}: {hint}")
-    return found
+    return [{name: _stated(effect, value) for name, value in effect.items()} for effect in found]
+
+
+def _stated(effect: Any, value: Any) -> Any:
+    """The value in the form in which a call's arguments are told. A list is a choice of values, every other collection is one value."""
+    told = [plain(one, depth=1) for one in (value if isinstance(value, list) else [value])]
+    _check_text(f"effects has {shown(effect)} in it", told)
+    return told if isinstance(value, list | tuple | Set) else told[0]
+
+
+def _check_text(where: str, value: Any) -> None:
+    """Raises ValueError: it holds text that no log and no terminal can carry."""
+    try:
+        canonical(value).encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"{where}, with half a surrogate pair ({error.object[error.start]!r}): it should be text"
+        ) from None
 
 
 def _parameters(tool: Any) -> list[str]:
@@ -89,7 +110,7 @@ def _parameters(tool: Any) -> list[str]:
     except (TypeError, ValueError):  # some functions written in C
         return []
     open_ = any(each.kind in (each.VAR_KEYWORD, each.VAR_POSITIONAL) for each in parameters)
-    hidden = injected(tool)
+    hidden = unasked(tool)
     return [] if open_ else [each.name for each in parameters if each.name not in hidden]
 
 
@@ -102,20 +123,22 @@ def facts(value: Any) -> list[list[str]]:
             raise TypeError(
                 f"facts has {shown(fact)} in it: it should be a text, as in '30', or a list of spellings, as in ['30', 'thirty']"
             )
+        _check_text(f"facts has {shown(fact)} in it", spellings)
         found.append(spellings)
     return found
 
 
 def check_number(name: str, value: Any, *, whole: bool = False, least: int = 1) -> None:
     fits = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
-    if not fits or not (least <= value <= MOST if whole else 0 < value <= sys.float_info.max):
-        should = f"a whole number from {least} to {MOST}" if whole else "a number of seconds above 0"
+    if not fits or not (least <= value <= MOST if whole else 0 < value <= SECONDS_MAX):
+        seconds = f"a number of seconds above 0, up to {SECONDS_MAX} (ten years)"
+        should = f"a whole number from {least} to {MOST}" if whole else seconds
         raise ValueError(f"{name} is {shown(value)}: it should be {should}")
 
 
 def names_of(agent: Any, tools: Sequence[Any], reads: Sequence[Any], services: Mapping[str, Any]) -> list[str]:
     """All that a fault may be aimed at."""
-    if not callable(agent) and not langchain.is_runnable(agent):
+    if not callable(agent) and not langchain.is_runnable(agent) and not isinstance(agent, Fresh):
         raise TypeError(f"agent is a {type(agent).__name__}: it should be a callable, or a LangChain Runnable")
     names = [*(name_of(function) for function in (*tools, *reads)), *services]
     for name in names:

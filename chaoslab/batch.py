@@ -13,11 +13,12 @@ import threading
 from asyncio import _get_running_loop, _set_running_loop
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from chaoslab import events
+from chaoslab.answers import Twin
 from chaoslab.clock import iso, system
 from chaoslab.identity import nth
 from chaoslab.judge import HUNG
@@ -83,7 +84,8 @@ class Here:
 
 @dataclass
 class Ended:
-    """What came of one trial. `book`: all that happened; `warnings`: what a person should know of it."""
+    """What came of one trial. `book`: all that happened; `warnings`: what a person should know of it; `called`: the names of
+    the functions that were called."""
 
     book: Notebook
     answer: Any = None
@@ -91,6 +93,7 @@ class Ended:
     hung: str = ""
     seconds: float = 0.0
     warnings: tuple[str, ...] = ()
+    called: frozenset[str] = frozenset()
 
     def __getstate__(self) -> dict[str, Any]:
         """To another process goes an error that can be made again there; of any other, its name and its words."""
@@ -99,9 +102,29 @@ class Ended:
 
 
 @dataclass(frozen=True)
+class Fresh:
+    """An agent that is made anew for each trial, in that trial's world."""
+
+    make: Callable[[], Any]
+
+
+def fresh(make: Callable[[], Any]) -> Fresh:
+    """An agent for `run` and `run_many` that `make()` makes anew for each trial, so that nothing it keeps leads from one trial to the next:
+    `lab.run(lab.fresh(Shop), …, tools=[Shop.order])`.
+
+    Raises:
+        TypeError: `make` cannot be called.
+    """
+    if not callable(make):
+        raise TypeError(f"fresh was given a {type(make).__name__}: it should be a function that makes the agent")
+    return Fresh(make)
+
+
+@dataclass(frozen=True)
 class Batch:
-    """`tools` have effects, `reads` have none. `effects`, `facts`: what was stated about a right answer, if `stated`. `now`: what the wall
-    clock says when a trial of virtual time begins."""
+    """`tools` have effects, `reads` have none. `effects` (None: not stated), `facts`: what was stated about a right answer, if `stated`;
+    `twin`: what to compare with, or `incomparable`: why it cannot be. `now`: what the wall clock says when a trial of virtual time
+    begins."""
 
     agent: Any
     prompt: Any
@@ -114,12 +137,16 @@ class Batch:
     timeout_s: float
     deadline_s: float
     services: Mapping[str, Any]
-    effects: Sequence[Mapping[str, Any]] = ()
+    effects: Sequence[Mapping[str, Any]] | None = None
     facts: Sequence[Sequence[str]] = ()
     stated: bool = False
+    twin: Twin | None = None
+    incomparable: str = ""
     notes: tuple[str, ...] = field(default=())
     """Warnings that hold for each of its trials."""
     calls_max: int = CALLS_MAX
+    called: frozenset[str] | None = None
+    """The names of the functions that were called in its twin, if it has one."""
 
     @contextmanager
     def prepared(self) -> Iterator[None]:
@@ -148,8 +175,10 @@ class Batch:
         with ExitStack() as stack:
             new, hung, exchanged = stack.enter_context({"virtual": self._virtual, "local": self._local}[self.world]())
             seam = FunctionSeam(self.plan, timeout_s=self.timeout_s)
-            unheld = stack.enter_context(self._wrapped(seam, exchanged))
-            ask, of_coroutine = self._ask()
+            pairs, unheld = stack.enter_context(self._wrapped(seam, exchanged))
+            ask, of_coroutine = self._ask(self.agent)
+            if isinstance(self.agent, Fresh):  # what it will reach is not known yet
+                ask, of_coroutine, unheld = self._anew(pairs), False, ()
             yield lambda number: self._trial(number, seam, new, hung, ask, of_coroutine, unheld)
 
     # The worlds.
@@ -179,19 +208,33 @@ class Batch:
 
     # The agent and its functions.
 
-    def _ask(self) -> tuple[Callable[[Any], Any], bool]:
+    def _anew(self, pairs: Pairs) -> Callable[[Any], Any]:
+        """The agent as a callable that makes it first, with the stand-ins in place wherever it can reach the functions."""
+
+        def ask(prompt: Any) -> Any:
+            agent = self.agent.make()
+            if not callable(agent) and not langchain.is_runnable(agent):
+                raise TypeError(
+                    f"{name_of(self.agent)} made a {type(agent).__name__}: an agent is a callable, or a LangChain Runnable"
+                )
+            with References([agent], pairs):
+                return _fetched(self._ask(agent)[0](prompt))
+
+        return ask
+
+    def _ask(self, agent: Any) -> tuple[Callable[[Any], Any], bool]:
         """The agent as a callable, and whether it is async. A Runnable is asked by `ainvoke` where a tool can be called in no other way,
         else by `invoke`."""
-        if langchain.is_runnable(self.agent):
+        if langchain.is_runnable(agent):
             functions = [*self.tools, *self.reads]
             only = any(langchain.is_async_only(f) or Tool("", f, effect=False).of_coroutine for f in functions)
-            return langchain.callable_of(self.agent, of_coroutine=only), only
-        return self.agent, Tool("", self.agent, effect=False).of_coroutine
+            return langchain.callable_of(agent, of_coroutine=only), only
+        return agent, Tool("", agent, effect=False).of_coroutine
 
     @contextmanager
-    def _wrapped(self, seam: FunctionSeam, exchanged: Pairs) -> Iterator[tuple[str, ...]]:
-        """The stand-ins are in place, those of the world too, such as a clock that the agent keeps in an attribute; the names of the
-        functions to which no reference was found."""
+    def _wrapped(self, seam: FunctionSeam, exchanged: Pairs) -> Iterator[tuple[Pairs, tuple[str, ...]]]:
+        """The stand-ins are in place, those of the world too, such as a clock that the agent keeps in an attribute; each with what it stands
+        for, and the names of the functions to which no reference was found."""
         pairs, names = [], []
         with ExitStack() as stack:
             for functions, effect in ((self.tools, True), (self.reads, False)):
@@ -200,9 +243,14 @@ class Batch:
                         stack.enter_context(langchain.in_place(seam, function, effect=effect))
                     else:
                         names.append(name_of(function))
-                        pairs.append((function, seam.stand_in(Tool(names[-1], function, effect, injected(function)))))
-            swapped = stack.enter_context(References([self.agent, *self.tools, *self.reads], [*pairs, *exchanged]))
-            yield tuple(name for name, count in zip(names, swapped.count, strict=False) if not count)
+                        pairs.append((function, seam.stand_in(Tool(names[-1], function, effect, unasked(function)))))
+            agent = self.agent.make if isinstance(self.agent, Fresh) else self.agent
+            found = References([agent, *self.tools, *self.reads], [*pairs, *exchanged])
+            swapped = stack.enter_context(found)
+            yield (
+                [*pairs, *exchanged],
+                tuple(name for name, count in zip(names, swapped.count, strict=False) if not count),
+            )
 
     # One trial.
 
@@ -214,11 +262,18 @@ class Batch:
         with place.entered():
             now = system.utc()
             book = Notebook(nth(self.run, number, 1), began=now)
-            book.note(
-                events.PromptStarted(
-                    1, str(self.prompt), [list(f) for f in self.facts], [dict(e) for e in self.effects], self.stated
-                )
+            started = events.PromptStarted(
+                1,
+                str(self.prompt),
+                [list(fact) for fact in self.facts],
+                None if self.effects is None else [dict(effect) for effect in self.effects],
+                self.stated,
+                incomparable=self.incomparable,
             )
+            if self.twin is not None:
+                twin = self.twin
+                started = replace(started, twin=twin.answer, twin_s=twin.seconds, twin_calls=twin.calls)
+            book.note(started)
         ended = Ended(book, warnings=(*self.notes, *(UNHELD.format(name) for name in unheld)))
 
         async def work_async() -> None:
@@ -246,9 +301,23 @@ class Batch:
             ended.hung = place.late
         if ended.hung:
             ended.answer = ended.error = None
+        ended.called = book.called()
+        ended.warnings += self._uncalled(ended.called, unheld)
         with place.entered():
             self._finish(ended, now)
         return ended
+
+    def _uncalled(self, called: frozenset[str], unheld: Sequence[str]) -> tuple[str, ...]:
+        """In one line, which functions nobody called, neither in this trial nor in its twin, and which faults had nothing to hit for that."""
+        known = called.union(self.called or (), unheld)
+        names = [name for function in (*self.tools, *self.reads) if (name := name_of(function)) not in known]
+        if not names:
+            return ()
+        idle = [i.name for i in self.plan.injections if i.may_hit and not i.calls and set(i.targets) <= set(names)]
+        where = "" if self.called is None else ", neither in the trial nor in its twin"
+        were, them, others = ("was", "it", "another object") if len(names) == 1 else ("were", "them", "other objects")
+        said = f"{_listed(names)} {were} never called{where}: the agent had no use for {them}, or calls {others}"
+        return (f"{said}; {_listed(idle)} could hit nothing" if idle else said,)
 
     def _finish(self, ended: Ended, now: datetime) -> None:
         book, asked = ended.book, str(self.prompt)
@@ -284,6 +353,11 @@ class Batch:
 UNHELD = "no reference to {} was found that the agent can reach, so its calls go unseen: give in tools= the very object that the agent calls"
 
 
+def _listed(names: Sequence[str]) -> str:
+    """ "a, b and c"."""
+    return " and ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else names[0]
+
+
 @contextmanager
 def _caught(ended: Ended, hung: tuple[type[Exception], ...]) -> Iterator[None]:
     """Whatever an agent raises fails its trial, not whoever tries it."""
@@ -310,12 +384,27 @@ def _fetched(answer: Any) -> Any:
     return answer
 
 
+def unasked(function: Any) -> frozenset[str]:
+    """The parameters that are no arguments of a call's: a framework fills them in, or they are the object that a method belongs to."""
+    return injected(function) | _receiver(function)
+
+
+def _receiver(function: Any) -> frozenset[str]:
+    """The parameter by which a method that is named by its class (`Shop.order`) is given its object."""
+    path = getattr(function, "__qualname__", "").split(".")
+    if not inspect.isfunction(function) or len(path) < 2 or path[-2] == "<locals>":
+        return frozenset()
+    return frozenset(function.__code__.co_varnames[: min(1, function.__code__.co_argcount)])
+
+
 def name_of(function: Any) -> str:
     """What a function is called in plans and logs."""
+    function = function.make if isinstance(function, Fresh) else function
     named = function.name if langchain.is_tool(function) else getattr(function, "__name__", type(function).__name__)
     return str(named)
 
 
 def _text(answer: Any) -> str:
-    """An answer in words, to be judged and written down."""
+    """An answer in words, to be judged and written down; of a conversation (`{"messages": […]}`), its last message."""
+    answer = langchain.spoken(answer)
     return answer if isinstance(answer, str) else json.dumps(plain(answer), ensure_ascii=False)

@@ -11,13 +11,15 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from chaoslab import __version__
-from chaoslab.commandline import Parser, interrupted, port, whole
+from chaoslab import __version__, extras
+from chaoslab.commandline import Parser, interrupted, open_streams, port, whole
 from chaoslab.running import CHARTS, refuse
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit code: 0 done, 2 bad input, 3 the lab broke, 130 interrupted."""
+    """The exit code: 0 done, 1 not what was asked for (--min-correct, --fail-on, replay), 2 bad input, 3 the lab broke, 130 interrupted."""
+    if arguments is None:
+        open_streams()
     try:
         options = _parser().parse_args(arguments)
         code: int = options.command(options)
@@ -25,9 +27,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return code
     except KeyboardInterrupt:
         return interrupted()
-    except BrokenPipeError:  # `chaoslab show latest | head`
-        sys.stderr.close()
-        return 0
+    except extras.Incomplete as error:
+        return refuse(error)
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) or error.filename:
             raise
@@ -47,6 +48,7 @@ def _parser() -> argparse.ArgumentParser:
         "lab", help="run the whole lab as the settings say: services, proxies, model, agent, charts"
     )
     lab.add_argument("settings", nargs="*", metavar="NAME=value", help="settings, as in .env.example")
+    _add_gate(lab)
     lab.set_defaults(command=_lab)
 
     run = commands.add_parser("run", help="the same, with the settings of a sweep as options")
@@ -56,18 +58,27 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--trials", help="so many in all (TRIALS)")
     run.add_argument("--seed", help="of all dice (SEED)")
     run.add_argument("--jobs", help="processes of a virtual run (JOBS)")
+    _add_gate(run)
     run.set_defaults(command=_run)
 
     replay = commands.add_parser("replay", help="run a run again from its log, in virtual time: is it the same?")
     replay.add_argument("run", nargs="?", default="latest", help="a run's name or folder (default: latest)")
     replay.add_argument(
-        "--trial", action="append", default=[], metavar="K", help="only this one: 3, 1-6 or p3.r2; may be given again"
+        "--trial", action="append", default=[], metavar="K", help="only p3.r2, p3, 7 or 1-6; may be given again"
     )
     replay.set_defaults(command=_replay)
 
-    show = commands.add_parser("show", help="one prompt's story: calls, faults, retries, effects, answer")
+    show = commands.add_parser("show", help="trials as stories: calls, faults, retries, effects, answer")
     show.add_argument("run", nargs="?", default="latest", help="a run's name or folder (default: latest)")
     show.add_argument("--prompt", type=whole(1, 1_000_000), help="only the prompt of this number, counted from 1")
+    show.add_argument(
+        "--trial", action="append", default=[], metavar="K", help="only p3.r2, p3, 7 or 1-6; may be given again"
+    )
+    show.add_argument("--failed", action="store_true", help="only trials that are neither correct nor unknown")
+    show.add_argument(
+        "--outcome", action="append", default=[], metavar="NAME", help="only harm, wrong, failed …; may be given again"
+    )
+    show.add_argument("--stages", action="store_true", help="each stage of a fault in a line of its own")
     show.set_defaults(command=_show)
 
     summary = commands.add_parser("summary", help="a run's figures in a table")
@@ -81,7 +92,11 @@ def _parser() -> argparse.ArgumentParser:
 
     charts = commands.add_parser("charts", help="draw a run's charts, or lay several runs over each other")
     charts.add_argument("runs", nargs="*", metavar="RUN", help="names or folders (default: latest)")
-    charts.add_argument("--out", type=Path, default=CHARTS, help="where to (default: %(default)s)")
+    charts.add_argument(
+        "--out",
+        type=Path,
+        help=f"where to (default: logs/<run>/charts, and {CHARTS} for the latest run or several runs)",
+    )
     charts.set_defaults(command=_charts)
 
     toxiproxy = commands.add_parser("toxiproxy", help="serve an embedded, API-compatible Toxiproxy")
@@ -115,22 +130,52 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _add_gate(command: argparse.ArgumentParser) -> None:
+    """What a run must come to, else the exit code is 1."""
+
+    def share(text: str) -> float:
+        from chaoslab.reports import gate
+
+        return gate.share(text)
+
+    def outcomes(text: str) -> tuple[str, ...]:
+        from chaoslab.reports import gate
+
+        return gate.outcomes(text)
+
+    command.add_argument(
+        "--min-correct", type=share, metavar="SHARE", help="exit code 1 below this share of correct prompts, as in 0.9"
+    )
+    command.add_argument(
+        "--fail-on",
+        type=outcomes,
+        default=(),
+        metavar="OUTCOMES",
+        help="exit code 1 if a prompt ends so: harm,wrong,failed,hung …",
+    )
+
+
 def _lab(options: argparse.Namespace) -> int:
+    from chaoslab.reports.gate import Gate
     from chaoslab.running import start
 
-    return start(options.settings)
+    return start(options.settings, gate=Gate(options.min_correct, options.fail_on))
 
 
 def _run(options: argparse.Namespace) -> int:
+    from chaoslab.reports.gate import Gate
     from chaoslab.running import start
 
     named = {"WORLD": options.world, "TRIALS": options.trials, "SEED": options.seed, "JOBS": options.jobs}
     given = [f"{name}={value}" for name, value in (*named.items(), ("PROMPTS", options.prompts)) if value is not None]
-    return start([*options.settings, *given])
+    return start([*options.settings, *given], gate=Gate(options.min_correct, options.fail_on))
 
 
 def _replay(options: argparse.Namespace) -> int:
     from chaoslab.interrupts import heard_outside_imports
+
+    extras.check("chaoslab replay", "virtual", "tools", "agent", install="lab")
+    extras.check_parts()
     from chaoslab.remembered import Unrepeatable
     from chaoslab.replay import replay
     from chaoslab.settings import SettingError
@@ -143,26 +188,42 @@ def _replay(options: argparse.Namespace) -> int:
 
 
 def _show(options: argparse.Namespace) -> int:
-    from chaoslab.reports import folder, show
+    from chaoslab.interrupts import heard_outside_imports
 
     try:
-        print(show.render(folder.read(options.run), prompt=options.prompt))
+        with heard_outside_imports():
+            from chaoslab.reports import folder, show, trials
+
+            wanted = trials.outcomes(options.outcome) | (set(trials.WORST_FIRST) if options.failed else set())
+            history = folder.read(options.run)
+            chosen = wanted if options.outcome or options.failed else None
+            print(
+                show.render(
+                    history, prompt=options.prompt, trials=options.trial, outcomes=chosen, stages=options.stages
+                )
+            )
+        for note in history.notes:
+            print(f"note: {note}", file=sys.stderr)
     except LookupError as error:
         return refuse(error)
     return 0
 
 
 def _summary(options: argparse.Namespace) -> int:
-    from chaoslab.reports import folder, summary
+    from chaoslab.interrupts import heard_outside_imports
 
     try:
-        print(summary.render(folder.read(options.run)))
+        with heard_outside_imports():
+            from chaoslab.reports import folder, summary
+
+            print(summary.render(folder.read(options.run)))
     except LookupError as error:
         return refuse(error)
     return 0
 
 
 def _report(options: argparse.Namespace) -> int:
+    extras.check("chaoslab report", "charts")
     from chaoslab.reports.folder import find
     from chaoslab.running import leave
 
@@ -176,7 +237,7 @@ def _report(options: argparse.Namespace) -> int:
 def _charts(options: argparse.Namespace) -> int:
     from chaoslab.reports import charts
 
-    return charts.main([*options.runs, "--out", str(options.out)])
+    return charts.main([*options.runs, *(["--out", str(options.out)] if options.out else [])])
 
 
 def _toxiproxy(options: argparse.Namespace) -> int:
@@ -226,6 +287,7 @@ def _toxiproxy(options: argparse.Namespace) -> int:
 
 
 def _model(options: argparse.Namespace) -> int:
+    extras.check("chaoslab model", "tools")
     from chaoslab.model import endpoint
 
     def ready(port: int, stop: Callable[[], None]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 
@@ -41,6 +41,14 @@ class SystemClock:
 
 
 system = SystemClock()
+
+
+def later(moment: datetime, delay_s: float) -> datetime:
+    """The moment so many seconds after another; the calendar's last one where that would be beyond it."""
+    try:
+        return moment + timedelta(seconds=delay_s)
+    except OverflowError:
+        return datetime.max.replace(tzinfo=moment.tzinfo)
 
 
 def iso(moment: datetime) -> str:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import codecs
+import contextlib
+import io
+import os
+import sys
 from collections import namedtuple
 from collections.abc import Callable
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
-LAB_DOWN, INTERRUPTED = 3, 130
-"""Exit codes of whatever runs a lab, beside 0 and 2."""
+GATE_FAILED, LAB_DOWN, INTERRUPTED = 1, 3, 130
+"""Exit codes of whatever runs a lab, beside 0 and 2. 1: the run came to its end, and is not what --min-correct or --fail-on asked for."""
 
 
 def interrupted() -> int:
@@ -19,6 +24,84 @@ def interrupted() -> int:
     """
     namedtuple("Handled", ())
     return INTERRUPTED
+
+
+def open_streams() -> None:
+    """For a program of its own, before it says anything: nothing that it prints can fail for want of a sign or of a reader.
+
+    A sign that the terminal's encoding lacks is told by the nearest that it has. What is written to a pipe whose reader is gone, or to a
+    stream that was closed before the program began, is written nowhere.
+    """
+    with contextlib.suppress(OSError):
+        for number in range(3):  # else the next file that is opened would be this stream's
+            if not _is_open(number):
+                os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+    sys.stdout, sys.stderr = _stream(sys.stdout), _stream(sys.stderr)
+
+
+def _is_open(number: int) -> bool:
+    try:
+        os.fstat(number)
+    except OSError:
+        return False
+    return True
+
+
+def _stream(stream: TextIO | None) -> TextIO:
+    if stream is None:
+        return open(os.devnull, "w", encoding="utf-8")
+    if not isinstance(stream, io.TextIOWrapper) or isinstance(stream, _Stream):
+        return stream
+    buffered, encoding = stream.line_buffering, stream.encoding
+    return _Stream(stream.detach(), encoding=encoding, errors=NEAREST, line_buffering=buffered)
+
+
+class _Stream(io.TextIOWrapper):
+    """Text for somebody who may have gone: `chaoslab show | head -1` ends as it would without a reader."""
+
+    def write(self, text: str) -> int:
+        try:
+            return super().write(text)
+        except BrokenPipeError:
+            self._to_nowhere()
+            return len(text)
+
+    def flush(self) -> None:
+        try:
+            super().flush()
+        except BrokenPipeError:
+            self._to_nowhere()
+
+    def _to_nowhere(self) -> None:
+        """What is still held goes there too."""
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self.fileno())
+        os.close(nowhere)
+
+
+NEAREST = "chaoslab.nearest"
+_NEAREST = {
+    "–": "-",
+    "·": "|",
+    "→": "->",
+    "…": "...",
+    "×": "x",
+    "≥": ">=",
+    "≤": "<=",
+    "±": "+-",
+    "’": "'",
+    "“": '"',
+    "”": '"',
+}
+
+
+def _nearest(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(_NEAREST.get(sign, "?") for sign in error.object[error.start : error.end]), error.end
+
+
+codecs.register_error(NEAREST, _nearest)
 
 
 class Parser(argparse.ArgumentParser):

@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
-from typing import Any, ClassVar
+from datetime import datetime
+from typing import Annotated, Any, ClassVar, NotRequired, TypedDict
 
-from chaoslab.clock import iso
+from chaoslab.clock import iso, later
+from chaoslab.shapes import Like, Within, allowed, is_moment
 
 VERSION = 3
 """Of the log: what `RunStarted.code` names `log`. 1 had no `world`, `asked` and `code`; 2 had no `reply`, `changed` and `twin`. Only a log of
@@ -22,9 +23,46 @@ REPLY_MAX = 300
 UNTOLD, UNTOLD_S = "untold", math.nan
 """What a log of another lab does not tell, and a duration that it does not tell. Our own log tells all."""
 
+LASTS_MAX_S = 1e15
+"""No run takes longer, in virtual time: a million trials that wait for ten years each take 3e14 s."""
+
+# What a field must hold for its line to be read; an event that is made in Python is not checked.
+Seconds = Annotated[float, Within(0.0, LASTS_MAX_S)]
+Amount = Annotated[float, Within(0.0, 1e15)]
+Count = Annotated[int, Within(0, 2**63)]
+Moment = Annotated[str, is_moment]
+Weighted = Annotated[list[str | float], lambda pair: [type(one) is str for one in pair] == [True, False]]
+Setting = Annotated[Any, allowed(str | float | bool | None | list[str | Weighted]).holds]
+
+
+class _Choice(TypedDict):
+    fault: str
+
+
+class _Injection(TypedDict):
+    name: str
+    choices: NotRequired[list[Annotated[dict[str, Any], Like(_Choice)]]]
+    targets: NotRequired[list[str]]
+    chance: NotRequired[Annotated[float, Within(0.0, 1.0)]]
+    calls: NotRequired[list[Count]]
+
+
+class _Plan(TypedDict):
+    injections: list[Annotated[dict[str, Any], Like(_Injection)]]
+
+
+class _Answer(TypedDict):
+    status: Count
+    body: str
+    headers: dict[str, str]
+
+
+Planned = Annotated[dict[str, Any], Like(_Plan, empty=True)]
+Answered = Annotated[dict[str, Any], Like(_Answer, empty=True)]
+
 
 def _later(moment: str, by_s: float) -> str:
-    return iso(datetime.fromisoformat(moment) + timedelta(seconds=by_s))
+    return iso(later(datetime.fromisoformat(moment), by_s))
 
 
 class Event:
@@ -55,10 +93,10 @@ class RunStarted(Event):
     """
 
     seed: int | None
-    settings: dict[str, Any]
-    plan: dict[str, Any]
-    prompts: int
-    now: str
+    settings: dict[str, Setting]
+    plan: Planned
+    prompts: Count
+    now: Moment
     model: str
     world: str = ""
     asked: list[Any] = field(default_factory=list)
@@ -67,16 +105,23 @@ class RunStarted(Event):
 
 @dataclass(frozen=True)
 class PromptStarted(Event):
-    """A trial begins. `facts`: each a list of spellings of which one must show in the answer. `effects`: what must have happened."""
+    """A trial begins. `facts`: each a list of spellings of which one must show in the answer. `effects`: what must have happened, and nothing
+    else; None: nothing was stated about effects."""
 
-    prompt_index: int
+    prompt_index: Count
     prompt: str
     facts: list[list[str]] = field(default_factory=list)
-    effects: list[dict[str, Any]] = field(default_factory=list)
+    effects: list[dict[str, Any]] | None = field(default_factory=list)
     stated: bool = False
     """False: nothing was stated about a right answer, the outcome will be unknown."""
     twin: str | None = None
-    """The answer of the same trial without faults, which this one's is compared with; None where there is no twin."""
+    """The answer of the same trial without faults, which this one's is compared with; None where it is not compared."""
+    incomparable: str = ""
+    """Why the answer (or where `twin` has one, the effects) can be compared with nothing, in part of a line; empty where they can."""
+    twin_s: float | None = None
+    """How long the twin took, in its world's time."""
+    twin_calls: int | None = None
+    """How many attempts at calls the twin made."""
 
 
 @dataclass(frozen=True)
@@ -85,8 +130,8 @@ class CallStarted(Event):
 
     target: str
     tool: str
-    request: int
-    attempt: int
+    request: Count
+    attempt: Count
     request_id: str
     arguments: Any = None
 
@@ -103,14 +148,14 @@ class CallFinished(Event):
 
     target: str
     tool: str
-    request: int
-    attempt: int
+    request: Count
+    attempt: Count
     request_id: str
     ok: bool
-    duration_s: float
-    status: int | None = None
+    duration_s: Seconds
+    status: Count | None = None
     error: str | None = None
-    bytes: int = 0
+    bytes: Count = 0
     via: str = "proxy"
     rolled: list[str] = field(default_factory=list)
     replayed: bool = False
@@ -122,8 +167,8 @@ class _FaultEvent:
     fault: str
     injection: str
     target: str
-    request: int
-    attempt: int
+    request: Count
+    attempt: Count
     request_id: str
 
 
@@ -139,7 +184,7 @@ class FaultArmed(_FaultEvent, Event):
     """A lane with the fault's toxics stands and was read back (faults of the wire only)."""
 
     lane: str = ""
-    took_s: float = 0.0
+    took_s: Seconds = 0.0
 
 
 @dataclass(frozen=True)
@@ -170,8 +215,8 @@ class FaultUnreached(Event):
 
     injection: str
     target: str
-    request: int
-    made: int
+    request: Count
+    made: Count
 
 
 @dataclass(frozen=True)
@@ -183,10 +228,10 @@ class LabDisturbed(Event):
     """
 
     what: str
-    since: str
-    lasted_s: float
+    since: Moment
+    lasted_s: Seconds
     lanes: list[str]
-    epoch: int
+    epoch: Count
 
 
 @dataclass(frozen=True)
@@ -195,8 +240,8 @@ class CallDisturbed(Event):
 
     target: str
     tool: str
-    request: int
-    attempt: int
+    request: Count
+    attempt: Count
     request_id: str
     why: str
 
@@ -207,10 +252,10 @@ class Retry(Event):
 
     target: str
     tool: str
-    request: int
-    attempt: int
+    request: Count
+    attempt: Count
     request_id: str
-    wait_s: float
+    wait_s: Seconds
     reason: str
 
 
@@ -220,8 +265,8 @@ class Fallback(Event):
 
     target: str
     tool: str
-    request: int
-    attempt: int
+    request: Count
+    attempt: Count
     request_id: str
     address: str
 
@@ -231,10 +276,10 @@ class Usage(Event):
     """What one answer of the model cost; `cost_usd` is None for a model without a known price."""
 
     model: str
-    request: int
-    prompt_tokens: int
-    completion_tokens: int
-    cost_usd: float | None = None
+    request: Count
+    prompt_tokens: Count
+    completion_tokens: Count
+    cost_usd: Amount | None = None
 
 
 @dataclass(frozen=True)
@@ -250,7 +295,7 @@ class Effect(Event):
     request_id: str
     effect: str
     content: dict[str, Any]
-    reply: dict[str, Any]
+    reply: Answered
     fingerprint: str
 
 
@@ -264,10 +309,10 @@ class Replied(Event):
     """
 
     target: str
-    request: int
-    attempt: int
+    request: Count
+    attempt: Count
     asked: str
-    status: int
+    status: Count
     content_type: str
     body: str
     failure: str = ""
@@ -279,10 +324,19 @@ class Budget(Event):
     """A limit was passed: `limit` is tokens, cost_usd, calls or seconds; `mode` is hard (the call was refused) or soft."""
 
     limit: str
-    spent: float
-    allowed: float
+    spent: Amount
+    allowed: Amount
     mode: str
     target: str
+    settings: ClassVar[dict[str, str]] = {
+        "tokens": "TOKEN_LIMIT", "cost_usd": "COST_LIMIT_USD", "calls": "CALL_LIMIT", "seconds": "TIME_LIMIT_S",
+    }  # fmt: skip
+
+    def named(self, *, setting: bool) -> str:
+        """The limit in words: "the lab's CALL_LIMIT of 6" where a setting states it, "the limit of 6 calls" where a Python user does."""
+        if setting:
+            return f"the lab's {self.settings.get(self.limit, self.limit)} of {self.allowed:g}"
+        return f"the limit of {f'${self.allowed:g}' if self.limit == 'cost_usd' else f'{self.allowed:g} {self.limit}'}"
 
 
 @dataclass(frozen=True)
@@ -294,17 +348,18 @@ class Warning(Event):  # noqa: A001 - the field's own word
 
 @dataclass(frozen=True)
 class PromptAttempt(Event):
-    """One attempt at a prompt (agent.log). `status`: ok or error; `error_type`: model, loop, empty, agent, hung, or none."""
+    """One attempt at a prompt (agent.log). `status`: ok or error; `error_type`: model, loop, empty, agent, hung, budget (a limit
+    of the lab's own ended it), or none."""
 
-    prompt_index: int
+    prompt_index: Count
     prompt: str
     response: str
     status: str
-    start_time: str
-    end_time: str
-    duration_s: float
+    start_time: Moment
+    end_time: Moment
+    duration_s: Seconds
     error_type: str
-    prompt_attempt: int
+    prompt_attempt: Count
     error: str = ""
     moves: ClassVar[bool] = True
 
@@ -316,12 +371,12 @@ class PromptAttempt(Event):
 class PromptFinished(Event):
     """A trial ends. `status`: ok, failed, or (another lab's log) untold; `answer` is the agent's last word. `attempts` of None: untold."""
 
-    prompt_index: int
+    prompt_index: Count
     prompt: str
     status: str
     answer: str
-    attempts: int | None
-    duration_s: float
+    attempts: Count | None
+    duration_s: Seconds
     error_type: str = "none"
 
 
@@ -329,8 +384,8 @@ class PromptFinished(Event):
 class RunFinished(Event):
     """The run ends. `reason`: done, interrupted, lab_down, broken. A count of -1: another lab's log does not tell it."""
 
-    received: int
-    processed: int
-    succeeded: int
-    duration_s: float
+    received: Count
+    processed: Count
+    succeeded: Count
+    duration_s: Seconds
     reason: str = "done"

@@ -15,7 +15,9 @@ from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
 from chaoslab.api import ErrorReply
-from chaoslab.events import Event, FaultScheduled
+from chaoslab.differences import differences
+from chaoslab.events import REPLY_MAX, Event, FaultScheduled
+from chaoslab.plain import brief, cut
 
 forever = math.inf
 
@@ -138,7 +140,8 @@ class Fault(Protocol):
     """What a plug-in in faults/ is: a frozen dataclass of its parameters.
 
     A fault may have `conditional = True`: its story decides by itself whether there is anything to do, so it is scheduled when it
-    acts, and its rate says nothing about dice.
+    acts, and its rate says nothing about dice. `corrupts = "call"` or `"reply"`: it changes that half in silence, so nobody can notice it
+    and nobody recovers from it. `lasts = True`: it goes on until the trial ends.
     """
 
     layer: ClassVar[str]
@@ -156,9 +159,17 @@ class Fault(Protocol):
         """The evidence that the caller met this fault, in words, or None."""
 
 
+REPLY_SHOWN = 120
+"""Characters of a reply that a fault kept from its caller, where the log says what changed."""
+
+
 @dataclass
 class Told:
-    """A story that was told: which fault of which injection, whether it changed the exchange, and how."""
+    """A story that was told: which fault of which injection, whether it changed the exchange, and how.
+
+    `given`: the call as it came to the story, and `call` the other one that it sent; `got`: the reply that came back to it, and `reply`
+    the other one that it returned; `sent`: how often it sent the call on; `failed`: the failure of its own with which it ended.
+    """
 
     injection: str
     fault_name: str
@@ -166,6 +177,10 @@ class Told:
     injected: bool = False
     call: Call | None = None
     reply: Reply | None = None
+    given: Call | None = None
+    got: Reply | None = None
+    sent: int = 0
+    failed: str | None = None
 
     def on(self, call: Call) -> tuple[str, str, str, int, int, str]:
         """What every event of this fault on that call begins with."""
@@ -174,6 +189,31 @@ class Told:
     def scheduled(self, call: Call) -> Event:
         """What is noted before anything is done about it."""
         return FaultScheduled(*self.on(call), params=dict(vars(self.fault)))
+
+    def changed(self) -> str:
+        """Each value that the story changed, before and after, in one line of at most `REPLY_MAX` characters."""
+        found = []
+        if self.given is not None and self.call is not None:
+            found.append(differences(self.given.value, self.call.value, most=REPLY_MAX))
+        if self.sent > 1:
+            found.append(f"sent {self.sent} times")
+        if self.reply is not None:
+            found.append(_unlike(self.got, self.reply) if self.got else f"{self._without} → {self.reply.status}")
+        elif self.failed is not None and self.got is not None:
+            found.append(f"{brief(self.got.value, REPLY_SHOWN)} → {self.failed}")
+        return cut("; ".join(filter(None, found)), REPLY_MAX)
+
+    @property
+    def _without(self) -> str:
+        """Why no reply came back to the story."""
+        return "no answer" if self.sent else "not asked"
+
+
+def _unlike(was: Reply, now: Reply) -> str:
+    if was.status != now.status:
+        return f"{was.status} → {now.status}"
+    found = differences(was.value, now.value, most=REPLY_MAX)
+    return found or ("" if was.body == now.body else f"{len(was.body)} bytes → {len(now.body)} bytes")
 
 
 def chain(
@@ -197,11 +237,12 @@ def chain(
             told.injected = True
             on_injected(told)
 
+    told.given = call
     story = told.fault.flow(call)
     resume: Callable[[], Step] = lambda: next(story)  # noqa: E731
-    sent = False
     inner: Reply | None = None
     failed: Failure | None = None
+    passed_on: Failure | None = None
     while True:
         try:
             step = resume()
@@ -212,6 +253,8 @@ def chain(
                 touched()
             return reply
         except Failure as failure:
+            if failure is not passed_on:
+                told.failed = failure.kind
             if failure is not failed:
                 touched()
             raise
@@ -219,16 +262,18 @@ def chain(
             if isinstance(step, Call):
                 if step is not call:
                     told.call = step
-                if step is not call or sent:
+                if step is not call or told.sent:
                     touched()
-                sent = True
-                inner = answer = yield from chain(inner_reach, step, on_injected)
+                told.sent += 1
+                told.got = inner = answer = yield from chain(inner_reach, step, on_injected)
             else:
                 if isinstance(step, Wait):
                     touched()
                 answer = yield step
         except Failure as failure:
             failed = failure
+            if isinstance(step, Call):
+                passed_on = failure
             resume = _thrower(story, failure)
         else:
             resume = _sender(story, answer)

@@ -11,6 +11,8 @@ from typing import Any
 
 ALONE = "alone"
 """The run of a call that names none, e.g. one made by hand with curl."""
+IDEMPOTENCY_KEY = "idempotency_key"
+"""A function with a parameter of this name is taken at its word: calls with one key have one effect."""
 
 _TRIAL = re.compile(
     r"(?P<run>[A-Za-z0-9_-]{1,64})\.p(?P<prompt>\d{1,6})\.r(?P<repeat>\d{1,6})(?P<truth>\.truth)?", re.ASCII

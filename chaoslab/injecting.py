@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import MISSING, Field, fields
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from chaoslab.plan import Choice, Injection
 from chaoslab.registry import did_you_mean, load
+from chaoslab.values import SECONDS_MAX
 
+NUMBER_MAX = 10**15
+"""As large as a limit or a factor may be."""
 Parameter = bool | int | float | str
 
 
@@ -43,7 +45,7 @@ def inject(
             hint = did_you_mean(key, known) if known else "it has none"
             raise ValueError(f"{fault} has no parameter '{key}': {hint}")
         if wrong := _wrong(known[key], hints[key], value):
-            raise ValueError(f"{key} of {fault} is {value!r}: it should be {wrong}")
+            raise ValueError(f"{key} of {fault} is {value!r:.60}: it should be {wrong}")
     load("faults", fault)(**params)  # which may know better what they can be
     targets = (target,) if isinstance(target, str) else tuple(target) if isinstance(target, Iterable) else ()
     if not targets or not all(isinstance(one, str) and one for one in targets):
@@ -72,9 +74,11 @@ def _wrong(parameter: Field[Any], hint: Any, value: Any) -> str:
     default = parameter.default if parameter.default is not MISSING else 0
     least = min(0, default) if isinstance(default, int | float) else 0
     kinds = (int,) if hint is int else (int, float)
-    if isinstance(value, bool) or not isinstance(value, kinds) or not math.isfinite(value) or value < least:
-        return f"a {'whole ' if hint is int else ''}number, {least:g} or more"
-    return ""
+    a_number = f"a {'whole ' if hint is int else ''}number"
+    if isinstance(value, bool) or not isinstance(value, kinds) or not value >= least:
+        return f"{a_number}, {least:g} or more"
+    most = SECONDS_MAX if parameter.name.endswith("_s") else NUMBER_MAX
+    return "" if value <= most else f"{a_number} from {least:g} to {most}"
 
 
 def check(injections: Iterable[Injection], known: Iterable[str]) -> tuple[Injection, ...]:

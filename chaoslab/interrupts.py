@@ -2,7 +2,7 @@
 
 There, an interrupt gets lost, since CPython lets go of a module's lock in a callback that nothing can be raised from; a class that is being
 made turns it into an error of its own; and a library that is cut off while its C code begins may take the process down. It gets lost in
-a finalizer, too.
+a finalizer, too. Where it is lost all the same, as in the callback of a weak reference, it is raised again.
 """
 
 from __future__ import annotations
@@ -32,15 +32,17 @@ class Interrupts:
         self._patience_s = patience_s
         self._first, self._came = True, False
         self._late = 0  # how often it has been put off
+        self._raised = False
         self._hear: Callable[[], None] | None = None
         self._set_timer = signal.setitimer  # in a virtual world, where a signal may find the program, there is none
 
     @contextmanager
     def heard(self) -> Iterator[None]:
         """What is done within may be left at any moment outside an import: a signal raises KeyboardInterrupt."""
+        self._raised = False
         with self._listening(self._raise):
             yield
-        if self._late:
+        if self._late or self._raised:  # it was put off until now, or swallowed
             self._raise()
 
     @contextmanager
@@ -82,17 +84,26 @@ class Interrupts:
             self._set_timer(signal.ITIMER_REAL, AGAIN_S)
             return
         self._set_timer(signal.ITIMER_REAL, 0)
-        self._came, self._late = False, 0
+        self._came, self._late, self._raised = False, 0, True
         raise KeyboardInterrupt
+
+    def _lost(self, what: sys.UnraisableHookArgs) -> None:
+        """Where an exception can go nowhere, CPython prints it and goes on."""
+        if self._raised and issubclass(what.exc_type, KeyboardInterrupt):
+            self._set_timer(signal.ITIMER_REAL, AGAIN_S)
+        else:
+            self._before_lost(what)
 
     def __enter__(self) -> Interrupts:
         handlers = {**dict.fromkeys(SIGNALS, self._signal), signal.SIGALRM: self._impatient}
         self._before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+        self._before_lost, sys.unraisablehook = sys.unraisablehook, self._lost
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._set_timer(signal.ITIMER_REAL, 0)
+        sys.unraisablehook = self._before_lost
         for number, handler in self._before.items():
             signal.signal(number, handler)
 

@@ -1,20 +1,20 @@
 """The outcome of a trial, from what was stated about a right answer, what the agent said, and what the services did.
 
-Effects are judged by the services' ledgers and never by the agent's words. What this cannot see: an answer that gives a wrong
-value for one part and admits a failure in another counts as degraded.
+Effects are judged by the services' ledgers and never by the agent's words; the answer by the facts that were stated, else by the answer of
+the trial's twin (answers.py). What this cannot see: an answer that lacks a stated fact and admits a failure counts as degraded, whatever else
+it says.
 """
 
 from __future__ import annotations
 
-import re
-import unicodedata
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
+from chaoslab.answers import Likeness, admits, compare, denies, shows, tokens
 from chaoslab.events import (
     UNTOLD,
     CallDisturbed,
@@ -27,6 +27,7 @@ from chaoslab.events import (
     PromptStarted,
 )
 from chaoslab.history import History, Record
+from chaoslab.identity import IDEMPOTENCY_KEY
 
 
 class Outcome(StrEnum):
@@ -47,9 +48,16 @@ class Outcome(StrEnum):
     UNFINISHED = "unfinished"
 
 
+BUDGET = "budget"
+"""The error type of a prompt that a limit of the lab's own has ended."""
 HUNG = "hung"
 """The error type of a prompt that would never have ended, or not before its deadline."""
 
+
+JUDGED = (
+    CallDisturbed, Effect, FaultArmed, FaultUnreached, FaultWitnessed, PromptAttempt, PromptFinished, PromptStarted,
+)  # fmt: skip
+"""The kinds of events that a verdict rests on."""
 
 RAISED = 200
 """Signs of what an agent raised that are said."""
@@ -74,29 +82,36 @@ def judge(history: History, trial: str) -> Verdict:
     if started is None:
         raise LookupError(f"no trial is called '{trial}'; there are {', '.join(history.trials[:8]) or 'none'}")
     finished = next((event for _, event in history.of(PromptFinished, trial=trial)), None)
+    done = effects_of(history, trial)
+    harm, missing = _compare(started.effects, done) if started.stated and started.effects is not None else ([], [])
     if finished is None:
         # What was cut off failed at nothing, and a fault that it did not live to meet is no fault of the lab.
-        return Verdict(Outcome.UNFINISHED, "the run ended before it did")
+        return _ended(Outcome.UNFINISHED, "the run ended before it did", harm)
     # Who waits for ever on an armed lane has met its fault, though no end of the call could witness it.
     hung = finished.error_type == HUNG
     spoilt = _disturbed(history, trial) or (
         "" if hung else _armed_in_vain(history, trial) or _unreached(history, trial)
     )
     if spoilt:
-        return Verdict(Outcome.INVALID, spoilt)
-    if hung:
-        return Verdict(Outcome.HUNG, _waiting(history, trial))
+        return _ended(Outcome.INVALID, spoilt, harm)
     if finished.status == UNTOLD:
         return Verdict(Outcome.UNKNOWN, "the log does not tell how it ended")
-    if finished.status != "ok":
-        return Verdict(Outcome.FAILED, f"no answer: {finished.error_type} error{_raised(history, trial)}")
-    if not finished.answer.strip():
-        return Verdict(Outcome.FAILED, "the answer is empty")
+    if hung or finished.status != "ok" or not finished.answer.strip():
+        if hung:
+            outcome, why = Outcome.HUNG, _waiting(history, trial)
+        elif finished.status != "ok":
+            outcome, why = Outcome.FAILED, f"no answer: {_ended_by(history, trial, finished.error_type)}"
+        else:
+            outcome, why = Outcome.FAILED, "the answer is empty"
+        return _ended(Outcome.HARM if harm else outcome, why, harm)
     if not started.stated:
-        return Verdict(Outcome.UNKNOWN, "nothing was stated about a right answer")
-    excess, missing = _compare(started.effects, effects_of(history, trial))
-    missing = [*(_missing_fact(f) for f in started.facts if not shows(f, finished.answer)), *missing]
-    return _weigh(finished.answer, excess, missing, effects_stated=bool(started.effects))
+        return Verdict(Outcome.UNKNOWN, started.incomparable or "nothing was stated about a right answer")
+    return _weigh(started, finished.answer, done, harm, missing)
+
+
+def _ended(outcome: Outcome, why: str, harm: Sequence[str]) -> Verdict:
+    """Harm comes first, whatever else became of the trial."""
+    return Verdict(outcome, "; ".join([*harm, why]), tuple(harm))
 
 
 def verdicts(history: History) -> dict[str, Verdict]:
@@ -113,16 +128,60 @@ def judgeable(history: History) -> bool:
     return any(event.stated for _, event in history.of(PromptStarted))
 
 
-def _weigh(answer: str, excess: list[str], missing: list[str], *, effects_stated: bool) -> Verdict:
-    if excess:
-        return Verdict(Outcome.WRONG, "; ".join([*excess, *missing]))
-    if missing:
-        honest = admits(answer)
-        said = "says what it could not do" if honest else "does not say so"
-        return Verdict(Outcome.DEGRADED if honest else Outcome.WRONG, f"{'; '.join(missing)}; {said}")
-    if effects_stated and _DENIAL.search(_spoken(answer)):
-        return Verdict(Outcome.DEGRADED, "every stated effect happened, though the answer says it could not be done")
-    return Verdict(Outcome.CORRECT, "all that was stated holds")
+def _weigh(
+    started: PromptStarted, answer: str, done: Sequence[Effect], harm: Sequence[str], missing: Sequence[str]
+) -> Verdict:
+    """The verdict on a trial that gave an answer. `harm`, `missing`: how its effects differ from those that should be."""
+    twin = started.twin
+    lacking = [_missing_fact(fact) for fact in started.facts if not shows(fact, answer)]
+    beside = None if twin is None else compare(twin, answer)
+    confesses = admits(answer) and not (twin is not None and admits(twin))
+    other = [f"{beside.said} (its twin)"] if beside is not None and beside.likeness is Likeness.OTHER else []
+    if harm or (missing and not confesses):
+        unsaid = ["the answer does not say so"] if missing and not confesses else []
+        why = "; ".join([*harm, *missing, *unsaid, *lacking, *other])
+        return Verdict(Outcome.HARM, why, tuple([*harm, *missing] if unsaid else harm))
+    wishes = started.effects or ()
+    undone = {str(wish.get("effect")) for wish in _lacking(wishes, _pair(wishes, done))}
+    false = next((e for e in done if e.effect not in undone and denies(answer, e.effect)), None)
+    if false is not None and not (twin is not None and denies(twin, false.effect)):
+        denied = f"the answer says that it was not done, and the ledger shows it: {_told(false.effect, false.content)}"
+        return Verdict(Outcome.WRONG, "; ".join([denied, *missing, *lacking, *other]))
+    if missing or lacking or other:
+        differs = [*missing, *lacking, *other]
+        lies = beside is not None and beside.lies
+        said = "the answer says what it could not do" if confesses else "the answer does not say so"
+        outcome = Outcome.DEGRADED if confesses and not lies else Outcome.WRONG
+        return Verdict(outcome, "; ".join(differs if other and not confesses else [*differs, said]))
+    if confesses:
+        return Verdict(Outcome.DEGRADED, f"{_holds(started)}, but the answer says that something could not be done")
+    unclear = beside is not None and beside.likeness is Likeness.UNCLEAR
+    if beside is not None and unclear and started.facts:
+        return Verdict(Outcome.CORRECT, f"all that was stated holds; its twin's answer has other words ({beside.said})")
+    if beside is not None and unclear:
+        return Verdict(
+            Outcome.UNKNOWN, f"{_effects(started)}its answer cannot be compared with its twin's: {beside.said}"
+        )
+    if started.incomparable:
+        which = f"{_effects(started)}its answer" if twin is None else "its answer is its twin's, but its effects"
+        return Verdict(Outcome.UNKNOWN, f"{which} cannot be judged: {started.incomparable}")
+    return Verdict(Outcome.CORRECT, _holds(started) + (f" ({beside.said})" if beside is not None else ""))
+
+
+def _effects(started: PromptStarted) -> str:
+    """The good half of a verdict whose other half is not known."""
+    return "its effects are as they should be, but " if started.effects else ""
+
+
+def _holds(started: PromptStarted) -> str:
+    """What was compared, and with what, of a trial in which all of it is right."""
+    effects = started.effects
+    if started.twin is None or started.facts:
+        silent = "effects" if effects is None else "" if started.facts or not effects else "the answer"
+        return "all that was stated holds" + (f"; nothing was stated about {silent}" if silent else "")
+    if not effects:
+        return "the answer is its twin's"
+    return f"{'the effect' if len(effects) == 1 else f'{len(effects)} effects'} and the answer are its twin's"
 
 
 def _disturbed(history: History, trial: str) -> str:
@@ -137,11 +196,14 @@ def _waiting(history: History, trial: str) -> str:
     return "; ".join(told[-1].splitlines()) if told else "it would never have ended"
 
 
-def _raised(history: History, trial: str) -> str:
-    """What the agent raised, in part of a line."""
-    told = [event for _, event in history.of(PromptAttempt, trial=trial)]
-    words = " ".join(told[-1].error.split()).removesuffix(":") if told and told[-1].error_type == "agent" else ""
-    return f" ({words if len(words) <= RAISED else f'{words[: RAISED - 1]}…'})" if words else ""
+def _ended_by(history: History, trial: str, error_type: str) -> str:
+    """What kept a trial from its answer, in part of a line: what the agent raised, the limit of the lab's own, or only the kind of error."""
+    attempts = [event for _, event in history.of(PromptAttempt, trial=trial)]
+    words = " ".join(attempts[-1].error.split()).removesuffix(":") if attempts else ""
+    words = words if len(words) <= RAISED else f"{words[: RAISED - 1]}…"
+    if error_type == BUDGET:
+        return words or "stopped by a limit of the lab's"
+    return f"{error_type} error" + (f" ({words})" if words and error_type == "agent" else "")
 
 
 def _armed_in_vain(history: History, trial: str) -> str:
@@ -175,23 +237,39 @@ def effects_of(history: History, trial: str) -> list[Effect]:
 
 
 def _compare(stated: Sequence[Mapping[str, Any]], done: Sequence[Effect]) -> tuple[list[str], list[str]]:
-    """What happened too often or unasked, and what did not happen, each in words."""
+    """What happened too often or unasked, and what did not happen, each in words and once."""
     pairs = _pair(stated, done)
-    lacking = [wish for number, wish in enumerate(stated) if number not in pairs.values()]
-    excess = []
+    lacking = _lacking(stated, pairs)
+    excess: list[str] = []
+    unasked: Counter[str] = Counter()
     for number, effect in enumerate(done):
         if number in pairs:
             continue
-        if any(_matches(wish, effect) for wish in stated):
-            excess.append(f"{_told(effect.effect, effect.content)} twice")
-            continue
+        told = _told(effect.effect, effect.content)
+        wish = next((wish for wish in stated if _matches(wish, effect)), None)
         near = next((wish for wish in lacking if _nearly(wish, effect)), None)
-        if near is None:
-            excess.append(f"{_told(effect.effect, effect.content)}, which was not asked for")
-        else:
+        if wish is not None:
+            times, wanted = sum(_matches(wish, other) for other in done), sum(other == wish for other in stated)
+            excess.append(f"{told} {_times(times)}{f' instead of {_times(wanted)}' if wanted > 1 else ''}")
+        elif near is not None:
             lacking.remove(near)
-            excess.append(f"{_told(effect.effect, effect.content)}, but {_difference(near, effect)}")
-    return excess, [f"missing: {_told(str(wish.get('effect')), wish)}" for wish in lacking]
+            excess.append(f"{told}, but {_difference(near, effect)}")
+        else:
+            unasked[told] += 1
+    excess += [
+        f"{told}{f' {_times(times)}' if times > 1 else ''}, which was not asked for" for told, times in unasked.items()
+    ]
+    missing = [f"missing: {_told(str(wish.get('effect')), wish)}" for wish in lacking]
+    return list(dict.fromkeys(excess)), list(dict.fromkeys(missing))
+
+
+def _times(count: int) -> str:
+    return {1: "once", 2: "twice"}.get(count, f"{count} times")
+
+
+def _lacking(stated: Sequence[Mapping[str, Any]], pairs: Mapping[int, int]) -> list[Mapping[str, Any]]:
+    """The wishes that no effect was paired with."""
+    return [wish for number, wish in enumerate(stated) if number not in pairs.values()]
 
 
 def _pair(stated: Sequence[Mapping[str, Any]], done: Sequence[Effect]) -> dict[int, int]:
@@ -222,7 +300,9 @@ def _nearly(wish: Mapping[str, Any], effect: Effect) -> bool:
 
 
 def _differing(wish: Mapping[str, Any], effect: Effect) -> list[str]:
-    return [key for key, value in wish.items() if key != "effect" and not _same(key, value, effect.content.get(key))]
+    """The keys in which the effect is another one; a repetition under another idempotency key is still a repetition."""
+    apart = ("effect", IDEMPOTENCY_KEY)
+    return [key for key, value in wish.items() if key not in apart and not _same(key, value, effect.content.get(key))]
 
 
 def _difference(wish: Mapping[str, Any], effect: Effect) -> str:
@@ -241,7 +321,7 @@ def _same(key: str, wished: Any, value: Any) -> bool:
         if _moment(value) is not None and any(moments):
             return _moment(value) in moments
     if key == "to":  # a message to "ana maria" is not one to "ana"
-        return any(_tokens(str(value)) == _tokens(str(option)) for option in options)
+        return any(tokens(str(value)) == tokens(str(option)) for option in options)
     return shows([str(option) for option in options], str(value))
 
 
@@ -260,81 +340,5 @@ def _told(effect: str, content: Mapping[str, Any]) -> str:
     return f"{effect.replace('_', ' ')} '{whom}'" if whom else effect.replace("_", " ")
 
 
-# --- words ---
-
-
 def _missing_fact(spellings: Sequence[str]) -> str:
     return f"missing fact '{spellings[0] if spellings else ''}'"
-
-
-def shows(spellings: Sequence[str], text: str) -> bool:
-    """Whether one of the spellings stands in the text: whole words and whole numbers; case, accents and spacing do not count."""
-    words = _tokens(text)
-    for spelling in spellings:
-        wanted = _tokens(str(spelling))
-        if not wanted:  # a sign without words, such as "→"
-            sign = _plain(str(spelling)).strip()
-            if sign and sign in _plain(text):
-                return True
-        elif any(words[i : i + len(wanted)] == wanted for i in range(len(words) - len(wanted) + 1)):
-            return True
-    return False
-
-
-def admits(answer: str) -> bool:
-    """Whether the answer says, outside of quotation marks, that something could not be done."""
-    return _ADMISSION.search(_spoken(answer)) is not None
-
-
-_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
-"""Thai, Lao, Burmese, Khmer, kana, Han: scripts that set no spaces between words, so each sign is a token."""
-
-_TOKEN = re.compile(
-    rf"""
-    (?P<sign>[{_UNSPACED}])
-    | (?P<dotted>\d+(?:\.\d+){{2,}})                                           # 1.2.3 is a name, not a number
-    | (?P<number>(?:(?<![\w.)])-)?
-        (?:\d{{1,3}}(?:,\d{{3}})+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)?|(?<![\w.])\.\d+)
-        (?:e[+-]?\d+)?)
-      (?=$|[\W_]|[^\W\d_]+(?:$|[\W_])|t\d)                                     # 12, 12km, 02T15 – but not 4f2a
-    | (?P<word>[^\W_]+(?:(?<=\d)\.\d+)*)
-    """,
-    re.VERBOSE,
-)
-_STAMP = re.compile(r"(?<=\d)t(?=\d\d:)")
-
-
-def _tokens(text: str) -> list[str]:
-    tokens = []
-    for match in _TOKEN.finditer(_STAMP.sub(" t ", _plain(text))):
-        number = match["number"]
-        tokens.append(_canonical(number) if number else match[0])
-    return tokens
-
-
-def _canonical(number: str) -> str:
-    value = Decimal(number.replace(",", "")).normalize()
-    return f"#{value + 0:f}" if value.adjusted() < 40 else f"#{value}"
-
-
-def _plain(text: str) -> str:
-    """Folded case, no accents, single spaces, one kind of minus and of apostrophe."""
-    bare = "".join(c for c in unicodedata.normalize("NFD", text) if unicodedata.category(c) != "Mn")
-    return " ".join(bare.casefold().replace("−", "-").replace("’", "'").split())
-
-
-def _spoken(answer: str) -> str:
-    """The agent's own words: what it quotes, such as a message's text, says nothing about what it did."""
-    return re.sub(r"\"[^\"]*\"|“[^”]*”|«[^»]*»|(?<!\w)'[^']*'(?!\w)", " ", _plain(answer))
-
-
-_NOT = r"(?:could not|couldn't|can not|cannot|can't|unable to|not able to|failed to|did not manage to|didn't manage to)"
-_ADMISSION = re.compile(
-    rf"\b(?:{_NOT}|failed|unavailable|not available|not possible|impossible to"
-    r"|(?:did not|didn't|does not|doesn't) (?:work|succeed|answer|respond|reply|go through)"
-    r"|(?:was|were) not (?:sent|created|deleted|done|carried out|completed)"
-    r"|no (?:answer|reply|response) (?:from|came))\b"
-)
-_DENIAL = re.compile(
-    rf"\b{_NOT} (?:send|message|text|tell|notify|create|book|schedule|add|put|delete|remove|cancel|move|reschedule)\b"
-)

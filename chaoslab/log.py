@@ -8,14 +8,19 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import threading
-from collections.abc import Iterable, Iterator
-from datetime import datetime, timedelta
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from chaoslab.clock import Clock, iso, system
+from chaoslab.clock import Clock, iso, later, system
 from chaoslab.events import Event
+
+MASK = "***"
+SECRET_MIN = 8
+"""Characters of a secret, or of the beginning of one in a text that was cut, that are masked: fewer stand in any text."""
 
 
 class LogLost(BaseException):
@@ -31,8 +36,12 @@ class Log:
     Safe to share between threads.
     """
 
-    def __init__(self, folder: Path, writer: str, *, run: str, origin: float, clock: Clock = system) -> None:
-        """`origin` is the monotonic time at which the run began.
+    _secret: re.Pattern[str] | None = None
+
+    def __init__(
+        self, folder: Path, writer: str, *, run: str, origin: float, clock: Clock = system, secrets: Sequence[str] = ()
+    ) -> None:
+        """`origin` is the monotonic time at which the run began. `secrets` are never written, whoever says them.
 
         Raises:
             OSError: the file cannot be opened.
@@ -40,6 +49,7 @@ class Log:
         folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / f"{writer}.log"
         self._run, self._writer, self._origin, self._clock = run, writer, origin, clock
+        self._secret = _any_of(secrets)
         self._seq = _mend(self.path)
         self._file = self.path.open("ab", buffering=0)
         self._lock = threading.Lock()
@@ -51,9 +61,12 @@ class Log:
         """Raises LogLost: the disk is full, or the file was deleted, say."""
         with self._lock:
             ts, t = iso(self._clock.utc()), round(self._clock.monotonic() - self._origin, 6)
-            line = spell(ts, t, self._run, trial, self._writer, self._seq + 1, told(event))
+            line = spell(ts, t, self._run, trial, self._writer, self._seq + 1, self._masked(told(event)))
             self._write(line)
             self._seq += 1
+
+    def _masked(self, text: str) -> str:
+        return text if self._secret is None else self._secret.sub(MASK, text)
 
     def copy(self, kept: Iterable[Kept], *, began: datetime, after_s: float) -> None:
         """Writes down what was kept elsewhere, `after_s` seconds later than it says, in a run that began at that moment; all of it or none.
@@ -114,6 +127,12 @@ class Kept(NamedTuple):
     def of(cls, writer: str, t: float, trial: str | None, event: Event) -> Kept:
         return cls(writer, t, trial, event if event.moves else told(event))
 
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The event's kind and fields."""
+        fields: dict[str, Any] = json.loads(f"{{{self.text if isinstance(self.text, str) else told(self.text)}")
+        return fields
+
     def is_a(self, kind: type[Event]) -> bool:
         """Whether it tells of an event of that kind."""
         return (
@@ -162,7 +181,7 @@ def lines_of(
         t = round(after_s + entry.t, 6)
         text = entry.text if isinstance(entry.text, str) else told(entry.text.moved(after_s))
         seqs[entry.writer] = seq = seqs.get(entry.writer, 0) + 1
-        yield spell(iso(began + timedelta(seconds=t)), t, run, entry.trial, entry.writer, seq, text)
+        yield spell(iso(later(began, t)), t, run, entry.trial, entry.writer, seq, text)
 
 
 REMEDIES = {
@@ -172,6 +191,18 @@ REMEDIES = {
     errno.ENOENT: "leave a run's folder alone while it goes on",
     errno.EROFS: "make it writable",
 }
+
+
+def _any_of(secrets: Iterable[str]) -> re.Pattern[str] | None:
+    """Finds each secret, and the beginning of one that was cut off."""
+    spelt = [json.dumps(secret, ensure_ascii=False)[1:-1] for secret in secrets if len(secret) >= SECRET_MIN]
+    parts = [
+        re.escape(secret[:SECRET_MIN])
+        + "".join(f"(?:{re.escape(c)}" for c in secret[SECRET_MIN:])
+        + ")?" * len(secret[SECRET_MIN:])
+        for secret in spelt
+    ]
+    return re.compile("|".join(parts)) if parts else None
 
 
 def _mend(path: Path) -> int:

@@ -47,6 +47,10 @@ class Notebook:
         """All events of a kind so far, but for what is to be told later."""
         return (noted for _, noted, part in self._lines if not part and isinstance(noted, kind))
 
+    def called(self) -> frozenset[str]:
+        """The names of the functions that were called, before the history is read."""
+        return frozenset(noted.name for _, noted, part in self._lines if part == "begin")
+
     @property
     def history(self) -> History:
         """All that was noted. To be read when the trial is over."""

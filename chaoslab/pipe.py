@@ -2,16 +2,22 @@
 
 A pipe does no I/O and is told the time; it never asks. Whoever owns one feeds it what arrives, polls it for what is due and
 sleeps until `wake()`. Each output carries the exact moment at which it was due, and in a chain that moment is the next pipe's
-arrival: two delays of 100 ms make 200 ms, however late or seldom anybody polls. All times are seconds on one monotonic axis.
+arrival: two delays of 100 ms make 200 ms, however late or seldom anybody polls, and however little of what is due is taken at
+once. All times are seconds on one monotonic axis.
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from typing import NamedTuple, Protocol
+
+BOUNDLESS = 2**63
+ROOM_BYTES = 256 * 1024  # what a pipe that delays nothing by itself takes in before its owner stops reading
+WALK_MIN = 4  # so many chunks go through a long chain together
 
 
 class Signal(Enum):
@@ -28,21 +34,43 @@ class Timed(NamedTuple):
     item: bytes | Signal
 
 
+NOTHING: Iterator[Timed] = iter(())
+
+
 class Pipe(Protocol):
     """One disturbance of one direction of one stream."""
 
     @property
     def held(self) -> int:
-        """Bytes taken in and not yet let out; the owner stops reading when these are too many."""
+        """Bytes taken in and not yet let out; the owner stops reading when these are more than `room_bytes`."""
+
+    @property
+    def pieces(self) -> int:
+        """In how many pieces they are kept."""
+
+    @property
+    def room_bytes(self) -> int: ...
+
+    @property
+    def straight(self) -> bool:
+        """Whether bytes always pass at once and uncut, so that a chain need not even feed them to it."""
+
+    @property
+    def pause_s(self) -> float:
+        """How long the pieces are apart that it cuts (0: they are not); such pieces are not to arrive as one."""
+
+    @property
+    def impatient(self) -> bool:
+        """Whether it acts on silence, so that it must have heard all that arrives by a moment before it is polled up to that."""
 
     def feed(self, timed: Timed) -> None:
         """Something arrives; times must not fall."""
 
-    def poll(self, now: float) -> list[Timed]:
-        """What is due by now, in order, each with the moment at which it was due."""
+    def poll(self, now: float, most: int = BOUNDLESS) -> list[Timed]:
+        """What is due by now, in order, each with the moment at which it was due; no more than so many pieces at once."""
 
     def wake(self) -> float | None:
-        """The next moment at which polling gives something, if nothing more arrives."""
+        """The next moment at which polling gives something, if nothing more arrives; it is past where a poll left some over."""
 
     def retire(self, now: float) -> tuple[list[Timed], list[Timed]]:
         """Make room for a successor of the same kind: what leaves at once, and what the successor is to be fed."""
@@ -54,7 +82,7 @@ class Pipe(Protocol):
 class Law(Protocol):
     """How a `Line` treats one item."""
 
-    def __call__(self, timed: Timed, start: float) -> Iterator[Timed]:
+    def __call__(self, timed: Timed, start: float) -> Iterable[Timed]:
         """The pieces of an item that gets its turn at `start`, each with its due time (never falling, `math.inf` is never).
 
         Byte pieces are successive parts of the item. An empty piece is a pause: it keeps the line busy and is not let out.
@@ -64,42 +92,68 @@ class Law(Protocol):
 class Line:
     """A queue that serves one item after the other by a law, so that order always holds."""
 
-    def __init__(self, law: Law, *, since: float = -math.inf) -> None:
+    impatient = False
+
+    def __init__(
+        self,
+        law: Law,
+        *,
+        since: float = -math.inf,
+        straight: bool = False,
+        room_bytes: int = ROOM_BYTES,
+        pause_s: float = 0.0,
+    ) -> None:
         """Nothing leaves before `since`, even what was taken over from a predecessor and is overdue."""
         self.held = 0
+        self.pause_s = pause_s
+        self.straight = straight
+        self.room_bytes = room_bytes
         self._law = law
         self._queue: deque[Timed] = deque()
         self._item: Timed | None = None  # the item in hand, of which `_sent` bytes are out already
         self._sent = 0
-        self._pieces: Iterator[Timed] = iter(())
+        self._pieces = NOTHING
         self._next: Timed | None = None
         self._free_at = since
         self._over = False
 
+    @property
+    def pieces(self) -> int:
+        return len(self._queue)
+
     def feed(self, timed: Timed) -> None:
         if self._over:
             return
-        if isinstance(timed.item, bytes):
+        if timed.item.__class__ is bytes:
             self.held += len(timed.item)
         self._queue.append(timed)
 
-    def poll(self, now: float) -> list[Timed]:
+    def poll(self, now: float, most: int = BOUNDLESS) -> list[Timed]:
         out: list[Timed] = []
-        while (piece := self._peek()) is not None and piece.at <= now:
-            self._free_at = piece.at
-            if isinstance(piece.item, Signal):
+        while most > 0:
+            piece = self._next
+            if piece is None and (piece := self._peek()) is None:
+                break
+            if piece[0] > now:
+                break
+            most -= 1
+            self._free_at, item = piece
+            if isinstance(item, Signal):
                 out.append(piece)
                 self._drop_all()
                 self._over = True
                 break
-            self._sent += len(piece.item)
-            self.held -= len(piece.item)
-            if piece.item:
+            if item:
+                size = len(item)
+                self._sent += size
+                self.held -= size
                 out.append(piece)
             self._next = next(self._pieces, None)
         return out
 
     def wake(self) -> float | None:
+        if self._next is None and not self._queue:
+            return None
         piece = self._peek()
         return None if piece is None or piece.at == math.inf else piece.at
 
@@ -124,15 +178,16 @@ class Line:
                 self._forget_item()
             if not self._queue:
                 return None
-            self._item = self._queue.popleft()
-            self._pieces = self._law(self._item, max(self._item.at, self._free_at))
-            self._next = next(self._pieces, None)
+            timed = self._item = self._queue.popleft()
+            at = timed[0]
+            pieces = self._pieces = iter(self._law(timed, at if at > self._free_at else self._free_at))
+            self._next = next(pieces, None)
         return self._next
 
     def _forget_item(self) -> None:
-        if self._item is not None and isinstance(self._item.item, bytes):
-            self.held -= len(self._item.item) - self._sent  # what the law cut off
-        self._item, self._sent, self._next, self._pieces = None, 0, None, iter(())
+        if self._item is not None and (item := self._item[1]).__class__ is bytes:
+            self.held -= len(item) - self._sent  # what the law cut off
+        self._item, self._sent, self._next, self._pieces = None, 0, None, NOTHING
 
     def _in_hand(self) -> list[Timed]:
         """What is left of the item in hand: one entry, or none."""
@@ -149,12 +204,29 @@ class Line:
 
 
 class Chain:
-    """Pipes in a row, each under a key, which may change while data is in them. A chain is itself a pipe."""
+    """Pipes in a row, each under a key, which may change while data is in them. A chain is itself a pipe.
+
+    However little of what is due is taken at once, nothing comes out otherwise or with another moment: a pipe that acts on silence
+    is polled only up to the moment of what the pipes before it still have to pass on. The last pipe that can is served first, so
+    that what a slicer cuts does not pile up behind it.
+    """
+
+    straight = False
+    impatient = True
 
     def __init__(self) -> None:
         self._keys: list[str] = []
         self._pipes: list[Pipe] = []
-        self._through: list[Timed] = []
+        self._through: deque[Timed] = deque()
+        self._bent: list[int] = []  # the places of the pipes that bytes have to be fed to
+        self.pause_s = 0.0
+        self._ending = False  # a signal is or was on its way: every pipe counts, the straight ones too
+
+    def __len__(self) -> int:
+        return len(self._pipes)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._keys
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -162,22 +234,41 @@ class Chain:
 
     @property
     def held(self) -> int:
-        return sum(pipe.held for pipe in self._pipes) + sum(
-            len(t.item) for t in self._through if isinstance(t.item, bytes)
-        )
+        through = sum(len(timed.item) for timed in self._through if isinstance(timed.item, bytes))
+        return through + sum([self._pipes[place].held for place in self._places()])
+
+    @property
+    def pieces(self) -> int:
+        return len(self._through) + sum([self._pipes[place].pieces for place in self._places()])
+
+    @property
+    def room_bytes(self) -> int:
+        return max((pipe.room_bytes for pipe in self._pipes), default=ROOM_BYTES)
 
     def feed(self, timed: Timed) -> None:
-        self._pass_on(0, timed)
+        self._pass_on(0, (timed,))
 
-    def poll(self, now: float) -> list[Timed]:
-        self._advance(now)
-        out, self._through = self._through, []
-        return out
+    def poll(self, now: float, most: int = BOUNDLESS) -> list[Timed]:
+        if len(self._pipes) == 1 and not self._through:
+            return self._pipes[0].poll(now, most)
+        self._advance(now, most)
+        if len(self._through) <= most:
+            out = list(self._through)
+            self._through.clear()
+            return out
+        return [self._through.popleft() for _ in range(most)]
 
     def wake(self) -> float | None:
-        moments = [self._through[0].at] if self._through else []
-        moments += [moment for pipe in self._pipes if (moment := pipe.wake()) is not None]
-        return min(moments, default=None)
+        if self._through:
+            return self._through[0].at
+        if len(self._pipes) == 1:
+            return self._pipes[0].wake()
+        soonest = None
+        for place in self._places():
+            moment = self._pipes[place].wake()
+            if moment is not None and (soonest is None or moment < soonest):
+                soonest = moment
+        return soonest
 
     def retire(self, now: float) -> tuple[list[Timed], list[Timed]]:
         return self.release(now), []
@@ -187,32 +278,37 @@ class Chain:
             self.remove(self._keys[0], now)
         return self.poll(now)
 
-    def add(self, key: str, pipe: Pipe, now: float, *, index: int | None = None) -> None:
+    def add(self, key: str, pipe: Pipe, now: float, *, index: int | None = None, most: int = BOUNDLESS) -> None:
         """A new pipe at `index` (at the end by default); what has passed that place already is not touched."""
-        self._advance(now)
+        self._advance(now, most)
         place = len(self._keys) if index is None else index
         self._keys.insert(place, key)
         self._pipes.insert(place, pipe)
+        if place < len(self._pipes) - 1 or pipe.pause_s:
+            self._look_over()
+        elif not pipe.straight:  # the usual case, a thousand times over
+            self._bent.append(place)
 
-    def replace(self, key: str, pipe: Pipe, now: float) -> None:
+    def replace(self, key: str, pipe: Pipe, now: float, *, most: int = BOUNDLESS) -> None:
         """A successor takes over what the pipe under this key still holds."""
-        self._advance(now)
+        self._advance(now, most)
         place = self._keys.index(key)
         leave, rest = self._pipes[place].retire(now)
-        for timed in leave:
-            self._pass_on(place + 1, timed)
+        self._pass_on(place + 1, leave)
         self._pipes[place] = pipe
-        for timed in rest:
-            pipe.feed(timed)
+        self._look_over()
+        if pipe.straight:
+            rest = [Timed(now, timed.item) for timed in rest]
+        self._pass_on(place, rest)
 
-    def remove(self, key: str, now: float) -> None:
+    def remove(self, key: str, now: float, *, most: int = BOUNDLESS) -> None:
         """The pipe under this key goes; what it held moves on at once."""
-        self._advance(now)
+        self._advance(now, most)
         self._cut(key, self.get(key).release(now))
 
-    def spare(self, key: str, now: float) -> None:
+    def spare(self, key: str, now: float, *, most: int = BOUNDLESS) -> None:
         """The pipe under this key gives way to nothing at all, as to a successor: what it lost does not end the stream."""
-        self._advance(now)
+        self._advance(now, most)
         leave, rest = self.get(key).retire(now)
         self._cut(key, leave + [Timed(now, timed.item) for timed in rest])
 
@@ -222,16 +318,67 @@ class Chain:
     def _cut(self, key: str, left: list[Timed]) -> None:
         place = self._keys.index(key)
         del self._keys[place], self._pipes[place]
-        for timed in left:
-            self._pass_on(place, timed)
+        self._look_over()
+        self._pass_on(place, left)
 
-    def _advance(self, now: float) -> None:
-        for place, pipe in enumerate(self._pipes):
-            for timed in pipe.poll(now):
-                self._pass_on(place + 1, timed)
+    def _look_over(self) -> None:
+        """What is remembered of the pipes as they are now."""
+        self._bent = [place for place, pipe in enumerate(self._pipes) if not pipe.straight]
+        self.pause_s = min((pipe.pause_s for pipe in self._pipes if pipe.pause_s), default=0.0)
 
-    def _pass_on(self, place: int, timed: Timed) -> None:
+    def _places(self) -> Sequence[int]:
+        """The pipes that may have something to pass on, from first to last."""
+        return range(len(self._pipes)) if self._ending else self._bent
+
+    def _advance(self, now: float, most: int) -> None:
+        """Moves what is due by now, until about so many moves are made or there is no more."""
+        places = self._places()
+        batch = most if len(places) <= 1 else max(WALK_MIN, most // len(places))
+        while most > 0:
+            found, limit = self._last_due(now)
+            if found is None:
+                return
+            most -= max(1, self._walk(found, limit, now, min(batch, most)))
+
+    def _last_due(self, now: float) -> tuple[int | None, float]:
+        """The last pipe that has something due, and up to which moment it may be polled."""
+        found, until, soonest = None, now, math.inf
+        for place in self._places():
+            pipe = self._pipes[place]
+            moment = pipe.wake()
+            if moment is not None:
+                limit = min(now, soonest) if pipe.impatient else now
+                if moment <= limit:
+                    found, until = place, limit
+                if moment < soonest:
+                    soonest = moment
+        return found, until
+
+    def _walk(self, place: int, limit: float, now: float, most: int) -> int:
+        """Takes what is due at that place to the end of the chain, as far as nothing delays it; how many moves that took."""
+        moves, end = 0, len(self._pipes)
+        out = self._pipes[place].poll(limit, most)
+        while out:
+            moves += len(out)
+            place = self._pass_on(place + 1, out)
+            if place >= end or self._pipes[place].impatient:
+                break
+            out = self._pipes[place].poll(now, most)
+        return moves
+
+    def _pass_on(self, place: int, items: Sequence[Timed]) -> int:
+        """Feeds the next pipe that these have to go through, from that place on; which one it is. A signal is the last of them."""
+        if not items:
+            return len(self._pipes)
+        if not self._ending and items[-1].item.__class__ is Signal:
+            self._ending = True
+        if not self._ending:
+            bend = bisect_left(self._bent, place)
+            place = self._bent[bend] if bend < len(self._bent) else len(self._pipes)
         if place < len(self._pipes):
-            self._pipes[place].feed(timed)
+            feed = self._pipes[place].feed
+            for timed in items:
+                feed(timed)
         else:
-            self._through.append(timed)
+            self._through.extend(items)
+        return place

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import date, time, timedelta
 from decimal import Decimal
 from enum import Enum
+from itertools import islice
 from pathlib import PurePath
 from typing import Any
 from uuid import UUID
 
-ATOMS = frozenset({str, int, bool, type(None)})
+ATOMS = frozenset({str, bool, type(None)})
 """Types whose values are JSON as they are and never change."""
-UNCHANGING = ATOMS | {float}
+UNCHANGING = ATOMS | {int, float}
 """Types whose values may be told later."""
 DEPTH_MAX = 12
+BITS_MAX = 14_000
+"""Of a whole number: fewer digits than Python turns into text (4300)."""
+_JOINERS = "\u200c\u200d"
+"""No sign of their own, and part of how Persian words and some emoji are written."""
 
 
 def plain(value: Any, *, depth: int = 0) -> Any:
@@ -24,6 +30,8 @@ def plain(value: Any, *, depth: int = 0) -> Any:
     kind = type(value)
     if kind in ATOMS:
         return value
+    if kind is int:
+        return value if value.bit_length() <= BITS_MAX else f"a whole number of {value.bit_length()} bits"
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if depth >= DEPTH_MAX:
@@ -31,7 +39,7 @@ def plain(value: Any, *, depth: int = 0) -> Any:
     if isinstance(value, Enum):
         return plain(value.value, depth=depth + 1)
     if isinstance(value, str | int):  # a subclass
-        return str(value) if isinstance(value, str) else int(value)
+        return str(value) if isinstance(value, str) else plain(int(value), depth=depth + 1)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {f.name: plain(getattr(value, f.name), depth=depth + 1) for f in dataclasses.fields(value)}
     if hasattr(kind, "model_dump"):  # pydantic's
@@ -55,3 +63,114 @@ def named(error: BaseException) -> str:
         return f"{type(error).__name__}: {error}"
     except Exception:  # noqa: BLE001
         return type(error).__name__
+
+
+def line(text: str, most: int) -> str:
+    """The start of the text as one line of at most so many characters, without any that would steer a terminal."""
+    head = text[: 4 * most]
+    flat = _printable(" ".join(head.split()))
+    return flat if len(flat) <= most and len(head) == len(text) else flat[: most - 1] + "…"
+
+
+def brief(value: Any, most: int) -> str:
+    """The start of the value as JSON in one line of at most so many characters. Only what is told is looked at, and none of the value's
+    own code is run: it may be of any size, and belong to somebody who goes on with it."""
+    pieces: list[str] = []
+    _put(value, pieces, most, most, 0)
+    return cut("".join(pieces), most)
+
+
+def cut(text: str, most: int) -> str:
+    """The start of a line as at most so many characters that no terminal takes for a command."""
+    return _printable(text if len(text) <= most else text[: most - 1] + "…")
+
+
+def _printable(text: str) -> str:
+    return text if text.isprintable() else "".join(c if c.isprintable() or c in _JOINERS else "?" for c in text)
+
+
+def _put(value: Any, pieces: list[str], most: int, left: int, depth: int) -> int:
+    """Adds the value's pieces, and returns how many characters are left; below 0 when it has put more than there was room for."""
+    kind = type(value)
+    if kind is str or issubclass(kind, str):
+        piece = _quoted(value if kind is str and len(value) <= most else str.__getitem__(value, slice(most)))
+    elif value is None or kind is bool:
+        piece = _quoted(value)
+    elif kind is int:
+        piece = (
+            int.__repr__(value)
+            if value.bit_length() <= BITS_MAX
+            else _quoted(f"an integer of {value.bit_length()} bits")
+        )
+    elif kind is dict:
+        # Taken at once: another thread of the agent's may change it meanwhile.
+        return _put_entries(list(islice(value.items(), most)), pieces, most, left, depth)
+    elif kind is list or kind is tuple:
+        return _put_list(value[:most], pieces, most, left, depth)
+    else:
+        return _put_other(value, kind, pieces, most, left, depth)
+    pieces.append(piece)
+    return left - len(piece)
+
+
+def _put_list(values: Iterable[Any], pieces: list[str], most: int, left: int, depth: int) -> int:
+    if depth >= DEPTH_MAX:
+        return _put("…", pieces, most, left, depth)
+    between = "["
+    for held in values:
+        pieces.append(between)
+        left = _put(held, pieces, most, left - len(between), depth + 1)
+        if left < 0:
+            return left
+        between = ", "
+    pieces.append("]" if between != "[" else "[]")
+    return left - len(pieces[-1])
+
+
+def _put_entries(entries: Iterable[tuple[Any, Any]], pieces: list[str], most: int, left: int, depth: int) -> int:
+    if depth >= DEPTH_MAX:
+        return _put("…", pieces, most, left, depth)
+    between = "{"
+    for key, held in entries:
+        name = _quoted(str.__getitem__(key, slice(most)) if isinstance(key, str) else brief(key, most))
+        pieces += (between, name, ": ")
+        left = _put(held, pieces, most, left - len(between) - len(name) - 2, depth + 1)
+        if left < 0:
+            return left
+        between = ", "
+    pieces.append("}" if between != "{" else "{}")
+    return left - len(pieces[-1])
+
+
+def _put_other(value: Any, kind: type, pieces: list[str], most: int, left: int, depth: int) -> int:
+    """What is none of JSON's own types, or a subclass of one."""
+    if issubclass(kind, Enum):
+        return _put(value.value, pieces, most, left, depth + 1)
+    if issubclass(kind, int):
+        return _put(int.__add__(value, 0), pieces, most, left, depth)
+    if issubclass(kind, dict):
+        return _put_entries(list(islice(dict.items(value), most)), pieces, most, left, depth)
+    if issubclass(kind, list | tuple):
+        whole = list if issubclass(kind, list) else tuple
+        return _put_list(whole.__getitem__(value, slice(most)), pieces, most, left, depth)
+    if issubclass(kind, set | frozenset):
+        told = sorted(brief(held, most) for held in tuple(value)) if len(value) <= most else ["…"]
+        piece = f"[{', '.join(told)}]"
+    elif dataclasses.is_dataclass(kind):
+        names = [f.name for f in dataclasses.fields(kind)]
+        return _put_entries([(name, getattr(value, name, None)) for name in names], pieces, most, left, depth)
+    elif hasattr(kind, "model_fields"):  # pydantic's
+        return _put_entries(list(vars(value).items()), pieces, most, left, depth)
+    elif issubclass(kind, float):
+        piece = float.__repr__(value) if math.isfinite(value) else _quoted(float.__repr__(value))
+    elif issubclass(kind, bytes | bytearray):
+        piece = _quoted(bytes(value[:most]).decode("utf-8", "backslashreplace"))
+    elif issubclass(kind, date | time | timedelta | Decimal | PurePath | UUID):
+        piece = _quoted(str(value)[:most])
+    else:
+        piece = _quoted(f"a {kind.__module__}.{kind.__qualname__}")
+    pieces.append(piece)
+    return left - len(piece)
+
+
+_quoted = json.JSONEncoder(ensure_ascii=False).encode

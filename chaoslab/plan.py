@@ -177,14 +177,14 @@ class Telling:
             self._note(told.scheduled(self._call))
         self._note(FaultInjected(*told.on(self._call)))
 
-    def witnessed(self, seen: Seen) -> int:
-        """Notes, now that the attempt is over, which of the stories its caller met; how many."""
-        count = 0
+    def witnessed(self, seen: Seen) -> list[str]:
+        """Notes, now that the attempt is over, which of the stories its caller met; the names of their faults."""
+        met = []
         for told in self.told:
             changed = told.call or told.reply
             its = replace(seen, told_call=told.call, told_reply=told.reply) if changed else seen
             evidence = told.injected and told.fault.witnessed(its)
             if evidence:
-                count += 1
-                self._note(FaultWitnessed(*told.on(self._call), evidence=evidence))
-        return count
+                met.append(told.fault_name)
+                self._note(FaultWitnessed(*told.on(self._call), evidence=evidence, changed=told.changed()))
+        return met

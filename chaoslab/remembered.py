@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chaoslab.events import VERSION, CallFinished, PromptFinished, Replied, RunStarted, Usage
-from chaoslab.history import History, Record, parse_line
-from chaoslab.identity import nth
+from chaoslab.history import History, Record, lines_of, log_files, parse_line
 from chaoslab.plan import Plan
 from chaoslab.registry import load
 from chaoslab.reports import folder as places
+from chaoslab.reports import trials
 from chaoslab.settings import Settings
 from chaoslab.topology import MODEL
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from chaoslab.worlds.virtual.lab import Order
 
 _TRIAL = re.compile(rb'"trial": *"(p\d+\.r\d+)"')
-_RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
+_KEY = re.compile(r"p(?P<prompt>\d{1,6})\.r(?P<repeat>\d{1,6})", re.ASCII)
 
 
 class Unrepeatable(ValueError):
@@ -44,6 +44,10 @@ class Line:
     @property
     def trial(self) -> str | None:
         return self.record.trial if self.record else None
+
+    @property
+    def cut(self) -> bool:
+        return self.record is None and bool(self.raw.strip())
 
 
 @dataclass(frozen=True)
@@ -81,9 +85,16 @@ class Remembered:
         return found
 
     def number(self, trial: str) -> int:
-        """Its number in the run, from 0."""
-        prompt, _, repeat = trial.removeprefix("p").partition(".r")
-        return (int(repeat) - 1) * len(self.started.asked) + int(prompt) - 1
+        """Its number in the run, from 0.
+
+        Raises:
+            Unrepeatable: no trial of its prompts has that name.
+        """
+        match = _KEY.fullmatch(trial)
+        prompts = len(self.started.asked)
+        if match is None or not 1 <= int(match["prompt"]) <= prompts or not int(match["repeat"]):
+            raise Unrepeatable(f"{self.folder}: {trial[:60]} is no trial of {prompts} prompts: it was changed")
+        return (int(match["repeat"]) - 1) * prompts + int(match["prompt"]) - 1
 
     def spent_usd(self, trial: str) -> float:
         """What the run had spent before that trial."""
@@ -110,12 +121,16 @@ def read(name: str, *, logs: Path = places.LOGS) -> Remembered:
         LookupError: no such run. Unrepeatable: its log does not hold what is needed.
     """
     folder = places.find(name, logs=logs)
-    files = {}
-    for path in sorted(path for path in folder.glob("*.log") if path.is_file()):
-        lines = path.read_bytes().splitlines(keepends=True)
-        files[path.name] = [Line(n, raw, parse_line(raw)) for n, raw in enumerate(lines, 1)]
+    try:
+        files = {
+            path.name: [Line(n, raw, parse_line(raw)) for n, raw in enumerate(lines_of(path), 1)]
+            for path in log_files(folder)
+        }
+    except OSError as error:
+        raise LookupError(places.unreadable(folder, error)) from None
     records = [line.record for lines in files.values() for line in lines if line.record]
-    history = History(records)
+    cut = {name: [line.number for line in lines if line.cut] for name, lines in files.items()}
+    history = History(records, cut={name: numbers for name, numbers in cut.items() if numbers})
     begun = next(((record, event) for record, event in history.of(RunStarted)), None)
     if begun is None:
         if records:
@@ -142,7 +157,7 @@ def _check_version(folder: Path, started: RunStarted) -> None:
 
 
 def choose(remembered: Remembered, wanted: Sequence[str]) -> list[str]:
-    """The trials of these names, in the run's order; all without any. A name is a number from 1, two with a dash between, or a key.
+    """The trials of these names, in the run's order; all without any. Names as `reports.trials` has them.
 
     Raises:
         Unrepeatable: no such trial, or one that is not whole.
@@ -150,7 +165,12 @@ def choose(remembered: Remembered, wanted: Sequence[str]) -> list[str]:
     there = remembered.trials
     if not there:
         raise Unrepeatable(f"no trial was begun in {remembered.folder}")
-    keys = set(there) if not wanted else {key for name in wanted for key in _named(remembered, name)}
+    try:
+        prompts = len(remembered.started.asked)
+        named = {key for name in wanted for key in trials.named(name, there, prompts=prompts)}
+    except LookupError as error:
+        raise Unrepeatable(*error.args) from None
+    keys = named if wanted else set(there)
     chosen = [key for key in there if key in keys]
     ended = {record.trial for record, _ in remembered.history.of(PromptFinished)}
     for key in chosen:
@@ -159,23 +179,6 @@ def choose(remembered: Remembered, wanted: Sequence[str]) -> list[str]:
     _check_whole(remembered, set(chosen))
     _check_replies(remembered, set(chosen))
     return chosen
-
-
-def _named(remembered: Remembered, name: str) -> list[str]:
-    there, prompts, known = remembered.trials, len(remembered.started.asked), set(remembered.trials)
-    match = _RANGE.fullmatch(name)
-    if match is None:
-        keys = [name]
-    else:
-        first, last = int(match[1]), int(match[2] or match[1])
-        last = min(last, first + len(there))  # one more than there are is enough to be found missing
-        keys = [nth("", number - 1, prompts).key for number in range(first, last + 1)] if first else []
-    if not known.issuperset(keys) or not keys:
-        span = (
-            f"its trials are 1 to {len(there)} ({there[0]} to {there[-1]})" if len(there) > 1 else f"it has {there[0]}"
-        )
-        raise Unrepeatable(f"this run has no trial {name}: {span}")
-    return keys
 
 
 def _others(there: list[str], key: str) -> str:
@@ -191,7 +194,7 @@ def _check_whole(remembered: Remembered, wanted: set[str]) -> None:
     there = remembered.trials
     for name, lines in remembered.files.items():
         for at, line in enumerate(lines):
-            if line.record is not None or not line.raw.strip():
+            if not line.cut:
                 continue
             named = _TRIAL.search(line.raw)
             first = next((there.index(one.trial) for one in reversed(lines[:at]) if one.trial in there), 0)
@@ -260,7 +263,9 @@ def order(remembered: Remembered) -> Order:
     replies: dict[str, list[Replied]] = {}
     for record, event in remembered.history.of(Replied):
         replies.setdefault(record.trial or "", []).append(event)
-    return Order(remembered.run, started.now, chosen, plan, started.asked, replies, foreign(remembered))
+    return Order(
+        remembered.run, started.now, chosen, plan, started.asked, replies, foreign(remembered), twins=remembered.virtual
+    )
 
 
 def _flat(error: Exception) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -22,7 +22,6 @@ from chaoslab.judge import judge
 from chaoslab.log import Kept, lines_of
 from chaoslab.remembered import Line, Remembered, Unrepeatable
 from chaoslab.reports.progress import Progress
-from chaoslab.running import check_installed
 from chaoslab.worlds.virtual.here import Uncovered
 from chaoslab.worlds.virtual.recorded import NO_REPLY
 
@@ -51,10 +50,10 @@ def replay(name: str, wanted: Sequence[str] = (), *, logs: Path = Path("logs")) 
     Raises:
         LookupError, Unrepeatable, SettingError: there is nothing that could be run again, or the agent of today does something real.
     """
-    check_installed()
     log = remembered.read(name, logs=logs)
     trials = remembered.choose(log, wanted)
     order = remembered.order(log)
+    numbers = {trial: log.number(trial) for trial in trials}
     for line in _changed(log):
         print(line, file=sys.stderr, flush=True)
     made = f"run {log.run}, made in {log.started.world}"
@@ -65,9 +64,9 @@ def replay(name: str, wanted: Sequence[str] = (), *, logs: Path = Path("logs")) 
     with Progress(len(trials)) as progress:
         compared = []
         try:
-            for trial, done in _again(log, order, trials):
-                compared.append(_compare(log, trial, done))
-                progress.count(done.seconds, ok=done.ok, hung=done.hung, faults=done.witnessed)
+            for trial, done in _again(log, order, numbers):
+                compared.append(_compare(log, order, trial, done))
+                progress.count(done.seconds, outcome=done.outcome, faults=done.witnessed)
         except Uncovered as error:
             raise Unrepeatable(str(error)) from error
     return _say(log, compared)
@@ -75,6 +74,7 @@ def replay(name: str, wanted: Sequence[str] = (), *, logs: Path = Path("logs")) 
 
 def _changed(log: Remembered) -> Iterator[str]:
     """What is not as it was: the replay goes on, since after a mending one wants to see whether the failure is gone."""
+    yield from (f"note: {note}" for note in log.history.notes)
     changed = provenance.changed(log.started.code, provenance.code())
     if changed:
         yield f"not as it was: {'; '.join(changed)}"
@@ -95,15 +95,15 @@ def _changed(log: Remembered) -> Iterator[str]:
         yield f"{shown} is not as it was: the prompts of the log are used"
 
 
-def _again(log: Remembered, order: Order, trials: Sequence[str]) -> Iterator[tuple[str, Done]]:
+def _again(log: Remembered, order: Order, numbers: Mapping[str, int]) -> Iterator[tuple[str, Done]]:
     from chaoslab.worlds.virtual.lab import Unit
 
     with order.opened() as do:
-        for trial in trials:
-            yield trial, do(Unit(log.number(trial), log.spent_usd(trial)))
+        for trial, number in numbers.items():
+            yield trial, do(Unit(number, log.spent_usd(trial)))
 
 
-def _compare(log: Remembered, trial: str, done: Done) -> Compared:
+def _compare(log: Remembered, order: Order, trial: str, done: Done) -> Compared:
     lines = log.lines(trial)
     events = sum(len(each) for each in lines.values())
     was = [line.record for each in lines.values() for line in each if line.record]
@@ -124,8 +124,7 @@ def _compare(log: Remembered, trial: str, done: Done) -> Compared:
         return Compared(
             trial, events, f"the log holds no reply of the {unasked.target} for {place}: it was never asked that"
         )
-    chosen = log.started.settings
-    open_ = stories.either_way(was, trial, tool_s=chosen["TOOL_TIMEOUT_S"], model_s=chosen["MODEL_TIMEOUT_S"])
+    open_ = stories.either_way(was, trial, tool_s=order.settings.tool_timeout_s, model_s=order.settings.model_timeout_s)
     if found.place in open_:
         factor = f"a delay within a factor of {stories.FACTOR:g} of the deadline"
         return Compared(trial, events, left_out=f"{found.place} may go either way ({factor}), and did")

@@ -10,49 +10,56 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from chaoslab.commandline import LAB_DOWN, interrupted
+from chaoslab import extras
+from chaoslab.commandline import GATE_FAILED, LAB_DOWN, interrupted
+from chaoslab.interrupts import heard_outside_imports
 
 if TYPE_CHECKING:
+    from chaoslab.history import History
+    from chaoslab.reports.gate import Gate
     from chaoslab.reports.progress import Progress
     from chaoslab.settings import Settings
     from chaoslab.worlds.virtual.lab import Done, Order
 
 LOGS, STATE, CHARTS = Path("logs"), Path("state/state.db"), Path("charts")
-NEEDED = ("greenlet", "time_machine", "flask", "langchain", "langchain_groq")
 FEW = 100
 """Up to so many trials are done in one process: starting more would take longer."""
 
 
-def start(given: Sequence[str]) -> int:
-    """A run with these settings; the exit code. Bad input is said in a line."""
+def start(given: Sequence[str], *, gate: Gate | None = None) -> int:
+    """A run with these settings; the exit code. Bad input is said in a line. `gate`: what the run must come to.
+
+    Raises:
+        extras.Incomplete: something is not installed that this needs.
+    """
     from chaoslab import settings
 
     try:
         chosen = settings.load(given)
     except settings.SettingError as error:
         return refuse(error)
-    worlds: dict[str, Callable[[Settings, Sequence[str]], int]] = {
+    worlds: dict[str, Callable[[Settings, Sequence[str], Gate | None], int]] = {
         "local": _local, "compose": _compose, "virtual": _virtual,
     }  # fmt: skip
-    return worlds[chosen.world](chosen, given)
+    return worlds[chosen.world](chosen, given, gate)
 
 
 # In processes on loopback.
 
 
-def _local(chosen: Settings, given: Sequence[str]) -> int:
+def _local(chosen: Settings, given: Sequence[str], gate: Gate | None) -> int:
     from chaoslab import settings
     from chaoslab.clock import system
     from chaoslab.interrupts import Interrupts
     from chaoslab.runs import Run
     from chaoslab.topology import Ports
-    from chaoslab.worlds.local import Local, WorldError, free_ports
+    from chaoslab.worlds.local import Local, PortTaken, WorldError, brought_up, free_ports
 
     try:
+        check_installed("local")
         _check(chosen)
         importlib.import_module("agent.model").check(chosen, given)
         _check_toxiproxy(chosen.toxiproxy_url)
@@ -64,54 +71,68 @@ def _local(chosen: Settings, given: Sequence[str]) -> int:
         return refuse(error)
     if chosen.base_port is None and ports != Ports():
         print(f"some port from {Ports().base} on is taken: this lab starts at {ports.base}")
-    chosen = chosen.override({"BASE_PORT": str(ports.base)})
-    environment = settings.child_environment(chosen)
+
+    def at(ports: Ports) -> Local:
+        there = chosen.override({"BASE_PORT": str(ports.base)})
+        return Local(ports, LOGS, STATE, run.folder, settings.child_environment(there), system)
+
     code = 0
     try:
         with (
             Interrupts() as interrupts,
             interrupts.heard(),
-            Local(ports, LOGS, STATE, run.folder, environment, system) as world,
-        ):
-            world.start(
+            brought_up(
+                ports,
+                at,
                 now=chosen.now,
                 toxiproxy=not chosen.toxiproxy_url,
                 model=not (chosen.groq_api_key or chosen.model_url),
-            )
-            print(f"run {run.name}: the lab is up, status at http://127.0.0.1:{ports.manager}/status", flush=True)
+                movable=chosen.base_port is None,
+            ) as world,
+        ):
+            status = f"http://127.0.0.1:{world.ports.manager}/status"
+            print(f"run {run.name}: the lab is up, status at {status}", flush=True)
             code = world.run_agent(("--run", run.name))
+    except PortTaken as error:
+        return refuse(error)
     except WorldError as error:
         return refuse(error, code=LAB_DOWN)
     except KeyboardInterrupt:
         code = interrupted()
-    return leave(run.folder, code)
+    return leave(run.folder, code, gate=gate)
 
 
 # In containers.
 
 
-def _compose(chosen: Settings, given: Sequence[str]) -> int:  # noqa: ARG001 - compose reads .env by itself
+def _compose(chosen: Settings, given: Sequence[str], gate: Gate | None) -> int:  # noqa: ARG001 - compose reads .env by itself
     from chaoslab import settings
     from chaoslab.worlds import compose
 
     try:
+        check_installed("compose")
         _check(chosen)
-        return compose.run(settings.child_environment(chosen))
+        before = _latest()
+        code = compose.run(settings.child_environment(chosen))
     except (settings.SettingError, compose.WorldError, OSError) as error:
         return refuse(error)
+    return _ruled(gate, None if _latest() == before else _history(_latest()), code)
+
+
+def _latest() -> Path:
+    return (LOGS / "latest").resolve()
 
 
 # In one process, on a clock that jumps.
 
 
-def _virtual(chosen: Settings, given: Sequence[str]) -> int:  # noqa: ARG001
+def _virtual(chosen: Settings, given: Sequence[str], gate: Gate | None) -> int:  # noqa: ARG001
     from chaoslab import settings
-    from chaoslab.interrupts import heard_outside_imports
     from chaoslab.runs import Run
 
     try:
         with heard_outside_imports():
-            check_installed()
+            check_installed("virtual")
             asked = _check(chosen)
             _check_stated(chosen, asked)
             order = order_of(chosen, asked)
@@ -119,16 +140,7 @@ def _virtual(chosen: Settings, given: Sequence[str]) -> int:  # noqa: ARG001
     except (settings.SettingError, OSError) as error:
         return refuse(error)
     run.make_latest()
-    return leave(run.folder, carry_out(order, asked, run.folder))
-
-
-def check_installed() -> None:
-    """Raises SettingError: something is missing that each trial of this world needs in this process."""
-    from chaoslab.settings import SettingError
-
-    for name in NEEDED:
-        if find_spec(name) is None:
-            raise SettingError(f"WORLD=virtual needs {name}, which is not installed: pip install 'chaoslab[lab]'")
+    return leave(run.folder, carry_out(order, asked, run.folder), gate=gate)
 
 
 def order_of(chosen: Settings, asked: Sequence[Any]) -> Order:
@@ -156,10 +168,26 @@ def order_of(chosen: Settings, asked: Sequence[Any]) -> Order:
         what = "GROQ_API_KEY" if chosen.groq_api_key else "MODEL_URL"
         print(f"{what} is not used: the virtual world has no way out, and the offline model answers", file=sys.stderr)
         chosen = replace(chosen, groq_api_key="", model_url="")
+    _check_calendar(chosen, chosen.trials_of(len(asked)))
     plan = from_settings(chosen)
     prompts = importlib.import_module("agent.prompts").as_data(asked)
     name = f"v{chosen.seed}-{digest([plan.to_json(), chosen.shown(), prompts])}"
     return Order(name, chosen.now, chosen, plan, prompts)
+
+
+def _check_calendar(chosen: Settings, trials: int) -> None:
+    """Raises SettingError: the calendar has no room for that many trials, each of which begins where the one before it ended."""
+    from datetime import MAXYEAR, datetime, timedelta
+
+    from chaoslab.settings import SettingError
+
+    try:
+        datetime.fromisoformat(chosen.now) + timedelta(seconds=chosen.deadline_s) * trials
+    except OverflowError:
+        raise SettingError(
+            f"NOW={chosen.now}, and then {trials} trials of up to DEADLINE_S={chosen.deadline_s:g} seconds, leads beyond the year {MAXYEAR}: "
+            "choose an earlier NOW or a smaller DEADLINE_S"
+        ) from None
 
 
 def carry_out(order: Order, asked: Sequence[Any], folder: Path) -> int:
@@ -188,7 +216,7 @@ def carry_out(order: Order, asked: Sequence[Any], folder: Path) -> int:
             try:
                 for done in _in_order(order, trials, jobs, progress, interrupts.heard):
                     book.add(done.kept, seconds=done.seconds, ok=done.ok)
-                    progress.count(done.seconds, ok=done.ok, hung=done.hung, faults=done.witnessed)
+                    progress.count(done.seconds, outcome=done.outcome, faults=done.witnessed)
             except KeyboardInterrupt:
                 reason, code = "interrupted", interrupted()
             except WorkerLost as lost:
@@ -225,6 +253,13 @@ def _in_order(
 
 
 # What is looked at before anything is started.
+
+
+def check_installed(world: str) -> None:
+    """Raises Incomplete: something is missing that a run in this world needs here, or is hidden by something else of that name."""
+    needed = {"virtual": ("virtual", "tools", "agent", "charts"), "local": ("tools", "agent", "charts")}
+    extras.check(f"WORLD={world}", *needed.get(world, ("agent",)), install="lab")
+    extras.check_parts()
 
 
 def _check(chosen: Settings) -> list[Any]:
@@ -305,36 +340,80 @@ def _check_toxiproxy(url: str) -> None:
 # What is left behind.
 
 
-def leave(folder: Path, code: int, *, program: str | None = None) -> int:
-    """What a run leaves for a person: its figures, its pictures, and where they are."""
+def leave(folder: Path, code: int, *, program: str | None = None, gate: Gate | None = None) -> int:
+    """What a run leaves for a person: its figures, whether it is what was asked for, its pictures, and where they are."""
+    with heard_outside_imports():
+        return _leave(folder, code, program, gate)
+
+
+def _leave(folder: Path, code: int, program: str | None, gate: Gate | None) -> int:
+    try:
+        history = _history(folder)
+    except OSError as error:
+        return refuse(error, code=code or 2)
+    if history is None:
+        return _ruled(gate, None, code)
+    from chaoslab.judge import verdicts
+    from chaoslab.reports import summary
+    from chaoslab.reports.trials import worst
+
+    print("\n" + summary.render(history), flush=True)
+    code = _ruled(gate, history, code)
+    print(f"\nlogs    {folder}/  (also {LOGS}/latest)")
+    if not _drawn(history, folder):
+        return code or 2
+    look_at = worst(verdicts(history)) or next(iter(history.trials), None)
+    print(f"next    {program or _called()} show latest{f' --trial {look_at}' if look_at else ''}")
+    return code
+
+
+def _drawn(history: History, folder: Path) -> bool:
+    """Whether the run's pictures lie with it, and in CHARTS if it is the latest. The run is over and counts all the same."""
+    from chaoslab.reports import charts
+
+    try:
+        pictures = charts.rendered(charts.draw(history))
+    except ModuleNotFoundError as error:
+        print(f"no charts: {charts.missing(error)}", file=sys.stderr)
+        return False
+    places = charts.places(folder / "charts", out=CHARTS, logs=LOGS)
+    _, complaints = charts.put(pictures, places)
+    for complaint in complaints:
+        print(complaint, file=sys.stderr)
+    if not complaints:
+        own, *others = (f"{place}/" for place in places)
+        print(f"charts  {own}" + "".join(f"  (also {other})" for other in others))
+    return not complaints
+
+
+def _history(folder: Path) -> History | None:
+    """What a run has written down; None when it never began."""
     from chaoslab.events import RunStarted
     from chaoslab.history import History
 
     try:
         history = History.read(folder)
     except FileNotFoundError:
-        return code
-    if history.first(RunStarted) is None:
-        return code
-    from chaoslab.reports import summary
+        return None
+    return history if history.first(RunStarted) else None
 
-    print("\n" + summary.render(history), flush=True)
-    from chaoslab.interrupts import heard_outside_imports
-    from chaoslab.reports import charts
 
-    print(f"\nlogs    {folder}/  (also {LOGS}/latest)")
-    try:
-        with heard_outside_imports():
-            drawn = charts.save(charts.draw(history), CHARTS)
-    except OSError as error:  # the run is over and counts all the same
-        print(
-            f"cannot draw into {error.filename2 or error.filename or CHARTS}: {error.strerror or error}",
-            file=sys.stderr,
-        )
-        return code or 2
-    print("charts  " + "\n        ".join(str(path) for path in drawn))
-    print(f"next    {program or _called()} show latest --prompt 1")
-    return code
+def _ruled(gate: Gate | None, history: History | None, code: int) -> int:
+    """The exit code once the run was held against what it must come to; the verdict is said in a line."""
+    if not gate:
+        return code
+    from chaoslab.judge import judgeable, verdicts
+    from chaoslab.reports.gate import rule
+
+    if code:
+        print("gate not asked: the run did not come to its end", file=sys.stderr, flush=True)
+        return code
+    if history is None:
+        print("gate FAILED: the run has left no logs here", file=sys.stderr, flush=True)
+        return GATE_FAILED
+    ruling = rule(gate, verdicts(history), judgeable=judgeable(history))
+    print(ruling.line, file=sys.stdout if ruling.passed else sys.stderr, flush=True)
+    return 0 if ruling.passed else GATE_FAILED
 
 
 def _called() -> str:

@@ -5,13 +5,21 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from chaoslab import files
 from chaoslab.clock import Clock, iso, system
+from chaoslab.events import Moment
 from chaoslab.identity import ALONE
 from chaoslab.log import Log
+from chaoslab.shapes import Shape
+
+NAME_MAX = 64
+_NAME = re.compile(rf"[A-Za-z0-9_-]{{1,{NAME_MAX}}}", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -21,11 +29,11 @@ class Run:
     name: str
     folder: Path
     origin: float
-    now: str
+    now: Moment
 
-    def log(self, writer: str, *, clock: Clock = system) -> Log:
-        """The log of one writer in this run."""
-        return Log(self.folder, writer, run=self.name, origin=self.origin, clock=clock)
+    def log(self, writer: str, *, clock: Clock = system, secrets: Sequence[str] = ()) -> Log:
+        """The log of one writer in this run, which may be told the secrets."""
+        return Log(self.folder, writer, run=self.name, origin=self.origin, clock=clock, secrets=secrets)
 
     @classmethod
     def create(cls, logs: Path, *, now: str, name: str = "", clock: Clock = system) -> Run:
@@ -76,13 +84,18 @@ class Run:
         """
         folder = logs / name
         try:
-            data = json.loads((folder / "run.json").read_text())
-            return cls(name, folder, float(data["origin"]), str(data["now"]))
-        except (ValueError, TypeError, KeyError) as error:
-            raise LookupError(f"{folder / 'run.json'} does not describe a run ({error}): delete {folder}") from None
-        except FileNotFoundError:
+            if not _NAME.fullmatch(name):
+                raise files.Unreadable("is no run's folder", missing=True)
+            data = files.json_of(folder / "run.json")
+            told: Run = _TOLD.made(data if isinstance(data, dict) else {})
+            return cls(name, folder, told.origin, told.now)
+        except files.Unreadable as error:
+            if not error.missing:
+                raise LookupError(_said(folder, error)) from None
             if name != ALONE:
-                raise LookupError(f"no run is called '{name}' in {logs}") from None
+                raise LookupError(f"no run is called '{name[:NAME_MAX]}' in {logs}") from None
+        except ValueError as error:
+            raise LookupError(_said(folder, error)) from None
         folder.mkdir(parents=True, exist_ok=True)
         run = cls(name, folder, clock.monotonic(), now)
         run._save(started=iso(clock.utc()))
@@ -94,3 +107,39 @@ class Run:
         partial = self.folder / f"run.json.{os.getpid()}.{threading.get_ident()}.part"
         partial.write_text(json.dumps(data, indent=2) + "\n")
         partial.replace(self.folder / "run.json")
+
+
+_STAMPED = re.compile(r"(\d{8}-\d{6})(?:-(\d{1,3}))?", re.ASCII)
+
+
+def names(logs: Path) -> dict[str, list[Path]]:
+    """The folders of all runs there by the name that each gave itself, the newest last."""
+    found: dict[str, list[Path]] = {}
+    folders = (path for path in logs.glob("*") if not path.is_symlink() and (path / "run.json").is_file())
+    for folder in sorted(folders, key=_age):
+        try:
+            name = json.loads((folder / "run.json").read_bytes())["name"]
+        except (
+            OSError,
+            ValueError,
+            TypeError,
+            KeyError,
+            RecursionError,
+        ):  # whatever it is, it is no run that could be named
+            continue
+        if isinstance(name, str):
+            found.setdefault(name, []).append(folder)
+    return found
+
+
+def _age(folder: Path) -> tuple[str, int, str]:
+    """Sorts folders by the moment in their names, and those of one moment by the number behind it."""
+    match = _STAMPED.fullmatch(folder.name)
+    return (match[1], int(match[2] or 1), "") if match else ("", 0, folder.name)
+
+
+def _said(folder: Path, error: ValueError) -> str:
+    return f"{folder / 'run.json'} does not describe a run ({error}): delete {folder}"
+
+
+_TOLD = Shape.of(Run, without=("folder",))

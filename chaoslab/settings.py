@@ -5,14 +5,16 @@ Command line > environment > `.env` > default; an empty value means unset. This 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from chaoslab import values
+from chaoslab.files import Unreadable, text_of
 
 DEFAULT_NOW = "2026-06-01T09:00:00Z"
 COST_LIMIT_WITH_KEY_USD = 0.5
@@ -66,7 +68,7 @@ class Settings:
         "Processes of a virtual run. Empty: one, or as many as there are cores for a long run.",
     )
     deadline_s: float = _setting(
-        3600.0, values.positive, "Virtual seconds that one prompt may take before it counts as hung (virtual world)."
+        3600.0, values.seconds, "Virtual seconds that one prompt may take before it counts as hung (virtual world)."
     )
     prompts: str = _setting("", str, "A JSON file of prompts. Empty: the prompts that come with the agent.")
     now: str = _setting(
@@ -89,10 +91,10 @@ class Settings:
     toxic_targets: tuple[str, ...] = _setting(
         ("all",), values.names, "Services whose connections may be poisoned: all, or names with commas."
     )
-    latency_ms: float = _setting(500.0, values.at_least_0, "How late, in milliseconds.")
-    jitter_ms: float = _setting(200.0, values.at_least_0, "More or less by up to so much, in milliseconds.")
+    latency_ms: float = _setting(500.0, values.milliseconds, "How late, in milliseconds.")
+    jitter_ms: float = _setting(200.0, values.milliseconds, "More or less by up to so much, in milliseconds.")
     timeout_ms: float = _setting(
-        0.0, values.at_least_0, "How long a timeout holds the connection before it closes; 0: never answers."
+        0.0, values.milliseconds, "How long a timeout holds the connection before it closes; 0: never answers."
     )
     model_toxic_prob: float = _setting(0.0, values.chance, "The same chance for the model's connection.")
 
@@ -126,7 +128,7 @@ class Settings:
     call_limit: float | None = _setting(
         None, values.positive, "Calls to tools and model that one prompt may make. Empty: no limit."
     )
-    time_limit_s: float | None = _setting(None, values.positive, "Seconds that one prompt may take. Empty: no limit.")
+    time_limit_s: float | None = _setting(None, values.seconds, "Seconds that one prompt may take. Empty: no limit.")
     budget: str = _setting(
         "hard", values.one_of("hard", "soft"), "hard: a call over the limit is refused; soft: it is only logged."
     )
@@ -143,8 +145,8 @@ class Settings:
     fallback: str = _setting(
         "direct", values.one_of("direct", "none"), "After the last retry: one call around the proxy (direct), or none."
     )
-    tool_timeout_s: float = _setting(2.0, values.positive, "Deadline of one attempt at a tool, in seconds.")
-    model_timeout_s: float = _setting(30.0, values.positive, "Deadline of one attempt at the model, in seconds.")
+    tool_timeout_s: float = _setting(2.0, values.seconds, "Deadline of one attempt at a tool, in seconds.")
+    model_timeout_s: float = _setting(30.0, values.seconds, "Deadline of one attempt at the model, in seconds.")
 
     translator: str = _setting(
         "phrasebook",
@@ -292,16 +294,12 @@ def _begun(text: str) -> str:
 def _parse(path: Path) -> Iterable[tuple[int, str, str]]:
     """(line, name, value) of each setting in the file; of a file that is not there, none."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise SettingError(
-            f"{path} cannot be read: {error.strerror}; it should be a file of lines NAME=value"
-        ) from None
-    except UnicodeDecodeError as error:
-        raise SettingError(f"{path} is not UTF-8 text (byte {error.start}); lines read NAME=value") from None
-    for number, line in enumerate(text.splitlines(), 1):
+        text = text_of(path)
+    except Unreadable as error:
+        if error.missing:
+            return
+        raise SettingError(f"{path} {error}; it should be a file of lines NAME=value") from None
+    for number, line in enumerate(text.split("\n"), 1):
         line = line.strip().removeprefix("export ").strip()
         if not line or line.startswith("#"):
             continue
@@ -351,3 +349,14 @@ def child_environment(settings: Settings) -> dict[str, str]:
 def keep_tracing_off() -> None:
     """No prompt leaves for a tracing service, whatever the environment says: the lab's log is the only output."""
     os.environ.update(LANGSMITH_TRACING="false", LANGCHAIN_TRACING_V2="false", LANGCHAIN_CALLBACKS_BACKGROUND="false")
+
+
+@contextlib.contextmanager
+def hidden(name: str) -> Iterator[None]:
+    """Within it the environment lacks this variable: what is imported there looks at it, and it is none of the lab's."""
+    held = os.environ.pop(name, None)
+    try:
+        yield
+    finally:
+        if held is not None:
+            os.environ[name] = held

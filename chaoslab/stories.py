@@ -150,7 +150,8 @@ def either_way(records: Iterable[Record], trial: str, *, tool_s: float, model_s:
         if record.trial != trial or not isinstance(event, FaultScheduled):
             continue
         deadline_s = model_s if event.target == "model" else tool_s
-        delays = [event.params.get(name) or 0.0 for name in ("delay_s", "after_s")]
+        told = [event.params.get(name) for name in ("delay_s", "after_s")]
+        delays = [delay_s for delay_s in told if isinstance(delay_s, int | float)]
         if any(deadline_s / FACTOR <= delay_s <= deadline_s * FACTOR for delay_s in delays):
             places.add(_place(event))
     return places

@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypedDict, Unpack, cast
+from typing import Any, NoReturn, TypedDict, Unpack, cast
 
 from chaoslab import arguments
+from chaoslab.answers import Likeness, Twin, compare
 from chaoslab.batch import WORLDS, Batch, Ended, name_of
 from chaoslab.clock import iso
-from chaoslab.events import VERSION, PromptFinished, RunStarted
+from chaoslab.events import VERSION, CallStarted, PromptFinished, RunStarted
 from chaoslab.history import History
 from chaoslab.identity import digest
 from chaoslab.injecting import check
@@ -66,6 +67,26 @@ class Trial:
     def why(self) -> str:
         """The reason for the outcome, in one line."""
         return self.verdict.why
+
+    @property
+    def said(self) -> str | None:
+        """The answer in words, as it is judged; None where the agent gave none."""
+        finished = next((event for _, event in self.history.of(PromptFinished)), None)
+        return finished.answer if finished is not None and finished.status == "ok" else None
+
+    @property
+    def ok(self) -> bool:
+        """Whether the outcome is correct: `assert trial.ok, trial.story()`."""
+        return self.outcome is Outcome.CORRECT
+
+    def story(self) -> str:
+        """All that happened, line by line, with the verdict and the warnings."""
+        from chaoslab.reports import show
+
+        return "".join([show.render(self.history), *(f"warning: {warning}\n" for warning in self.warnings)])
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError("a Trial is neither true nor false: ask trial.ok, or trial.outcome")
 
     @property
     def effects(self) -> list[dict[str, Any]]:
@@ -134,11 +155,13 @@ def run(
     `services`: WSGI applications by host name, on the virtual network as http://<name>; no faults there as yet. A list or mapping that
     is None is as if it were not given.
 
-    What is right: `effects` as `Trial.effects` shows them, `facts` as texts (or lists of spellings) that the answer must show. Where one of
-    them is stated, what is not in `effects` was not asked for: an agent that has such an effect is wrong (with facts alone, any effect).
-    Where neither is stated the trial is compared with its `twin`, the same without faults, run first: its effects, or where it has none
-    its answer, are what should have been (in the local world only if `twin=True`). So agent and functions must keep nothing from one trial
-    to the next. `logs`: a folder in which the run is left for `chaoslab show` and `summary`.
+    What is right: `effects` as `Trial.effects` shows them, and no others; `facts` as texts (or lists of spellings) that the answer must show.
+    Where no effects are stated the trial is compared with its `twin`: the same without faults, run first (in the local world only if
+    `twin=True`). Its effects, and unless facts are stated its answer, are what should have been. An answer with other numbers, dates or names
+    is wrong, one that cannot be compared by its words is unknown. Where effects alone are stated the answer is not judged, unless
+    `twin=True`. Agent and functions must keep nothing from one trial to the next: in virtual time the twin is run twice, and what differs
+    between the two is not compared, which `warnings` says; `agent=lab.fresh(make)` makes the agent anew for each trial.
+    `logs`: a folder in which the run is left for `chaoslab show` and `summary`.
 
     Raises:
         ValueError, LookupError, TypeError: an argument that cannot be meant so, in one line.
@@ -190,22 +213,55 @@ def _told(ended: Ended, plan: Plan, twin: Trial | None) -> Trial:
 
 
 def _compared(batch: Batch) -> tuple[Trial, Batch]:
-    """The twin without faults, and the batch that is to be compared with it."""
+    """The twin without faults, and the batch that is to be compared with it in whatever was not stated."""
     calm = Plan(batch.plan.seed)
     with replace(batch, plan=calm).opened() as do:
         twin = _told(do(0), calm, None)
-    said = next(event for _, event in twin.history.of(PromptFinished))
-    if said.status != "ok":
-        why = named(twin.error) if twin.error else "it would never have ended"
-        return twin, replace(batch, notes=(f"nothing to compare with, since it fails without faults too ({why})",))
-    effects = [{name: _wish(value) for name, value in effect.items()} for effect in twin.effects]
-    facts = () if effects else ([said.answer],)
-    return twin, replace(batch, effects=effects, facts=facts, stated=True)
+        again = _told(do(0), calm, None) if batch.world == "virtual" else twin
+    batch = replace(batch, called=twin._ended.called)
+    why = ""
+    if twin.said is None:
+        why = f"it fails without faults too ({_failure(twin)})"
+        return twin, replace(batch, incomparable=f"nothing to compare with, since {why}", notes=(_NO_TWIN.format(why),))
+    effects = None if again.effects != twin.effects else [_wish(effect) for effect in twin.effects]
+    answer = None if again.said is None or compare(twin.said, again.said).likeness is not Likeness.SAME else twin.said
+    if answer is None:
+        why = f"its answer is {_short(twin.said)} in one and {_short(again.said) if again.said else _failure(again)} in the other"
+    elif effects is None:
+        why = f"it has {len(twin.effects)} effects in one and {len(again.effects)} in the other"
+        why = "its effects differ" if len(twin.effects) == len(again.effects) else why
+    notes = (_LEAKS.format(why),) if why else ()
+    facts_stated, effects_stated = bool(batch.facts), batch.effects is not None
+    held = (facts_stated or answer is not None) and (effects_stated or effects is not None)
+    incomparable = "" if held else f"two runs without faults differ: {why}"
+    return twin, replace(
+        batch,
+        effects=batch.effects if effects_stated else effects,
+        twin=Twin(None if facts_stated else answer, twin.seconds, sum(1 for _ in twin.history.of(CallStarted))),
+        incomparable=incomparable,
+        stated=facts_stated or effects_stated or answer is not None or effects is not None,
+        notes=notes,
+    )
 
 
-def _wish(value: Any) -> Any:
-    """A list in a stated effect would be a choice."""
-    return [value] if isinstance(value, list) else value
+_NO_TWIN = "nothing to compare with, since {}"
+_LEAKS = (
+    "two runs without faults differ: {}; something is kept from one trial to the next: "
+    "give agent=lab.fresh(make), which makes the agent anew for each trial"
+)
+
+
+def _failure(trial: Trial) -> str:
+    return named(trial.error) if trial.error else "it would never have ended"
+
+
+def _short(text: str, width: int = 60) -> str:
+    return repr(text if len(text) <= width else f"{text[: width - 1]}…")
+
+
+def _wish(effect: Mapping[str, Any]) -> dict[str, Any]:
+    """An effect as it must happen again. A list in it would be a choice of values, so it stands in a list."""
+    return {name: [value] if isinstance(value, list) else value for name, value in effect.items()}
 
 
 @contextmanager
@@ -265,22 +321,29 @@ def _batch(agent: Any, prompt: Any, given: Options) -> tuple[Batch, bool, Path |
     for injection in plan.injections:
         if hit := [target for target in injection.targets if target in services]:
             raise ValueError(f"'{injection.name}' is aimed at the service {hit[0]}: faults meet functions alone as yet")
-    effects = arguments.effects(given.get("effects"), {name_of(function): function for function in tools})
+    effects = None
+    if given.get("effects") is not None:
+        effects = arguments.effects(given.get("effects"), {name_of(function): function for function in tools})
     facts = arguments.facts(given.get("facts"))
-    stated = given.get("effects") is not None or given.get("facts") is not None
+    both = effects is not None and bool(facts)
     if twin is not None and not isinstance(twin, bool):
         raise TypeError(f"twin is {arguments.shown(twin)}: it should be True, False or None")
-    if twin and stated:
+    if twin and both:
         raise ValueError(
-            "twin=True compares with a run without faults, and effects or facts state what is right: one of both"
+            "twin=True compares with a run without faults, and effects and facts state all that is right: leave one of them out"
         )
     known = digest([plan.to_json(), str(prompt), names, timeout_s, deadline_s, facts, plain(effects), world, calls_max])
     batch = Batch(
         agent, prompt, tools, reads, plan, f"py{seed}-{known}",
-        world, datetime.fromisoformat(DEFAULT_NOW), timeout_s, deadline_s, services, effects, facts, stated,
+        world, datetime.fromisoformat(DEFAULT_NOW), timeout_s, deadline_s, services, effects, facts,
+        stated=effects is not None or bool(facts),
         calls_max=calls_max,
     )  # fmt: skip
-    return batch, (not stated and world == "virtual") if twin is None else twin, None if logs is None else Path(logs)
+    return (
+        batch,
+        (effects is None and world == "virtual") if twin is None else twin,
+        None if logs is None else Path(logs),
+    )
 
 
 def _check_world(world: str, services: Mapping[str, Any]) -> None:

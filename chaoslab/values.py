@@ -10,6 +10,10 @@ from urllib.parse import urlsplit
 
 from chaoslab.clock import system
 
+SECONDS_MAX = 315_360_000
+"""Ten years, as the longest wait that is meant: clocks and calendars can carry it."""
+
+FIRST_YEAR, LAST_YEAR = 2, 9998
 Weights = tuple[tuple[str, float], ...]
 
 
@@ -18,14 +22,22 @@ def chance(text: str) -> float:
 
 
 def positive(text: str) -> float:
-    value = bounded(text, 0.0, math.inf, "a number above 0")
+    return _above_0(text, math.inf, "a number above 0")
+
+
+def seconds(text: str) -> float:
+    return _above_0(text, SECONDS_MAX, f"a number above 0, up to {SECONDS_MAX} (ten years)")
+
+
+def _above_0(text: str, high: float, what: str) -> float:
+    value = bounded(text, 0.0, high, what)
     if value == 0:
-        raise ValueError("a number above 0")
+        raise ValueError(what)
     return value
 
 
-def at_least_0(text: str) -> float:
-    return bounded(text, 0.0, math.inf, "a number, 0 or more")
+def milliseconds(text: str) -> float:
+    return bounded(text, 0.0, 1000 * SECONDS_MAX, f"a number from 0 to {1000 * SECONDS_MAX} (ten years)")
 
 
 def bounded(text: str, low: float, high: float, what: str) -> float:
@@ -104,8 +116,8 @@ def url(text: str) -> str:
 
 
 def moment(text: str) -> str:
-    """In UTC. Not in the calendar's last year, since there would be no room for what comes after it."""
-    from datetime import MAXYEAR, UTC, datetime
+    """In UTC. Not at the calendar's ends, where there would be no room for what came before it or comes after it."""
+    from datetime import UTC, datetime
 
     if text == "now":
         return system.utc().strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -114,8 +126,8 @@ def moment(text: str) -> str:
         moment = moment.replace(tzinfo=moment.tzinfo or UTC).astimezone(UTC)
     except (ValueError, OverflowError):
         raise ValueError("a moment like 2026-06-01T09:00:00Z, or now") from None
-    if moment.year == MAXYEAR:
-        raise ValueError(f"a moment before the year {MAXYEAR}, the last that there is")
+    if not FIRST_YEAR <= moment.year <= LAST_YEAR:
+        raise ValueError(f"a moment in the years {FIRST_YEAR} to {LAST_YEAR}")
     return moment.replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
 
 

@@ -8,7 +8,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from chaoslab.commandline import Parser, whole
+from chaoslab import extras
+from chaoslab.commandline import Parser, open_streams, whole
 from chaoslab.settings import DEFAULT_NOW, load
 from chaoslab.topology import BASE_PORT, SERVICES, Ports
 from flask_tools.app import Desk, create_app
@@ -17,6 +18,8 @@ from flask_tools.desk import moment
 
 def main(arguments: list[str] | None = None) -> int:
     """Serves until a signal; 2 when what was asked for cannot be."""
+    if arguments is None:
+        open_streams()
     parser = Parser(prog="python -m flask_tools", description="Serve the tools over HTTP.")
     parser.add_argument("services", nargs="*", metavar="SERVICE", help=f"any of {', '.join(SERVICES)}; none: all")
     parser.add_argument("--host", default="127.0.0.1")
@@ -28,6 +31,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--verbose", action="store_true", help="print a line for each request")
     parser.add_argument("--lifeline", action="store_true", help="end when stdin closes")
     options = parser.parse_args(arguments)
+    try:
+        extras.check("python -m flask_tools", "tools")
+    except extras.Incomplete as error:
+        print(error, file=sys.stderr)
+        return 2
     names = list(dict.fromkeys(options.services or SERVICES))
     try:
         moment(options.now)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from chaoslab.api import ErrorReply, Service, Tool
+from chaoslab.files import Unreadable, json_of
 from flask_tools.desk import DATA, Answer, Ask, Refusal, Route, folded
 
 PAGE_SIZE, PAGES_MAX = 20, 500
@@ -70,11 +71,9 @@ def read(path: Path, *, otherwise: Path) -> Films:
         return Films(tuple(bundled), (f"{path.name}: {why}; the bundled films are used",))
 
     try:
-        data = json.loads(path.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        return instead(f"cannot be read ({error.strerror})")
-    except (ValueError, RecursionError) as error:
-        return instead(f"is not JSON ({error})")
+        data = json_of(path)
+    except Unreadable as error:
+        return instead(str(error))
     if not isinstance(data, list):
         return instead("is not a JSON array")
     good = tuple(entry for entry in data if _usable(entry))

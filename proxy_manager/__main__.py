@@ -10,7 +10,7 @@ from pathlib import Path
 
 from chaoslab import settings
 from chaoslab.clock import system
-from chaoslab.commandline import Parser
+from chaoslab.commandline import Parser, open_streams
 from chaoslab.log import LogLost
 from chaoslab.settings import SettingError
 from chaoslab.topology import BASE_PORT, MODEL, SERVICES, Ports
@@ -25,6 +25,8 @@ LAST_WORDS_S = 2.0
 
 def main(arguments: list[str] | None = None) -> int:
     """0 when told to stop, 2 when it cannot begin, 3 when its loop broke."""
+    if arguments is None:
+        open_streams()
     parser = Parser(prog="python -m proxy_manager", description="Arm and heal the faults of the wire.")
     parser.add_argument(
         "--host", default="127.0.0.1", help="where /status and /health are served (default: %(default)s)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from chaoslab.clock import Clock
@@ -13,6 +14,8 @@ from proxy_manager.experiment import Experiment, Lane
 
 LEASE_S = 60
 """How long past its deadline a lane may stand; one that stands longer has lost its owner, and any manager may reap it."""
+
+_MOMENT = re.compile("[0-9]{1,12}")
 
 
 @dataclass(frozen=True)
@@ -63,5 +66,5 @@ class Arming:
         now = self._clock.utc().timestamp()
         for name in self._toxiproxy.proxies():
             expires = name.rpartition(".")[2]
-            if name.startswith("lane.") and expires.isdigit() and int(expires) < now and name not in own:
+            if name.startswith("lane.") and _MOMENT.fullmatch(expires) and int(expires) < now and name not in own:
                 self.destroy(name)

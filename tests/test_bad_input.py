@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import json
+import os
 import re
 import shutil
 import socket
@@ -41,11 +42,15 @@ KEY = "gsk_N0bodyMaySeeThis"
 EARLIER = "20260101-120000"
 LIKE = 'a list like [{"prompt": "What is 6 times 7?"}]'
 FOLDER = None
+PIPE, ZEROES, ENDLESS = "a pipe", "/dev/zero", "a file of 17 MiB"
+"""More that may stand in a file's place."""
+IRREGULAR = "and only regular files are read"
+TOO_LARGE = "is larger than 16 MiB, the most that is read"
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """What is typed, over which files (`FOLDER`: one that stands in a file's place), and the whole line that answers.
+    """What is typed, over which files (`FOLDER`, `PIPE` …: what stands in a file's place), and the whole line that answers.
 
     In all texts, `{name}` stands for what the fixture `there` calls so; the line is matched from its start to its end, with `…` for
     what another machine may word differently. `apart`: as a process of its own. `starts`: it fails only once it has begun a run.
@@ -73,6 +78,7 @@ def config(text: object, line: str) -> Case:
     return Case("agent --config mine.json", f"mine.json{line}", {"mine.json": written})
 
 
+SECONDS = "should be a number above 0, up to 315360000 (ten years)"
 CHANCE = "should be a chance from 0 to 1"
 UNKNOWN = "is not a setting"
 REFUSES = "give a key that it knows, or leave both GROQ_API_KEY and MODEL_URL empty for the offline model"
@@ -96,8 +102,25 @@ CASES = [
     env(f"{KEY}\n", "'gsk_N…' (.env, line 1) is not understood: lines read NAME=value"),
     env("TOXIC_PRB=0.1\n", f"TOXIC_PRB {UNKNOWN} (.env, line 1); did you mean TOXIC_PROB?"),
     env("MODEL=a\0b\n", "MODEL (.env, line 1) has a NUL character in it; a value is one line of text"),
-    env("MODEL=Müller\n".encode("latin-1"), ".env is not UTF-8 text (byte 7); lines read NAME=value"),
+    env("MODEL=Müller\n".encode("latin-1"), ".env is not UTF-8 text (byte 7); it should be a file of lines NAME=value"),
     env(FOLDER, ".env cannot be read: Is a directory; it should be a file of lines NAME=value"),
+    env(PIPE, f".env cannot be read: it is a named pipe, {IRREGULAR}; it should be a file of lines NAME=value"),
+    env(ZEROES, f".env cannot be read: it is a device, {IRREGULAR}; it should be a file of lines NAME=value"),
+    env(ENDLESS, f".env {TOO_LARGE}; it should be a file of lines NAME=value"),
+    env("SEED=2\n".encode("utf-16"), ".env is UTF-16 text: save it as UTF-8; it should be a file of lines NAME=value"),
+    env(b"SEED=2\r\nMODEL=a\xe2\x80\xa8b\r\nTOXIC_PROB=2\r\n", f"TOXIC_PROB=2 (.env, line 3) {CHANCE}"),
+    env("DEADLINE_S=1e300\n", f"DEADLINE_S=1e300 (.env, line 1) {SECONDS}"),
+    env("TOOL_TIMEOUT_S=1e300\n", f"TOOL_TIMEOUT_S=1e300 (.env, line 1) {SECONDS}"),
+    env("MODEL_TIMEOUT_S=1e300\n", f"MODEL_TIMEOUT_S=1e300 (.env, line 1) {SECONDS}"),
+    env("TIME_LIMIT_S=1e300\n", f"TIME_LIMIT_S=1e300 (.env, line 1) {SECONDS}"),
+    env("LATENCY_MS=1e300\n", "LATENCY_MS=1e300 (.env, line 1) should be a number from 0 to 315360000000 (ten years)"),
+    env("NOW=9999-01-01\n", "NOW=9999-01-01 (.env, line 1) should be a moment in the years 2 to 9998"),
+    env("NOW=0001-12-31\n", "NOW=0001-12-31 (.env, line 1) should be a moment in the years 2 to 9998"),
+    Case(
+        "chaoslab run --world virtual NOW=9998-06-01 DEADLINE_S=3e7 --trials 60",
+        "NOW=9998-06-01T00:00:00Z, and then 60 trials of up to DEADLINE_S=3e+07 seconds, leads beyond the year 9999: "
+        "choose an earlier NOW or a smaller DEADLINE_S",
+    ),
     env("BASE_PORT=80\n", "BASE_PORT=80 (.env, line 1) should be a whole number from 1024 to 60000"),
     env("TOXIPROXY_URL=8474\n", "TOXIPROXY_URL=8474 (.env, line 1) should be an address like http://127.0.0.1:8474"),
     env("NOW=tomorrow\n", "NOW=tomorrow (.env, line 1) should be a moment like 2026-06-01T09:00:00Z, or now"),
@@ -122,12 +145,53 @@ CASES = [
         f"PROMPTS=none.json cannot be read: No such file or directory; it should be a file with {LIKE}",
     ),
     prompts(FOLDER, f" cannot be read: Is a directory; it should be a file with {LIKE}"),
-    prompts("", f" is not JSON: Expecting value: line 1 column 1 (char 0); it should hold {LIKE}"),
+    prompts(PIPE, f" cannot be read: it is a named pipe, {IRREGULAR}; it should be a file with {LIKE}"),
+    prompts(ZEROES, f" cannot be read: it is a device, {IRREGULAR}; it should be a file with {LIKE}"),
+    prompts(ENDLESS, f" {TOO_LARGE}; it should be a file with {LIKE}"),
+    prompts("", f" is not JSON: Expecting value: line 1 column 1 (char 0); it should be a file with {LIKE}"),
     prompts(
-        '["one",\n "two"', f" is not JSON: Expecting ',' delimiter: line 2 column 7 (char 14); it should hold {LIKE}"
+        '["one",\n "two"',
+        f" is not JSON: Expecting ',' delimiter: line 2 column 7 (char 14); it should be a file with {LIKE}",
     ),
-    prompts(b'["\xfc"]', f" is not UTF-8 text (byte 2); it should hold {LIKE}"),
-    prompts("[" * 100_000, f" is no JSON that can be read; it should hold {LIKE}"),
+    prompts(b'["\xfc"]', f" is not UTF-8 text (byte 2); it should be a file with {LIKE}"),
+    prompts('["Hello?"]'.encode("utf-16"), f" is UTF-16 text: save it as UTF-8; it should be a file with {LIKE}"),
+    prompts('["Hello?"]'.encode("utf-16-le"), f" is UTF-16 text: save it as UTF-8; it should be a file with {LIKE}"),
+    prompts("[" * 100_000, f" is nested deeper than 50 levels; it should be a file with {LIKE}"),
+    prompts(
+        '[{"prompt": "Hello?", "effects": [{"effect": "message_sent", "text": ' + "[" * 900 + "]" * 900 + "}]}]",
+        f" is nested deeper than 50 levels: line 1 column 116; it should be a file with {LIKE}",
+    ),
+    prompts(
+        '[{"prompt": "Hello?",\n  "prompt": "Who?"}]',
+        f' has "prompt" twice in one object: line 2 column 3; it should be a file with {LIKE}',
+    ),
+    prompts(
+        '[{"prompt": "Hello?", "effects": [{"effect": "message_sent",\r\n "t\\u006f": 1, "to": 2}]}]',
+        f' has "to" twice in one object: line 2 column 16; it should be a file with {LIKE}',
+    ),
+    *(
+        prompts(
+            f'[{{"prompt": "Hello?", "effects": [{{"effect": "message_sent", "n": {spelt}}}]}}]',
+            f" has {said}: line 1 column 67; it should be a file with {LIKE}",
+        )
+        for spelt, said in (
+            ("NaN", "NaN in it, which is no JSON"),
+            ("-Infinity", "-Infinity in it, which is no JSON"),
+            ("1e400", "a number beyond 1.8e308 in it (1e400)"),
+            ("9" * 5000, "a number beyond 1.8e308 in it (99999999999999999999)"),
+        )
+    ),
+    *(
+        prompts(
+            json.dumps([{"prompt": "Hello?", "facts": [], "effects": []} | {field: stated}]),
+            f" has half a surrogate pair in it (\\ud800): line 1 column {column}; it should be a file with {LIKE}",
+        )
+        for field, stated, column in (
+            ("prompt", "Hello? \ud800", 13),
+            ("facts", ["\U0001f600 \ud800"], 33),
+            ("effects", [{"\ud800": 1}], 49),
+        )
+    ),
     prompts({"prompt": "Hello?"}, f" should hold {LIKE}"),
     prompts([], f" should hold {LIKE}"),
     prompts(["What is 2 + 2?", " "], ", prompt 2: prompt: it is empty"),
@@ -171,8 +235,18 @@ CASES = [
         "none.json cannot be read: No such file or directory; it should be a file like agent/config.json",
     ),
     config(FOLDER, " cannot be read: Is a directory; it should be a file like agent/config.json"),
-    config('{"steps_max": }', ": the file: Invalid JSON: expected value at line 1 column 15"),
-    config([], ": the file: Input should be an object"),
+    config(PIPE, f" cannot be read: it is a named pipe, {IRREGULAR}; it should be a file like agent/config.json"),
+    config(ZEROES, f" cannot be read: it is a device, {IRREGULAR}; it should be a file like agent/config.json"),
+    config(ENDLESS, f" {TOO_LARGE}; it should be a file like agent/config.json"),
+    config(
+        '{"steps_max": }',
+        " is not JSON: Expecting value: line 1 column 15 (char 14); it should be a file like agent/config.json",
+    ),
+    config(
+        '{"steps_max": 3, "steps_max": 4}',
+        ' has "steps_max" twice in one object: line 1 column 18; it should be a file like agent/config.json',
+    ),
+    config([], " holds no JSON object; it should be a file like agent/config.json"),
     config({"step_max": 3}, ": step_max is not known: did you mean 'steps_max'?"),
     config({"steps_max": 0}, ": steps_max: Input should be greater than or equal to 1"),
     config(
@@ -223,13 +297,25 @@ CASES = [
         "chaoslab lab TOXIPROXY_URL={knows}",
         "TOXIPROXY_URL={knows} is no Toxiproxy: …; leave it empty for the embedded one",
     ),
-    Case("chaoslab toxiproxy --config none.json", f"none.json: no such file or directory; {PROXIES}"),
+    Case("chaoslab toxiproxy --config none.json", f"none.json cannot be read: No such file or directory; {PROXIES}"),
     Case(
         "chaoslab toxiproxy --config mine.json",
         "mine.json: unexpected EOF; it should be an array of proxies, as POST /populate takes it",
         {"mine.json": "{"},
     ),
-    Case("chaoslab toxiproxy --config mine.json", f"mine.json: is a directory; {PROXIES}", {"mine.json": FOLDER}),
+    Case(
+        "chaoslab toxiproxy --config mine.json",
+        f"mine.json cannot be read: Is a directory; {PROXIES}",
+        {"mine.json": FOLDER},
+    ),
+    *(
+        Case("chaoslab toxiproxy --config mine.json", f"mine.json {line}; {PROXIES}", {"mine.json": stands})
+        for stands, line in (
+            (PIPE, f"cannot be read: it is a named pipe, {IRREGULAR}"),
+            (ZEROES, f"cannot be read: it is a device, {IRREGULAR}"),
+            (ENDLESS, TOO_LARGE),
+        )
+    ),
     # --- ports ---
     *(
         Case(
@@ -281,8 +367,8 @@ CASES = [
     Case("chaoslab run --seed x", "SEED=x (command line) should be a whole number from 0 to 9223372036854775807"),
     Case("chaoslab run --jobs 0", "JOBS=0 (command line) should be a whole number from 1 to 256"),
     Case("chaoslab run --jobs many", "JOBS=many (command line) should be a whole number from 1 to 256"),
-    Case("chaoslab run DEADLINE_S=0", "DEADLINE_S=0 (command line) should be a number above 0"),
-    Case("chaoslab run DEADLINE_S=soon", "DEADLINE_S=soon (command line) should be a number above 0"),
+    Case("chaoslab run DEADLINE_S=0", f"DEADLINE_S=0 (command line) {SECONDS}"),
+    Case("chaoslab run DEADLINE_S=soon", f"DEADLINE_S=soon (command line) {SECONDS}"),
     Case("chaoslab run --seed", "chaoslab run: argument --seed: expected one argument; see chaoslab run --help"),
     Case("chaoslab run --job 2 --world", "chaoslab run: argument --world: expected one argument; see …"),
     Case(
@@ -402,6 +488,13 @@ def prepare(case: Case, folder: Path, there: Mapping[str, str]) -> list[str]:
         if text is FOLDER:
             path.unlink(missing_ok=True)  # logs/latest
             path.mkdir()
+        elif text == PIPE:
+            os.mkfifo(path)
+        elif text == ZEROES:
+            path.symlink_to(ZEROES)
+        elif text == ENDLESS:
+            with path.open("wb") as file:
+                file.truncate(17 * 1024**2)
         else:
             path.write_bytes(text if isinstance(text, bytes) else filled(text, there).encode())
     return filled(case.typed, there).split()
@@ -423,7 +516,7 @@ def tree(folder: Path) -> dict[str, bytes]:
     for path in sorted(folder.rglob("*")):
         name = str(path.relative_to(folder))
         found[name] = (
-            str(path.readlink()).encode() if path.is_symlink() else b"" if path.is_dir() else path.read_bytes()
+            str(path.readlink()).encode() if path.is_symlink() else path.read_bytes() if path.is_file() else b""
         )
     return found
 
@@ -503,8 +596,9 @@ def test_bad_input_gets_one_line_and_touches_nothing(
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        (None, "cannot be read (No such file or directory)"),
-        ("[{", "is not JSON (Expecting property name enclosed in double quotes: line 1 column 3 (char 2))"),
+        (None, "cannot be read: No such file or directory"),
+        ("[{", "is not JSON: Expecting property name enclosed in double quotes: line 1 column 3 (char 2)"),
+        ('[{"name": "Alien", "name": "Brazil"}]', 'has "name" twice in one object: line 1 column 20'),
         ('{"name": "Alien"}', "is not a JSON array"),
         ('[{"title": "Alien"}]', "has no entry with a `name` and an `original_name`"),
     ],

@@ -30,6 +30,7 @@ WRONG = [
     ),
     (("lab", "TRANSLATOR=google"), "TRANSLATOR=google (command line) should be phrasebook or online"),
     (("show",), "no logs yet in logs/: run make lab first"),
+    (("show", "--outcome", "wrnog"), "no outcome is called 'wrnog': did you mean 'wrong'?"),
     (("show", "yesterday"), "no logs yet in logs/: run make lab first"),
     (("summary",), "no logs yet in logs/: run make lab first"),
     (("charts",), "no logs yet in logs/: run make lab first"),
@@ -90,11 +91,41 @@ def test_a_picture_that_cannot_be_written_is_said_after_the_figures(
     run = Run.create(Path("logs"), now="2026-06-01T09:00:00Z")
     with run.log("info") as info:
         info.write(events.RunStarted(1, Settings().shown(), {"seed": 1, "injections": []}, 1, run.now, "mine"))
+    run.make_latest()
     Path("charts/throughput.png").mkdir(parents=True)
     assert [running.leave(run.folder, code) for code in (0, 130)] == [2, 130]
     said = capsys.readouterr()
     assert said.err == "cannot draw into charts/throughput.png: Is a directory\n" * 2
     assert said.out.count(f"run {run.name}") == 2
+
+
+@pytest.mark.parametrize(
+    ("answers", "trial"), [(("42", "41", "", "41"), "p1.r2"), (("42", "", "42"), "p1.r2"), (("42", "42"), "p1.r1")]
+)
+def test_what_to_look_at_next_is_the_first_trial_of_the_worst(
+    answers: tuple[str, ...],
+    trial: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = Run.create(Path("logs"), now="2026-06-01T09:00:00Z", name="v1-a-name-of-its-own")
+    run.make_latest()
+    with run.log("info") as info:
+        info.write(events.RunStarted(1, Settings().shown(), {"seed": 1, "injections": []}, 1, run.now, "mine"))
+        for n, answer in enumerate(answers, 1):
+            ended = ("ok", answer, 1, 1.0, "none") if answer else ("failed", "", 1, 1.0, "model")
+            info.write(events.PromptStarted(1, "what?", [["42"]], stated=True), trial=f"p1.r{n}")
+            info.write(events.PromptFinished(1, "what?", *ended), trial=f"p1.r{n}")
+    assert running.leave(run.folder, 0, program="chaoslab") == 0
+    (line,) = (text for text in capsys.readouterr().out.splitlines() if text.startswith("next"))
+    assert line == f"next    chaoslab show latest --trial {trial}"
+    for named in ("latest", run.name, run.folder.name, str(run.folder)):
+        assert main(["show", named, "--trial", trial]) == 0
+        assert capsys.readouterr().out.startswith(f"{trial}  prompt 1: what?")
+        assert main(["summary", named]) == 0
+        assert f"run {run.name}" in capsys.readouterr().out
 
 
 def test_settings_prints_the_example_file(capsys: pytest.CaptureFixture[str]) -> None:

@@ -52,6 +52,12 @@ def test_a_chance_of_0_never_hits_and_of_1_always() -> None:
     assert all(Dice(n).hits(1.0) for n in range(1000))
 
 
+def test_a_chance_is_the_share_of_draws_below_it() -> None:
+    drawn = Dice(1, "border").uniform()
+    assert not Dice(1, "border").hits(drawn)
+    assert Dice(1, "border").hits(drawn + 1e-15)
+
+
 def test_first_draws_of_neighbouring_names_are_as_even_as_a_stream() -> None:
     drawn = [Dice(1, n).uniform() for n in range(20_000)]
     for tenth in range(10):
@@ -73,6 +79,21 @@ def test_picking_follows_the_weights_and_never_takes_what_weighs_nothing() -> No
     assert interval is not None
     assert 0.25 in interval
     assert {Dice(n).pick("abc") for n in range(50)} == set("abc")
+
+
+def test_a_draw_on_the_border_between_two_options_is_the_second_ones() -> None:
+    drawn = Dice(1, "border").uniform()
+    assert drawn + (1 - drawn) == 1
+    assert Dice(1, "border").pick(["below", "above"], [drawn, 1 - drawn]) == "above"
+
+
+def test_an_only_option_is_picked_whatever_it_weighs() -> None:
+    assert [Dice(1).pick(["only"], [weight]) for weight in (5.0, 1e-300, 0.0)] == ["only"] * 3
+
+
+def test_options_and_weights_that_do_not_match_are_an_error() -> None:
+    with pytest.raises(ValueError, match="shorter"):
+        Dice(1).pick(["a", "b", "c"], [0.0, 0.0])
 
 
 def test_nothing_to_pick_from_is_said() -> None:

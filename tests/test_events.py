@@ -6,39 +6,21 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import MISSING, Field, asdict, fields
+from dataclasses import MISSING, asdict, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import pytest
-from hypothesis import example, given
+from event_parts import ENVELOPE, sample
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from chaoslab.clock import Clock
 from chaoslab.events import Event, PromptStarted, Retry, RunFinished
 from chaoslab.events import Warning as Notice
 from chaoslab.history import History, Record, parse_line
-from chaoslab.log import Log
-
-ENVELOPE = {"ts", "t", "run", "trial", "writer", "seq", "kind"}
-SAMPLES: dict[str, Any] = {
-    "str": "text",
-    "int": 3,
-    "float": 0.25,
-    "bool": True,
-    "Any": {"city": "Zürich"},
-    "list[Any]": [{"prompt": "one"}],
-    "dict[str, str]": {"log": "2"},
-    "dict[str, Any]": {"a": [1, None]},
-    "list[str]": ["wire", "errors"],
-    "list[list[str]]": [["20", "twenty"]],
-    "list[dict[str, Any]]": [{"effect": "message_sent"}],
-    "str | None": "said",
-    "int | None": 503,
-    "float | None": None,
-}
+from chaoslab.log import Kept, Log, Shelf
 
 
 class Ticking:
@@ -67,11 +49,6 @@ def log(folder: Path, writer: str = "info", *, clock: Clock | None = None) -> Lo
 
 def messages(history: History) -> list[str]:
     return [event.message for _, event in history.of(Notice)]
-
-
-def sample(kind: type[Event]) -> Event:
-    made: list[Field[Any]] = list(fields(kind))  # type: ignore[arg-type]
-    return kind(**{field.name: SAMPLES[str(field.type)] for field in made})
 
 
 @pytest.mark.parametrize("name", Event.kinds)
@@ -125,6 +102,7 @@ def test_a_line_cut_within_a_character_is_counted(tmp_path: Path) -> None:
     assert History.read(tmp_path).cut == {"info.log": 1}
 
 
+@settings(deadline=None)  # a disk may be busy
 @given(st.integers(0, 500))
 def test_a_writer_killed_anywhere_goes_on_and_the_half_line_never_becomes_an_event(kept: int) -> None:
     clock = Ticking()
@@ -155,6 +133,48 @@ def test_a_resumed_writer_goes_on_counting(tmp_path: Path) -> None:
             written.write(Notice(text))
             written.write(Notice(text))
     assert [record.seq for record in History.read(tmp_path).records] == [1, 2, 3, 4]
+
+
+def test_a_moment_is_told_to_the_microsecond(tmp_path: Path) -> None:
+    class Fine(Ticking):
+        def monotonic(self) -> float:
+            return 100.123456789
+
+    kept: list[Kept] = []
+    Shelf("info", kept, clock=Fine(), origin=90.0).write(Notice("kept"))
+    with log(tmp_path, clock=Fine()) as written:
+        written.write(Notice("written"))
+    assert [record.t for record in History.read(tmp_path).records] == [0.123457]
+    assert [entry.t for entry in kept] == [10.123457]
+
+
+def test_what_a_shelf_kept_is_written_down_later_as_if_it_had_been_a_log(tmp_path: Path) -> None:
+    kept: list[Kept] = []
+    clock = Ticking()
+    shelf, other = Shelf("info", kept, clock=clock, origin=100.0), Shelf("search", kept, clock=clock, origin=100.0)
+    with shelf, other:
+        shelf.write(Notice("one"), trial="p1.r1")
+        other.write(Notice("not of this file"))
+        shelf.write(RunFinished(2, 2, 2, 5.0))
+    assert [(entry.is_a(Notice), entry.is_a(RunFinished)) for entry in kept] == [
+        (True, False),
+        (True, False),
+        (False, True),
+    ]
+    with log(tmp_path) as written:
+        written.write(Notice("before"))
+        own = [entry for entry in kept if entry.writer == "info"]
+        written.copy(own, began=datetime(2026, 6, 1, 9, 0, tzinfo=UTC), after_s=0.25)
+        written.write(Notice("after"))
+    records = sorted(History.read(tmp_path).records, key=lambda record: record.seq)
+    assert [(r.ts[11:], r.t, r.trial, r.writer, r.seq) for r in records][1:3] == [
+        ("09:00:01.250000Z", 1.25, "p1.r1", "info", 2),
+        ("09:00:03.250000Z", 3.25, None, "info", 3),
+    ]
+    assert [record.event for record in records] == [
+        Notice("before"), Notice("one"), RunFinished(2, 2, 2, 5.0), Notice("after"),
+    ]  # fmt: skip
+    assert records[-1].seq == 4
 
 
 def test_events_merge_by_time_then_writer_then_sequence() -> None:
@@ -250,6 +270,7 @@ def test_threads_may_share_a_log(tmp_path: Path) -> None:
         assert own == [str(n) for n in range(300)]
 
 
+@settings(deadline=None)
 @given(st.text())
 @example("\ud83d alone, as a model may send it")
 @example("\r\n\u2028\x85\0")
@@ -258,6 +279,12 @@ def test_any_text_stays_on_its_line_and_comes_back(text: str) -> None:
         with log(Path(name)) as written:
             written.write(Notice(text))
         assert messages(History.read(Path(name))) == [text]
+
+
+def test_a_history_knows_of_what_its_logs_could_not_tell() -> None:
+    history = History([], untold=[Retry])
+    assert (history.tells(Retry), history.tells(Notice)) == (False, True)
+    assert History([]).tells(Retry)
 
 
 def test_a_folder_without_logs_says_so(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -10,9 +11,10 @@ from typing import Any, ClassVar
 import pytest
 
 from chaoslab.api import ErrorReply
-from chaoslab.events import Event
+from chaoslab.events import Event, FaultScheduled
 from chaoslab.events import Warning as Notice
 from chaoslab.exchange import Call, Failure, Flow, Note, Reply, Seen, Told, Toxic, Wait, chain, forever, play
+from chaoslab.faults.tool_error import ToolError
 
 CALL = Call("weather", "current_weather", "p1.r1", 1, 1, value={"city": "Oslo"})
 TRUTH = Reply(200, {"Content-Type": "application/json"}, b'{"temp": 20}')
@@ -301,6 +303,7 @@ def test_a_reply_means_its_json_and_can_be_given_another_meaning() -> None:
     assert TRUTH.value == {"temp": 20}
     assert Reply(200, {}, b"<html>").value is None
     assert Reply(200, {}, b"\xff").value is None
+    assert Reply(200, {}, b"[" * 100_000).value is None
     packed = Reply(200, {"Content-Encoding": "gzip", "content-length": "9", "X": "y"}, b"{}")
     assert packed.with_value(["é"]) == Reply(200, {"X": "y"}, '["é"]'.encode())
 
@@ -317,6 +320,50 @@ def test_a_target_refuses_in_its_own_words() -> None:
     reply = Call("messaging", "send_message", "p1.r1", 1, 1, errors=words).refused_with(429)
     assert (reply.status, reply.value) == (200, {"ok": False, "error": "ratelimited"})
     assert reply.headers == {"Content-Type": "application/json", "Retry-After": "1"}
+
+
+def test_a_target_without_words_of_its_own_refuses_in_plain_json() -> None:
+    reply = Call("search", "search_web", "p1.r1", 1, 1).refused_with(503)
+    assert (reply.status, reply.value) == (503, {"error": "status 503"})
+    assert reply.headers == {"Content-Type": "application/json"}
+
+
+STREAMED = {"Content-Type": "text/event-stream; charset=utf-8"}
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "unreadable"),
+    [
+        ({}, b'{"temp": 20}', False),
+        ({}, b"0", False),
+        ({}, b"", False),
+        ({}, b" \n", False),
+        ({}, b" null ", False),
+        ({}, b"<html>", True),
+        ({"Content-Type": "text/html"}, b"<html>", True),
+        ({"X-Kind": "text/event-stream"}, b"data: 1", True),
+        (STREAMED, b"data: {}", False),
+        ({"Date": "today", **STREAMED}, b"data: {}", False),
+        (STREAMED, b"", False),
+    ],
+)
+def test_a_body_is_unreadable_when_it_is_neither_json_nor_empty_nor_a_stream(
+    headers: dict[str, str], body: bytes, unreadable: bool
+) -> None:
+    assert Reply(200, headers, body).unreadable is unreadable
+
+
+def test_a_fault_is_scheduled_with_its_call_and_its_parameters() -> None:
+    fault = ToolError(503)
+    call = Call("weather", "current_weather", "p1.r1", 3, 2, "id3")
+    assert Told("errors", "tool_error", fault).scheduled(call) == FaultScheduled(
+        "tool_error", "errors", "weather", 3, 2, "id3", params={"status": 503}
+    )
+
+
+def test_an_attempt_of_which_only_the_time_is_known_saw_nothing() -> None:
+    seen = Seen(0.1, 2.0)
+    assert (seen.error, seen.status, seen.bytes, seen.sent, seen.reply) == (None, None, 0, None, None)
 
 
 def test_the_async_driver_sends_waits_notes_and_throws_what_fails() -> None:
@@ -347,3 +394,53 @@ def test_the_async_driver_sends_waits_notes_and_throws_what_fails() -> None:
         assert silent.did == [CALL, forever]
 
     asyncio.run(both())
+
+
+def failing(call: Call) -> Flow:
+    yield call
+    return Reply(503, {}, b"{}")
+
+
+def garbling(call: Call) -> Flow:
+    reply = yield call
+    return Reply(reply.status, {}, b"not JSON")
+
+
+def trimming(call: Call) -> Flow:
+    reply = yield call.with_value({"city": "Rome"})
+    return reply.with_value({"temp": 40})
+
+
+@pytest.mark.parametrize(
+    ("story", "fails", "changed"),
+    [
+        (as_it_is, [], ""),
+        (as_it_is, ["reset"], ""),
+        (late, [], ""),
+        (lying, [], "temp 20 → 40"),
+        (refusing, [], "not asked → 200"),
+        (failing, [], "200 → 503"),
+        (garbling, [], '{"temp": 20} → null'),
+        (elsewhere, [], "city Oslo → Rome"),
+        (elsewhere, ["reset"], "city Oslo → Rome"),
+        (trimming, [], "city Oslo → Rome; temp 20 → 40"),
+        (twice_sent, [], "sent 2 times"),
+        (lost, [], '{"temp": 20} → timed_out'),
+        (breaking, [], '{"temp": 20} → reset'),
+        (breaking, ["timed_out"], ""),
+        (forgiving, ["reset"], "no answer → 200"),
+    ],
+)
+def test_what_a_story_changed_is_told_from_what_came_to_it_and_what_it_made_of_it(
+    story: Callable[[Call], Flow], fails: list[str], changed: str
+) -> None:
+    one = told(story)
+    with contextlib.suppress(Failure):
+        World(fails=fails).tell(chain(in_turn(one), CALL))
+    assert one.changed() == changed
+
+
+def test_each_story_tells_what_it_changed_itself() -> None:
+    outer, inner = told(garbling), told(lying)
+    World().tell(chain(in_turn(outer, inner), CALL))
+    assert (outer.changed(), inner.changed()) == ('{"temp": 40} → null', "temp 20 → 40")

@@ -8,6 +8,7 @@ import importlib
 import signal
 import sys
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -44,13 +45,17 @@ def test_within_what_may_be_left_it_is_heard_at_once_and_only_once() -> None:
 
 @pytest.fixture
 def imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., dict[str, object]]]:
-    """Imports a module of these lines; what it gives can stand for no pictures at all."""
+    """Imports a module of these lines; what it gives can stand for no pictures at all, and for no text."""
     monkeypatch.syspath_prepend(tmp_path)
+
+    class Nothing(dict[str, object]):
+        def __radd__(self, text: str) -> str:
+            return text
 
     def do(*lines: str) -> dict[str, object]:
         (tmp_path / "interrupted_module.py").write_text("\n".join(("import signal, threading", *lines)))
         importlib.import_module("interrupted_module")
-        return {}
+        return Nothing()
 
     yield do
     sys.modules.pop("interrupted_module", None)
@@ -91,6 +96,50 @@ def test_a_finalizer_swallows_none() -> None:
         waiting(Closing())
 
 
+def test_the_callback_of_a_weak_reference_swallows_none() -> None:
+    """Of which there are some whenever a picture is drawn."""
+
+    class Dying:
+        pass
+
+    def strikes(_: object) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    dying = [Dying()]
+    seen = weakref.ref(dying[0], strikes)
+    with pytest.raises(KeyboardInterrupt), heard_outside_imports():
+        waiting(dying.pop())
+    assert seen() is None
+
+
+def test_what_swallows_it_without_a_word_does_so_until_its_end() -> None:
+    done = []
+
+    def swallows() -> None:
+        with contextlib.suppress(BaseException):
+            signal.raise_signal(signal.SIGINT)
+        done.append("all of it")
+
+    with pytest.raises(KeyboardInterrupt), heard_outside_imports():
+        swallows()
+    assert done == ["all of it"]
+
+
+def test_what_else_can_be_raised_nowhere_is_told_as_ever() -> None:
+    class Failing:
+        def __del__(self) -> None:
+            raise ValueError("told")
+
+    told: list[object] = []
+    before, sys.unraisablehook = sys.unraisablehook, lambda what: told.append(str(what.exc_value))
+    try:
+        with heard_outside_imports():
+            Failing()
+    finally:
+        sys.unraisablehook = before
+    assert told == ["told"]
+
+
 @pytest.mark.parametrize(
     ("command", "beneath"),
     [
@@ -98,8 +147,11 @@ def test_a_finalizer_swallows_none() -> None:
         (("replay", "latest"), "chaoslab.replay.replay"),
         (("charts",), "chaoslab.reports.charts.draw"),
         (("report",), "chaoslab.reports.charts.draw"),
+        (("report",), "chaoslab.reports.summary.render"),
+        (("summary",), "chaoslab.reports.summary.render"),
+        (("show",), "chaoslab.reports.show.render"),
     ],
-    ids=lambda value: value[0] if isinstance(value, tuple) else "",
+    ids=lambda value: value[0] if isinstance(value, tuple) else value.rpartition(".")[2],
 )
 def test_no_command_loses_one_while_it_imports(
     imported: Callable[..., dict[str, object]],
@@ -113,7 +165,7 @@ def test_no_command_loses_one_while_it_imports(
     run.make_latest()
     with run.log("info") as log:
         log.write(started(Settings(), Plan(1), [], 0, run.name))
-    monkeypatch.setattr(beneath, lambda *_: imported(STRIKES, "done = True"))
+    monkeypatch.setattr(beneath, lambda *_, **__: imported(STRIKES, "done = True"))
     assert main(command) == 130
     assert sys.modules["interrupted_module"].done
 

@@ -17,7 +17,7 @@ from chaoslab.events import (
     PromptStarted,
 )
 from chaoslab.history import History, Record
-from chaoslab.judge import Outcome, admits, judge, shows, verdicts
+from chaoslab.judge import Outcome, judge, verdicts
 
 TRIAL = "p1.r1"
 
@@ -29,6 +29,11 @@ def history(*events: Event, trial: str = TRIAL) -> History:
 def started(facts: list[list[str]] | None = None, effects: list[dict[str, Any]] | None = None) -> PromptStarted:
     stated = facts is not None or effects is not None
     return PromptStarted(1, "a prompt", facts or [], effects or [], stated=stated)
+
+
+def compared(answer: str, effects: list[dict[str, Any]] | None = None) -> PromptStarted:
+    """A trial whose twin without faults answered so, and had these effects."""
+    return PromptStarted(1, "a prompt", [], effects or [], stated=True, twin=answer)
 
 
 def finished(answer: str, status: str = "ok") -> PromptFinished:
@@ -57,66 +62,6 @@ ANA = {"effect": "message_sent", "to": "ana", "text": "21.4"}
 REVIEW = {"effect": "event_created", "title": "Review", "start": "2026-06-02T15:00:00"}
 
 
-@pytest.mark.parametrize(
-    ("spelling", "text", "found"),
-    [
-        ("4", "It is 4.", True),
-        ("4", "It is 14.", False),
-        ("4", "It is 41.", False),
-        ("4", "It is 4.5.", False),
-        ("4", "It is 0.4.", False),
-        ("4", "It is -4.", False),
-        ("-4", "It is −4 °C.", True),
-        ("4", "From 2-4 degrees", True),
-        ("4", "The event 4f2a", False),
-        ("4", "Room B4", False),
-        ("4", "Version 3.4.1", False),
-        ("4", "It is 4°C", True),
-        ("12", "12km away", True),
-        ("1024", "1,024 of them", True),
-        ("1,024", "1024 of them", True),
-        ("1024", "1,024.0", True),
-        ("24", "1,024 of them", False),
-        ("12.0", "a dozen, 12", True),
-        ("12", "12.00 dollars", True),
-        ("0.5", ".5", True),
-        ("1000", "1e3", True),
-        ("São Paulo", "in sao  paulo today", True),
-        ("sao paulo", "in SÃO\nPAULO", True),
-        ("rain", "a train", False),
-        ("rain", "Rain, later", True),
-        ("light rain", "light and rain", False),
-        ("Ana's", "ana’s plan", True),
-        ("15:00", "at 2026-06-02T15:00:00Z", True),
-        ("15:00", "at 5:00", False),
-        ("LH123", "flight lh123", True),
-        ("123", "flight LH123", False),
-        ("東京", "東京は晴れです", True),
-        ("→", "a → b", True),
-        ("", "anything", False),
-    ],
-)
-def test_a_spelling_shows_as_whole_words_and_whole_numbers(spelling: str, text: str, found: bool) -> None:
-    assert shows([spelling], text) is found
-
-
-@pytest.mark.parametrize(
-    ("answer", "honest"),
-    [
-        ("I could not reach the weather service.", True),
-        ("I couldn’t send it.", True),
-        ("The search failed twice.", True),
-        ("The message was not sent.", True),
-        ("The weather service is unavailable.", True),
-        ("Sorry for the wait: 99 °C.", False),
-        ('I told Ana: "I could not come".', False),
-        ("All done.", False),
-    ],
-)
-def test_an_admission_is_in_the_agents_own_words(answer: str, honest: bool) -> None:
-    assert admits(answer) is honest
-
-
 FACT = [["21.4", "21,4"]]
 ARMED = FaultArmed("latency", "wire", "weather", 1, 1, "id1")
 CUT = CallDisturbed("weather", "current_weather", 1, 2, "id1", "cut")
@@ -125,7 +70,12 @@ STORIES: list[tuple[str, list[Event], Outcome, str]] = [
     ("its other spelling", [started(FACT), finished("21,4 °C")], Outcome.CORRECT, "all that was stated"),
     ("a fact is wrong", [started(FACT), finished("42.8 °C")], Outcome.WRONG, "missing fact '21.4'"),
     ("one of two", [started([["21"], ["rain"]]), finished("21, sun")], Outcome.WRONG, "missing fact 'rain'"),
-    ("admitted", [started(FACT), finished("I could not find it.")], Outcome.DEGRADED, "missing fact '21.4'; says"),
+    (
+        "admitted",
+        [started(FACT), finished("I could not find it.")],
+        Outcome.DEGRADED,
+        "missing fact '21.4'; the answer says",
+    ),
     ("a failure", [started(FACT), finished("", "failed")], Outcome.FAILED, "model error"),
     ("silence", [started(FACT), finished("  ")], Outcome.FAILED, "empty"),
     ("a killed run", [started(FACT)], Outcome.UNFINISHED, "the run ended before it did"),
@@ -141,23 +91,28 @@ STORIES: list[tuple[str, list[Event], Outcome, str]] = [
     ("nothing stated", [started(), finished("21.4")], Outcome.UNKNOWN, "nothing was stated"),
     ("nothing stated, no answer", [started(), finished("", "failed")], Outcome.FAILED, "no answer"),
     ("the effect", [started([], [ANA]), message("Ana", "21.4 °C"), finished("Sent.")], Outcome.CORRECT, "all"),
-    ("no effect", [started([], [ANA]), finished("Sent.")], Outcome.WRONG, "missing: message to ana sent; does not"),
+    (
+        "no effect",
+        [started([], [ANA]), finished("Sent.")],
+        Outcome.HARM,
+        "missing: message to ana sent; the answer does not",
+    ),
     (
         "no effect, admitted",
         [started([], [ANA]), finished("I could not send it.")],
         Outcome.DEGRADED,
-        "missing: message to ana sent; says",
+        "missing: message to ana sent; the answer says",
     ),
     (
         "twice",
         [started([], [ANA]), message("ana", "21.4", "a"), message("ana", "21.4", "b"), finished("Sent.")],
-        Outcome.WRONG,
+        Outcome.HARM,
         "message to ana sent twice",
     ),
     (
         "twice, and a confession does not mend it",
         [started([], [ANA]), message("ana", "21.4", "a"), message("ana", "21.4", "b"), finished("It failed.")],
-        Outcome.WRONG,
+        Outcome.HARM,
         "message to ana sent twice",
     ),
     (
@@ -169,37 +124,37 @@ STORIES: list[tuple[str, list[Event], Outcome, str]] = [
     (
         "calls without an id are effects each",
         [started([], [ANA]), message("ana", "21.4"), message("ana", "21.4"), finished("Sent.")],
-        Outcome.WRONG,
+        Outcome.HARM,
         "twice",
     ),
     (
         "to another",
         [started([], [ANA]), message("bob", "21.4"), finished("Sent.")],
-        Outcome.WRONG,
+        Outcome.HARM,
         "message to bob sent, which was not asked for; missing: message to ana sent",
     ),
     (
         "a longer name is another person",
         [started([], [ANA]), message("ana maria", "21.4"), finished("Sent.")],
-        Outcome.WRONG,
+        Outcome.HARM,
         "message to ana maria sent, which was not asked for",
     ),
     (
         "another text",
         [started([], [ANA]), message("ana", "42.8"), finished("Sent.")],
-        Outcome.WRONG,
+        Outcome.HARM,
         "its text is '42.8' instead of '21.4'",
     ),
     (
         "unstated in a question",
         [started(FACT), message("bob", "hello"), finished("21.4")],
-        Outcome.WRONG,
+        Outcome.HARM,
         "message to bob sent, which was not asked for",
     ),
     (
-        "unstated and admitted is still wrong",
+        "unstated and admitted is harm all the same",
         [started(FACT), message("bob", "hello"), finished("I could not find it.")],
-        Outcome.WRONG,
+        Outcome.HARM,
         "not asked for; missing fact",
     ),
     (
@@ -211,13 +166,13 @@ STORIES: list[tuple[str, list[Event], Outcome, str]] = [
     (
         "an hour late",
         [started([], [REVIEW]), meeting("Review", "2026-06-02T16:00:00Z"), finished("Done.")],
-        Outcome.WRONG,
+        Outcome.HARM,
         "its start is '2026-06-02T16:00:00Z' instead of",
     ),
     (
         "another kind of effect",
         [started([], [REVIEW]), effect("event_deleted", id="e1", title="Review"), finished("Done.")],
-        Outcome.WRONG,
+        Outcome.HARM,
         "event deleted 'Review', which was not asked for; missing: event created 'Review'",
     ),
     (
@@ -240,8 +195,8 @@ STORIES: list[tuple[str, list[Event], Outcome, str]] = [
     (
         "a lost reply: done, and denied",
         [started([], [ANA]), message("ana", "21.4"), finished("I could not send the message.")],
-        Outcome.DEGRADED,
-        "though the answer says",
+        Outcome.WRONG,
+        "the answer says that it was not done, and the ledger shows it: message to ana sent",
     ),
     (
         "armed in vain",
@@ -278,7 +233,141 @@ STORIES: list[tuple[str, list[Event], Outcome, str]] = [
         "not witnessed",
     ),
     ("nothing asked, nothing done", [started([], []), finished("Fine.")], Outcome.CORRECT, "all"),
+    (
+        "found, and an admission beside it",
+        [started(FACT), finished("I could not finish. I still see 21.4.")],
+        Outcome.DEGRADED,
+        "all that was stated holds, but the answer says that something could not be done",
+    ),
+    (
+        "an effect is denied, and another is missing",
+        [started([], [ANA, REVIEW]), message("ana", "21.4"), finished("I could not send the message, nor book it.")],
+        Outcome.WRONG,
+        "the ledger shows it: message to ana sent; missing: event created 'Review'",
+    ),
+    (
+        "a denial of what is missing is honest",
+        [started([], [ANA, REVIEW]), message("ana", "21.4"), finished("I could not book the meeting.")],
+        Outcome.DEGRADED,
+        "missing: event created 'Review'; the answer says what it could not do",
+    ),
+    (
+        "one of two of a kind is missing",
+        [started([], [ANA, {**ANA, "to": "bob"}]), message("ana", "21.4"), finished("I could not send it to Bob.")],
+        Outcome.DEGRADED,
+        "missing: message to bob sent",
+    ),
+    (
+        "doubt about what was done is honest",
+        [started([], [ANA]), message("ana", "21.4"), finished("The message may have been sent.")],
+        Outcome.DEGRADED,
+        "all that was stated holds",
+    ),
+    ("the twin's answer", [compared("21.4 °C"), finished("21.4 °C")], Outcome.CORRECT, "the answer is its twin's"),
+    (
+        "the twin's effect and answer",
+        [compared("Sent 21.4.", [ANA]), message("ana", "21.4"), finished("I sent 21.4.")],
+        Outcome.CORRECT,
+        "the effect and the answer are its twin's (the same values: 21.4)",
+    ),
+    (
+        "the twin's effect and a lie",
+        [compared("Sent 21.4.", [ANA]), message("ana", "21.4"), finished("Sent 42.8.")],
+        Outcome.WRONG,
+        "it says 42.8 instead of 21.4 (its twin)",
+    ),
+    (
+        "a lie beside an admission",
+        [compared("It is 21.4. Sent.", [ANA]), finished("It is 42.8. I could not send it.")],
+        Outcome.WRONG,
+        "missing: message to ana sent; it says 42.8 instead of 21.4 (its twin)",
+    ),
+    (
+        "an admission without a lie",
+        [compared("It is 21.4. Sent.", [ANA]), finished("I could not send it.")],
+        Outcome.DEGRADED,
+        "missing: message to ana sent; it lacks 21.4 (its twin); the answer says",
+    ),
+    (
+        "the twin admits it too",
+        [compared("I could not find room 7."), finished("I could not find room 7.")],
+        Outcome.CORRECT,
+        "the answer is its twin's",
+    ),
+    (
+        "prose",
+        [compared("All is well.", [ANA]), message("ana", "21.4"), finished("It went fine.")],
+        Outcome.UNKNOWN,
+        "its effects are as they should be, but its answer cannot be compared with its twin's: it has other words",
+    ),
+    (
+        "facts alone say nothing about effects",
+        [PromptStarted(1, "a prompt", FACT, None, stated=True), message("bob", "hello"), finished("21.4")],
+        Outcome.CORRECT,
+        "all that was stated holds; nothing was stated about effects",
+    ),
+    (
+        "no twin that would hold",
+        [PromptStarted(1, "a prompt", [], [ANA], True, None, "two differ"), message("ana", "21.4"), finished("21.4")],
+        Outcome.UNKNOWN,
+        "its effects are as they should be, but its answer cannot be judged: two differ",
+    ),
+    (
+        "often",
+        [started([], [ANA]), *(message("ana", "21.4", f"{n}") for n in range(6)), finished("Sent.")],
+        Outcome.HARM,
+        "message to ana sent 6 times",
+    ),
+    (
+        "two wished, three done",
+        [started([], [ANA, ANA]), *(message("ana", "21.4", f"{n}") for n in range(3)), finished("Sent.")],
+        Outcome.HARM,
+        "message to ana sent 3 times instead of twice",
+    ),
+    (
+        "often and unasked",
+        [started([], []), *(message("bob", "hi", f"{n}") for n in range(3)), finished("Sent.")],
+        Outcome.HARM,
+        "message to bob sent 3 times, which was not asked for",
+    ),
+    (
+        "often and otherwise",
+        [started([], [ANA]), *(message("ana", "42.8", f"{n}") for n in range(3)), finished("Sent.")],
+        Outcome.HARM,
+        "message to ana sent, but its text is '42.8' instead of '21.4'; message to ana sent twice, which was not asked for",
+    ),
 ]
+
+TWICE = [message("ana", "21.4", "a"), message("ana", "21.4", "b")]
+
+
+@pytest.mark.parametrize(
+    ("end", "outcome", "why"),
+    [
+        (raised("TimeoutError: charge")[1:], Outcome.HARM, "no answer: agent error (TimeoutError: charge)"),
+        ([finished(" ")], Outcome.HARM, "the answer is empty"),
+        ([PromptFinished(1, "a prompt", "failed", "", 1, 1.0, "hung")], Outcome.HARM, "it would never have ended"),
+        ([ARMED, finished("21.4")], Outcome.INVALID, "latency was armed on weather 1.1 and not witnessed"),
+        ([], Outcome.UNFINISHED, "the run ended before it did"),
+    ],
+    ids=["raised", "silent", "hung", "invalid", "unfinished"],
+)
+def test_harm_is_told_first_whatever_else_became_of_the_trial(end: list[Event], outcome: Outcome, why: str) -> None:
+    verdict = judge(history(started([], [ANA]), *TWICE, *end), TRIAL)
+    assert (verdict.outcome, verdict.why) == (outcome, f"message to ana sent twice; {why}")
+    assert verdict.harm == ("message to ana sent twice",)
+    calm = judge(history(started([], [ANA]), TWICE[0], *end), TRIAL)
+    assert calm.harm == ()
+    assert calm.outcome is not Outcome.HARM
+
+
+def test_what_a_failed_trial_left_undone_is_no_harm_and_what_an_answer_passes_over_is() -> None:
+    gone = judge(history(started([], [ANA]), *raised("ValueError: x")[1:]), TRIAL)
+    assert (gone.outcome, gone.harm) == (Outcome.FAILED, ())
+    claimed = judge(history(started([], [ANA]), finished("Sent.")), TRIAL)
+    assert (claimed.outcome, claimed.harm) == (Outcome.HARM, ("missing: message to ana sent",))
+    admitted = judge(history(started([], [ANA]), finished("I could not send it.")), TRIAL)
+    assert (admitted.outcome, admitted.harm) == (Outcome.DEGRADED, ())
 
 
 @pytest.mark.parametrize(("events", "outcome", "why"), [s[1:] for s in STORIES], ids=[s[0] for s in STORIES])

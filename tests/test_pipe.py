@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from chaoslab.pipe import Chain, Line, Pipe, Signal, Timed
+from chaoslab.pipe import WALK_MIN, Chain, Line, Pipe, Signal, Timed
 
 
 def late(delay_s: float, *, since: float = -math.inf) -> Line:
@@ -147,6 +147,64 @@ def test_what_a_law_cuts_off_is_not_held() -> None:
     assert line.poll(0.0) == [Timed(0.0, b"a"), Timed(0.0, b"d")]
     assert line.wake() is None
     assert line.held == 0
+
+
+@pytest.mark.parametrize("most", [1, 3, 64])
+def test_a_chain_gives_no_more_than_it_is_asked_for_and_in_the_end_the_same(most: int) -> None:
+    def crumbs() -> Line:
+        def law(timed: Timed, start: float) -> Iterator[Timed]:
+            assert isinstance(timed.item, bytes)
+            for begin in range(len(timed.item)):
+                yield Timed(start, timed.item[begin : begin + 1])
+
+        return Line(law)
+
+    data = bytes(range(250))
+    chain = chain_of(crumbs(), late(1.0), late(0.5))
+    chain.feed(Timed(0.0, data))
+    out: list[Timed] = []
+    while (wake := chain.wake()) is not None:
+        some = chain.poll(wake, most)
+        assert len(some) <= max(most, WALK_MIN)
+        assert chain.pieces <= 2 * len(data)
+        out += some
+    assert out == [Timed(1.5, bytes([byte])) for byte in data]
+
+
+def test_what_a_first_pipe_cuts_does_not_pile_up_before_the_second() -> None:
+    """Two pipes that cut, a little at a time: the second is through with a piece before the first cuts the next ones."""
+
+    def cut(size: int) -> Line:
+        def law(timed: Timed, start: float) -> Iterator[Timed]:
+            assert isinstance(timed.item, bytes)
+            for begin in range(0, len(timed.item), size):
+                yield Timed(start, timed.item[begin : begin + size])
+
+        return Line(law)
+
+    chain = chain_of(cut(10), cut(1))
+    chain.feed(Timed(0.0, bytes(100_000)))
+    most, got = 0, 0
+    while chain.wake() is not None:
+        got += len(chain.poll(0.0, 64))
+        most = max(most, chain.pieces)
+    assert got == 100_000
+    assert most <= 64
+
+
+def test_pipes_that_let_bytes_pass_at_once_are_not_even_asked_but_see_the_end() -> None:
+    def straight(end_late_s: float) -> Line:
+        def law(timed: Timed, start: float) -> Iterator[Timed]:
+            assert isinstance(timed.item, Signal), "bytes were fed to it"
+            yield Timed(start + end_late_s, timed.item)
+
+        return Line(law, straight=True)
+
+    chain = chain_of(straight(1.0), late(0.25), straight(2.0))
+    chain.feed(Timed(0.0, b"a"))
+    assert chain.poll(0.25) == [Timed(0.25, b"a")]
+    chain.feed(Timed(0.5, Signal.END))
+    assert run_out(chain) == [Timed(3.75, Signal.END)]
 
 
 def test_releasing_a_chain_gives_back_everything_in_order() -> None:

@@ -7,14 +7,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
+from fault_parts import Target
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chaoslab.exchange import Call, Told
+from chaoslab.events import Event
+from chaoslab.exchange import Call, Failure, Reply, Seen, Told, chain
 from chaoslab.faults.latency import Latency
 from chaoslab.faults.tool_error import ToolError
 from chaoslab.measures.intervals import clopper_pearson
-from chaoslab.plan import LAYERS, Choice, Injection, Plan
+from chaoslab.plan import LAYERS, Choice, Injection, Plan, Telling
 from chaoslab.registry import names
 
 TARGETS = ("search", "weather", "model")
@@ -127,6 +129,12 @@ def test_which_fault_it_is_does_not_depend_on_the_chance() -> None:
     assert sum(told is not None for told, _ in pairs) in range(15, 80)
 
 
+def test_an_injection_of_which_nothing_is_said_hits_every_attempt() -> None:
+    injection = Injection("wire", (Choice("latency"),), ("search",))
+    assert (injection.chance, injection.calls, injection.choices[0].weight) == (1.0, (), 1.0)
+    assert all(Plan(1).roll(injection, call(n, attempt)) for n in range(50) for attempt in (1, 2))
+
+
 def test_never_and_always() -> None:
     never, always = (Injection("wire", (Choice("latency"),), ("search",), chance) for chance in (0.0, 1.0))
     assert [Plan(1).roll(never, call(n)) for n in range(500)] == [None] * 500
@@ -175,6 +183,114 @@ def test_the_wire_is_told_apart_and_the_rest_is_outermost_first() -> None:
 def test_an_injection_covers_its_targets_only() -> None:
     injection = Injection("wire", (Choice("latency"),), ("search", "model"))
     assert [target for target in TARGETS if injection.covers(call(target=target))] == ["search", "model"]
+
+
+def test_only_what_may_hit_a_call_is_rolled_for_it() -> None:
+    """The dice of an injection that cannot hit would make the agent's calls slower, and the log tell of dice that mean nothing."""
+    rare = Injection("rare", (Choice("latency"),), ("search",), 1e-9)
+    numbered = Injection("numbered", (Choice("refused"),), ("search", "model"), 0.0, calls=(2,))
+    never = Injection("never", (Choice("latency"),), ("search",), 0.0)
+    error = Injection("error", (Choice("tool_error"),), ("search",))
+    plan = Plan(1, (rare, numbered, never, error))
+    assert [i.name for i in plan.reach("search", wire=True)] == ["rare", "numbered"]
+    assert [i.name for i in plan.reach("model", wire=True)] == ["numbered"]
+    assert [i.name for i in plan.reach("search", wire=False)] == ["error"]
+    assert plan.reach("weather", wire=True) == ()
+    assert plan.reach("search", wire=True) is plan.reach(
+        "search", wire=True
+    )  # found once: it is asked for with every call
+
+
+def test_a_call_meets_one_fault_of_the_wire_and_the_dice_after_it_stay_in_the_cup() -> None:
+    second = Injection("second", (Choice("refused"),), ("search",), 0.0, calls=(2,))
+    third = Injection("third", (Choice("latency"),), ("search",), 0.0, calls=(2, 3))
+    plan = Plan(1, (second, third))
+    told, rolled = plan.hit_on_the_wire(call(2))
+    assert told is not None
+    assert (told.injection, rolled) == ("second", ["second"])
+    told, rolled = plan.hit_on_the_wire(call(3))
+    assert told is not None
+    assert (told.injection, rolled) == ("third", ["second", "third"])
+    assert plan.hit_on_the_wire(call(4)) == (None, ["second", "third"])
+    assert plan.hit_on_the_wire(call(2, target="weather")) == (None, [])
+
+
+def test_the_requests_to_be_hit_by_number_are_known_beforehand() -> None:
+    both = Injection("both", (Choice("refused"),), ("search", "model"), 0.0, calls=(1, 4))
+    by_chance = Injection("by chance", (Choice("latency"),), ("search",), 0.5)
+    named = Plan(1, (both, by_chance)).named
+    assert named == ((both, "search", 1), (both, "search", 4), (both, "model", 1), (both, "model", 4))
+
+
+def story_of(injections: Sequence[Injection], one: Call, *, fails: str = "") -> tuple[list[str], Telling]:
+    """The kinds of what is noted when an attempt is told all stories of these injections, and it ends with whatever they make of it."""
+    plan, notes = Plan(1, tuple(injections)), list[Event]()
+    telling = Telling(plan, one, notes.append)
+    target = Target(fails=fails)
+    reply: Reply | None = None
+    error: str | None = None
+    try:
+        reply = target.tell(chain(telling.reach(plan.reach(one.target, wire=False)), one, telling.injected))
+    except Failure as failure:
+        error = failure.kind
+    sent = target.sent[-1] if target.sent else None
+    telling.witnessed(Seen(target.now_s, target.deadline_s, error, 200 if reply else None, 0, sent, reply))
+    return [event.kind.removeprefix("fault_") for event in notes], telling
+
+
+def test_the_stages_of_a_story_are_noted_as_it_goes() -> None:
+    errors = Injection("errors", (Choice("tool_error"),), ("search",))
+    stages, telling = story_of([errors], call())
+    assert stages == ["scheduled", "injected", "witnessed"]
+    assert telling.rolled == ["errors"]
+    assert [told.fault_name for told in telling.told] == ["tool_error"]
+
+
+def test_a_story_that_decides_by_itself_is_scheduled_when_it_acts() -> None:
+    """A budget that is not used up was never a fault: a plan's stages would show one scheduled for every call, and none met."""
+    budget = Injection("budget", (Choice("budget", params={"calls": 3.0}),), ("search",))
+    assert budget.conditional
+    stages, telling = story_of([budget], replace(call(), spent={"calls": 2.0}))
+    assert (stages, telling.rolled) == ([], ["budget"])
+    stages, _ = story_of([budget], replace(call(), spent={"calls": 3.0}))
+    assert stages == ["scheduled", "injected", "witnessed"]
+
+
+def test_one_story_that_decides_by_itself_makes_its_injection_conditional() -> None:
+    either = Injection("either", (Choice("tool_error"), Choice("budget")), ("search",))
+    assert either.conditional
+    assert not Injection("errors", (Choice("tool_error"), Choice("lost_reply")), ("search",)).conditional
+
+
+def test_what_looks_like_a_fault_and_was_none_is_not_witnessed() -> None:
+    """The target was silent by itself before the story had anything to lose."""
+    lost = Injection("lost", (Choice("lost_reply"),), ("search",))
+    assert story_of([lost], call(), fails="timed_out")[0] == ["scheduled"]
+    assert story_of([lost], call())[0] == ["scheduled", "injected", "witnessed"]
+
+
+def test_a_lie_that_another_lie_covers_was_injected_and_reached_nobody() -> None:
+    wrong = (Choice("wrong_value", params={"factor": 2.0}),)
+    stages, telling = story_of([Injection(name, wrong, ("search",)) for name in ("outer", "inner")], call())
+    assert [told.injected for told in telling.told] == [True, True]
+    assert [stages.count(stage) for stage in ("scheduled", "injected", "witnessed")] == [2, 2, 1]
+
+
+def test_a_story_with_nothing_to_change_was_scheduled_and_never_injected() -> None:
+    lie = Injection("lie", (Choice("truncate_context"),), ("search",))
+    assert not lie.conditional
+    assert story_of([lie], call())[0] == ["scheduled"]
+
+
+def test_each_of_several_stories_is_told_and_counted() -> None:
+    lie = Injection("lie", (Choice("wrong_value"),), ("search",))
+    cut = Injection("cut", (Choice("truncate_context", params={"keep": 0.5}),), ("search",))
+    missed = Injection("missed", (Choice("tool_error"),), ("search",), 0.0, calls=(9,))
+    talk = {"messages": [{"role": "user", "content": str(n)} for n in range(4)]}
+    stages, telling = story_of([lie, cut, missed], replace(call(), value=talk))
+    assert telling.rolled == ["cut", "lie", "missed"]
+    assert [told.injection for told in telling.told] == ["cut", "lie"]
+    assert stages == ["scheduled", "injected", "scheduled", "injected", "witnessed", "witnessed"]
 
 
 def test_a_fault_that_nobody_knows_says_what_was_meant() -> None:

@@ -52,7 +52,7 @@ def one_by_one(folder: Path, lines: Iterable[str]) -> dict[str, Ran]:
     for line in lines:
         words = ["run" if line.startswith(RUN) else "lab", *shlex.split(line)[2:]]
         shutil.rmtree(folder / "charts", ignore_errors=True)
-        mine = prompts(folder, ["What is 6 times 7?"])
+        mine = prompts(folder, [{"prompt": "What is 6 times 7?", "facts": ["42"]}])
         ended = chaoslab(folder, *words, f"BASE_PORT={free_base()}", mine)
         made[line] = Ran(folder, ended, len(list((folder / "charts").glob("*.png"))))
     return made

@@ -81,6 +81,7 @@ def test_a_run_made_in_virtual_time_is_the_same_to_the_byte(made: Path) -> None:
         (["2"], ["p2.r1"]),
         (["p3.r2"], ["p3.r2"]),
         (["2-4"], ["p2.r1", "p3.r1", "p1.r2"]),
+        (["p2"], ["p2.r1", "p2.r2"]),
         (["6", "p1.r1"], ["p1.r1", "p3.r2"]),
         ([], ["p1.r1", "p2.r1", "p3.r1", "p1.r2", "p2.r2", "p3.r2"]),
     ],
@@ -89,8 +90,8 @@ def test_trials_are_chosen_by_number_or_by_name(wanted: list[str], keys: list[st
     assert choose(read(str(there)), wanted) == keys
 
 
-def test_one_trial_alone_is_the_same_too(there: Path, capsys: Said) -> None:
-    code, said, _ = replayed(capsys, "--trial", "p2.r2")
+def test_one_trial_alone_of_a_run_found_by_its_name_is_the_same_too(there: Path, capsys: Said) -> None:
+    code, said, _ = replayed(capsys, read(str(there)).run, "--trial", "p2.r2")
     (events,) = [len([line for line in History.read(there).records if line.trial == "p2.r2"])]
     assert (code, said[-1]) == (0, f"equal: 1 trial, {events} events, byte for byte")
 
@@ -233,6 +234,14 @@ def _of(version: str) -> Callable[[Path], None]:
     return do
 
 
+def _renamed(trial: str, name: str) -> Callable[[Path], None]:
+    def do(folder: Path) -> None:
+        for path in folder.glob("*.log"):
+            change(folder, lambda line: {**line, "trial": name} if line["trial"] == trial else line, writer=path.stem)
+
+    return do
+
+
 def _setting(name: str, value: Any) -> Callable[[Path], None]:
     def do(folder: Path) -> None:
         _started(settings={**lines(folder)[0]["settings"], name: value})(folder)
@@ -294,7 +303,8 @@ def _nothing(folder: Path) -> None: ...
         (_no_line, "--trial 2", "logs/latest/messaging.log, line 1 cannot be read: it is cut, or was changed"),
         (_first_labs, "", "logs/latest is of the first lab of this kind, which kept nothing to run it again from"),
         (_nobodys, "", "the logs of 'latest' tell of no run: neither this lab nor the first one wrote them"),
-        (_of("3"), "", "logs/latest was written by version 3 of the log; this lab replays version 2"),
+        (_of("2"), "", "logs/latest was written by version 2 of the log; this lab replays version 3"),
+        (_of("4"), "", "logs/latest was written by version 4 of the log; this lab replays version 3"),
         (_started(code={}), "", "logs/latest was written by version 1 of the log, which did not keep what a replay needs"),
         (
             _setting("TOXIC_PROBE", 1),
@@ -309,6 +319,9 @@ def _nothing(folder: Path) -> None: ...
         ),
         (_started(plan={}), "", "logs/latest/info.log, line 1: its plan is none of this lab's ('seed')"),
         (_started(asked=[{"question": "What?"}]), "", "logs/latest/info.log, line 1: its prompts are none of this lab's"),
+        (_renamed("p2.r1", "mine"), "", "logs/latest: mine is no trial of 3 prompts: it was changed"),
+        (_renamed("p2.r1", "p4.r1"), "", "logs/latest: p4.r1 is no trial of 3 prompts: it was changed"),
+        (_renamed("p2.r1", "p2.r0"), "", "logs/latest: p2.r0 is no trial of 3 prompts: it was changed"),
         (_nothing, "--trial 7", f"this run has no trial 7: {TRIALS}"),
         (_nothing, "--trial 0", f"this run has no trial 0: {TRIALS}"),
         (_nothing, "--trial 5-9", f"this run has no trial 5-9: {TRIALS}"),

@@ -29,6 +29,7 @@ EASY = (
     "What is the weather in Oslo?",
     "Translate 'dog' into French.",
 )
+CALM = ("TOXIC_PROB=0", "ERROR_PROB=0")
 VIRTUAL = ("run", "--world", "virtual")
 MANY = ("--trials", "100000")
 LONG_S = 120.0
@@ -149,8 +150,8 @@ def test_the_lab_command_takes_the_world_as_a_setting_and_prompts_come_from_an_o
     assert chaoslab(tmp_path, *VIRTUAL, "--prompts", file, "--jobs", "2").returncode == 0
     second = (tmp_path / "logs" / "latest").resolve()
     assert first != second
-    assert {path.name: path.read_bytes() for path in first.iterdir()} == {
-        path.name: path.read_bytes() for path in second.iterdir()
+    assert {path.name: path.read_bytes() for path in first.rglob("*.*")} == {
+        path.name: path.read_bytes() for path in second.rglob("*.*")
     }
 
 
@@ -158,7 +159,7 @@ def test_a_terminal_shows_one_live_line(tmp_path: Path) -> None:
     with started(tmp_path, "--trials", "40", prompts(tmp_path, EASY), terminal=True) as run:
         assert run.ended() == 0
         eventually(lambda: "next " in run.said)
-        lines = re.findall(r"\r\x1b\[K(trial \d+/40, [^\r\n]*)", run.said)
+        lines = re.findall(r"\r\x1b\[K(trial \d+/40: [^\r\n]*)", run.said)
         assert lines
         assert any(re.search(r", \d+ trials/s, \d+ s to go$", line) for line in lines), lines
         assert re.search(r"\r\x1b\[K40 of 40 trials, ", run.said)
@@ -168,7 +169,7 @@ def test_a_terminal_shows_one_live_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("jobs", "terminal"), [("1", True), ("2", False)])
 def test_ctrl_c_leaves_the_finished_trials_whole(tmp_path: Path, jobs: str, terminal: bool) -> None:
     with started(tmp_path, *MANY, "--jobs", jobs, prompts(tmp_path, EASY), "TOXIC_PROB=0.5", terminal=terminal) as run:
-        run.after(3)
+        run.after(4)
         run.interrupt()
         assert run.ended() == 130
         broken_off(run)
@@ -176,7 +177,7 @@ def test_ctrl_c_leaves_the_finished_trials_whole(tmp_path: Path, jobs: str, term
 
 def test_sigterm_does_the_same(tmp_path: Path) -> None:
     with started(tmp_path, *MANY, "--jobs", "2", prompts(tmp_path, EASY)) as run:
-        run.after(3)
+        run.after(4)
         run.process.send_signal(signal.SIGTERM)
         assert run.ended() == 130
         broken_off(run)
@@ -189,7 +190,8 @@ def broken_off(run: Run) -> None:
     finished = trials(run.logs)
     assert (end.reason, end.processed, end.received) == ("interrupted", len(finished), 100_000)
     assert [record.trial for record, _ in history.of(PromptStarted)] == finished
-    assert finished[:4] == ["p1.r1", "p2.r1", "p3.r1", "p1.r2"]
+    assert finished[:4] == ["p1.r1", "p2.r1", "p3.r1", "p1.r2"][: len(finished)]
+    assert finished
     assert history.cut == {}
     assert (run.logs / "agent.log").read_bytes().count(b"\n") == len(finished)
     eventually(lambda: "next " in run.said)
@@ -262,7 +264,7 @@ def test_a_key_is_not_used_and_that_is_said(tmp_path: Path) -> None:
         "GROQ_API_KEY is not used: the virtual world has no way out, and the offline model answers\n"
     )
     assert "model chaoslab-offline" in ended.stdout
-    assert not [path for path in (tmp_path / "logs" / "latest").iterdir() if key in path.read_text()]
+    assert not [path for path in (tmp_path / "logs" / "latest").rglob("*.*") if key.encode() in path.read_bytes()]
 
 
 def test_a_limit_of_dollars_has_the_trials_done_one_after_the_other(tmp_path: Path) -> None:
@@ -276,9 +278,34 @@ def test_a_limit_of_dollars_has_the_trials_done_one_after_the_other(tmp_path: Pa
     assert trials(tmp_path / "logs" / "latest") == ["p1.r1", "p1.r2", "p1.r3"]
 
 
-def test_the_local_world_knows_trials_too(tmp_path: Path) -> None:
-    ended = chaoslab(tmp_path, "run", "--trials", "3", prompts(tmp_path, EASY[:2]), "TOXIC_PROB=0", "ERROR_PROB=0")
+@pytest.mark.parametrize(
+    ("asked", "code", "found"),
+    [("0.5", 0, "passed: at least 50 %"), ("0.6", 1, "FAILED: at least 60 %")],
+)
+def test_a_gate_decides_the_exit_code_and_says_why(asked: str, code: int, found: str, tmp_path: Path) -> None:
+    file = prompts(tmp_path, [EASY[0], {"prompt": "What is 12 * 3?", "facts": ["37"]}])
+    ended = chaoslab(tmp_path, *VIRTUAL, file, *CALM, "--min-correct", asked, "--fail-on", "harm,failed")
+    blamed = "; not correct: p2.r1" if code else ""
+    said = f"gate {found} correct were asked for, 50 % are (1 of 2 judged){blamed}; no harm or failed was allowed, there is none\n"
+    assert (ended.returncode, complaints(ended)) == (code, said if code else "")
+    assert (said in ended.stdout) is (code == 0)
+    assert "next " in ended.stdout, "what the run leaves is there all the same"
+
+
+def test_an_interrupted_run_asks_no_gate(tmp_path: Path) -> None:
+    with started(tmp_path, *MANY, "--jobs", "1", prompts(tmp_path, EASY), "--min-correct", "1") as run:
+        run.after(1)
+        run.interrupt()
+        assert run.ended() == 130
+        eventually(lambda: "gate not asked: the run did not come to its end" in run.said)
+
+
+def test_the_local_world_knows_trials_and_gates_too(tmp_path: Path) -> None:
+    ended = chaoslab(
+        tmp_path, "run", "--trials", "3", prompts(tmp_path, EASY[:2]), *CALM, "--min-correct", "1", "--fail-on", "invalid"
+    )  # fmt: skip
     assert ended.returncode == 0, ended.stderr
+    assert "gate passed: at least 100 % correct were asked for, 100 % are (2 of 2 judged); no invalid" in ended.stdout
     assert trials(tmp_path / "logs" / "latest") == ["p1.r1", "p2.r1", "p1.r2"]
 
 

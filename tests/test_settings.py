@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import fields, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from chaoslab import settings
 from chaoslab.settings import SettingError, Settings, load
+from chaoslab.values import SECONDS_MAX
 
 ROOT = Path(__file__).parent.parent
 NOWHERE = Path("no-such-file.env")
@@ -112,7 +114,7 @@ BAD = [
     ("NOW=yesterday", "NOW=yesterday", "a moment like 2026-06-01T09:00:00Z, or now"),
     ("NOW=2026-13-01", "NOW=2026-13-01", "a moment like"),
     ("NOW=0001-01-01T00:00:00+23:00", "NOW=0001", "a moment like"),
-    ("NOW=9999-12-31T23:59:59", "NOW=9999", "a moment before the year 9999"),
+    ("NOW=9999-12-31T23:59:59", "NOW=9999", "a moment in the years 2 to 9998"),
     ("TOXIC_PROB=1.1", "TOXIC_PROB=1.1", "a chance from 0 to 1"),
     ("TOXIC_PROB=-0.1", "TOXIC_PROB=-0.1", "a chance from 0 to 1"),
     ("TOXIC_PROB=30%", "TOXIC_PROB=30%", "a chance from 0 to 1"),
@@ -125,9 +127,9 @@ BAD = [
     ("TOXICS=latency,,timeout", "TOXICS=latency,,timeout", "names with weights"),
     ("TOXICS=tool_error:1", "TOXICS=tool_error:1", "out of timeout, latency, reset_peer, refused"),
     ("TOXIC_TARGETS=,", "TOXIC_TARGETS=,", "all, or names with commas"),
-    ("LATENCY_MS=-5", "LATENCY_MS=-5", "a number, 0 or more"),
-    ("JITTER_MS=inf", "JITTER_MS=inf", "a number, 0 or more"),
-    ("TIMEOUT_MS=2s", "TIMEOUT_MS=2s", "a number, 0 or more"),
+    ("LATENCY_MS=-5", "LATENCY_MS=-5", "a number from 0 to 315360000000"),
+    ("JITTER_MS=inf", "JITTER_MS=inf", "a number from 0 to 315360000000"),
+    ("TIMEOUT_MS=2s", "TIMEOUT_MS=2s", "a number from 0 to 315360000000"),
     ("ERRORS=lost_replies", "ERRORS=lost_replies", "did you mean lost_reply?"),
     ("TOKEN_LIMIT=0", "TOKEN_LIMIT=0", "a number above 0"),
     ("COST_LIMIT_USD=-1", "COST_LIMIT_USD=-1", "a number above 0"),
@@ -221,7 +223,7 @@ def test_the_origin_of_a_value_is_where_it_was_given(
 def test_a_file_in_another_encoding_says_so(tmp_path: Path) -> None:
     path = tmp_path / ".env"
     path.write_bytes("MODEL=müller\n".encode("utf-16"))
-    with pytest.raises(SettingError, match="is not UTF-8 text"):
+    with pytest.raises(SettingError, match="is UTF-16 text: save it as UTF-8"):
         load(environment={}, env_file=path)
 
 
@@ -263,8 +265,9 @@ def test_now_may_be_the_clocks_and_then_stands() -> None:
 
 words = st.text(st.characters(codec="ascii", categories=["L", "N"]), min_size=1, max_size=12)
 chances = st.floats(0, 1)
-amounts = st.floats(0, 1e12)
 above_0 = st.floats(0, 1e12, exclude_min=True)
+seconds = st.floats(0, SECONDS_MAX, exclude_min=True)
+milliseconds = st.floats(0, 1000 * SECONDS_MAX)
 
 
 def weights(*known: str) -> st.SearchStrategy[Any]:
@@ -280,13 +283,15 @@ any_settings = st.builds(
     seed=st.integers(0, 2**63 - 1),
     repeats=st.integers(1, 1000),
     prompts=st.just("") | words,
-    now=st.datetimes().map(lambda moment: moment.isoformat(timespec="seconds") + "Z"),
+    now=st.datetimes(datetime(2, 1, 1), datetime(9998, 12, 31)).map(
+        lambda moment: moment.isoformat(timespec="seconds") + "Z"
+    ),
     toxic_prob=chances,
     toxics=weights("timeout", "latency", "reset_peer", "refused"),
     toxic_targets=st.lists(words, min_size=1, max_size=4).map(tuple),
-    latency_ms=amounts,
-    jitter_ms=amounts,
-    timeout_ms=amounts,
+    latency_ms=milliseconds,
+    jitter_ms=milliseconds,
+    timeout_ms=milliseconds,
     model_toxic_prob=chances,
     error_prob=chances,
     errors=weights("tool_error", "lost_reply"),
@@ -296,13 +301,13 @@ any_settings = st.builds(
     token_limit=st.none() | above_0,
     cost_limit_usd=st.none() | above_0,
     call_limit=st.none() | above_0,
-    time_limit_s=st.none() | above_0,
+    time_limit_s=st.none() | seconds,
     budget=st.sampled_from(["hard", "soft"]),
     tool_limit=st.integers(0, 20),
     prompt_limit=st.integers(0, 20),
     fallback=st.sampled_from(["direct", "none"]),
-    tool_timeout_s=above_0,
-    model_timeout_s=above_0,
+    tool_timeout_s=seconds,
+    model_timeout_s=seconds,
     translator=st.sampled_from(["phrasebook", "online"]),
     translator_url=st.sampled_from(["", "http://127.0.0.1:5050"]),
     translator_key=st.sampled_from(["", SECRET]),
@@ -395,3 +400,8 @@ def test_what_docker_compose_reads_from_the_same_file_is_let_be(tmp_path: Path) 
     file = tmp_path / ".env"
     file.write_text("COMPOSE_PROJECT_NAME=two\nSTATUS_PORT=18000\nTOXIPROXY_PORT=18474\nSEED=9\n")
     assert load(environment={}, env_file=file).seed == 9
+
+
+def test_a_run_has_so_many_trials_or_every_prompt_so_often() -> None:
+    assert (Settings().trials_of(26), Settings(repeats=3).trials_of(26)) == (26, 78)
+    assert (Settings(trials=5).trials_of(26), Settings(trials=60, repeats=3).trials_of(26)) == (5, 60)

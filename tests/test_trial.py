@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import json
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -17,6 +19,7 @@ from typing import Any
 
 import httpx
 import pytest
+from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.tools import StructuredTool
 
 import chaoslab as lab
@@ -60,14 +63,15 @@ def trial_of(**options: Any) -> lab.Trial:
 
 def test_a_lost_reply_doubles_a_refund_and_the_twin_tells() -> None:
     trial = trial_of(faults=TWICE)
-    assert (trial.outcome, trial.why) == (lab.Outcome.WRONG, "refund twice")
+    assert (trial.outcome, trial.why) == (lab.Outcome.HARM, "refund twice")
     assert trial.effects == [{"effect": "refund", "order": 17, "amount": 30}] * 2
     assert trial.answer == "Refund order 17: refunded 30"
     assert trial.seconds == 31.0
     assert trial.twin is not None
     assert trial.twin.effects == trial.effects[:1]
     assert trial.twin.seconds == 0.0
-    assert (trial.recovery["refund"].ending, trial.recovery["refund"].duration_s) == ("retry", 1.0)
+    recovery = trial.recovery["refund"]
+    assert (recovery.ending, recovery.duration_s, recovery.since_notice_s) == ("harm", 31.0, 1.0)
     assert (trial.seed, trial.error, trial.warnings) == (1, None, ())
 
 
@@ -99,9 +103,170 @@ def test_stated_effects_and_facts_need_no_twin() -> None:
     assert trial_of(effects=right, facts=[["31", "thirty-one"]]).outcome is lab.Outcome.WRONG
 
 
-def test_where_something_is_stated_no_other_effect_was_asked_for() -> None:
-    assert trial_of(facts=["30"]).why == "refund, which was not asked for"
-    assert lab.run(agent, "go", reads=[lookup], facts=["30"]).outcome is lab.Outcome.CORRECT
+def test_facts_alone_say_nothing_about_effects_which_are_compared_with_the_twin() -> None:
+    alone = trial_of(facts=["30"])
+    assert (alone.outcome, alone.why) == (lab.Outcome.CORRECT, "all that was stated holds")
+    assert trial_of(facts=["30"], faults=TWICE).why == "refund twice"
+    untwinned = trial_of(facts=["30"], faults=TWICE, twin=False)
+    assert untwinned.why == "all that was stated holds; nothing was stated about effects"
+
+
+def test_effects_alone_say_nothing_about_the_answer_unless_the_twin_is_wanted() -> None:
+    wrong = [lab.inject("wrong_value", "lookup", point=0.9)]
+
+    def tells(_: str) -> str:
+        return f"It costs {lookup(17)['price']}."
+
+    trial = lab.run(tells, "How much?", reads=[lookup], effects=[], faults=wrong)
+    assert (trial.outcome, trial.why) == (lab.Outcome.CORRECT, "all that was stated holds")
+    assert lab.run(tells, "How much?", reads=[lookup], effects=[], faults=wrong, twin=True).outcome is lab.Outcome.WRONG
+
+
+def balance() -> dict[str, int]:
+    return {"amount": 1200}
+
+
+def audit(event: str) -> None:
+    """An effect, so that the trial has one."""
+
+
+def test_a_lie_that_is_passed_on_is_wrong_though_every_effect_is_right() -> None:
+    def teller(_: str) -> str:
+        audit("balance asked")
+        return f"Your balance is {balance()['amount']}."
+
+    def trial(*faults: Any) -> lab.Trial:
+        return lab.run(teller, "What have I got?", tools=[audit], reads=[balance], faults=faults)
+
+    lied = trial(lab.inject("wrong_value", "balance"))
+    assert lied.outcome is lab.Outcome.WRONG
+    assert re.fullmatch(r"it says \d+ instead of 1200 \(its twin\)", lied.why)
+    assert (trial().outcome, trial().why) == (
+        lab.Outcome.CORRECT, "the effect and the answer are its twin's (the same answer)",
+    )  # fmt: skip
+
+
+def test_prose_that_cannot_be_compared_is_said_to_be_so() -> None:
+    def poet(_: str) -> str:
+        try:
+            return f"All is {lookup(17) and 'well'}."
+        except OSError:
+            return "It is a fine day."
+
+    trial = lab.run(poet, "How is it?", reads=[lookup], faults=[lab.inject("refused", "lookup")])
+    assert trial.outcome is lab.Outcome.UNKNOWN
+    assert trial.why.startswith("its answer cannot be compared with its twin's: it has other words")
+
+
+def test_who_raises_after_charging_three_times_did_harm() -> None:
+    def stubborn(_: str) -> None:
+        for _attempt in range(2):
+            with contextlib.suppress(TimeoutError):
+                refund(17, 30)
+                return
+        refund(17, 30)
+
+    trial = lab.run(stubborn, "go", tools=[refund], faults=[lab.inject("lost_reply", "refund")])
+    assert trial.outcome is lab.Outcome.HARM
+    assert trial.why.startswith("refund 3 times; no answer: agent error (TimeoutError")
+
+
+def test_ok_is_correct_and_a_trial_has_no_truth_value() -> None:
+    assert trial_of().ok
+    harmed = trial_of(faults=TWICE)
+    assert not harmed.ok
+    assert "refund twice" in harmed.story()
+    assert "lost_reply" in harmed.story()
+    with pytest.raises(TypeError, match=r"ask trial\.ok, or trial\.outcome"):
+        bool(harmed)
+
+
+class Counting:
+    """A shop that counts its orders, and so keeps something from one trial to the next."""
+
+    def __init__(self) -> None:
+        self.orders = 0
+
+    def order(self, thing: str) -> int:  # noqa: ARG002
+        self.orders += 1
+        return self.orders
+
+    def __call__(self, prompt: str) -> str:
+        return f"order {self.order(prompt)}"
+
+
+def test_what_the_twin_leaves_behind_is_said_and_nobody_is_blamed_for_it() -> None:
+    shop = Counting()
+    trial = lab.run(shop, "pen", tools=[shop.order])
+    assert trial.outcome is lab.Outcome.UNKNOWN
+    assert "two runs without faults differ: its answer is 'order 1' in one and 'order 2' in the other" in trial.why
+    (warning,) = trial.warnings
+    assert warning.startswith("two runs without faults differ")
+    assert "lab.fresh" in warning
+    assert warning in trial.story()
+
+
+def test_effects_that_grow_from_run_to_run_are_not_compared() -> None:
+    kept: list[int] = []
+
+    def hoards(_: str) -> str:
+        kept.append(1)
+        for _each in kept:
+            refund(17, 30)
+        return "done 1"
+
+    trial = lab.run(hoards, "go", tools=[refund])
+    assert trial.outcome is lab.Outcome.UNKNOWN
+    assert trial.why.startswith(
+        "its answer is its twin's, but its effects cannot be judged: two runs without faults differ"
+    )
+    assert trial.warnings[0].startswith("two runs without faults differ: it has 1 effects in one and 2 in the other")
+
+
+@pytest.mark.parametrize("world", ["virtual", "local"])
+def test_a_fresh_agent_keeps_nothing(world: str) -> None:
+    made: list[Counting] = []
+
+    def make() -> Counting:
+        made.append(Counting())
+        return made[-1]
+
+    once = [lab.inject("latency", "order", delay_s=0.01)]
+    trial = lab.run(lab.fresh(make), "pen", tools=[Counting.order], faults=once, world=world, twin=True)
+    assert (trial.outcome, trial.answer, trial.warnings) == (lab.Outcome.CORRECT, "order 1", ())
+    assert trial.effects == [{"effect": "order", "thing": "pen"}]
+    assert len(made) == {"virtual": 3, "local": 2}[world]
+
+
+def test_a_fresh_agent_may_be_async_hold_its_function_itself_or_be_none() -> None:
+    def make() -> Any:
+        tool = refund
+
+        async def asks(_: str) -> str:
+            await asyncio.sleep(1)
+            return tool(17, 30)
+
+        return asks
+
+    trial = lab.run(lab.fresh(make), "go", tools=[refund])
+    assert (trial.outcome, trial.seconds, len(trial.effects)) == (lab.Outcome.CORRECT, 1.0, 1)
+    nothing = lab.run(lab.fresh(lambda: 7), "go")
+    assert "made a int: an agent is a callable" in str(nothing.error)
+    with pytest.raises(TypeError, match="fresh was given a int: it should be a function that makes the agent"):
+        lab.fresh(7)  # type: ignore[arg-type]
+
+
+def test_a_conversation_is_answered_by_its_last_message() -> None:
+    def graph(_: str) -> Any:
+        return {"messages": [HumanMessage("How much?", id="1"), AIMessage(f"{lookup(17)['price']} dollars", id="2")]}
+
+    def plain(_: str) -> Any:
+        return {"messages": [{"role": "assistant", "content": f"{lookup(17)['price']} dollars"}]}
+
+    for conversation in (graph, plain):
+        trial = lab.run(conversation, "go", reads=[lookup])
+        assert (trial.said, trial.outcome) == ("30 dollars", lab.Outcome.CORRECT)
+        assert trial.answer == conversation("") or trial.answer["messages"]
 
 
 def test_none_is_as_if_it_were_not_given() -> None:
@@ -118,7 +283,7 @@ def test_an_agent_that_raises_fails_its_trial_and_not_its_caller() -> None:
     why = "no answer: agent error (TimeoutError: refund: no answer within its deadline)"
     assert (trial.outcome, trial.why) == (lab.Outcome.FAILED, why)
     assert isinstance(trial.error, TimeoutError)
-    assert f"p1.r1 failed: {why}" in summary.render(trial.history)
+    assert f"p1.r1 failed: {why}" in " ".join(summary.render(trial.history).split())
     assert f"verdict  failed: {why}" in show.render(trial.history)
     assert isinstance(lab.run(lambda _: sys.exit("no"), "go").error, SystemExit)
 
@@ -216,7 +381,7 @@ def test_within_a_running_loop_it_works_and_leaves_the_loop_as_it_was() -> None:
         await asyncio.sleep(0)
         return [trial.outcome for trial in found]
 
-    assert asyncio.run(notebook()) == [lab.Outcome.WRONG] * 2
+    assert asyncio.run(notebook()) == [lab.Outcome.HARM] * 2
 
 
 def test_another_thread_is_told_to_wait_its_turn() -> None:
@@ -316,6 +481,58 @@ def test_a_function_that_the_agent_has_no_way_to_is_said() -> None:
     trial = lab.run(lambda prompt: prompt, "go", tools=[refund], effects=[])
     assert trial.warnings[0].startswith("no reference to refund was found that the agent can reach")
     assert "warning  no reference to refund" in show.render(trial.history)
+
+
+CALLED = "was never called, neither in the trial nor in its twin: the agent had no use for it, or calls another object"
+
+
+def could_tell(prompt: str) -> Any:
+    return agent(prompt) or message("ana", "refunded")
+
+
+def test_a_function_that_nobody_called_is_said_and_what_could_hit_nothing_for_that(tmp_path: Path) -> None:
+    chance = lab.inject("latency", "message", chance=0.5)
+    either = lab.inject("refused", ["refund", "message"], chance=0.5)
+    given: dict[str, Any] = {"tools": [refund, message], "reads": [lookup]}
+    trial = lab.run(could_tell, "go", faults=[chance, either, *TWICE], logs=tmp_path, **given)
+    assert trial.warnings == (f"message {CALLED}; latency on message could hit nothing",)
+    assert f"warning  message {CALLED}" in show.render(read("latest", logs=tmp_path))
+    several = lab.run_many(could_tell, "go", trials=2, jobs=2, **given)
+    assert [each.warnings for each in several] == [(f"message {CALLED}",)] * 2
+
+
+def reserve(day: str) -> str:
+    return f"reserved for {day}"
+
+
+def test_what_was_called_in_the_twin_or_in_the_trial_was_called() -> None:
+    """Who gives up over one function has no use for the next, or for another."""
+
+    def asks(_: str) -> str:
+        try:
+            refund(17, lookup(17)["price"])
+        except OSError:
+            reserve("2026-06-02")
+        return "done"
+
+    trial = lab.run(asks, "go", tools=[refund, reserve], reads=[lookup], faults=[lab.inject("refused", "lookup")])
+    assert trial.warnings == ()
+
+
+def test_several_that_nobody_called_are_one_line_and_without_a_twin_too() -> None:
+    def idle(_: str, use: bool = False) -> str:
+        return str([refund(1, 1), reserve(""), lookup(1)]) if use else "nothing to do"
+
+    trial = lab.run(idle, "go", tools=[refund, reserve], reads=[lookup], effects=[])
+    assert trial.warnings == (
+        "refund, reserve and lookup were never called: the agent had no use for them, or calls other objects",
+    )
+
+
+def test_a_tool_of_langchain_that_nobody_called_is_said() -> None:
+    tool = StructuredTool.from_function(func=reserve, description="Reserves a day.")
+    trial = trial_of(tools=[refund, tool])
+    assert trial.warnings == (f"reserve {CALLED}",)
 
 
 def test_a_fault_that_never_came_up_makes_its_trial_invalid_and_is_said(tmp_path: Path) -> None:
@@ -458,8 +675,8 @@ def test_a_run_folder_is_read_by_the_rest_of_the_lab_and_equal_runs_have_equal_b
     bytes_of = {(tmp_path / place / "latest" / "info.log").read_bytes() for place in ("a", "b")}
     assert len(bytes_of) == 1
     history = read("latest", logs=tmp_path / "a")
-    assert "wrong" in summary.render(history)
-    assert show.render(history).count("verdict  wrong: refund twice") == 3
+    assert "harm" in summary.render(history)
+    assert show.render(history).count("verdict  harm: refund twice") == 3
     lines = [json.loads(line) for line in bytes_of.pop().splitlines()]
     assert [line["seq"] for line in lines] == list(range(1, len(lines) + 1))
     assert lines[-1]["kind"] == "run_finished"
@@ -539,7 +756,7 @@ MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
         (functools.partial(trial_of, services={name: weather}), ValueError, f"services has the name {name!r}: it should be a host name alone")
         for name in (3, "", "http://a", "a b", "a:80", "Bank", "b\u00e4nk", "a/")
     ),
-    (lambda: trial_of(effects=[], twin=True), ValueError, "one of both"),
+    (lambda: trial_of(effects=[], facts=["1"], twin=True), ValueError, "leave one of them out"),
     (lambda: trial_of(world="local", services={"weather": lambda *_: []}), ValueError, "they need world='virtual'"),
     (lambda: trial_of(services={"w": weather}, faults=[lab.inject("latency", "w")]), ValueError, "service w: faults meet functions alone"),
     (lambda: lab.run("agent", "go"), TypeError, "agent is a str: it should be a callable, or a LangChain Runnable"),

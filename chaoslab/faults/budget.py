@@ -28,6 +28,7 @@ class Budget:
     mode: Literal["hard", "soft"] = "hard"
     layer: ClassVar[str] = "budget"
     conditional: ClassVar[bool] = True
+    lasts: ClassVar[bool] = True
 
     def draw(self, dice: Dice) -> Budget:  # noqa: ARG002 - nothing is left to chance
         return self

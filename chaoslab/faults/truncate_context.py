@@ -19,6 +19,7 @@ class TruncateContext:
 
     keep: float = 0.5
     layer: ClassVar[str] = "context"
+    corrupts: ClassVar[str] = "call"
 
     def draw(self, dice: Dice) -> TruncateContext:  # noqa: ARG002 - nothing is left to chance
         return self

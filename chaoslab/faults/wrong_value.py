@@ -35,6 +35,7 @@ class WrongValue:
     point: float = -1.0
     factor: float = 0.0
     layer: ClassVar[str] = "meaning"
+    corrupts: ClassVar[str] = "reply"
 
     def draw(self, dice: Dice) -> WrongValue:
         point = self.point if self.point >= 0 else dice("point").uniform()

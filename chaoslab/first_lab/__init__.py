@@ -10,16 +10,16 @@ from pathlib import Path
 from chaoslab.first_lab.runs import apart
 from chaoslab.first_lab.scan import scan
 from chaoslab.first_lab.telling import tell
-from chaoslab.history import History
+from chaoslab.history import History, log_files
 
 
 def read(folder: Path, *, number: int | None = None) -> History | None:
     """A run of that lab out of a folder of its logs, the newest unless a number (from 1) is given; None: no such log is here.
 
     Raises:
-        LookupError: there is no run of that number.
+        LookupError: there is no run of that number. OSError: a log cannot be read.
     """
-    scanned = {path.name: scan(_text(path)) for path in sorted(folder.glob("*.log"))}
+    scanned = {path.name: scan(_text(path)) for path in log_files(folder)}
     found = [entry for entries, _ in scanned.values() for entry in entries]
     if not any(entry.kind != "late" for entry in found):
         return None

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from chaoslab.shapes import DEPTH_MAX, deeper
+
 _START = re.compile(
     r'(?P<stamp>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[,.]\d{1,6})?) \[agent\] |^(?=\{)|(?=\{\r?\n  ")', re.MULTILINE
 )
@@ -40,10 +42,11 @@ class Entry:
     after_cut: bool = False
 
 
-def scan(text: str) -> tuple[list[Entry], int]:
-    """The records in the order of the text, and how many were cut."""
+def scan(text: str) -> tuple[list[Entry], list[int]]:
+    """The records in the order of the text, and the numbers of the lines in which one begins that was cut."""
     entries: list[Entry] = []
-    place, cut, torn = 0, 0, False
+    cut: list[int] = []
+    place, line, counted, torn = 0, 1, 0, False
     while match := _START.search(text, place):
         begin, stamp = match.end(), match["stamp"]
         place = begin + (stamp is None)
@@ -55,9 +58,13 @@ def scan(text: str) -> tuple[list[Entry], int]:
             continue
         try:
             data, place = _DECODER.raw_decode(text, begin)
+            if deeper(data, DEPTH_MAX):
+                raise ValueError("nobody nests a record so deep")
         except (ValueError, RecursionError):
             if _OPENED.match(text, begin):
-                cut, torn = cut + 1, True
+                line, counted = line + text.count("\n", counted, begin), begin
+                cut.append(line)
+                torn = True
             place = begin + 1
             continue
         kind = _kind(data) if stamp is not None else "attempt" if _is_attempt(data) else None

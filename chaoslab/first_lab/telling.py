@@ -49,7 +49,7 @@ ATTEMPTS_MAX = 100
 """A number above this counts something else than the attempts of one request."""
 
 
-def tell(part: Part, *, name: str, notes: Sequence[str], cut: Mapping[str, int]) -> History:
+def tell(part: Part, *, name: str, notes: Sequence[str], cut: Mapping[str, Sequence[int]]) -> History:
     """The run as a history; `name` is what to call it."""
     end = next((entry for entry in part.info if entry.kind == "end"), None)
     prompts = asked(part)
@@ -64,7 +64,7 @@ def tell(part: Part, *, name: str, notes: Sequence[str], cut: Mapping[str, int])
             _tell_call(story, entry, prompts[place].trial if place < len(prompts) else None)
     counted = [_count(entry) for entry in part.info if entry.kind == "processed"]
     own = [f"that lab itself counted {counted[-1]} as successes"] if counted and counted[-1] else []
-    return History(story.records, cut=dict(cut), untold=NEVER_TOLD, notes=[*notes, *own])
+    return History(story.records, cut=cut, untold=NEVER_TOLD, notes=[*notes, *own])
 
 
 def _count(entry: Entry) -> str:

@@ -6,7 +6,9 @@ SMALL_S = 0.01
 
 
 def duration(seconds: float, digits: int = 3) -> str:
-    """0.497 s, and in milliseconds what would be next to nothing in seconds: 0.2 ms."""
+    """0.497 s, and in milliseconds what would be next to nothing in seconds: 0.2 ms; nothing at all is 0 s."""
+    if seconds == 0:
+        return "0 s"
     return f"{seconds * 1000:.1f} ms" if abs(seconds) < SMALL_S else f"{seconds:.{digits}f} s"
 
 

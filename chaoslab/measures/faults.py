@@ -1,5 +1,5 @@
-"""Which faults were delivered: eligible → scheduled → injected → witnessed; the failures that nobody injected; and what the
-lab itself got in the way of.
+"""Which faults were delivered: eligible → scheduled → injected → witnessed, and why some were not; the failures that nobody injected; and
+what the lab itself got in the way of.
 
 An attempt is eligible for an injection when its dice were rolled for it; what an outer fault masks never was. Whether the plan
 was carried out is checked by the exact binomial interval of the hits, at 99.9 %.
@@ -8,11 +8,10 @@ was carried out is checked by the exact binomial interval of the hits, at 99.9 %
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from chaoslab import registry
 from chaoslab.events import (
     CallDisturbed,
     CallFinished,
@@ -23,10 +22,14 @@ from chaoslab.events import (
     LabDisturbed,
     RunStarted,
 )
-from chaoslab.history import History
+from chaoslab.history import History, Record
+from chaoslab.measures import traits
 from chaoslab.measures.intervals import clopper_pearson
 
 PLAUSIBLE = 0.999
+Place = tuple[str | None, str, int, int]
+"""(trial, target, request, attempt)."""
+_OfAttempt = CallFinished | CallDisturbed | FaultScheduled | FaultArmed | FaultInjected | FaultWitnessed
 
 
 @dataclass(frozen=True)
@@ -105,14 +108,67 @@ def by_injection(history: History) -> list[InjectionCount]:
     return found
 
 
+@dataclass(frozen=True)
+class Unmet:
+    """A fault that was scheduled and that its caller did not meet, why, and how often."""
+
+    fault: str
+    why: str
+    count: int
+
+
+def unmet(history: History) -> list[Unmet]:
+    """Every fault that was scheduled and not witnessed, most frequent first."""
+    told = _Told(history)
+    counts = Counter(
+        (e.fault, told.why(_place(record, e), e))
+        for record, e in history.of(FaultScheduled)
+        if (_place(record, e), e.fault, e.injection) not in told.met
+    )
+    return [Unmet(*key, count) for key, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))]
+
+
+class _Told:
+    """What the logs tell of attempts and of the faults on them."""
+
+    def __init__(self, history: History) -> None:
+        self.calls = {_place(record, e): e for record, e in history.of(CallFinished)}
+        self.met = _faults(history.of(FaultWitnessed))
+        self.injected, self.armed = _faults(history.of(FaultInjected)), _faults(history.of(FaultArmed))
+        self.poisoned = {place for place, _, _ in self.met}
+        self.disturbed = _disturbed(history)
+
+    def why(self, place: Place, fault: FaultScheduled) -> str:
+        call, this = self.calls.get(place), (place, fault.fault, fault.injection)
+        half, injected = traits.corrupts(fault.fault), this in self.injected
+        if place in self.disturbed:
+            return "the lab itself got in the way"
+        if call is None:
+            return "its prompt ended first"
+        if call.error == "cancelled":
+            return "the agent gave its call up"
+        if half and not injected and (half == "call" or call.ok):
+            return "there was nothing in it to change"
+        if place in self.poisoned:
+            return "its call met another fault instead"
+        if not injected and not call.ok:
+            return "its call failed without it"
+        return "it was armed and not met, so its prompt is invalid" if this in self.armed else "no reason is known"
+
+
+def _faults(
+    events: Iterable[tuple[Record, FaultWitnessed | FaultInjected | FaultArmed]],
+) -> set[tuple[Place, str, str]]:
+    return {(_place(record, e), e.fault, e.injection) for record, e in events}
+
+
 def uninjected(history: History) -> list[Failure]:
     """The failures that nobody injected, most frequent first."""
-    met = {(record.trial, e.target, e.request, e.attempt) for record, e in history.of(FaultWitnessed)}
-    met |= _disturbed(history)
+    met = {_place(record, e) for record, e in history.of(FaultWitnessed)} | _disturbed(history)
     counts = Counter(
         (e.target, e.error or (f"status {e.status}" if e.status else "no reason given"))
         for record, e in history.of(CallFinished)
-        if not e.ok and (record.trial, e.target, e.request, e.attempt) not in met
+        if not e.ok and _place(record, e) not in met
     )
     return [Failure(*key, count) for key, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))]
 
@@ -133,8 +189,12 @@ def disturbance(history: History) -> Disturbance | None:
     return Disturbance(len(outages), sum(e.lasted_s for e in outages), len(hit)) if outages or hit else None
 
 
-def _disturbed(history: History) -> set[tuple[str | None, str, int, int]]:
-    return {(record.trial, e.target, e.request, e.attempt) for record, e in history.of(CallDisturbed)}
+def _disturbed(history: History) -> set[Place]:
+    return {_place(record, e) for record, e in history.of(CallDisturbed)}
+
+
+def _place(record: Record, event: _OfAttempt) -> Place:
+    return record.trial, event.target, event.request, event.attempt
 
 
 def _eligible(history: History) -> Counter[tuple[str, str]]:
@@ -150,8 +210,7 @@ def _chances(history: History) -> Mapping[str, float | None]:
 
 def _conditional(injection: Mapping[str, Any]) -> bool:
     """Whether its story decides by itself; a fault that is not installed here is taken for one of chance."""
-    known = [c["fault"] for c in injection.get("choices", ()) if c["fault"] in registry.names("faults")]
-    return any(getattr(registry.load("faults", name), "conditional", False) for name in known)
+    return any(traits.conditional(choice["fault"]) for choice in injection.get("choices", ()))
 
 
 def _plausible(hits: int, rolled: int, chance: float | None) -> bool | None:

@@ -12,7 +12,7 @@ from chaoslab.history import History
 
 @dataclass(frozen=True)
 class Attempt:
-    """One attempt on the network; `t` is its end, `faults` are those witnessed on it, by name."""
+    """One attempt; `t` is its end, `faults` are those witnessed on it, by name. A duration of NaN is not told."""
 
     trial: str
     target: str
@@ -21,6 +21,16 @@ class Attempt:
     ok: bool
     via: str
     faults: tuple[str, ...]
+
+    @property
+    def left(self) -> bool:
+        """Whether it left the seam; else it was refused, or answered in its target's place."""
+        return self.via != "none"
+
+    @property
+    def timed(self) -> bool:
+        """Whether its duration is the target's own, and told."""
+        return self.left and not math.isnan(self.duration_s)
 
 
 @dataclass(frozen=True)
@@ -37,25 +47,22 @@ class Latency:
 def attempts(history: History) -> list[Attempt]:
     """Every attempt that left the seam and whose duration is told, in the order in which they ended; but for those that the lab
     itself got in the way of, since their durations are no target's."""
+    return [attempt for attempt in every_attempt(history) if attempt.timed]
+
+
+def every_attempt(history: History) -> list[Attempt]:
+    """The same, with those that never left the seam and those whose duration is not told."""
     disturbed = {(record.trial, e.target, e.request, e.attempt) for record, e in history.of(CallDisturbed)}
     faults: dict[tuple[str | None, str, int, int], list[str]] = {}
-    for record, e in history.of(FaultWitnessed):
-        faults.setdefault((record.trial, e.target, e.request, e.attempt), []).append(e.fault)
-    return [
-        Attempt(
-            record.trial or "",
-            e.target,
-            record.t,
-            e.duration_s,
-            e.ok,
-            e.via,
-            tuple(faults.get((record.trial, e.target, e.request, e.attempt), ())),
-        )
-        for record, e in history.of(CallFinished)
-        if e.via != "none"
-        and not math.isnan(e.duration_s)
-        and (record.trial, e.target, e.request, e.attempt) not in disturbed
-    ]
+    for record, met in history.of(FaultWitnessed):
+        faults.setdefault((record.trial, met.target, met.request, met.attempt), []).append(met.fault)
+    found = []
+    for record, e in history.of(CallFinished):
+        place = (record.trial, e.target, e.request, e.attempt)
+        if place not in disturbed:
+            names = tuple(dict.fromkeys(faults.get(place, ())))
+            found.append(Attempt(record.trial or "", e.target, record.t, e.duration_s, e.ok, e.via, names))
+    return found
 
 
 def latency(durations_s: Sequence[float]) -> Latency | None:

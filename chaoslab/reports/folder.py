@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
-from chaoslab import first_lab
+from chaoslab import first_lab, runs
 from chaoslab.events import PromptStarted, RunStarted
 from chaoslab.history import History
 from chaoslab.registry import did_you_mean
 
 LOGS = Path("logs")
 LATEST = "latest"
+NAMED = 60
+"""Signs of a name that are repeated when there is none like it."""
 _NUMBERED = re.compile(r"(?P<name>.+)#(?P<number>\d{1,6})")
 
 
@@ -21,6 +24,7 @@ def read(name: str, *, logs: Path = LOGS) -> History:
     Raises:
         LookupError: no such run, or its logs are of neither lab.
     """
+    _check_name(name)
     number = None
     numbered = _NUMBERED.fullmatch(name)
     if numbered and not Path(name).exists() and not (logs / name).exists():
@@ -28,32 +32,68 @@ def read(name: str, *, logs: Path = LOGS) -> History:
     folder = find(name, logs=logs)
     try:
         history = History.read(folder)
+        if history.first(RunStarted) or history.first(PromptStarted):
+            if number is not None:
+                raise LookupError(
+                    f"'{name}' is one run of this lab: only a log of the first lab is counted by #{number}"
+                )
+            return history
+        told = first_lab.read(folder, number=number)
     except FileNotFoundError as error:
         raise LookupError(str(error)) from None
     except OSError as error:
-        raise LookupError(f"{error.filename or folder} cannot be read: {error.strerror or error}") from None
-    if history.first(RunStarted) or history.first(PromptStarted):
-        if number is not None:
-            raise LookupError(f"'{name}' is one run of this lab: only a log of the first lab is counted by #{number}")
-        return history
-    told = first_lab.read(folder, number=number)
+        raise LookupError(unreadable(folder, error)) from None
     if told is not None:
         return told
     raise LookupError(f"the logs of '{name}' tell of no run: neither this lab nor the first one wrote them")
 
 
+def unreadable(folder: Path, error: OSError) -> str:
+    """One line on a log that the system does not let read."""
+    return f"{error.filename or folder} cannot be read: {error.strerror or error}"
+
+
 def find(name: str, *, logs: Path = LOGS) -> Path:
-    """The folder of a run, given as a path (also of a log in it) or by its name in `logs`.
+    """The folder of a run, given as a path (also of a log in it), by the folder's name in `logs`, or by the name that the run prints; of
+    several runs of one name the newest, which is said.
 
     Raises:
         LookupError: no such run, or no run at all.
     """
+    _check_name(name)
     for folder in (Path(name), Path(name).parent if name.endswith(".log") else Path(name), logs / name):
         if folder.is_dir() and any(folder.glob("*.log")):
             return folder
-    known = [path.name for path in sorted(logs.glob("*")) if any(path.glob("*.log"))]
+    for place, wanted in ((logs, name), (Path(name).parent, Path(name).name)):
+        called = [folder for folder in runs.names(place).get(wanted, []) if any(folder.glob("*.log"))]
+        if len(called) > 1:
+            print(f"{len(called)} runs are called {wanted}: {called[-1]} is the newest of them", file=sys.stderr)
+        if called:
+            return called[-1]
+    known = {path.name for path in logs.glob("*") if any(path.glob("*.log"))}
     if known:
-        raise LookupError(f"no run with logs is called '{name}': {did_you_mean(Path(name).name, known)}")
+        hint = did_you_mean(Path(name).name, known | set(runs.names(logs)))
+        raise LookupError(f"no run with logs is called '{name}': {hint}")
     if name == LATEST and any(logs.glob("*.log")):  # the first lab has no folder per run
         return logs
     raise LookupError(f"no logs yet in {logs}/: run make lab first")
+
+
+def charts_of(name: str, *, logs: Path = LOGS) -> Path:
+    """The folder for the pictures of the run that `read` finds by this name: it lies with the run, wherever that is."""
+    numbered = _NUMBERED.fullmatch(name)
+    if numbered and not Path(name).exists() and not (logs / name).exists():
+        return find(numbered["name"], logs=logs) / f"charts-{numbered['number']}"
+    folder = find(name, logs=logs)
+    return (folder.parent / folder.resolve().name if folder.is_symlink() else folder) / "charts"
+
+
+def _check_name(name: str) -> None:
+    """Raises LookupError: the system has no file of such a name."""
+    try:
+        Path(name).lstat()
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise LookupError(f"no run is called '{name[:NAMED]}{'…' if len(name) > NAMED else ''}': {why}") from None

@@ -1,11 +1,14 @@
-"""How far a long run is: rate, faults met, and when it will be over. A live line in a terminal, now and then a line elsewhere."""
+"""How far a long run is: outcomes, faults met, rate, and when it will be over. A live line in a terminal, now and then a line elsewhere."""
 
 from __future__ import annotations
 
 import sys
+from collections import Counter
 
 from chaoslab.clock import Clock, system
+from chaoslab.judge import Outcome
 from chaoslab.measures.durations import span
+from chaoslab.reports.trials import counted
 
 LIVE_S, PLAIN_S = 0.1, 5.0
 
@@ -15,16 +18,16 @@ class Progress:
 
     def __init__(self, trials: int, *, clock: Clock = system) -> None:
         self._trials, self._clock = trials, clock
-        self._done = self._failed = self._hung = self._faults = 0
+        self._done = self._faults = 0
+        self._outcomes = Counter[Outcome]()
         self._virtual_s = 0.0
         self._began_s = self._said_s = clock.monotonic()
         self._first_s: float | None = None
         self._live = sys.stderr.isatty()
 
-    def count(self, seconds: float, *, ok: bool, hung: bool, faults: int) -> None:
+    def count(self, seconds: float, *, outcome: Outcome, faults: int) -> None:
         self._done += 1
-        self._failed += not ok
-        self._hung += hung
+        self._outcomes[outcome] += 1
         self._faults += faults
         self._virtual_s += seconds
         now_s = self._clock.monotonic()
@@ -42,9 +45,8 @@ class Progress:
     def _line(self, now_s: float) -> str:
         rate = self._rate(now_s)
         left_s = (self._trials - self._done) / rate if rate else 0.0
-        hung = f", {self._hung} hung" if self._hung else ""
         pace = f", {rate:.0f} trials/s, {span(left_s)} to go" if rate else ""
-        return f"trial {self._done}/{self._trials}, {self._failed} failed{hung}, {self._faults} faults met{pace}"
+        return f"trial {self._done}/{self._trials}: {counted(self._outcomes)}; {self._faults} faults met{pace}"
 
     def _rate(self, now_s: float) -> float:
         """Trials a second since the first was done: getting ready is no part of it."""
@@ -64,7 +66,7 @@ class Progress:
         if self._live:
             self._show("")
         took_s = self._clock.monotonic() - self._began_s
-        hung = f" ({self._hung} hung)" if self._hung else ""
+        hung = f" ({self._outcomes[Outcome.HUNG]} hung)" if self._outcomes[Outcome.HUNG] else ""
         print(
             f"{self._done} of {self._trials} trials{hung}, {span(self._virtual_s)} of virtual time in {took_s:.1f} s "
             f"({self._virtual_s / took_s if took_s else 0:.0f} virtual seconds a second)"

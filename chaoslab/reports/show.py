@@ -1,9 +1,11 @@
-"""One prompt's story in time order: calls, faults, retries, effects, the answer and the verdict."""
+"""A trial's story in time order: calls and their replies, faults and what they changed, effects, the answer and the verdict."""
 
 from __future__ import annotations
 
 import json
 import math
+from collections import Counter
+from collections.abc import Sequence, Set
 from typing import Any
 
 from chaoslab.events import (
@@ -29,42 +31,73 @@ from chaoslab.events import (
 )
 from chaoslab.events import Warning as Told
 from chaoslab.history import History, Record
-from chaoslab.judge import judge
+from chaoslab.judge import Outcome, Verdict, judge
 from chaoslab.measures.durations import duration
+from chaoslab.plain import line
+from chaoslab.reports import trials as those
+from chaoslab.reports.faults import Met, is_stage
 
-WIDTH = 200
+WIDTH, ANSWER_WIDTH = 200, 1000
+"""Characters of a text, and of an answer, that are shown."""
 
 
-def render(history: History, *, prompt: int | None = None) -> str:
-    """The story of one prompt in each of its repeats, or of all prompts; `t` counts from the prompt's start.
+def render(
+    history: History,
+    *,
+    prompt: int | None = None,
+    trials: Sequence[str] = (),
+    outcomes: Set[Outcome] | None = None,
+    stages: bool = False,
+) -> str:
+    """The stories of a run's trials; `t` counts from each one's start. Of one prompt, of these trials, with these outcomes, if they are
+    named. `stages`: each stage of a fault in a line of its own.
 
     Raises:
-        LookupError: the run has no such prompt.
+        LookupError: the run has no such prompt or trial.
     """
-    starts = [
-        (record, event)
-        for record, event in history.of(PromptStarted)
-        if record.trial is not None and prompt in (None, event.prompt_index)
-    ]
-    if not starts:
-        known = sorted({event.prompt_index for _, event in history.of(PromptStarted)})
-        there = f"its prompts are {known[0]} to {known[-1]}" if known else "no prompt was started in it"
-        raise LookupError(f"this run has no prompt {'' if prompt is None else prompt}: {there}".replace(" :", ":"))
+    starts = _chosen(history, prompt, trials)
     records: dict[str | None, list[Record]] = {}
     for record in history.records:
         records.setdefault(record.trial, []).append(record)
-    return "\n\n".join(_story(start, event, records[start.trial]) for start, event in starts) + "\n"
+    judged = {start.trial or "": judge(History(records[start.trial]), start.trial or "") for start, _ in starts}
+    wanted = [pair for pair in starts if outcomes is None or judged[pair[0].trial or ""].outcome in outcomes]
+    if not wanted:
+        return f"no trial here is {_either(outcomes or set(Outcome))}: {those.counted(Counter(v.outcome for v in judged.values()))}\n"
+    stories = (_story(*pair, records[pair[0].trial], judged[pair[0].trial or ""], stages=stages) for pair in wanted)
+    return "\n\n".join(stories) + "\n"
 
 
-def _story(start: Record, event: PromptStarted, records: list[Record]) -> str:
-    trial = start.trial or ""
-    lines = [f"{trial}  prompt {event.prompt_index}: {_flat(event.prompt)}"]
-    for record in records:
-        said = _said(record.event)
+def _chosen(history: History, prompt: int | None, trials: Sequence[str]) -> list[tuple[Record, PromptStarted]]:
+    begun = [(record, event) for record, event in history.of(PromptStarted) if record.trial is not None]
+    starts = [pair for pair in begun if prompt in (None, pair[1].prompt_index)]
+    if not starts:
+        known = sorted({event.prompt_index for _, event in begun})
+        there = f"its prompts are {known[0]} to {known[-1]}" if known else "no prompt was started in it"
+        raise LookupError(f"this run has no prompt {'' if prompt is None else prompt}: {there}".replace(" :", ":"))
+    if not trials:
+        return starts
+    prompts = those.prompts_of(history)
+    keys = {key for name in trials for key in those.named(name, history.trials, prompts=prompts)}
+    chosen = [pair for pair in starts if pair[0].trial in keys]
+    if not chosen:
+        raise LookupError(f"trial {trials[0]} is none of prompt {prompt}: leave one of the two out")
+    return chosen
+
+
+def _either(outcomes: Set[Outcome]) -> str:
+    *most, last = [outcome for outcome in Outcome if outcome in outcomes]
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+def _story(start: Record, event: PromptStarted, records: list[Record], verdict: Verdict, *, stages: bool) -> str:
+    lines = [f"{start.trial}  prompt {event.prompt_index}: {_flat(event.prompt)}"]
+    met = Met.by_place(records)
+    for number, record in enumerate(records):
+        folded = not stages and is_stage(record.event)
+        said = _said(record.event) if not folded else f"fault    {met[number].told()}" if number in met else ""
         if said:
             lines.append(f"{record.t - start.t:+10.3f} s  {said}")
-    verdict = judge(History(records), trial)
-    lines.append(f"{'verdict':>12}  {verdict.outcome}: {_flat(verdict.why)}")
+    lines.append(f"{'verdict':>12}  {verdict.outcome}: {line(verdict.why, ANSWER_WIDTH)}")
     return "\n".join(lines)
 
 
@@ -78,9 +111,13 @@ def _said(event: Event) -> str:
             status = "" if event.status is None else f" {event.status}"
             error = f" {_flat(event.error)}" if event.error else ""
             replayed = ", replayed" if event.replayed else ""
-            return (
-                f"result   {_place(event)} {how}{status}{error} in {_time(event.duration_s)} via {event.via}{replayed}"
+            reply = (
+                f": {_flat(event.reply)}"
+                if event.reply and (event.ok or not _told_in(event.error, event.reply))
+                else ""
             )
+            took = f"in {_time(event.duration_s)} via {event.via}{replayed}"
+            return f"result   {_place(event)} {how}{status}{error} {took}{reply}"
         case FaultScheduled():
             return (
                 f"fault    {_place(event)} {event.fault} scheduled by {event.injection} {_value(event.params)}".rstrip()
@@ -90,7 +127,8 @@ def _said(event: Event) -> str:
         case FaultInjected():
             return f"fault    {_place(event)} {event.fault} injected"
         case FaultWitnessed():
-            return f"fault    {_place(event)} {event.fault} witnessed: {_flat(event.evidence)}"
+            changed = f" ({_flat(event.changed)})" if event.changed else ""
+            return f"fault    {_place(event)} {event.fault} witnessed: {_flat(event.evidence)}{changed}"
         case FaultHealed():
             return f"fault    {_place(event)} {event.fault} healed{'' if event.witnessed else ', NOT WITNESSED'}"
         case FaultUnreached():
@@ -109,6 +147,8 @@ def _said(event: Event) -> str:
 
 def _said_of_the_prompt(event: Event) -> str:
     match event:
+        case PromptStarted() if event.twin is not None:
+            return f"twin     without faults: {line(event.twin, ANSWER_WIDTH)}"
         case Usage():
             return f"usage    model {event.request} {event.prompt_tokens} + {event.completion_tokens} tokens"
         case Budget():
@@ -118,7 +158,7 @@ def _said_of_the_prompt(event: Event) -> str:
         case PromptAttempt() if event.status != "ok":
             return f"attempt  {event.prompt_attempt} ended with a {event.error_type} error: {_flat(event.error)}"
         case PromptFinished():
-            answer = _flat(event.answer) if event.answer.strip() else f"none ({event.error_type} error)"
+            answer = line(event.answer, ANSWER_WIDTH) if event.answer.strip() else f"none ({event.error_type} error)"
             answer = "untold in such a log" if event.status == UNTOLD else answer
             attempts = UNTOLD if event.attempts is None else event.attempts
             return f"answer   after {_time(event.duration_s)}, {attempts} attempts: {answer}"
@@ -146,6 +186,10 @@ def _value(value: Any) -> str:
     return _flat(json.dumps(value, ensure_ascii=False))
 
 
+def _told_in(error: str | None, reply: str) -> bool:
+    """Whether the reply says little that the error in words does not."""
+    return bool(error) and str(error) in reply and len(reply) < 2 * len(str(error)) + 40
+
+
 def _flat(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= WIDTH else line[: WIDTH - 1] + "…"
+    return line(text, WIDTH)

@@ -1,15 +1,16 @@
-"""A run on one page: how the prompts ended, what was delivered, what was repaired, and what it cost."""
+"""A run on one page: how its prompts ended, what harm was done, what the faults did, what was repaired, and what it all took."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from chaoslab.events import (
     Budget,
     CallFinished,
     CallStarted,
+    Effect,
     Fallback,
     FaultWitnessed,
     Retry,
@@ -20,18 +21,37 @@ from chaoslab.events import (
 from chaoslab.events import Warning as Told
 from chaoslab.history import History
 from chaoslab.judge import Outcome, Verdict, judgeable, verdicts
-from chaoslab.measures import faults, mttr
 from chaoslab.measures.durations import duration
 from chaoslab.measures.latency import attempts, latency
 from chaoslab.measures.success import success
 from chaoslab.measures.usage import usage
+from chaoslab.reports import summary_faults, summary_recovery
+from chaoslab.reports.page import count, percent, percents, share, table, wrapped
 
-WARNINGS = 8
+FEW, SOME = 3, 8
+"""Examples that are shown of one outcome, and lines of any other list."""
+WHY = 220
+"""Signs of a reason that are shown."""
+WORST = (
+    Outcome.HARM, Outcome.WRONG, Outcome.FAILED, Outcome.HUNG, Outcome.INVALID, Outcome.UNFINISHED, Outcome.DEGRADED,
+)  # fmt: skip
+"""The outcomes that need a reason, worst first."""
 
 
 def render(history: History) -> str:
-    """Plain text, lines without a width of their own beyond their tables'."""
-    parts = [_head(history), _prompts(history), _calls(history), _faults(history), _recovery(history), _rest(history)]
+    """Plain text in lines of at most 80 columns."""
+    judged = verdicts(history)
+    outcomes = {trial: str(verdict.outcome) for trial, verdict in judged.items()}
+    parts = [
+        _head(history),
+        _prompts(history, judged),
+        harm(judged, stated=judgeable(history)) if history.tells(Effect) else ["harm: not known from such a log"],
+        summary_faults.delivered(history),
+        summary_faults.led_to(history, outcomes),
+        summary_recovery.lines(history),
+        _took(history),
+        _strange(history),
+    ]
     return "\n\n".join("\n".join(lines) for lines in parts if lines) + "\n"
 
 
@@ -44,44 +64,98 @@ def _head(history: History) -> list[str]:
     if end and not math.isnan(end.duration_s):
         ended += f" after {end.duration_s:.1f} s"
     seed = "not known" if run.seed is None else run.seed
-    head = f"run {name} · seed {seed} · model {run.model or 'not known'} · {ended}"
-    return [head, *(f"note: {note}" for note in history.notes)]
+    who = "agent" if history.of_functions else "model"
+    head = f"run {name} · seed {seed} · {who} {run.model or 'not known'} · {ended}"
+    return wrapped(head) + [line for note in history.notes for line in wrapped(f"note: {note}")]
 
 
-def _prompts(history: History) -> list[str]:
-    judged = verdicts(history)
+# How the prompts ended, and what they did.
+
+
+def _prompts(history: History, judged: Mapping[str, Verdict]) -> list[str]:
     if not judged:
         return ["prompts: none was started"]
-    found = success((str(v.outcome) for v in judged.values()), judgeable=judgeable(history))
+    stated = judgeable(history)
+    found = success((str(v.outcome) for v in judged.values()), judgeable=stated)
     rows = [
-        [name, str(rate.count), f"{rate.value:.0%}", f"{rate.interval.low:.0%}–{rate.interval.high:.0%}"]
+        [name, str(rate.count), percent(rate.value), percents(rate.interval)]
         for name in Outcome
         if (rate := found.by_outcome.get(name))
     ]
-    lines = [f"prompts: {found.total}", *_table(["outcome", "prompts", "share", "95 % interval"], rows)]
-    if found.correct is None:
-        return [*lines, "none could be judged", *_poor(judged)]
-    low, high = found.correct.interval.low, found.correct.interval.high
-    lines.append(
-        f"{found.correct.count} of {found.correct.total} judged prompts correct, 95 % interval {low:.0%}–{high:.0%}"
-    )
-    return lines + _poor(judged)
+    lines = [f"prompts: {found.total}", *table(["outcome", "prompts", "share", "95 % interval"], rows)]
+    if found.correct is not None:
+        right = found.correct
+        verb = "is" if right.count == 1 else "are"
+        lines.append(f"{right.count} of {count(right.total, 'judged prompt')} {verb} correct ({share(right)}).")
+    elif stated:
+        lines.append("Of these none could be judged.")
+    else:
+        lines.append("Of these none could be judged: nothing was stated about right answers.")
+    return lines + [line for outcome in WORST for line in _examples(outcome, judged)]
 
 
-def _poor(judged: Mapping[str, Verdict]) -> list[str]:
-    poor = [(trial, v) for trial, v in judged.items() if v.outcome not in (Outcome.CORRECT, Outcome.UNKNOWN)]
-    return [f"  {trial} {v.outcome}: {_line(v.why)}" for trial, v in poor[:WARNINGS]] + _more(len(poor))
+def _examples(outcome: Outcome, judged: Mapping[str, Verdict]) -> list[str]:
+    """Why prompts ended so, the most frequent reasons first; harm has a part of its own."""
+    poor = _alike((v.why, trial) for trial, v in judged.items() if v.outcome is outcome and not v.harm)
+    lines = [
+        line
+        for why, trials in poor[:FEW]
+        for line in _example(f"{len(trials)} × {outcome}" if trials[1:] else f"{trials[0]} {outcome}", why, trials)
+    ]
+    left = sum(len(trials) for _, trials in poor[FEW:])
+    return lines + ([f"  … and {left} more {outcome}"] if left else [])
+
+
+def _alike(told: Iterable[tuple[str, str]]) -> list[tuple[str, list[str]]]:
+    """What was told, each with the trials of which it was, most frequent first."""
+    trials: dict[str, list[str]] = {}
+    for what, trial in told:
+        trials.setdefault(what, []).append(trial)
+    return sorted(trials.items(), key=lambda item: -len(item[1]))
+
+
+def _example(head: str, what: str, trials: Sequence[str]) -> list[str]:
+    what = what if len(what) <= WHY else f"{what[: WHY - 1]}…"
+    named = f" ({', '.join(trials[:FEW])}{' …' if trials[FEW:] else ''})" if trials[1:] else ""
+    return wrapped(f"{head}: {what}{named}", indent="  ")
+
+
+def harm(judged: Mapping[str, Verdict], *, stated: bool) -> list[str]:
+    """What is wrong on the ledgers, alike things together, most frequent first. `stated`: whether anything was about right answers."""
+    done = _alike((what, trial) for trial, verdict in judged.items() for what in dict.fromkeys(verdict.harm))
+    if not done:
+        return ["harm: none was found on the ledgers"] if stated else []
+    harmful = sum(bool(verdict.harm) for verdict in judged.values())
+    lines = wrapped(f"harm: {harmful} of {count(len(judged), 'prompt')} left the ledgers other than they should be")
+    for what, trials in done[:SOME]:
+        lines += _example(f"{len(trials)} times" if trials[1:] else trials[0], what, trials)
+    return lines + _more(len(done))
+
+
+# What it took.
+
+
+def _took(history: History) -> list[str]:
+    return [*_calls(history), *_usage(history), *_budget(history)]
 
 
 def _calls(history: History) -> list[str]:
     made = {(r.trial, e.target, e.request, e.attempt) for r, e in history.of(CallStarted)}
     made |= {(r.trial, e.target, e.request, e.attempt) for r, e in history.of(CallFinished)}
-    to_model = sum(target == "model" for _, target, _, _ in made)
     failed = sum(not e.ok for _, e in history.of(CallFinished))
-    retries, fallbacks = (sum(1 for _ in history.of(kind)) for kind in (Retry, Fallback))
-    models = f"{to_model} to the model" if history.tells(Usage) else "those to the model are not known"
-    line = f"calls: {len(made) - to_model} to tools, {models}; {failed} failed"
-    lines = [f"{line}; {retries} retries, {fallbacks} fallbacks"]
+    if history.of_functions:
+        again = sum(attempt > 1 for _, _, _, attempt in made)
+        lines = wrapped(
+            f"calls: {len(made)} of functions; {failed} failed; {again} were further attempts at a call already made. "
+            "How long the agent waits before one, and what it asks of a model, is not known."
+        )
+    else:
+        to_model = sum(target == "model" for _, target, _, _ in made)
+        models = f"{to_model} to the model" if history.tells(Usage) else "those to the model are not known"
+        retries, fallbacks = (sum(1 for _ in history.of(kind)) for kind in (Retry, Fallback))
+        lines = wrapped(
+            f"calls: {len(made) - to_model} to tools, {models}; {failed} failed; {retries} retries, {fallbacks} fallbacks"
+        )
     found = latency([a.duration_s for a in attempts(history) if not a.faults])
     if found:
         which = "without a fault" if history.tells(FaultWitnessed) else f"{found.n} calls of known duration"
@@ -89,83 +163,41 @@ def _calls(history: History) -> list[str]:
     return lines
 
 
-def _faults(history: History) -> list[str]:
-    if not history.tells(FaultWitnessed):
-        return ["faults: not known from such a log, nor which failures they caused"]
-    counts = faults.by_injection(history)
-    rows: list[list[str]] = []
-    for count in counts:
-        hits = "" if count.plausible is None else "as planned" if count.plausible else "NOT AS PLANNED"
-        numbers = [count.eligible, count.scheduled, count.injected, count.witnessed]
-        chance = "" if count.chance is None else f"{count.chance:g}"
-        rows.append([count.injection, *map(str, numbers), chance, hits])
-        names = sorted({f.fault for f in faults.by_fault(history) if f.injection == count.injection})
-        for name in names:
-            mine = [f for f in faults.by_fault(history) if (f.injection, f.fault) == (count.injection, name)]
-            sums = [sum(f.scheduled for f in mine), sum(f.injected for f in mine), sum(f.witnessed for f in mine)]
-            rows.append([f"  {name}", "", *map(str, sums), "", ""])
-    header = ["faults", "eligible", "scheduled", "injected", "witnessed", "chance", "hits"]
-    lines = _table(header, rows) if rows else ["faults: none was planned"]
-    if hit := faults.disturbance(history):
-        lines.append(
-            f"the lab was disturbed {hit.times} times, {hit.lasted_s:.2f} s in all; {hit.attempts} attempts hit by it"
-        )
-    lone = faults.uninjected(history)
-    lines.append(f"failures that nobody injected: {sum(f.count for f in lone) if lone else 'none'}")
-    return lines + [f"  {f.count} × {f.target}: {_line(f.error)}" for f in lone[:WARNINGS]] + _more(len(lone))
-
-
-def _recovery(history: History) -> list[str]:
-    found = mttr.mttr(history)
-    how = "" if history.tells(FaultWitnessed) else " (inferred from failures that were noticed)"
-    lines = [f"time to recovery{how}: {mttr.told(found.overall)}"]
-    lines += [f"  {fault}: {mttr.told(known)}" for fault, known in found.by_fault.items()]
-    if not found.incidents:
-        return lines
-    rows = [
-        [target, fault, str(r.n), str(r.retry), str(r.fallback), str(r.late), str(r.censored), _seconds(r.mean_s)]
-        for (target, fault), r in found.by_target.items()
-    ]
-    return lines + _table(["target", "fault", "n", "retry", "fallback", "late", "never", "mean"], rows)
-
-
-def _rest(history: History) -> list[str]:
+def _usage(history: History) -> list[str]:
+    if history.of_functions:
+        return []
+    if not history.tells(Usage):
+        return ["usage: not known from such a log"]
     spent = usage(history)
-    lines = ["usage: the model never answered" if history.tells(Usage) else "usage: not known from such a log"]
-    if spent:
-        cost = "price unknown" if spent.cost_usd is None else f"{spent.cost_usd:.4f} USD"
-        cost += f" ({spent.unpriced} answers without a price)" if spent.unpriced and spent.cost_usd is not None else ""
-        lines = [f"usage: {spent.prompt_tokens} + {spent.completion_tokens} tokens in {spent.answers} answers, {cost}"]
-    passed = Counter((e.limit, e.mode) for _, e in history.of(Budget))
-    lines += [
-        f"budget: limit of {limit} passed {count} times ({mode})" for (limit, mode), count in sorted(passed.items())
-    ]
-    lines += [f"cut: {count} unreadable lines in {name}" for name, count in sorted(history.cut.items())]
-    warnings = [f"warning ({record.writer}): {_line(e.message)}" for record, e in history.of(Told)]
-    return lines + warnings[:WARNINGS] + _more(len(warnings))
+    if not spent:
+        return ["usage: the model never answered"]
+    cost = "price unknown" if spent.cost_usd is None else f"{spent.cost_usd:.4f} USD"
+    cost += f" ({spent.unpriced} answers without a price)" if spent.unpriced and spent.cost_usd is not None else ""
+    tokens = f"{spent.prompt_tokens} tokens to the model, {spent.completion_tokens} from it"
+    return wrapped(f"usage: {tokens}, in {count(spent.answers, 'answer')}; {cost}")
 
 
-def _more(count: int) -> list[str]:
-    return [f"  … and {count - WARNINGS} more"] if count > WARNINGS else []
+def _budget(history: History) -> list[str]:
+    """Each limit that was passed, by its name, and what came of it."""
+    passed: Counter[tuple[str, str]] = Counter()
+    trials: dict[tuple[str, str], set[str | None]] = {}
+    for record, event in history.of(Budget):
+        key = event.named(setting=not history.of_functions), event.mode
+        passed[key] += 1
+        trials.setdefault(key, set()).add(record.trial)
+    lines = []
+    for (limit, mode), calls in sorted(passed.items()):
+        where = f"{count(calls, 'call')} in {count(len(trials[limit, mode]), 'prompt')}"
+        said = f"{limit} refused {where}" if mode == "hard" else f"{limit} was passed at {where}, and only noted"
+        lines += wrapped(f"budget: {said}")
+    return lines
 
 
-def _seconds(value: float | None) -> str:
-    return "no data" if value is None else duration(value, 2)
+def _strange(history: History) -> list[str]:
+    warnings = [f"warning ({record.writer}): {e.message}" for record, e in history.of(Told)]
+    lines = [line for warning in warnings[:SOME] for line in wrapped(warning, longest=WHY)]
+    return [part for line in lines for part in wrapped(line)] + _more(len(warnings))
 
 
-def _line(text: str, width: int = 120) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= width else flat[: width - 1] + "…"
-
-
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Columns as wide as their widest entry, numbers to the right."""
-    widths = [max(len(row[n]) for row in [header, *rows]) for n in range(len(header))]
-    right = [all(not row[n] or row[n][0].isdigit() for row in rows) for n in range(len(header))]
-    return [
-        "  ".join(
-            cell.rjust(width) if to_right else cell.ljust(width)
-            for cell, width, to_right in zip(row, widths, right, strict=True)
-        ).rstrip()
-        for row in [header, *rows]
-    ]
+def _more(number: int) -> list[str]:
+    return [f"  … and {number - SOME} more"] if number > SOME else []

@@ -17,11 +17,11 @@ from typing import Any
 
 from chaoslab import events
 from chaoslab.clock import Clock, system
-from chaoslab.events import Event
+from chaoslab.events import REPLY_MAX, Event
 from chaoslab.exchange import Call, Failure, Reply, Seen, Told, chain, play
 from chaoslab.identity import Request, Requests, request_id
 from chaoslab.notebook import Notebook
-from chaoslab.plain import ATOMS, UNCHANGING, named, plain
+from chaoslab.plain import ATOMS, BITS_MAX, UNCHANGING, brief, line, named, plain
 from chaoslab.plan import Injection, Plan, Telling
 
 NATIVE: dict[str, tuple[type[OSError], str]] = {
@@ -114,11 +114,40 @@ class Tool:
         return {name: value for name, value in found.items() if name not in self.hidden}
 
 
+class Spelt(str):
+    """A reply that is in words already."""
+
+    __slots__ = ()
+
+
+SILENCE = Spelt()
+FEW = 16
+"""Entries of a result that is kept as a copy."""
+_NUMBER_MAX = 2**BITS_MAX
+
+
+def kept(result: Any) -> Any:
+    """What the log keeps of a result until it is told: small values that never change as they are, of all others their beginning in words."""
+    if _is_small(result):
+        return result
+    if type(result) is dict and len(result) <= FEW and all(map(_is_small, result.values())):
+        return result.copy()
+    return Spelt(brief(result, REPLY_MAX))
+
+
+def _is_small(value: Any) -> bool:
+    kind = type(value)
+    if kind is str:
+        return len(value) <= REPLY_MAX
+    return kind in UNCHANGING and (kind is not int or -_NUMBER_MAX < value < _NUMBER_MAX)
+
+
 class Made:
     """One call of a function, to be told later: its parts become events when the notebook is read."""
 
     __slots__ = (
-        "args", "began_t", "content", "error", "id", "kwargs", "late", "name", "ok", "place", "request", "rolled", "status", "tool", "via",
+        "args", "began_t", "content", "error", "id", "kwargs", "late", "name", "ok", "place", "reply", "request", "rolled", "status", "tool",
+        "via",
     )  # fmt: skip
 
     def __init__(self, tool: Tool, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
@@ -131,6 +160,8 @@ class Made:
         self.error: str | None = None
         self.status: int | None = None
         self.rolled: Sequence[str] = ()
+        self.reply: Any = SILENCE
+        """What the caller got, as `kept` keeps it."""
         if not UNCHANGING.issuperset(map(type, args)) or not UNCHANGING.issuperset(map(type, kwargs.values())):
             self.content = plain(tool.arguments(args, kwargs))
 
@@ -178,7 +209,7 @@ class Made:
         number, attempt, _ = self.place or self.asked(requests)
         return events.CallFinished(
             self.name, self.name, number, attempt, self.id, self.ok, round(t - self.began_t, 6), self.status, self.error, 0,
-            self.via, list(self.rolled),
+            self.via, list(self.rolled), False, self.reply if type(self.reply) is Spelt else brief(self.reply, REPLY_MAX),
         )  # fmt: skip
 
     def raised(self, error: BaseException) -> None:
@@ -187,10 +218,20 @@ class Made:
 
     def __getstate__(self) -> tuple[Any, ...]:
         """To another process goes what is told, and not the function."""
-        return self.name, self.arguments(), self.place, self.ok, self.via, self.error, self.status, self.rolled
+        return (
+            self.name,
+            self.arguments(),
+            self.place,
+            self.ok,
+            self.via,
+            self.error,
+            self.status,
+            self.rolled,
+            self.reply,
+        )
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        self.name, self.content, self.place, self.ok, self.via, self.error, self.status, self.rolled = state
+        self.name, self.content, self.place, self.ok, self.via, self.error, self.status, self.rolled, self.reply = state
         self.request = None
 
 
@@ -253,6 +294,7 @@ class FunctionSeam:
                 if reach and (attempt := self._met(reach, book, made)):
                     return _at_once(attempt.run())
                 result = function(*args, **kwargs)
+                made.reply = kept(result)
                 if effect:
                     book.note_part(made, "effect")
                 return result
@@ -274,6 +316,7 @@ class FunctionSeam:
                 if reach and (attempt := self._met(reach, book, made)):
                     return await attempt.run()
                 result = await function(*args, **kwargs)
+                made.reply = kept(result)
                 if effect:
                     book.note_part(made, "effect")
                 return result
@@ -382,6 +425,12 @@ class _Attempt:
         self.telling.witnessed(Seen(duration_s, self.seam.timeout_s, kind, status, 0, self.sent, reply))
         made.ok, made.status = isinstance(reply, Returned), status
         made.via = "function" if self.sent else "none"
+        if reply is not None:
+            made.reply = (
+                kept(reply.value)
+                if made.ok
+                else Spelt(line(reply.body[: 5 * REPLY_MAX].decode("utf-8", "replace"), REPLY_MAX))
+            )
         if failure is not None and failure.native is not None:
             made.raised(failure.native)
         elif not made.ok:

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import httpx
@@ -21,10 +20,11 @@ import httpx
 from chaoslab import events
 from chaoslab.api import TROUBLE, ErrorReply
 from chaoslab.clock import Clock
-from chaoslab.events import Event
+from chaoslab.events import REPLY_MAX, Event
 from chaoslab.exchange import Call, Failure, Reply, Seen, chain, play
 from chaoslab.identity import Request, Requests, Trial, digest, parsed
 from chaoslab.log import Log
+from chaoslab.plain import line
 from chaoslab.plan import Plan, Telling
 from chaoslab.wire.control import Answer
 from chaoslab.wire.lanes import Door
@@ -38,6 +38,8 @@ STEERING = ("idempotency-replayed", "retry-after", "retry-after-ms", "x-should-r
 """Headers of a reply that say to the client what to do about it."""
 AT_ONCE = 16
 """Attempts at tools that a trial has under way. A model may ask for a thousand in one message; they then wait in line, in its order."""
+TOKENS_MAX = 2**53
+"""A model's server that counts more of them in an answer does not count."""
 
 
 @dataclass(frozen=True)
@@ -64,13 +66,16 @@ class Target:
 
 @dataclass
 class Episode:
-    """A trial as the seam keeps it: its requests and what it has spent."""
+    """A trial as the seam keeps it: its requests, what it has spent, the faults that it met, by name, and the limit of the lab's that last had
+    the model refuse."""
 
     trial: Trial
     requests: Requests
     began_s: float
     spent: dict[str, float] = field(default_factory=lambda: {"tokens": 0.0, "calls": 0.0})
+    met: list[str] = field(default_factory=list)
     turn: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
+    stopped_by: events.Budget | None = None
 
 
 @dataclass(frozen=True)
@@ -202,7 +207,6 @@ class _Attempt:
 
     def __init__(self, seam: HttpSeam, request: httpx.Request, target: Target, asked: Asked, trial: Episode) -> None:
         self.seam, self.request, self.target, self.asked, self.trial = seam, request, target, asked, trial
-        self.note = partial(seam.log.write, trial=trial.trial.key)
         self.began_s = seam.clock.monotonic()
         self.sent: Call | None = None
         self.held_s = 0.0
@@ -252,6 +256,11 @@ class _Attempt:
 
     # What the stories may ask for.
 
+    def note(self, event: events.Event) -> None:
+        if isinstance(event, events.Budget) and event.mode == "hard" and self._of_model:
+            self.trial.stopped_by = event
+        self.seam.log.write(event, trial=self.trial.trial.key)
+
     async def wait(self, delay_s: float) -> None:
         left_s = self._left_s()
         await self.seam.clock.asleep(max(0.0, min(delay_s, left_s)))
@@ -297,7 +306,7 @@ class _Attempt:
                 await self._ask_who_cut_it(answer, failure)
                 raise
         self.via = "lane"
-        return await self._over_lane(row, (answer.host, answer.port), body)
+        return await self._over_lane(call, row, (answer.host, answer.port), body)
 
     async def _ask_who_cut_it(self, answer: Answer, failure: Failure) -> None:
         """No fault of the lab's fails a call on a clean lane: it is the target's doing, or the lab itself has been disturbed."""
@@ -306,7 +315,7 @@ class _Attempt:
             why = f"it ended ({failure.kind}) when the clean proxies went away under it"
             self.note(events.CallDisturbed(call.target, call.tool, call.request, call.attempt, call.request_id, why))
 
-    async def _over_lane(self, row: int, address: tuple[str, int], body: bytes | None) -> Reply:
+    async def _over_lane(self, call: Call, row: int, address: tuple[str, int], body: bytes | None) -> Reply:
         began_s, left_s = self.seam.clock.monotonic(), self._left_s()
         error: str | None = "cancelled"
         reply: Reply | None = None
@@ -327,6 +336,11 @@ class _Attempt:
                 len(reply.body) if reply else 0,
             )
             self.seam.lanes.done(row, seen)
+            told, _ = self.seam.plan.hit_on_the_wire(
+                call
+            )  # the manager's own dice: it says in its own log what was met
+            if told is not None and told.fault.witnessed(seen):
+                self.trial.met.append(told.fault_name)
             await way.aclose()
 
     def _left_s(self) -> float:
@@ -341,7 +355,9 @@ class _Attempt:
         status, size = (reply.status, len(reply.body)) if reply else (None, 0)
         if self.telling.told:
             seen = Seen(duration_s, target.deadline_s, error, status, size, self.sent, reply)
-            self.seam.witnessed += self.telling.witnessed(seen)
+            met = self.telling.witnessed(seen)
+            self.trial.met += met
+            self.seam.witnessed += len(met)
         said_no = reply is not None and target.says_no(reply)
         if reply is not None and said_no:
             error = _message(reply)
@@ -351,12 +367,19 @@ class _Attempt:
             events.CallFinished(
                 call.target, call.tool, call.request, call.attempt, call.request_id, reply is not None and not said_no,
                 round(duration_s, 6), status, error, size, self.via, self.telling.rolled,
-                reply is not None and "idempotency-replayed" in reply.headers,
+                reply is not None and "idempotency-replayed" in reply.headers, self._shown(reply),
             )
         )  # fmt: skip
         if self._of_model and reply is not None and not said_no:
             self.trial.requests.answered(self.asked.request)
             self._count(reply)
+
+    def _shown(self, reply: Reply | None) -> str:
+        """The start of what the caller got, in one line; of the model's answer what it says and calls."""
+        if reply is None:
+            return ""
+        said = _said_by_model(reply) if self._of_model else ""
+        return line(said or reply.body[: 5 * REPLY_MAX].decode("utf-8", "replace"), REPLY_MAX)
 
     def _count(self, reply: Reply) -> None:
         usage = reply.value.get("usage") if isinstance(reply.value, dict) else None
@@ -380,8 +403,20 @@ def _replied(target: str, request: int, attempt: int, asked: str, reply: Reply |
 
 
 def _tokens(said: Any) -> int:
-    """A count, whatever the model's server says: no budget is refilled by a negative one."""
-    return said if isinstance(said, int) and said > 0 else 0
+    """A count, whatever the model's server says: no budget is refilled by a negative one, and none is `true` or has a thousand digits."""
+    return said if type(said) is int and 0 < said <= TOKENS_MAX else 0
+
+
+def _said_by_model(reply: Reply) -> str:
+    """A chat completion's message: its text, and the calls that it asks for. Empty for what has neither."""
+    try:
+        message = reply.value["choices"][0]["message"]
+        calls = [call["function"] for call in message.get("tool_calls") or ()]
+        made = ", ".join(f"{call['name']}({call['arguments']})" for call in calls)
+        said = message.get("content")
+    except (TypeError, KeyError, IndexError, AttributeError):
+        return ""
+    return " ".join(filter(None, (said if isinstance(said, str) else "", f"calls {made}" if made else "")))
 
 
 def _message(reply: Reply) -> str:

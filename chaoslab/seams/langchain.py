@@ -6,7 +6,7 @@ Nothing is imported: whoever hands us an object of LangChain's has loaded it.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from functools import wraps
@@ -110,17 +110,23 @@ def callable_of(runnable: Any, *, of_coroutine: bool) -> Callable[[Any], Any]:
     if of_coroutine:
 
         async def ask_async(prompt: Any) -> Any:
-            return _answer(await runnable.ainvoke(given(prompt)))
+            return spoken(await runnable.ainvoke(given(prompt)))
 
         return ask_async
 
     def ask(prompt: Any) -> Any:
-        return _answer(runnable.invoke(given(prompt)))
+        return spoken(runnable.invoke(given(prompt)))
 
     return ask
 
 
-def _answer(result: Any) -> Any:
-    if isinstance(result, dict) and result.get("messages"):
-        result = result["messages"][-1]
-    return str(result.text) if _is_a(result, "langchain_core.messages", "BaseMessage") else result
+def spoken(answer: Any) -> Any:
+    """The text of a message, or of the last one of a conversation such as a LangGraph state; anything else as it is."""
+    if isinstance(answer, Mapping) and isinstance(answer.get("messages"), Sequence) and answer["messages"]:
+        last = answer["messages"][-1]
+        return answer if spoken(last) is last and not isinstance(last, str) else spoken(last)
+    if _is_a(answer, "langchain_core.messages", "BaseMessage"):
+        return str(answer.text)
+    if isinstance(answer, Mapping) and {"role", "content"} <= answer.keys():
+        return answer["content"]
+    return answer

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import re
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,12 +18,19 @@ from chaoslab.settings import without_keys_of_tools
 from chaoslab.topology import BASE_PORT, MODEL, SERVICES, Ports
 
 HOST = "127.0.0.1"
+_LISTEN = re.compile(r"listen (?:on|tcp) \S*:(?P<port>[0-9]{1,5})\b")
+NOWHERE = 1
+"""A port that leads to nobody."""
 BASES = (BASE_PORT, 15000, 25000)
 START_S, END_S, FREE_S, WATCH_S = 30.0, 5.0, 3.0, 0.1
 
 
 class WorldError(Exception):
     """The world cannot be made; one line says why and what to do."""
+
+
+class PortTaken(WorldError):
+    """Somebody else listens on a port that was free when it was looked at."""
 
 
 @dataclass
@@ -33,8 +41,17 @@ class Part:
     process: subprocess.Popen[bytes]
     words: Path
 
+    @property
+    def lines(self) -> list[str]:
+        return self.words.read_text(errors="replace").strip().splitlines() if self.words.exists() else []
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it has its ports: what answers there might be another's."""
+        return any(line.startswith("ready:") for line in self.lines)
+
     def last_words(self) -> str:
-        lines = self.words.read_text(errors="replace").strip().splitlines() if self.words.exists() else []
+        lines = self.lines
         code = self.process.returncode
         how = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
         return how if not lines or lines[-1].startswith("ready:") else lines[-1]
@@ -56,21 +73,23 @@ class Local:
         """Everything but the agent. `toxiproxy`, `model`: whether the lab's own are wanted.
 
         Raises:
-            WorldError: a part did not come up.
+            PortTaken: a part cannot listen where it should. WorldError: a part did not come up.
         """
-        python = sys.executable
-        chaoslab = (python, "-m", "chaoslab")
+        python = _python()
+        chaoslab = (*python, "chaoslab")
         if toxiproxy:
             self._spawn("toxiproxy", (*chaoslab, "toxiproxy", "--port", str(self.ports.toxiproxy)))
         if model:
             self._spawn("model", (*chaoslab, "model", "--port", str(self.ports.service(MODEL))))
         base = ("--base-port", str(self.ports.base), "--logs", str(self.logs), "--now", now)
-        self._spawn("tools", (python, "-m", "flask_tools", *base))
-        self._spawn("manager", (python, "-m", "proxy_manager", "--state", str(self.state), "--logs", str(self.logs)))
+        self._spawn("tools", (*python, "flask_tools", *base))
+        self._spawn("manager", (*python, "proxy_manager", "--state", str(self.state), "--logs", str(self.logs)))
         health = {"toxiproxy": (self.ports.toxiproxy, "/version"), "model": (self.ports.service(MODEL), "/health")}
         for part in self.parts:
             if part.name in health:
                 self._await(part, *health[part.name])
+        if toxiproxy:
+            self._hold_proxies()
         tools = next(part for part in self.parts if part.name == "tools")
         for service in SERVICES:
             self._await(tools, self.ports.service(service), "/health")
@@ -79,7 +98,7 @@ class Local:
     def run_agent(self, arguments: Sequence[str]) -> int:
         """The agent, its words on this terminal, to its end; its exit code. It is told by its lifeline when a part has died, since
         what it would do then means nothing, and when the user has had enough."""
-        command = (sys.executable, "-m", "agent", "--lifeline", "--logs", str(self.logs), "--state", str(self.state))
+        command = (*_python(), "agent", "--lifeline", "--logs", str(self.logs), "--state", str(self.state))
         agent = subprocess.Popen(
             (*command, *arguments), stdin=subprocess.PIPE, env=without_keys_of_tools(self.environment),
             start_new_session=True,
@@ -132,16 +151,43 @@ class Local:
             )
         self.parts.append(Part(name, process, words))
 
+    def _hold_proxies(self) -> None:
+        """The proxies' ports are the embedded Toxiproxy's from now on, until the manager makes the proxies themselves."""
+        from chaoslab.wire.client import ProxyInfo, ToxiproxyClient, ToxiproxyError
+
+        ports = {target: self.ports.proxy(target) for target in (*SERVICES, MODEL)}
+        held = [ProxyInfo(target, f"{HOST}:{port}", f"{HOST}:{NOWHERE}") for target, port in ports.items()]
+        with ToxiproxyClient(f"http://{HOST}:{self.ports.toxiproxy}") as toxiproxy:
+            try:
+                toxiproxy.populate(held)
+            except ToxiproxyError as error:
+                self._check_port(str(error))
+                raise WorldError(f"toxiproxy cannot hold the proxies' ports: {error}") from None
+
+    def _check_port(self, words: str) -> None:
+        """Raises PortTaken: a part's last words tell of a port of ours."""
+        named = _LISTEN.search(words)
+        for name, port in self.ports.all().items() if named else ():
+            if named and str(port) == named["port"]:
+                raise PortTaken(_in_use(name, port, self.ports))
+
     def _await(self, part: Part, port: int, path: str) -> None:
         began_s = self.clock.monotonic()
         while True:
             if part.process.poll() is not None:
-                raise WorldError(f"{part.name} did not come up: {part.last_words()}")
-            if _answers(port, path):
+                words = part.last_words()
+                self._check_port(words)
+                raise WorldError(f"{part.name} did not come up: {words}")
+            if part.is_ready and _answers(port, path):
                 return
             if self.clock.monotonic() - began_s > START_S:
                 raise WorldError(f"{part.name} does not answer on {HOST}:{port}{path}; see {part.words}")
             self.clock.sleep(0.02)
+
+
+def _python() -> tuple[str, ...]:
+    """What runs a module of the lab's. It looks in this folder only if this process does: a file of the user's may have a part's name."""
+    return (sys.executable, "-m") if {"", str(Path.cwd())} & {*sys.path} else (sys.executable, "-P", "-m")
 
 
 def _end(processes: Sequence[subprocess.Popen[bytes]]) -> None:
@@ -186,6 +232,40 @@ def _answers(port: int, path: str) -> bool:
         connection.close()
 
 
+@contextlib.contextmanager
+def brought_up(
+    ports: Ports,
+    make: Callable[[Ports], Local],
+    *,
+    now: str,
+    toxiproxy: bool,
+    model: bool,
+    movable: bool,
+    bases: Sequence[int] = BASES,
+) -> Iterator[Local]:
+    """A world at these ports, up; at others, if it is `movable` and somebody took one of them after they were looked at. `bases`: where else it
+    may stand.
+
+    Raises:
+        PortTaken: it is not movable, or there is nowhere else. WorldError: as `Local.start`.
+    """
+    tried = {ports.base}
+    while True:
+        with make(ports) as world:
+            try:
+                world.start(now=now, toxiproxy=toxiproxy, model=model)
+            except PortTaken:
+                others = [base for base in bases if base not in tried and not _taken(Ports(base))]
+                if not (movable and others):
+                    raise
+            else:
+                yield world
+                return
+        print(f"some port from {ports.base} on was taken meanwhile: this lab starts again at {others[0]}", flush=True)
+        ports = Ports(others[0])
+        tried.add(ports.base)
+
+
 def free_ports(wanted: int | None, clock: Clock) -> Ports:
     """Ports that can be had: at the base that was asked for, or at the first of a few where all are free.
 
@@ -198,10 +278,7 @@ def free_ports(wanted: int | None, clock: Clock) -> Ports:
         began_s = clock.monotonic()
         while taken := _taken(Ports(wanted)):
             if clock.monotonic() - began_s > FREE_S:
-                name, port = taken
-                raise WorldError(
-                    f"port {port} ({name}) is in use: end what holds it, or choose another BASE_PORT than {wanted}"
-                )
+                raise WorldError(_in_use(*taken, Ports(wanted)))
             clock.sleep(0.05)
         return Ports(wanted)
     for base in BASES:
@@ -209,6 +286,10 @@ def free_ports(wanted: int | None, clock: Clock) -> Ports:
             return Ports(base)
     bases = ", ".join(str(base) for base in BASES)
     raise WorldError(f"ports are in use at each of the bases {bases}: choose one with BASE_PORT")
+
+
+def _in_use(name: str, port: int, ports: Ports) -> str:
+    return f"port {port} ({name}) is in use: end what holds it, or choose another BASE_PORT than {ports.base}"
 
 
 def _taken(ports: Ports) -> tuple[str, int] | None:

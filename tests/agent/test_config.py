@@ -63,7 +63,6 @@ def test_a_key_is_read_from_the_environment_when_it_is_needed(tmp_path: Path, mo
 @pytest.mark.parametrize(
     ("data", "complaint"),
     [
-        ("{", "the file: Invalid JSON"),
         ({"steps_max": 0}, "steps_max: Input should be greater than or equal to 1"),
         ({"step_max": 3}, "step_max is not known: did you mean 'steps_max'?"),
         ({"services": {"wether": REAL}}, "services: no service is called 'wether': did you mean 'weather'"),

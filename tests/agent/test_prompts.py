@@ -50,7 +50,7 @@ def test_a_fact_is_a_text_some_texts_or_a_lookup(tmp_path: Path) -> None:
     ("data", "complaint"),
     [
         ("[", "is not JSON: Expecting value: line 1 column 2"),
-        ("[" * 100_000, "is no JSON that can be read"),
+        ("[" * 100_000, "is nested deeper than 50 levels"),
         ([7], ", prompt 1 should be a text, or an object with a `prompt`"),
         ([{"prompt": "Hello?"}, None], ", prompt 2 should be a text"),
         ([], "should hold a list like"),
@@ -73,7 +73,7 @@ def test_a_slip_is_said_in_one_line_with_its_place(tmp_path: Path, data: Any, co
 def test_a_file_in_another_encoding_is_said(tmp_path: Path) -> None:
     path = tmp_path / "prompts.json"
     path.write_bytes('["Grüß Gott"]'.encode("latin-1"))
-    with pytest.raises(SettingError, match=r"is not UTF-8 text \(byte 4\); it should hold a list like"):
+    with pytest.raises(SettingError, match=r"is not UTF-8 text \(byte 4\); it should be a file with a list like"):
         load(path)
 
 
@@ -127,5 +127,7 @@ def test_a_path_leads_into_a_reply_or_to_nothing() -> None:
     reply = {"items": [{"summary": "Dentist"}]}
     assert at(reply, "items.0.summary") == "Dentist"
     assert at(reply, "items.1.summary") is None
+    assert at(reply, "items.²") is None
+    assert at(reply, f"items.{'9' * 5000}") is None
     assert at(reply, "items.summary") is None
     assert at(reply, "items.0.summary.length") is None

@@ -173,6 +173,17 @@ def test_a_hard_budget_refuses_what_goes_beyond(tmp_path: Path, limit: dict[str,
     assert refused[0].error == INSUFFICIENT_QUOTA.body["error"]["message"]
     assert not any(c.attempt > 1 for c in refused)
     assert {f.fault for f in told.of(events.FaultWitnessed)} == {"budget"}
+    (stopped,) = told.of(events.PromptAttempt)
+    setting = "TIME_LIMIT_S" if name == "seconds" else next(iter(limit)).upper()
+    assert (stopped.error_type, stopped.error) == (
+        "budget",
+        f"stopped by the lab's {setting} of {limit[setting.lower()]:g}",
+    )
+    assert told.errors == ["budget"]
+
+
+def test_a_refusal_of_the_models_own_is_no_limit_of_the_labs(tmp_path: Path) -> None:
+    told = session(tmp_path, [no(429)] * 4, budget="hard", prompt_limit=0, call_limit=20.0)
     assert told.errors == ["model"]
 
 
@@ -192,7 +203,7 @@ def test_dollars_are_spent_by_the_run_and_tokens_by_the_prompt(tmp_path: Path) -
     tokens = session(tmp_path / "tokens", [says("42")], prompts=twice, token_limit=1_000_000.0, prompt_limit=0)
     assert tokens.errors == ["none", "none"]
     dollars = session(tmp_path / "dollars", [says("42")], prompts=twice, cost_limit_usd=0.5, prompt_limit=0)
-    assert dollars.errors == ["none", "model"]
+    assert dollars.errors == ["none", "budget"]
 
 
 def test_a_shortened_context_reaches_the_endpoint(tmp_path: Path) -> None:

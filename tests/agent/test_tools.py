@@ -147,7 +147,9 @@ def test_the_same_wish_once_answered_is_a_new_request(tmp_path: Path) -> None:
     with_tool(tmp_path, "calculator", [FINE], story)
 
 
-@pytest.mark.parametrize(("said_s", "most_s", "waited_s"), [("3", 5.0, 3.0), ("60", 5.0, 5.0), ("soon", 5.0, 0.01)])
+@pytest.mark.parametrize(
+    ("said_s", "most_s", "waited_s"), [("3", 5.0, 3.0), ("60", 5.0, 5.0), ("soon", 5.0, 0.01), ("²", 5.0, 0.01)]
+)
 def test_retry_after_is_kept_up_to_a_bound(tmp_path: Path, said_s: str, most_s: float, waited_s: float) -> None:
     async def story(desk: Desk) -> None:
         await desk.use("calculate", expression="6*7")

@@ -43,6 +43,16 @@ def test_below_its_limit_a_call_passes_unnoticed(limit: str, mode: Literal["hard
     assert (met.reply, target.notes, met.injected, met.evidence) == (target.reply, [], False, None)
 
 
+def test_of_two_limits_that_are_reached_one_is_told() -> None:
+    target = Target()
+    meet(
+        Budget(tokens=10.0, calls=3.0, mode="soft"),
+        target,
+        call=replace(CALL, spent={"tokens": 12.3456789, "calls": 3.0}),
+    )
+    assert target.notes == [events.Budget("tokens", 12.345679, 10.0, "soft", "weather")]
+
+
 def test_no_limit_never_refuses() -> None:
     target = Target()
     assert meet(Budget(), target, call=replace(CALL, spent=dict.fromkeys(LIMITS, 1e9))).reply == target.reply

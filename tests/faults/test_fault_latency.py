@@ -50,6 +50,21 @@ def test_the_toxic_carries_the_drawn_delay_and_no_jitter() -> None:
     assert Latency(0.25, stream="upstream").toxics() == (Toxic("latency", "upstream", {"delay_s": 0.25}),)
 
 
+def test_the_watch_of_another_process_may_run_two_milliseconds_ahead() -> None:
+    fault = Latency(0.5, stream="upstream")
+    assert fault.witnessed(saw(after_s=0.5 - 0.002))
+    assert fault.witnessed(saw(after_s=0.4975)) is None
+    assert fault.witnessed(saw(after_s=0.2985, deadline_s=0.3, error="timed_out"))
+    assert fault.witnessed(saw(after_s=0.2975, deadline_s=0.3, error="timed_out")) is None
+
+
+def test_half_a_second_to_the_millisecond_is_what_is_drawn_unless_more_is_said() -> None:
+    assert Latency().draw(Dice(1)).delay_s == 0.5
+    drawn = [Latency(0.5, jitter_s=0.2).draw(Dice(1, n)).delay_s for n in range(200)]
+    assert drawn == [round(delay_s, 3) for delay_s in drawn]
+    assert any(delay_s != round(delay_s, 2) for delay_s in drawn)
+
+
 def test_a_quick_answer_or_another_failure_is_no_witness() -> None:
     fault = Latency(0.5, stream="upstream")
     assert fault.witnessed(saw(after_s=0.51))

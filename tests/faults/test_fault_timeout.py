@@ -46,6 +46,14 @@ def test_the_toxic_is_toxiproxys_own() -> None:
     assert Timeout(0.5, "upstream").toxics() == (Toxic("timeout", "upstream", {"after_s": 0.5}),)
 
 
+def test_the_watch_of_another_process_may_run_two_milliseconds_ahead() -> None:
+    silent, ended = Timeout(0.0, "upstream"), Timeout(0.5, "upstream")
+    assert silent.witnessed(saw(error="timed_out", after_s=2.0 - 0.002))
+    assert silent.witnessed(saw(error="timed_out", after_s=1.9975)) is None
+    assert ended.witnessed(saw(error="closed", after_s=0.5 - 0.002))
+    assert ended.witnessed(saw(error="closed", after_s=0.4975)) is None
+
+
 def test_what_is_no_witness() -> None:
     silent, ended = Timeout(0.0, "upstream"), Timeout(0.5, "upstream")
     assert silent.witnessed(saw()) is None

@@ -38,9 +38,18 @@ def test_a_target_without_words_of_its_own_still_says_the_status() -> None:
 def test_the_status_is_drawn_unless_it_is_named() -> None:
     drawn = [ToolError().draw(Dice(1, n)).status for n in range(200)]
     assert drawn == [ToolError().draw(Dice(1, n)).status for n in range(200)]
-    assert set(drawn) == set(STATUSES)
+    assert set(drawn) == {500, 503, 429, 401, 404} == set(STATUSES)
     assert ToolError(404).draw(Dice(1)).status == 404
     assert ToolError(404).toxics() == ()
+
+
+@pytest.mark.parametrize("status", [399, 600, 200, 1, -1])
+def test_a_status_that_is_no_errors_is_refused(status: int) -> None:
+    with pytest.raises(
+        ValueError, match=f"status of tool_error is {status}: it should be an error's, from 400 to 599, or 0"
+    ):
+        ToolError(status)
+    assert [ToolError(edge).status for edge in (400, 599, 0)] == [400, 599, 0]
 
 
 def test_an_answer_that_the_fault_did_not_give_is_no_witness() -> None:

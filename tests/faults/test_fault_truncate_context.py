@@ -89,6 +89,24 @@ def test_no_result_is_orphaned_nothing_is_reordered_and_the_newest_message_survi
     assert {message["tool_call_id"] for message in left if message["role"] == "tool"} == asked
 
 
+def test_at_least_one_message_is_left_and_no_more_than_the_share() -> None:
+    talk = [said("user", str(n)) for n in range(5)]
+    assert sent(talk, 0.0) == talk[4:]
+    assert sent(talk, 0.5) == talk[3:]
+    assert sent([SYSTEM, *talk], 0.99) == [SYSTEM, *talk[1:]]
+
+
+def test_a_call_at_the_very_beginning_is_kept_with_its_results() -> None:
+    talk = tools(1, 3)
+    assert sent(talk, 0.0) == talk
+    assert sent([*talk, said("assistant", "4")], 0.5) == [*talk, said("assistant", "4")]
+
+
+def test_results_that_answer_nothing_are_kept_from_the_first_on() -> None:
+    orphans = tools(1, 2)[1:]
+    assert sent(orphans, 0.0) == orphans
+
+
 @given(conversations())
 def test_keeping_all_keeps_all(talk: list[Message]) -> None:
     assert sent(talk, 1.0) == talk

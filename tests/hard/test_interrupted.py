@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -68,11 +69,20 @@ def test_within_a_prompt(tmp_path: Path, moment: str) -> None:
 
 
 def test_while_the_charts_are_drawn(tmp_path: Path) -> None:
+    """However late it comes: the drawing waits at a pipe that nobody reads from."""
     with lab(tmp_path, prompts(tmp_path, EASY[:1]), "TOXIC_PROB=0", "ERROR_PROB=0") as it:
+        it.until("said.txt", "the lab is up")
+        for folder, part in (
+            (tmp_path / "charts", f".throughput.{it.process.pid}.png.part"),
+            (it.run / "charts", f".throughput.png.{it.process.pid}.part"),
+        ):
+            folder.mkdir()
+            os.mkfifo(folder / part)
         it.until("said.txt", "usage:")
         it.interrupt()
         assert it.ended() == 130
         assert "Traceback" not in it.said
+        assert [path for path in tmp_path.rglob("*.png") if path.is_file()] == []
         assert ports_are_free(it.base)
         history = History.read(it.run)
         assert [event.reason for _, event in history.of(RunFinished)] == ["done"]

@@ -436,8 +436,9 @@ def test_a_lab_that_cannot_write_its_logs_is_not_started(
 
 
 def told(folder: Path) -> Path:
-    """A run of one prompt, as logged."""
+    """A run of one prompt, as logged; it is the latest."""
     run = Run.create(folder / "logs", now=NOW)
+    run.make_latest()
     with run.log("info") as written:
         written.write(RunStarted(1, {"TOXIC_PROB": 0.3}, Plan(1).to_json(), 1, NOW, "offline"))
         written.write(PromptStarted(1, "What is 17 times 24?"), trial="p1.r1")

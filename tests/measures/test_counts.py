@@ -10,6 +10,7 @@ from chaoslab.events import (
     CallDisturbed,
     CallFinished,
     Event,
+    FaultArmed,
     FaultInjected,
     FaultScheduled,
     FaultWitnessed,
@@ -50,6 +51,11 @@ def test_rates_are_of_all_and_correct_is_of_the_judged() -> None:
     )
     assert found.correct is not None
     assert (found.correct.count, found.correct.total) == (2, 3)
+
+
+def test_where_nothing_was_stated_failures_have_a_rate_and_correct_has_none() -> None:
+    found = success(["correct", "failed"], judgeable=False)
+    assert (found.correct, found.by_outcome["failed"].value) == (None, 0.5)
 
 
 def test_where_nothing_was_judged_there_is_no_rate() -> None:
@@ -114,6 +120,43 @@ def test_what_the_lab_did_to_its_own_experiment_is_neither_a_failure_nor_a_laten
     assert faults.disturbance(history(call(1))) is None
 
 
+def scheduled(fault: str, attempt: int = 1) -> FaultScheduled:
+    return FaultScheduled(fault, "wire", "search", 1, attempt, "id")
+
+
+WITNESSED = FaultWitnessed("timeout", "other", "search", 1, 1, "id")
+
+
+@pytest.mark.parametrize(
+    ("fault", "more", "why"),
+    [
+        ("wrong_value", [call()], "there was nothing in it to change"),
+        ("truncate_context", [call(ok=False), WITNESSED], "there was nothing in it to change"),
+        ("wrong_value", [call(ok=False), WITNESSED], "its call met another fault instead"),
+        ("wrong_value", [call(ok=False, status=404)], "its call failed without it"),
+        ("lost_reply", [call(ok=False)], "its call failed without it"),
+        ("latency", [call(ok=False, error="cancelled")], "the agent gave its call up"),
+        ("latency", [], "its prompt ended first"),
+        ("latency", [call(2)], "its prompt ended first"),
+        ("latency", [call(), CallDisturbed("search", "t", 1, 1, "id", "cut")], "the lab itself got in the way"),
+        ("latency", [call(), FaultArmed(*PLACE)], "it was armed and not met, so its prompt is invalid"),
+        ("latency", [call()], "no reason is known"),
+    ],
+)
+def test_a_fault_that_was_scheduled_and_not_met_has_a_reason(fault: str, more: list[Event], why: str) -> None:
+    assert faults.unmet(history(scheduled(fault), *more)) == [faults.Unmet(fault, why, 1)]
+
+
+def test_what_was_met_needs_no_reason_and_the_others_are_counted_most_frequent_first() -> None:
+    met = FaultWitnessed("wrong_value", "wire", "search", 1, 1, "id")
+    tries = [event for n in (2, 3, 4) for event in (scheduled("wrong_value", n), call(n, ok=n == 4))]
+    found = faults.unmet(history(scheduled("wrong_value"), met, *tries))
+    assert found == [
+        faults.Unmet("wrong_value", "its call failed without it", 2),
+        faults.Unmet("wrong_value", "there was nothing in it to change", 1),
+    ]
+
+
 def test_percentiles_lie_between_the_nearest_ranks() -> None:
     assert [percentile([1, 2, 3, 4], share) for share in (0, 0.5, 0.9, 1)] == [1, 2.5, pytest.approx(3.7), 4]
     assert latency([]) is None
@@ -125,6 +168,7 @@ def test_percentiles_lie_between_the_nearest_ranks() -> None:
 def test_an_attempt_knows_its_faults_and_one_that_never_left_is_none() -> None:
     first, second = attempts(history(call(1), call(2), call(3, via="none", ok=False), FaultWitnessed(*PLACE)))
     assert (first.faults, second.faults) == (("latency",), ())
+    assert (first.trial, first.target, first.t, second.t) == ("p1.r1", "search", 0.0, 1.0)
 
 
 def test_ends_are_counted_in_stretches_of_a_round_width() -> None:

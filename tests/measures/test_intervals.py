@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from chaoslab.measures.intervals import Spell, bootstrap_mean, clopper_pearson, kaplan_meier, rate, wilson
+from chaoslab.measures.intervals import Interval, Spell, bootstrap_mean, clopper_pearson, kaplan_meier, rate, wilson
 
 FREIREICH_6MP = [
     *(Spell(t) for t in (6, 6, 6, 7, 10, 13, 16, 22, 23)),
@@ -40,6 +40,44 @@ def test_clopper_pearson_agrees_with_newcombe_and_with_the_rule_of_three() -> No
     assert zero.high == pytest.approx(1 - 0.025 ** (1 / 20))
 
 
+@pytest.mark.parametrize(("confidence", "z"), [(0.95, 1.959964), (0.99, 2.575829)])
+def test_wilsons_bounds_are_where_the_rate_is_as_many_deviations_off_as_the_confidence_allows(
+    confidence: float, z: float
+) -> None:
+    interval = wilson(81, 263, confidence=confidence)
+    assert interval is not None
+    for bound in (interval.low, interval.high):
+        assert abs(81 / 263 - bound) == pytest.approx(z * math.sqrt(bound * (1 - bound) / 263), rel=1e-5)
+
+
+@pytest.mark.parametrize(("count", "total"), [(3, 20), (10, 20), (11, 20), (17, 20), (1, 2)])
+@pytest.mark.parametrize("confidence", [0.95, 0.99])
+def test_clopper_pearson_leaves_half_of_the_doubt_on_either_side(count: int, total: int, confidence: float) -> None:
+    def chance_of(counts: range, p: float) -> float:
+        return sum(math.comb(total, k) * p**k * (1 - p) ** (total - k) for k in counts)
+
+    interval = clopper_pearson(count, total, confidence=confidence)
+    assert interval is not None
+    tail = (1 - confidence) / 2
+    assert chance_of(range(count, total + 1), interval.low) == pytest.approx(tail, rel=1e-9)
+    assert chance_of(range(count + 1), interval.high) == pytest.approx(tail, rel=1e-9)
+
+
+def test_clopper_pearson_has_no_doubt_beyond_all() -> None:
+    every = clopper_pearson(20, 20)
+    assert every is not None
+    assert every.low == pytest.approx(0.025 ** (1 / 20))
+    assert every.high == 1.0
+
+
+def test_a_rate_is_its_share_with_wilsons_interval_and_an_interval_holds_its_own_bounds() -> None:
+    found = rate(3, 4)
+    assert found is not None
+    assert (found.count, found.total, found.value, found.interval) == (3, 4, 0.75, wilson(3, 4))
+    interval = Interval(0.25, 0.5)
+    assert [value in interval for value in (0.2, 0.25, 0.3, 0.5, 0.6)] == [False, True, True, True, False]
+
+
 def test_clopper_pearson_is_a_mirror_image_of_itself() -> None:
     some, rest = clopper_pearson(3, 2000, confidence=0.999), clopper_pearson(1997, 2000, confidence=0.999)
     assert some is not None
@@ -64,6 +102,35 @@ def test_the_bootstrap_repeats_itself_and_covers_the_mean() -> None:
     assert 1.0 <= first.low < 6.0 < first.high <= 20.0
 
 
+def test_of_many_values_the_normal_interval_is_what_the_bootstrap_would_give() -> None:
+    """Skewed ones, as times to recovery are: most recover at once, some after a deadline."""
+    values = [0.1] * 450 + [2.1] * 40 + [30.0] * 10
+    drawn, normal = bootstrap_mean(values), bootstrap_mean([*values, values[0]])
+    assert drawn is not None
+    assert normal is not None
+    assert normal.low == pytest.approx(drawn.low, abs=0.1)
+    assert normal.high == pytest.approx(drawn.high, abs=0.1)
+    assert bootstrap_mean([5.0] * 501) == Interval(5.0, 5.0)
+
+
+def test_a_curve_of_a_hundred_thousand_spells_is_made_at_once() -> None:
+    """Each time of its own: counting anew at each would be ten thousand million steps."""
+    curve = kaplan_meier([Spell(n / 7, ended=n % 3 > 0) for n in range(100_000)])
+    assert curve is not None
+    assert (len(curve.steps), curve.steps[0].at_risk) == (66_666, 99_999)
+
+
+def test_the_bootstraps_interval_is_the_same_for_ever() -> None:
+    """Summaries of old runs are compared with new ones: the same values give the same interval for ever."""
+    assert bootstrap_mean([1.0, 2.0, 3.0, 4.0, 20.0]) == Interval(1.8, 13.2)
+    assert bootstrap_mean([1.0, 3.0]) == Interval(1.0, 3.0)
+    assert bootstrap_mean([float(n % 7) for n in range(50)]) == BOOTSTRAPPED[0]
+    assert bootstrap_mean([float(n % 7) for n in range(50)], seed=3, resamples=200) == BOOTSTRAPPED[1]
+
+
+BOOTSTRAPPED = (Interval(2.4, 3.5), Interval(2.42, 3.48))
+
+
 def test_kaplan_meier_agrees_with_the_textbook() -> None:
     curve = kaplan_meier(FREIREICH_6MP)
     assert curve is not None
@@ -71,6 +138,11 @@ def test_kaplan_meier_agrees_with_the_textbook() -> None:
     assert shares == {6: 0.857, 7: 0.807, 10: 0.753, 13: 0.690, 16: 0.627, 22: 0.538, 23: 0.448}
     errors = {step.at_s: round(step.share * math.sqrt(step.greenwood), 4) for step in curve.steps}
     assert errors == {6: 0.0764, 7: 0.0869, 10: 0.0963, 13: 0.1068, 16: 0.1141, 22: 0.1282, 23: 0.1346}
+    bounds = [(round(step.interval.low, 3), round(step.interval.high, 3)) for step in curve.steps]
+    assert (bounds[0], bounds[-1]) == ((0.620, 0.952), (0.188, 0.680))
+    at_risk = {step.at_s: (step.at_risk, step.ended) for step in curve.steps}
+    assert at_risk == {6: (21, 3), 7: (17, 1), 10: (15, 1), 13: (12, 1), 16: (11, 1), 22: (7, 1), 23: (6, 1)}
+    assert curve.horizon_s == 35
 
 
 def test_its_median_and_restricted_mean_agree_too() -> None:
@@ -88,6 +160,45 @@ def test_without_censoring_the_restricted_mean_is_the_mean() -> None:
     assert curve is not None
     assert curve.median is not None
     assert (curve.restricted_mean.value, curve.median.value) == (3.0, 2)
+
+
+def test_where_all_has_ended_there_is_nothing_left_to_be_unsure_of() -> None:
+    curve = kaplan_meier([Spell(t) for t in (1, 2, 3, 6)])
+    assert curve is not None
+    assert curve.steps[-1].share == 0
+    assert curve.steps[-1].interval == Interval(0.0, 0.0)
+    assert curve.steps[-1].greenwood == math.inf
+
+
+def test_the_median_is_where_just_one_half_is_left_whatever_rounding_makes_of_it() -> None:
+    curve = kaplan_meier([Spell(float(t)) for t in range(1, 39)])
+    assert curve is not None
+    assert curve.steps[18].share > 0.5  # 1 · 37/38 · 36/37 …: one half, and two units in the last place
+    assert curve.median is not None
+    assert curve.median.value == 19
+    even = kaplan_meier([Spell(1, ended=True), Spell(2, ended=True), Spell(3, ended=False)])
+    assert even is not None
+    assert even.median is not None
+    assert even.median.value == 2
+
+
+def test_a_mean_of_two_is_bounded_by_nothing_and_by_all_that_was_seen() -> None:
+    curve = kaplan_meier([Spell(1), Spell(9)])
+    assert curve is not None
+    assert curve.restricted_mean.value == 5
+    assert curve.restricted_mean.interval == Interval(0.0, 9)
+    assert curve.median is not None
+    assert curve.median.interval == Interval(1, 9)
+
+
+def test_the_spread_of_a_restricted_mean_is_greenwoods() -> None:
+    curve = kaplan_meier([Spell(t) for t in (4, 5, 6, 7)])
+    assert curve is not None
+    mean = curve.restricted_mean
+    # Without censoring Greenwood's variance of the mean is that of the values (by n) over n: 1.25 / 4.
+    assert mean.value == 5.5
+    assert mean.interval.high == pytest.approx(5.5 + 1.959964 * math.sqrt(1.25 / 4), rel=1e-6)
+    assert mean.interval.low == pytest.approx(5.5 - 1.959964 * math.sqrt(1.25 / 4), rel=1e-6)
 
 
 def test_a_median_that_was_never_reached_is_none() -> None:

@@ -132,14 +132,15 @@ def test_a_fault_that_cannot_be_armed_ends_the_experiment(tmp_path: Path) -> Non
 
 def test_a_new_run_reaps_what_lost_its_owner_and_nothing_else(tmp_path: Path) -> None:
     now = int(system.utc().timestamp())
-    expired, alive, foreign = f"lane.weather.old.1.{now - 1}", f"lane.weather.other.2.{now + 100}", "somebody.else"
+    expired, alive = f"lane.weather.old.1.{now - 1}", f"lane.weather.other.2.{now + 100}"
+    foreign = {"somebody.else", "lane.weather.theirs.²", f"lane.weather.theirs.{'1' * 5000}"}
 
     async def run(url: str, address: str) -> None:
         with ToxiproxyClient(url) as toxiproxy:
-            for name in (expired, alive, foreign):
+            for name in (expired, alive, *foreign):
                 toxiproxy.create(name, upstream=address)
         async with bench(tmp_path, url, Plan(1), {"weather": address}) as lab:
-            assert set(lab.toxiproxy.proxies()) == {alive, foreign, "weather", "refused"}
+            assert set(lab.toxiproxy.proxies()) == {alive, *foreign, "weather", "refused"}
 
     with embedded() as url, site(lambda _: said({})) as weather:
         asyncio.run(run(url, weather.address))
@@ -168,7 +169,7 @@ def test_a_lane_whose_agent_was_killed_goes_when_its_lease_runs_out(tmp_path: Pa
         assert len(lab.lanes_left()) == 1
         clock.by_s = 70
         eventually(lambda: not lab.lanes_left())
-        assert [e.witnessed for _, e in lab.history().of(events.FaultHealed)] == [False]
+        eventually(lambda: [e.witnessed for _, e in lab.history().of(events.FaultHealed)] == [False])  # a moment later
 
     with_lab(tmp_path, always("latency", **SLOW), story, clock=clock)
 
@@ -225,7 +226,7 @@ def test_a_dead_toxiproxy_is_waited_for_and_then_said(tmp_path: Path, monkeypatc
 def test_what_is_taken_down_by_hand_is_made_anew_and_told(tmp_path: Path) -> None:
     async def story(lab: Bench) -> None:
         lab.toxiproxy.destroy("weather")
-        assert lab.manager.health() == Health(epoch=1)
+        eventually(lambda: lab.manager.health() == Health(epoch=1))  # it may be mending already when it is asked
         assert lab.toxiproxy.get("weather").listen.endswith(f":{lab.manager.places.proxy_ports['weather']}")
         (told,) = [e for _, e in lab.history().of(events.LabDisturbed)]
         assert (told.what, told.lanes, told.epoch) == ("weather had been taken down", [], 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from chaoslab.events import (
     RunStarted,
     Usage,
 )
+from chaoslab.history import History
 from chaoslab.log import Log
 
 TARGETS = {
@@ -42,6 +43,21 @@ FAULTS = {
     "lost_reply": "errors",
     "wrong_value": "hallucination",
 }
+
+
+def stated(history: History, **changes: Any) -> History:
+    """The same run, whose log says that the wire's faults were the only ones and that it was made with these settings too; any other field of
+    `RunStarted` is changed by its name."""
+    names = {f.name for f in fields(RunStarted)}
+    records = []
+    for record in history.records:
+        if isinstance(event := record.event, RunStarted):
+            wire = [i for i in event.plan["injections"] if i["name"] == "wire"]
+            settings = event.settings | {name: value for name, value in changes.items() if name not in names}
+            event = replace(event, settings=settings, plan=event.plan | {"injections": wire})
+            record = replace(record, event=replace(event, **{n: v for n, v in changes.items() if n in names}))
+        records.append(record)
+    return History(records)
 
 
 @dataclass

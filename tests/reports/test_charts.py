@@ -2,19 +2,45 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from fake_run import TARGETS, FakeRun
+from fake_run import TARGETS, FakeRun, ScriptedClock, stated
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
-from chaoslab.history import History
+from chaoslab.events import (
+    UNTOLD,
+    UNTOLD_S,
+    CallDisturbed,
+    CallFinished,
+    CallStarted,
+    Effect,
+    Event,
+    FaultWitnessed,
+    PromptFinished,
+    PromptStarted,
+)
+from chaoslab.history import History, Record
 from chaoslab.reports.charts import draw, main, overlay, save
+from chaoslab.reports.charts.errors import errors
+from chaoslab.reports.charts.mttr import mttr
+from chaoslab.reports.charts.network_latency import network_latency
+from chaoslab.reports.charts.palette import FAULTS, LONE, OUTCOMES
+from chaoslab.reports.charts.response_time import response_time
+from chaoslab.reports.charts.style import POINTS
+from chaoslab.reports.charts.success_rate import success_rate
+from chaoslab.reports.charts.tool_latency import tool_latency
 
 NAMES = ["throughput", "success_rate", "network_latency", "tool_latency", "errors", "response_time", "mttr"]
 LONG = {f"{'a_service_with_a_really_long_name_' * 4}of_its_own_{n}": "tool" for n in range(9)}
@@ -22,6 +48,25 @@ LONG = {f"{'a_service_with_a_really_long_name_' * 4}of_its_own_{n}": "tool" for 
 
 def history(folder: Path, *, chance: float = 0.3, prompts: int = 60, targets: dict[str, str] | None = None) -> History:
     return History.read(FakeRun(folder, prompts=prompts, chance=chance, targets=targets or dict(TARGETS)).write())
+
+
+def call(target: str, request: int, *, ok: bool = False, duration_s: float = 0.0, **more: Any) -> CallFinished:
+    return CallFinished(target, "call", request, 1, "", ok=ok, duration_s=duration_s, **more)
+
+
+def told(*events: Event) -> History:
+    """These events, a second apart, in one trial."""
+    return History(Record("", float(n), "run", "p1.r1", "info", n, event) for n, event in enumerate(events))
+
+
+def color_of(drawn: Any) -> str:
+    """The colour of what a legend shows."""
+    if isinstance(drawn, tuple):
+        drawn = drawn[0]
+    if isinstance(drawn, Line2D):
+        return to_hex(drawn.get_color())
+    face = np.atleast_2d(drawn.get_facecolor())
+    return to_hex(face[0] if face.size and face[0][3] else np.atleast_2d(drawn.get_edgecolor())[0])
 
 
 def words(figure: Figure) -> list[Text]:
@@ -83,7 +128,7 @@ def test_witnessed_faults_are_marked_and_counted(tmp_path: Path) -> None:
     figures = draw(history(tmp_path))
     for fault in ("latency", "timeout", "tool_error", "lost_reply", "wrong_value"):
         assert f"{fault} (" in said(figures["network_latency"])
-        assert f"{fault} (" in said(figures["mttr"])
+        assert (f"{fault} (" in said(figures["mttr"])) == (fault != "wrong_value"), "nobody recovers from that one"
     assert "never recovered (at least so long)" in said(figures["mttr"])
     assert "Kaplan–Meier median" in said(figures["mttr"])
     assert "too few" in said(figures["mttr"])
@@ -95,6 +140,145 @@ def test_a_censored_incident_is_an_open_arrow(tmp_path: Path) -> None:
     (axes,) = draw(history(tmp_path))["mttr"].axes
     (arrows,) = [c for c in axes.collections if str(c.get_label()).startswith("never recovered")]
     assert len(arrows.get_facecolor()) == 0
+
+
+def test_one_colour_means_one_thing_over_all_pictures(tmp_path: Path) -> None:
+    run = history(tmp_path, prompts=200, chance=0.5)
+    meanings: dict[str, set[str]] = {}
+    for figure in [*draw(run).values(), *overlay([run, stated(run)]).values()]:
+        (axes,) = figure.axes
+        handles, labels = axes.get_legend_handles_labels()
+        for handle, label in zip(handles, labels, strict=True):
+            if "recover" not in label and not label.startswith("late"):  # those a shape alone tells apart
+                meaning = "median" if "median" in label else label.split(" (")[0].split(",")[0]
+                meanings.setdefault(color_of(handle), set()).add(meaning)
+    assert meanings.pop(LONE.color.lower()) == {"failed", "nobody injected"}, "the same in two pictures"
+    assert meanings[FAULTS["tool_error"].color.lower()] == {"tool_error"}
+    assert meanings[OUTCOMES["degraded"].color.lower()] == {"degraded"}
+    assert {color: said for color, said in meanings.items() if len(said) > 1} == {}
+
+
+def test_an_error_is_named_by_target_and_status_and_never_in_a_services_words() -> None:
+    run = told(
+        call("search", 1, status=503, error="Please try again in 20 ms"),
+        call("search", 2, status=503, error="down for repairs, back at 5"),
+        call("weather", 3, error="timed_out"),
+        call("messaging", 4, status=200, error="channel_not_found"),
+        call("price", 5, error="KeyError: 'pen'", via="function"),
+        call("price", 6, error="something with words"),
+        call("price", 7),
+        call("price", 8, error=UNTOLD),
+        call("model", 9, error="closed"),
+        CallDisturbed("model", "call", 9, 1, "", "it ended when the clean proxies went away under it"),
+        call("model", 10, status=429, error="You exceeded your current quota."),
+        FaultWitnessed("budget", "limits", "model", 10, 1, ""),
+    )
+    (axes,) = (figure := errors(run)).axes
+    assert {label.get_text() for label in axes.get_yticklabels()} == {
+        "search 503", "weather timed out", "messaging 200 with an error in it", "price KeyError", "price failed",
+        "price failed, no reason given", "price failed, not told how", "model closed", "model 429",
+    }  # fmt: skip
+    assert axes.get_yticklabels()[0].get_text() == "search 503"
+    for words in ("budget (1)", "the lab was disturbed (1)", "nobody injected (8)"):
+        assert words in said(figure)
+    assert "1 failed attempts with a witnessed fault, 8 that nobody injected" in said(figure)
+
+
+def test_an_attempt_that_met_two_faults_failed_by_the_one_that_fails() -> None:
+    met = (FaultWitnessed(name, "mine", "search", 1, 1, "") for name in ("wrong_value", "timeout"))
+    assert "timeout (1)" in (words := said(errors(told(call("search", 1, error="timed_out"), *met))))
+    assert "wrong_value" not in words
+
+
+@pytest.mark.parametrize("longest_s", [0.02, 30.0], ids=["linear", "logarithmic"])
+def test_what_took_no_time_or_is_not_told_is_drawn_at_the_edge_and_counted(longest_s: float) -> None:
+    """A refused call never left the agent."""
+    calls = [call("search", n, ok=True, duration_s=longest_s if n == 3 else 0.01) for n in range(1, 4)]
+    refused = [call("search", n, error="refused", via="none") for n in (4, 5)]
+    met = [FaultWitnessed("refused", "mine", "search", n, 1, "") for n in (4, 5)]
+    run = told(*calls, *refused, *met, call("search", 6, error="timed_out", duration_s=UNTOLD_S))
+    for figure, across in ((network_latency(run), 1), (tool_latency(run), 0)):
+        check_legible(figure)
+        (axes,) = figure.axes
+        (marks,) = [c for c in axes.collections if str(c.get_label()) == "refused (2)"]
+        low, high = sorted((axes.get_xlim, axes.get_ylim)[across]())
+        edge = [float(place[across]) for place in np.asarray(marks.get_offsets())]
+        assert all(low < place < high for place in edge)
+        smallest = [float(p[across]) for c in axes.collections for p in np.asarray(c.get_offsets()) if c is not marks]
+        assert max(edge) < sorted(smallest)[1], "only the untold one is at the edge too"
+        assert "0 or not told" in said(figure)
+        assert "2 more never left" in said(figure) or "2 attempts never left" in said(figure)
+        assert "of 1 the log tells no duration" in said(figure)
+
+
+def test_prompts_that_took_no_time_are_drawn_too() -> None:
+    ends = [PromptFinished(1, "?", "ok", "!", 1, seconds) for seconds in (0.0, 0.0, 0.1, 40.0)]
+    trials = [f"p{n}.r1" for n in range(1, 5)]
+    events = [(trial, event) for trial, end in zip(trials, ends, strict=True) for event in (PromptStarted(1, "?"), end)]
+    run = History(Record("", 0.0, "", trial, "info", n, event) for n, (trial, event) in enumerate(events))
+    (axes,) = response_time(run, dict.fromkeys(trials, "correct")).axes
+    (points,) = axes.collections
+    low, high = axes.get_ylim()
+    assert [low < float(y) < high for _, y in np.asarray(points.get_offsets())] == [True] * 4
+
+
+def test_the_labs_start_is_no_part_of_a_time_axis(tmp_path: Path) -> None:
+    late = History.read(FakeRun(tmp_path / "late", prompts=9, clock=ScriptedClock(now_s=500.0)).write())
+    soon = History.read(FakeRun(tmp_path / "soon", prompts=9).write())
+    for name in ("throughput", "network_latency"):
+        (axes,), (other,) = (draw(run)[name].axes for run in (late, soon))
+        assert axes.get_xlabel() == "time since the first prompt began (s)"
+        assert axes.get_xlim() == pytest.approx(other.get_xlim())
+    assert "500" not in said(draw(late)["throughput"])
+
+
+def test_each_outcome_that_occurred_has_a_bar_and_no_other_has_one() -> None:
+    figure = success_rate({"p1.r1": "harm", "p2.r1": "correct", "p3.r1": "hung", "p4.r1": "harm"})
+    (axes,) = figure.axes
+    assert [(color_of(bar), bar.get_width()) for bar in axes.patches if isinstance(bar, Rectangle)] == [
+        (OUTCOMES[name].color.lower(), share) for name, share in (("correct", 0.25), ("harm", 0.5), ("hung", 0.25))
+    ]
+    assert said(figure).count("none") == 6
+    none = success_rate({"p1.r1": "unknown"}, judgeable=False)
+    assert "not judged" in said(none)
+    assert len(none.axes[0].patches) == 1
+    assert "of no prompt anything can be concluded" in said(success_rate({"p1.r1": "invalid"}))
+
+
+def test_a_share_next_to_all_is_not_called_all() -> None:
+    outcomes = {f"p{n}.r1": "wrong" if n == 1 else "correct" for n in range(3000)}
+    assert "(above 99.9%)" in said(figure := success_rate(outcomes))
+    assert "(below 0.1%)" in said(figure)
+
+
+def test_a_recovery_that_did_harm_is_drawn_as_harm() -> None:
+    place = ("refund", "refund", 1)
+    effect = Effect("refund", "refund", "", "refund", {"order": 17}, {}, "")
+    run = told(
+        PromptStarted(1, "?"),
+        CallStarted(*place, 1, ""),
+        effect,
+        CallFinished(*place, 1, "", ok=False, duration_s=2.0, error="timed_out"),
+        FaultWitnessed("lost_reply", "mine", "refund", 1, 1, ""),
+        CallStarted(*place, 2, ""),
+        effect,
+        CallFinished(*place, 2, "", ok=True, duration_s=0.1),
+        PromptFinished(1, "?", "ok", "!", 1, 3.0),
+    )
+    (axes,) = (figure := mttr(run)).axes
+    assert "recovered with harm (an effect twice) (1)" in said(figure)
+    assert "0 recovered, 1 with harm, 0 never" in said(figure)
+    drawn = [c for c in axes.collections if len(np.asarray(c.get_offsets())) == 1]
+    assert [color_of(c) for c in drawn] == [OUTCOMES["harm"].color.lower()]
+
+
+def test_of_a_huge_run_not_every_point_is_drawn_and_that_is_said() -> None:
+    run = told(*(call("search", n, ok=True, duration_s=0.01 + n / 1e6) for n in range(9 * POINTS)))
+    for figure in (network_latency(run), tool_latency(run)):
+        (points,) = figure.axes[0].collections
+        assert len(np.asarray(points.get_offsets())) == POINTS
+        assert "no fault (18,000, every 9th drawn)" in said(figure)
+        check_legible(figure)
 
 
 def test_a_run_without_faults_says_so(tmp_path: Path) -> None:
@@ -117,7 +301,7 @@ def test_the_same_run_gives_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_runs_are_laid_over_each_other_against_toxic_prob(tmp_path: Path) -> None:
-    runs = [history(tmp_path / str(chance), chance=chance, prompts=25) for chance in (0.0, 0.1, 0.4)]
+    runs = [stated(history(tmp_path / str(chance), chance=chance, prompts=25)) for chance in (0.0, 0.1, 0.4)]
     figures = overlay(runs)
     assert list(figures) == ["success_vs_toxic_prob", "mttr_vs_toxic_prob"]
     for figure in figures.values():
@@ -143,6 +327,67 @@ def test_the_door_draws_the_latest_run_and_names_what_it_wrote(
     assert capsys.readouterr().out.splitlines() == [str(out / f"{name}.png") for name in NAMES]
     assert main(["20260601-090000", str(logs / "latest"), "--out", str(out)], logs=logs) == 0
     assert capsys.readouterr().out.splitlines() == [str(out / f"{n}_vs_toxic_prob.png") for n in ("success", "mttr")]
+
+
+def test_the_pictures_of_a_run_lie_with_it_and_the_latest_ones_in_charts_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    logs = Path("logs")
+    for name in ("20260601-090000", "20260601-100000"):
+        history(logs / name, prompts=2)
+    (logs / "latest").symlink_to("20260601-100000")
+    assert main([]) == 0
+    newest = {path.name: path.read_bytes() for path in (logs / "20260601-100000" / "charts").iterdir()}
+    assert sorted(newest) == sorted(f"{name}.png" for name in NAMES)
+    assert {path.name: path.read_bytes() for path in Path("charts").iterdir()} == newest
+    assert capsys.readouterr().out.splitlines()[0] == "logs/20260601-100000/charts/throughput.png"
+    Path("charts/throughput.png").unlink()
+    assert main(["20260601-090000"]) == 0
+    assert len(list((logs / "20260601-090000" / "charts").iterdir())) == 7
+    assert not Path("charts/throughput.png").exists(), "an older run is not the latest"
+    assert main(["20260601-090000", "--out", "mine"]) == 0
+    assert len(list(Path("mine").iterdir())) == 7
+    assert History.read(logs / "latest").cut == {}
+
+
+def test_a_run_whose_folder_takes_no_pictures_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    history(Path("logs/run"), prompts=1)
+    Path("logs/latest").symlink_to("run")
+    Path("logs/run/charts").write_text("mine")
+    assert main([]) == 2
+    words = capsys.readouterr()
+    assert words.err == "cannot draw into logs/run/charts: File exists; --out should name a folder\n"
+    assert words.out.splitlines() == [f"charts/{name}.png" for name in NAMES], "charts/ has them all the same"
+
+
+def test_a_log_of_several_runs_of_the_first_lab_keeps_their_pictures_apart(tmp_path: Path) -> None:
+    shutil.copytree(Path(__file__).parent / "first_lab", tmp_path / "old")
+    for run in ("old#1", "old#2", "old"):
+        assert main([str(tmp_path / run)], logs=tmp_path / "logs") == 0
+    assert sorted(path.name for path in (tmp_path / "old").iterdir() if path.is_dir()) == [
+        "charts",
+        "charts-1",
+        "charts-2",
+    ]
+
+
+def test_a_backend_that_matplotlib_does_not_know_is_not_needed(tmp_path: Path) -> None:
+    history(tmp_path / "logs" / "run", prompts=1)
+    script = Path(__file__).parents[2] / "charts.py"
+    done = subprocess.run(
+        [sys.executable, script, "run"],
+        cwd=tmp_path,
+        env={**os.environ, "MPLBACKEND": "nonsense"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(done.stdout.splitlines()) == 7
 
 
 def test_a_wrong_name_gets_one_line_with_a_hint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

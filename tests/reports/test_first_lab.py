@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from fake_run import FakeRun
 from hypothesis import given, settings
@@ -87,17 +88,22 @@ def row(text: str, name: str) -> str:
     return next(line for line in text.splitlines() if line.startswith(name))
 
 
+def bare(text: str) -> str:
+    """Without the line breaks, which depend on how long this folder's name is."""
+    return "".join(text.split())
+
+
 # --- the fixture, as a user meets it ---
 
 
 def test_the_newest_of_several_runs_is_told_and_the_others_are_named() -> None:
     text = render(folder.read(str(LOGS)))
     assert text.startswith("run first_lab#3 · seed not known · model not known · done after 85.7 s\n")
-    assert f"note: 3 runs are in this log, this is #3, the newest; {LOGS}#1 is the first\n" in text
+    assert bare(f"note: 3 runs are in this log, this is #3, the newest; {LOGS}#1 is the first") in bare(text)
     assert "note: that lab itself counted 21 of 26 prompts as successes\n" in text
     assert row(text, "unknown").split()[1:3] == ["25", "96%"]
-    assert row(text, "calls:") == (
-        "calls: 46 to tools, those to the model are not known; 22 failed; 14 retries, 7 fallbacks"
+    assert "calls: 46 to tools, those to the model are not known; 22 failed; 14 retries, 7 fallbacks" in " ".join(
+        text.split()
     )
 
 
@@ -146,7 +152,8 @@ def test_runs_of_both_labs_are_laid_over_each_other(tmp_path: Path) -> None:
     figures = overlay([mine, folder.read(f"{LOGS}#1"), folder.read(f"{LOGS}#3")])
     assert "inferred in 2 of the runs" in said(figures["mttr_vs_toxic_prob"])
     line = next(line for line in figures["success_vs_toxic_prob"].axes[0].lines if line.get_marker() == "o")
-    assert list(line.get_xdata()) == [0.3], "only our own run could be judged"  # type: ignore[arg-type]
+    places = np.asarray(line.get_xdata())  # lines are drawn a little apart
+    assert places == pytest.approx([0.3], abs=0.01), "only our own run could be judged"
 
 
 def test_the_commands_take_such_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -344,8 +351,10 @@ def test_what_is_no_count_of_attempts_is_not_taken_for_one(count: object, tmp_pa
 def test_other_line_ends_and_a_mark_of_utf_8_make_no_difference(tmp_path: Path) -> None:
     for path in LOGS.glob("*.log"):
         (tmp_path / path.name).write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
-    there = render(folder.read(str(tmp_path))).replace(str(tmp_path), str(LOGS)).replace(tmp_path.name, LOGS.name)
-    assert there == render(folder.read(str(LOGS)))
+    there = bare(render(folder.read(str(tmp_path))))
+    assert there.replace(str(tmp_path), str(LOGS)).replace(tmp_path.name, LOGS.name) == bare(
+        render(folder.read(str(LOGS)))
+    )
 
 
 # --- several runs ---

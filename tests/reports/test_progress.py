@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from chaoslab.judge import Outcome
 from chaoslab.measures.durations import duration, span
 from chaoslab.reports.progress import LIVE_S, PLAIN_S, Progress
 
@@ -42,12 +43,13 @@ def test_elsewhere_a_line_is_said_now_and_then(capsys: pytest.CaptureFixture[str
     with Progress(100, clock=clock) as progress:
         clock.sleep(2.0)  # getting ready is no part of the rate
         for number in range(50):
-            progress.count(30.0, ok=number % 10 > 0, hung=number == 20, faults=2)
+            outcome = Outcome.HUNG if number == 20 else Outcome.CORRECT if number % 10 else Outcome.WRONG
+            progress.count(30.0, outcome=outcome, faults=2)
             clock.sleep(PLAIN_S / 25)
     words = capsys.readouterr()
     assert words.err.splitlines() == [
-        "trial 16/100, 2 failed, 32 faults met, 5 trials/s, 17 s to go",
-        "trial 41/100, 5 failed, 1 hung, 82 faults met, 5 trials/s, 12 s to go",
+        "trial 16/100: 14 correct, 2 wrong; 32 faults met, 5 trials/s, 17 s to go",
+        "trial 41/100: 36 correct, 4 wrong, 1 hung; 82 faults met, 5 trials/s, 12 s to go",
     ]
     assert (
         words.out == "50 of 100 trials (1 hung), 25 min 0 s of virtual time in 12.0 s (125 virtual seconds a second)\n"
@@ -62,13 +64,13 @@ def test_a_terminal_has_one_line_that_changes(
     with Progress(4, clock=clock) as progress:
         for _ in range(3):
             clock.sleep(LIVE_S)
-            progress.count(1.0, ok=True, hung=False, faults=0)
+            progress.count(1.0, outcome=Outcome.UNKNOWN, faults=0)
         progress.say("a worker died")
     assert terminal.getvalue().split("\r\x1b[K") == [
         "",
-        "trial 1/4, 0 failed, 0 faults met",
-        "trial 2/4, 0 failed, 0 faults met, 10 trials/s, 0 s to go",
-        "trial 3/4, 0 failed, 0 faults met, 10 trials/s, 0 s to go",
+        "trial 1/4: 1 unknown; 0 faults met",
+        "trial 2/4: 2 unknown; 0 faults met, 10 trials/s, 0 s to go",
+        "trial 3/4: 3 unknown; 0 faults met, 10 trials/s, 0 s to go",
         "a worker died\n",
         "",
     ]
@@ -97,7 +99,7 @@ def test_a_long_time_in_words(seconds: float, said: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"), [(0.0002, "0.2 ms"), (0.0, "0.0 ms"), (0.00994, "9.9 ms"), (0.01, "0.010 s"), (2.5, "2.500 s")]
+    ("seconds", "said"), [(0.0002, "0.2 ms"), (0.0, "0 s"), (0.00994, "9.9 ms"), (0.01, "0.010 s"), (2.5, "2.500 s")]
 )
 def test_a_short_time_in_words(seconds: float, said: str) -> None:
     assert duration(seconds) == said

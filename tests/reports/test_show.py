@@ -1,20 +1,181 @@
-"""A prompt's story stands in time order, from its question to its verdict."""
+"""A trial's story stands in time order, from its question to its verdict, and tells what was replied and what a fault changed."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fake_run import FakeRun
 
-from chaoslab.events import PromptStarted
+from chaoslab.events import (
+    REPLY_MAX,
+    CallDisturbed,
+    CallFinished,
+    Event,
+    FaultArmed,
+    FaultHealed,
+    FaultInjected,
+    FaultScheduled,
+    FaultWitnessed,
+    PromptFinished,
+    PromptStarted,
+)
 from chaoslab.history import History, Record
+from chaoslab.judge import Outcome
 from chaoslab.reports.show import render
+
+PLACE = ("search", 1, 1, "id")
+WRONG = ("wrong_value", "hallucination", *PLACE)
+SLOW = ("latency", "wire", *PLACE)
+
+
+def told(*events: Event, trial: str = "p1.r1", **options: Any) -> list[str]:
+    """The lines of a trial in which this happened, a second apart, without their moments."""
+    whole = [PromptStarted(1, "what?"), *events, PromptFinished(1, "what?", "ok", "that", 1, 9.0)]
+    history = History(Record("", float(n), "run", trial, "info", n, event) for n, event in enumerate(whole))
+    return [text.partition(" s  ")[2] or text for text in render(history, **options).splitlines()]
+
+
+def ended(*, ok: bool = True, status: int | None = 200, error: str | None = None, reply: str = "") -> CallFinished:
+    return CallFinished("search", "search_web", 1, 1, "id", ok, 0.5, status, error, reply=reply)
+
+
+def test_a_fault_is_one_line_where_it_was_met() -> None:
+    stages: list[Event] = [FaultScheduled(*SLOW, {"delay_s": 0.5}), FaultArmed(*SLOW, "lane.1"), FaultInjected(*SLOW)]
+    met = FaultWitnessed(*SLOW, "took 0.5 s")
+    lines = told(*stages, ended(), met, FaultHealed(*SLOW))
+    assert [text for text in lines if "latency" in text] == [
+        "fault    search 1.1 latency (wire): took 0.5 s – witnessed"
+    ]
+    assert lines.index("fault    search 1.1 latency (wire): took 0.5 s – witnessed") == 2
+    changed = FaultWitnessed(*WRONG, "a value reached the caller", "temperature 12 → 21")
+    lines = told(FaultScheduled(*WRONG), FaultInjected(*WRONG), changed, ended(reply='{"temperature": 21}'))
+    assert lines[1:3] == [
+        "fault    search 1.1 wrong_value (hallucination): temperature 12 → 21 – witnessed",
+        'result   search 1.1 ok 200 in 0.500 s via proxy: {"temperature": 21}',
+    ]
+    assert len([text for text in told(*stages, met, stages=True) if text.startswith("fault")]) == 4
+
+
+def test_a_fault_that_names_its_injection_says_it_once() -> None:
+    place = ("lost_reply", "lost_reply on refund", "refund", 1, 1, "id")
+    lines = told(FaultScheduled(*place), FaultInjected(*place), FaultWitnessed(*place, "", "30 → timed_out"))
+    assert lines[1] == "fault    refund 1.1 lost_reply: 30 → timed_out – witnessed"
+
+
+@pytest.mark.parametrize(
+    ("events", "said"),
+    [
+        (
+            [FaultArmed(*SLOW, "lane.1"), ended(), FaultHealed(*SLOW, witnessed=False)],
+            "ARMED AND NOT WITNESSED: the caller got 200 after 0.500 s",
+        ),
+        (
+            [FaultArmed(*SLOW, "lane.1"), ended(ok=False, status=None, error="reset")],
+            "ARMED AND NOT WITNESSED: the call ended with reset after 0.500 s",
+        ),
+        ([FaultArmed(*SLOW, "lane.1")], "ARMED AND NOT WITNESSED: the call never ended"),
+        (
+            [
+                FaultArmed(*SLOW, "lane.1"),
+                CallDisturbed("search", "search_web", 1, 1, "id", "its lane was lost"),
+                ended(),
+            ],
+            "ARMED AND NOT WITNESSED: the lab itself got in the way (its lane was lost)",
+        ),
+        ([FaultInjected(*SLOW), ended()], "INJECTED AND NOT WITNESSED: the caller got 200 after 0.500 s"),
+        ([ended()], "not injected: it found nothing to change"),
+        (
+            [ended(ok=False, status=None, error="timed_out")],
+            "not injected: the call ended with timed_out after 0.500 s",
+        ),
+        ([], "not injected: the call never ended"),
+    ],
+)
+def test_a_fault_that_nobody_witnessed_stands_out_with_the_reason(events: list[Event], said: str) -> None:
+    lines = told(FaultScheduled(*SLOW, {"delay_s": 0.5}), *events)
+    assert [text for text in lines if text.startswith("fault")] == [
+        f'fault    search 1.1 latency (wire) {{"delay_s": 0.5}}: {said}'
+    ]
+
+
+def test_faults_of_one_attempt_are_told_apart() -> None:
+    lines = told(
+        FaultScheduled(*WRONG),
+        FaultScheduled(*SLOW),
+        FaultWitnessed(*SLOW, "late"),
+        FaultWitnessed(*WRONG, "", "a → b"),
+    )
+    assert [text for text in lines if text.startswith("fault")] == [
+        "fault    search 1.1 latency (wire): late – witnessed",
+        "fault    search 1.1 wrong_value (hallucination): a → b – witnessed",
+    ]
+
+
+def test_what_was_replied_is_told_unless_the_error_says_it_already() -> None:
+    assert told(ended(reply="x" * REPLY_MAX))[1].endswith("x" * 150 + "…")
+    (line,) = (
+        text for text in told(ended(ok=False, status=429, error="busy", reply='{"error": "busy"}')) if "429" in text
+    )
+    assert line == "result   search 1.1 FAILED 429 busy in 0.500 s via proxy"
+    (line,) = (
+        text for text in told(ended(ok=False, status=200, error="status 200", reply="<html>")) if "FAILED" in text
+    )
+    assert line == "result   search 1.1 FAILED 200 status 200 in 0.500 s via proxy: <html>"
+
+
+def test_the_twins_answer_stands_beside() -> None:
+    lines = told(PromptStarted(1, "what?", twin="this"))
+    assert "twin     without faults: this" in lines
+
+
+def test_nothing_in_a_log_steers_the_terminal() -> None:
+    assert all(text.isprintable() for text in told(ended(reply="\x1b[2J\x9bowned")))
+
+
+def run_of(*answers: str) -> History:
+    """A prompt asked several times, to which 42 is the answer; an empty answer is none."""
+    records, t = [], 0.0
+    for n, answer in enumerate(answers, 1):
+        status, kind = ("ok", "none") if answer else ("failed", "model")
+        for event in (
+            PromptStarted(7, "again", [["42"]], stated=True),
+            PromptFinished(7, "again", status, answer, 1, 1.0, kind),
+        ):
+            t += 1
+            records.append(Record("", t, "run", f"p7.r{n}", "info", int(t), event))
+    return History(records)
+
+
+def test_trials_are_chosen_by_name_and_by_outcome() -> None:
+    history = run_of("42", "41", "", "42")
+
+    def shown(**options: Any) -> list[str]:
+        return re.findall(r"^p\d+\.r\d+", render(history, **options), flags=re.MULTILINE)
+
+    assert shown() == ["p7.r1", "p7.r2", "p7.r3", "p7.r4"]
+    assert shown(trials=["p7.r3"]) == ["p7.r3"]
+    assert shown(trials=["p7.r4", "p7.r1"]) == ["p7.r1", "p7.r4"]
+    assert shown(trials=["p7"], outcomes={Outcome.WRONG}) == ["p7.r2"]
+    assert shown(outcomes={Outcome.WRONG, Outcome.FAILED}) == ["p7.r2", "p7.r3"]
+    assert shown(trials=["p7.r2"], outcomes={Outcome.FAILED}) == []
+    assert render(history, outcomes={Outcome.HARM}) == "no trial here is harm: 2 correct, 1 wrong, 1 failed\n"
+    assert render(history, outcomes={Outcome.HARM, Outcome.HUNG, Outcome.INVALID}).startswith(
+        "no trial here is harm, hung or invalid: "
+    )
+    with pytest.raises(
+        LookupError, match=re.escape("this run has no trial p8.r1: its trials are 1 to 4 (p7.r1 to p7.r4)")
+    ):
+        render(history, trials=["p8.r1"])
+    with pytest.raises(LookupError, match="this run has no prompt 1: its prompts are 7 to 7"):
+        render(history, trials=["p7.r1"], prompt=1)
 
 
 def test_a_story_goes_from_question_over_faults_to_verdict(tmp_path: Path) -> None:
     history = History.read(FakeRun(tmp_path, prompts=60).write())
-    text = render(history, prompt=9)
+    text = render(history, prompt=9, stages=True)
     lines = text.splitlines()
     assert lines[0].startswith("p9.r1  prompt 9: Question 9")
     order = (
@@ -37,7 +198,7 @@ def test_a_story_goes_from_question_over_faults_to_verdict(tmp_path: Path) -> No
 
 
 def test_fault_parameters_and_fallbacks_show(tmp_path: Path) -> None:
-    text = render(History.read(FakeRun(tmp_path, prompts=60).write()))
+    text = render(History.read(FakeRun(tmp_path, prompts=60).write()), stages=True)
     assert 'latency scheduled by wire {"delay_s": 0.5}' in text
     assert "to http://127.0.0.1:5000" in text
     assert text.count("verdict  ") == 60

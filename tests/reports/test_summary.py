@@ -2,18 +2,39 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timedelta
 from pathlib import Path
 
+import pytest
 from fake_run import FakeRun, ScriptedClock
 
-from chaoslab.history import History
-from chaoslab.reports.summary import render
+import chaoslab as lab
+from chaoslab.events import (
+    Budget,
+    CallFinished,
+    CallStarted,
+    FaultScheduled,
+    FaultWitnessed,
+    PromptFinished,
+    PromptStarted,
+    RunStarted,
+)
+from chaoslab.events import Warning as Notice
+from chaoslab.history import History, Record
+from chaoslab.judge import Outcome, Verdict
+from chaoslab.reports.folder import read
+from chaoslab.reports.summary import harm, render
 
 
 def row(text: str, name: str) -> list[str]:
     (line,) = [line for line in text.splitlines() if line.startswith(name)]
     return line.split()
+
+
+def flat(text: str) -> str:
+    """Without its line breaks."""
+    return " ".join(text.split())
 
 
 def test_it_names_the_run_and_counts_its_prompts_calls_and_faults(tmp_path: Path) -> None:
@@ -23,26 +44,42 @@ def test_it_names_the_run_and_counts_its_prompts_calls_and_faults(tmp_path: Path
     injection, eligible, scheduled, injected, witnessed, *_ = row(text, "errors")
     assert (injection, scheduled) == ("errors", injected)
     assert int(eligible) > int(scheduled) == int(witnessed) > 0
-    assert row(text, "hallucination")[-3:] == ["NOT", "AS", "PLANNED"]
+    assert "hallucination NOT AS PLANNED: scheduled 3 times in 147 eligible attempts," in flat(text)
     assert "failures that nobody injected: 3\n" in text
-    assert "27 retries, 7 fallbacks" in text
-    assert "time to recovery: 31 of 35 recovered" in text
-    assert "5 faults: too few" in text
+    assert "27 retries, 7 fallbacks" in flat(text)
+    assert "time to recovery: 31 of 32 incidents recovered" in flat(text)
+    assert "None for latency (5 faults: too few)." in flat(text)
     assert "price unknown" in text
+
+
+def test_outcomes_come_first_then_harm_then_what_the_faults_did_then_recovery_then_cost(tmp_path: Path) -> None:
+    text = render(History.read(FakeRun(tmp_path, prompts=60).write()))
+    starts = [
+        "\nprompts: ",
+        "\nharm: ",
+        "\nfaults  ",
+        "\nHow the prompts ended",
+        "\ntime to recovery: ",
+        "\ncalls: ",
+        "\nusage: ",
+    ]
+    assert sorted(map(text.index, starts)) == [text.index(start) for start in starts]
 
 
 def test_a_run_without_faults_has_no_recovery_and_no_failures(tmp_path: Path) -> None:
     text = render(History.read(FakeRun(tmp_path, prompts=5, chance=0.0).write()))
     assert "time to recovery: no data\n" in text
     assert "failures that nobody injected: none\n" in text
+    assert "How the prompts ended" not in text
     assert row(text, "wire")[1:5] == ["10", "0", "0", "0"]
 
 
-def test_cut_lines_are_counted(tmp_path: Path) -> None:
+def test_lines_that_could_not_be_read_are_named(tmp_path: Path) -> None:
     FakeRun(tmp_path, prompts=1).write()
     with (tmp_path / "info.log").open("a") as file:
         file.write('{"ts": "2026-06-0')
-    assert "cut: 1 unreadable lines in info.log" in render(History.read(tmp_path))
+    (last,) = History.read(tmp_path).cut_lines["info.log"]
+    assert f"note: info.log: line {last} could not be read" in render(History.read(tmp_path)).splitlines()
 
 
 def test_an_empty_history_is_told_too() -> None:
@@ -69,3 +106,162 @@ def test_no_figure_depends_on_the_wall_clock(tmp_path: Path) -> None:
     assert [record.event for record in set_back.records] == [record.event for record in steady.records]
     assert render(set_back) == render(steady)
     assert "time to recovery: no data" not in render(steady)
+
+
+# Of Python functions.
+
+
+def charge(cents: int) -> str:
+    return f"charged {cents}"
+
+
+def rate(currency: str) -> float:
+    return 1.1 if currency else 0.0
+
+
+def pays(prompt: str) -> str:
+    """Asks three times, whatever that does."""
+    for _ in range(3):
+        try:
+            return f"{charge(12)} at {rate('EUR')}"
+        except TimeoutError:
+            continue
+    return f"I could not do this: {prompt}"
+
+
+def paid(logs: Path, *faults: lab.Injection, trials: int = 20) -> History:
+    list(
+        lab.run_many(pays, "Pay", trials=trials, tools=[charge], reads=[rate], faults=faults, timeout_s=2.0, logs=logs)
+    )
+    return read("latest", logs=logs)
+
+
+def test_what_a_python_run_cannot_tell_is_not_0(tmp_path: Path) -> None:
+    text = flat(render(paid(tmp_path, lab.inject("lost_reply", "charge", calls=[1]))))
+    assert " agent pays · " in text
+    for zero in ("0 retries", "0 fallbacks", "0 to the model", "the model never answered", "model pays"):
+        assert zero not in text
+    assert "calls: 60 of functions; 20 failed; 20 were further attempts at a call already made." in text
+    assert "How long the agent waits before one, and what it asks of a model, is not known." in text
+
+
+def test_a_trial_without_its_run_tells_no_more() -> None:
+    trial = lab.run(pays, "Pay", tools=[charge], reads=[rate])
+    text = flat(render(trial.history))
+    assert "0 retries" not in text
+    assert "calls: 2 of functions; 0 failed; 0 were further attempts" in text
+
+
+def test_a_repeated_charge_is_a_recovery_with_harm(tmp_path: Path) -> None:
+    text = flat(render(paid(tmp_path, lab.inject("lost_reply", "charge", calls=[1]))))
+    assert "time to recovery: 0 of 20 incidents recovered, 20 with harm (an effect happened twice), 0 never" in text
+    assert "median not reached, too few recovered" in text
+
+
+def test_what_a_fault_cost_is_told_beside_the_twin_and_the_trials_that_met_none(tmp_path: Path) -> None:
+    text = render(paid(tmp_path, lab.inject("timeout", "rate", chance=0.3), trials=40))
+    _delivered, cost, _recovery = (
+        line.split()[3:] for line in text.splitlines() if line.startswith("timeout on rate ")
+    )
+    prompts, attempts, _bad, _without, seconds, calls = cost
+    # each attempt that met it took its 2 s, and one more at charge and at rate came after it
+    assert int(attempts) > int(prompts) > 5
+    assert float(seconds) == pytest.approx(2 * int(attempts) / int(prompts), abs=0.01)
+    assert 0 < float(calls) <= 2 * int(attempts) / int(prompts)
+    assert "without: the same of the prompts that called the same targets and did not meet it" in flat(text)
+    assert "than its twin without faults." in flat(text)
+
+
+def test_times_that_are_all_the_same_have_no_interval_and_none_is_infinite(tmp_path: Path) -> None:
+    text = flat(render(paid(tmp_path, lab.inject("timeout", "rate", chance=0.4), trials=60)))
+    recovered = re.search(r"The \d+ that recovered took ([^,]+), from", text)
+    assert recovered is not None
+    assert "inf" not in text.replace("inferred", "")
+    assert not re.search(r"(\d[\d.]*)–\1\b", text)
+
+
+def test_limits_are_named_and_what_they_refused_is_counted(tmp_path: Path) -> None:
+    calls = paid(tmp_path, lab.inject("budget", "rate", calls=1), trials=2)
+    assert "budget: the limit of 1 calls refused 2 calls in 2 prompts\n" in render(calls)
+    place = ("calls", 6.0, 6.0)
+    events = [RunStarted(1, {}, {}, 1, "", "", "local", ["asked"]), Budget(*place, "hard", "model")]
+    soft = Budget("tokens", 9.0, 8.0, "soft", "model")
+    text = render(
+        History(Record("", n, "run", "p1.r1", "info", n, e) for n, e in enumerate([*events, events[1], soft]))
+    )
+    assert "budget: the lab's CALL_LIMIT of 6 refused 2 calls in 1 prompt\n" in text
+    assert "budget: the lab's TOKEN_LIMIT of 8 was passed at 1 call in 1 prompt, and only\n  noted\n" in text
+
+
+def test_faults_that_were_not_met_are_counted_by_reason(tmp_path: Path) -> None:
+    faults = (lab.inject("timeout", "rate", chance=0.5), lab.inject("wrong_value", "rate"))
+    text = render(paid(tmp_path, *faults))
+    missed = re.search(
+        r"^(\d+) of \d+ scheduled faults were not witnessed:\n  (\d+) × wrong_value: its call met another fault instead$",
+        text,
+        re.M,
+    )
+    assert missed is not None
+    assert missed[1] == missed[2]
+
+
+# The page.
+
+
+def harmed(why: str) -> dict[str, Verdict]:
+    return {f"p1.r{n}": Verdict(Outcome.HARM, why, (why, "message to ana sent twice")) for n in range(1, 13)}
+
+
+def test_harm_is_told_once_with_how_often_and_where() -> None:
+    lines = harm(
+        harmed("charge 6 times") | {"p2.r1": Verdict(Outcome.FAILED, "no answer", ("charge twice",))}, stated=True
+    )
+    assert lines == [
+        "harm: 13 of 13 prompts left the ledgers other than they should be",
+        "  12 times: charge 6 times (p1.r1, p1.r2, p1.r3 …)",
+        "  12 times: message to ana sent twice (p1.r1, p1.r2, p1.r3 …)",
+        "  p2.r1: charge twice",
+    ]
+    assert harm({"p1.r1": Verdict(Outcome.CORRECT, "")}, stated=True) == ["harm: none was found on the ledgers"]
+    assert harm({"p1.r1": Verdict(Outcome.UNKNOWN, "")}, stated=False) == []
+
+
+LONG = "fetch_the_customers_invoices_of_the_last_fiscal_year_by_region"
+
+
+def long_names() -> History:
+    place = (LONG, LONG, 1, 1, "id")
+    fault = ("solar_" + LONG, "injection of " + LONG, LONG, 1, 1, "id")
+    plan = {"injections": [{"name": fault[1], "chance": 0.5, "calls": [], "choices": []}]}
+    events = [
+        RunStarted(1, {}, plan, 1, "", "model_" * 100, "local", ["asked"]),
+        PromptStarted(1, LONG, [[LONG * 9]], [], stated=True),
+        *[CallStarted(*place), FaultScheduled(*fault), FaultWitnessed(*fault)],
+        CallFinished(*place, ok=False, duration_s=1.0, error="no_answer_" * 50, rolled=[fault[1]]),
+        CallFinished("b" + LONG, LONG, 1, 1, "id", ok=False, duration_s=1.0, error="no_answer_" * 50),
+        Budget("calls", 6, 6, "hard", LONG),
+        Notice("beware_" * 60),
+        PromptFinished(1, LONG, "ok", "nothing", 1, 1.0),
+    ]
+    records = [Record("", n, "run" * 1700, "p1.r1", "info", n, event) for n, event in enumerate(events)]
+    return History(records, cut={"x" * 200 + ".log": (3, 4, 5)}, notes=["read " * 40])
+
+
+def test_every_line_fits_in_80_columns(tmp_path: Path) -> None:
+    names = {f"{name}_of_{LONG}": tool for name, tool in FakeRun(tmp_path).targets.items()} | {
+        "messaging": "send_message"
+    }
+    pages = {
+        "few": History.read(FakeRun(tmp_path / "few", prompts=2).write()),
+        "many": History.read(FakeRun(tmp_path / "many", prompts=120, chance=0.9).write()),
+        "long": History.read(FakeRun(tmp_path / "long", prompts=60, targets=names).write()),
+        "longest": long_names(),
+        "python": paid(
+            tmp_path / "python", lab.inject("lost_reply", "charge", chance=0.5), lab.inject("timeout", "rate")
+        ),
+        "first lab": read(str(Path(__file__).parent / "first_lab")),
+        "nothing": History([]),
+    }
+    wide = {(name, line) for name, page in pages.items() for line in render(page).splitlines() if len(line) > 80}
+    assert not wide
+    assert not [line for line in harm(harmed(LONG * 9), stated=True) if len(line) > 80]

@@ -3,16 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from patch_parts import in_place
 
 import chaoslab as lab
-from chaoslab.events import CallFinished, CallStarted, Effect, FaultInjected, FaultScheduled, FaultWitnessed
-from chaoslab.identity import request_id
+from chaoslab.events import (
+    REPLY_MAX,
+    Budget,
+    CallFinished,
+    CallStarted,
+    Effect,
+    FaultInjected,
+    FaultScheduled,
+    FaultWitnessed,
+)
+from chaoslab.identity import Request, Requests, Trial, request_id
+from chaoslab.notebook import Notebook
+from chaoslab.plan import Choice, Injection, Plan
+from chaoslab.seams.function import FunctionSeam, Tool
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 
@@ -120,6 +136,31 @@ def test_a_hard_budget_lets_so_many_calls_pass() -> None:
     assert trial.answer == [200, 200, 429, 429]
 
 
+def test_a_soft_budget_writes_down_each_call_beyond_it_and_lets_it_pass() -> None:
+    soft = lab.inject("budget", "refund", calls=2, mode="soft")
+    trial = lab.run(lambda _: [refund(n)["order"] for n in range(4)], "go", tools=[refund], faults=[soft], facts=[])
+    assert trial.answer == [0, 1, 2, 3]
+    assert [(b.limit, b.spent, b.allowed, b.mode) for _, b in trial.history.of(Budget)] == [
+        ("calls", 2, 2, "soft"), ("calls", 3, 2, "soft"),
+    ]  # fmt: skip
+
+
+def test_a_budget_of_seconds_counts_from_the_trials_beginning() -> None:
+    def agent(_: str) -> list[str]:
+        time.sleep(0.8)
+        return [outcome(n) for n in range(3)]
+
+    def outcome(n: int) -> str:
+        try:
+            refund(n)
+        except lab.ToolError as error:
+            return error.message
+        return "done"
+
+    trial = lab.run(agent, "go", tools=[refund], faults=[lab.inject("budget", "refund", seconds=1.5)], facts=[])
+    assert trial.answer == ["done", "done", "Too Many Requests"]
+
+
 def test_what_the_function_raises_passes_as_the_very_object_and_is_written_down() -> None:
     error = KeyError("order 17")
     caught: list[BaseException] = []
@@ -179,7 +220,8 @@ def test_one_idempotency_key_is_one_effect(keyed: bool) -> None:
     lost = [1] if keyed else [1, 2]  # with one key, asking again is no other request
     trial = lab.run(agent, "go", tools=[charge], faults=[lab.inject("lost_reply", "charge", calls=lost)])
     assert len(trial.effects) == (1 if keyed else 3)
-    assert trial.outcome is (lab.Outcome.CORRECT if keyed else lab.Outcome.WRONG)
+    assert trial.outcome is (lab.Outcome.CORRECT if keyed else lab.Outcome.HARM)
+    assert keyed or trial.why == "charge 3 times"
 
 
 def test_parallel_calls_meet_each_their_own_fault() -> None:
@@ -252,6 +294,42 @@ def test_what_the_dice_spare_is_told_with_the_dice_that_were_rolled_and_counted_
     assert [e.request_id for e in ended] == [request_id(f"{run}.p1.r1", "refund", wish, nth) for wish, nth in wanted]
 
 
+@pytest.mark.parametrize("place", ["ask", "answered"])
+def test_no_two_threads_are_ever_numbered_at_once(place: str) -> None:
+    """Two calls with one number would be two attempts of one request, and one of them a retry that nobody made."""
+    meeting = threading.Barrier(2)
+
+    class Crossing(Requests):
+        def ask(self, *args: Any, **options: Any) -> Request:
+            self._cross("ask")
+            return super().ask(*args, **options)
+
+        def answered(self, request: Request) -> None:
+            self._cross("answered")
+            super().answered(request)
+
+        def _cross(self, here: str) -> None:
+            """Lets another thread catch up within the numbering, if it can."""
+            if here == place:
+                with suppress(threading.BrokenBarrierError):
+                    meeting.wait(0.1)
+
+    plan = Plan(1, (Injection("wire", (Choice("latency"),), ("double",), chance=1e-9),))
+    seam = FunctionSeam(plan, timeout_s=1.0)
+    seam.book = book = Notebook(Trial("run", 1), began=datetime(2026, 6, 1, tzinfo=UTC))
+    book.requests = Crossing(book.trial)
+    double = seam.stand_in(Tool("double", lambda n: 2 * n, effect=False))
+    results: list[int] = []
+    threads = [threading.Thread(target=lambda n=n: results.append(double(n))) for n in (1, 2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    assert meeting.broken  # the first waited in vain
+    assert sorted(results) == [2, 4]
+    assert sorted(call.request for _, call in book.history.of(CallFinished)) == [1, 2]
+
+
 def test_what_the_dice_spare_fails_and_is_tried_again_as_one_request() -> None:
     tries: list[int] = []
 
@@ -273,3 +351,102 @@ def test_what_the_dice_spare_fails_and_is_tried_again_as_one_request() -> None:
         (1, 1, False, "ConnectionError: busy"),
         (1, 2, True, None),
     ]
+
+
+CHANGED = [
+    ("wrong_value", {"point": 0.9, "factor": 2.0}, "refunded 30.0 → 60.0", '{"order": 17, "refunded": 60.0}'),
+    ("tool_error", {"status": 503}, "not asked → 503", '{"error": "status 503"}'),
+    ("lost_reply", {}, '{"order": 17, "refunded": 30.0} → timed_out', ""),
+    ("reset_peer", {"stream": "downstream"}, '{"order": 17, "refunded": 30.0} → reset', ""),
+    ("refused", {}, "", ""),
+    ("latency", {"delay_s": 2.0}, "", '{"order": 17, "refunded": 30.0}'),
+]
+
+
+@pytest.mark.parametrize("function", [refund, refund_soon])
+@pytest.mark.parametrize(("fault", "params", "changed", "reply"), CHANGED)
+def test_what_a_fault_changed_and_what_its_caller_got_is_written_down(
+    function: Callable[..., Any], fault: str, params: dict[str, Any], changed: str, reply: str
+) -> None:
+    _, trial = met_by(function, lab.inject(fault, function.__name__, **params))
+    assert [event.changed for _, event in trial.history.of(FaultWitnessed)] == [changed]
+    assert [event.reply for _, event in trial.history.of(CallFinished)] == [reply]
+
+
+class Account:
+    """Somebody's own object."""
+
+
+REPLIES: list[tuple[Any, str]] = [
+    ("sent", '"sent"'),
+    (None, "null"),
+    (1.5, "1.5"),
+    ({"order": 17, "items": ["lamp"]}, '{"order": 17, "items": ["lamp"]}'),
+    (Account(), f'"a {__name__}.Account"'),
+    ("x" * 5000, '"' + "x" * (REPLY_MAX - 2) + "…"),
+    (10**5000, '"an integer of 16610 bits"'),
+]
+
+
+@pytest.mark.parametrize("faults", [[], [lab.inject("latency", "look", chance=1e-9)]], ids=["no dice", "spared"])
+@pytest.mark.parametrize("world", ["virtual", "local"])
+@pytest.mark.parametrize(("value", "told"), REPLIES, ids=lambda value: type(value).__name__)
+def test_what_a_function_returned_is_written_down_bounded(value: Any, told: str, world: str, faults: list[Any]) -> None:
+    def look() -> Any:
+        return value
+
+    trial = lab.run(lambda _: bool(look()), "go", reads=[look], faults=faults, facts=[], world=world)
+    assert [event.reply for _, event in trial.history.of(CallFinished)] == [told]
+
+
+def test_a_reply_is_told_as_it_was_when_it_was_given() -> None:
+    def look() -> dict[str, Any]:
+        return {"price": 30}
+
+    def agent(_: str) -> str:
+        look()["price"] = 0
+        return "done"
+
+    trial = lab.run(agent, "go", reads=[look], facts=[])
+    assert [event.reply for _, event in trial.history.of(CallFinished)] == ['{"price": 30}']
+
+
+def test_a_log_holds_none_of_the_objects_that_were_returned() -> None:
+    class Big(str):
+        """A text of a kind of its own, so that the collector can be asked for it."""
+
+    def look(n: int) -> Any:
+        return [Big("x" * 10_000), {"n": n}]
+
+    def agent(_: str) -> str:
+        for n in range(5):
+            look(n)
+        return "done"
+
+    trial = lab.run(agent, "go", reads=[look], facts=[])
+    gc.collect()
+    lists = [thing for thing in gc.get_objects() if type(thing) is list and len(thing) == 2]
+    assert [held for held in lists if type(held[0]) is Big] == []
+    assert {len(event.reply) for _, event in trial.history.of(CallFinished)} == {REPLY_MAX}
+
+
+def test_another_thread_may_go_on_with_what_was_returned() -> None:
+    shared: dict[str, Any] = {}
+    stop = threading.Event()
+
+    def grow() -> None:
+        while not stop.is_set():
+            shared.clear()
+            shared.update({str(n): [n] for n in range(50)})
+
+    def look() -> dict[str, Any]:
+        return shared
+
+    thread = threading.Thread(target=grow)
+    thread.start()
+    try:
+        trial = lab.run(lambda _: bool([look() for _ in range(300)]), "go", reads=[look], facts=[], world="local")
+    finally:
+        stop.set()
+        thread.join()
+    assert trial.error is None

@@ -6,14 +6,18 @@ import asyncio
 import socket
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
+import virtual_parts
 from lab_parts import Bench, bench, embedded, said, site
 from wire_parts import upstream
 
 from chaoslab import events
 from chaoslab.clock import system
+from chaoslab.events import REPLY_MAX
+from chaoslab.exchange import Reply
 from chaoslab.identity import Request, Trial
 from chaoslab.plan import Choice, Injection, Plan
 from chaoslab.seams.http import episode
@@ -162,3 +166,138 @@ def test_what_a_trial_spends_is_its_own(tmp_path: Path) -> None:
 
     with site(lambda _: said({})) as weather:
         through(tmp_path, weather.address, story)
+
+
+def logged(folder: Path, answer: Reply, *, plan: Plan | None = None, target: str = "weather") -> list[Any]:
+    """What was written down of one call of a service, or of the model, that answers so."""
+
+    async def story() -> list[Any]:
+        virtual_parts.site(target, lambda _: answer)
+        async with virtual_parts.bench(folder, plan or Plan(1), (target,)) as lab:
+            with lab.seam.trial(Trial(lab.run.name, 1)):
+                try:
+                    if target == "model":
+                        await lab.client.post(
+                            "http://model/chat", json={"messages": [{"content": n} for n in range(9)]}
+                        )
+                    else:
+                        await lab.get(FIRST)
+                except httpx.HTTPError:
+                    pass
+        return [record.event for record in lab.history().records]
+
+    return virtual_parts.virtually(story)
+
+
+def met(fault: str, target: str = "weather", **params: Any) -> Plan:
+    return Plan(1, (Injection("source", (Choice(fault, 1.0, params),), (target,)),))
+
+
+OF_MODEL = {
+    "id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "any", "system_fingerprint": "x" * 400,
+    "choices": [{"index": 0, "message": {"role": "assistant", "content": "Let me see."}}],
+}  # fmt: skip
+CALLS = [
+    {"id": "1", "type": "function", "function": {"name": "search_web", "arguments": '{"query": "ants"}'}},
+    {"id": "2", "type": "function", "function": {"name": "translate", "arguments": "{}"}},
+]
+
+
+def speaking(message: Any) -> Reply:
+    return said({**OF_MODEL, "choices": [{"index": 0, "message": message}]})
+
+
+@pytest.mark.parametrize(
+    ("target", "answer", "told"),
+    [
+        ("weather", said({"temp": 21}), '{"temp": 21}'),
+        ("weather", said({"error": "no such city"}, 404), '{"error": "no such city"}'),
+        ("weather", Reply(200, {}, b'{\n  "temp":\t21\n}\n'), '{ "temp": 21 }'),
+        ("weather", Reply(200, {}, b"\x1b[2J\xff"), "?[2J\ufffd"),
+        ("weather", Reply(204, {}, b""), ""),
+        ("weather", said(["x" * 5000]), f'["{"x" * (REPLY_MAX - 3)}…'),
+        ("weather", Reply(200, {}, b"[" * 100_000), "[" * (REPLY_MAX - 1) + "…"),
+        ("model", speaking({"role": "assistant", "content": "It is 21."}), "It is 21."),
+        (
+            "model",
+            speaking({"role": "assistant", "content": None, "tool_calls": CALLS}),
+            'calls search_web({"query": "ants"}), translate({})',
+        ),
+        ("model", speaking({"content": "Let me see.", "tool_calls": CALLS[1:]}), "Let me see. calls translate({})"),
+        ("model", speaking({"content": "y" * 5000}), "y" * (REPLY_MAX - 1) + "…"),
+        ("model", said({"choices": []}), '{"choices": []}'),
+        ("model", said({"choices": [{"message": {"tool_calls": [7, {"function": 7}], "content": [1]}}]}), None),
+        ("model", said({"error": {"message": "busy"}}, 503), '{"error": {"message": "busy"}}'),
+    ],
+)
+def test_what_the_caller_got_is_written_down_bounded(
+    tmp_path: Path, target: str, answer: Reply, told: str | None
+) -> None:
+    (ended,) = (e for e in logged(tmp_path, answer, target=target) if isinstance(e, events.CallFinished))
+    assert ended.reply == (answer.body.decode() if told is None else told)
+
+
+@pytest.mark.parametrize(
+    ("plan", "changed", "reply"),
+    [
+        (met("wrong_value", point=0.0, factor=2.0), "main.temp 21 → 42", '{"main": {"temp": 42}}'),
+        (met("tool_error", status=503), "not asked → 503", '{"error": "status 503"}'),
+        (met("lost_reply"), '{"main": {"temp": 21}} → timed_out', ""),
+        (met("latency", delay_s=0.1), "", '{"main": {"temp": 21}}'),
+    ],
+)
+def test_what_a_fault_changed_is_written_down(tmp_path: Path, plan: Plan, changed: str, reply: str) -> None:
+    found = logged(tmp_path, said({"main": {"temp": 21}}), plan=plan)
+    assert [event.changed for event in found if isinstance(event, events.FaultWitnessed)] == [changed]
+    assert [event.reply for event in found if isinstance(event, events.CallFinished)] == [reply]
+
+
+def test_what_a_call_lost_is_written_down(tmp_path: Path) -> None:
+    found = logged(tmp_path, speaking({"content": "fine"}), plan=met("truncate_context", "model"), target="model")
+    (witnessed,) = (event for event in found if isinstance(event, events.FaultWitnessed))
+    assert witnessed.changed == "messages 9 → 4 (numbers 1 to 5 left out)"
+
+
+def test_a_trial_knows_the_faults_that_it_met_on_the_wire_and_elsewhere(tmp_path: Path) -> None:
+    plan = Plan(1, (*met("latency", delay_s=0.1).injections, *met("wrong_value", factor=2.0).injections))
+    found: list[str] = []
+
+    async def story() -> None:
+        virtual_parts.site("weather", lambda _: said({"temp": 21}))
+        async with virtual_parts.bench(tmp_path, plan, ("weather",)) as lab:
+            with lab.seam.trial(Trial(lab.run.name, 1)) as trial:
+                await lab.get(FIRST)
+                await lab.get(wanted(2))
+                found.extend(trial.met)
+
+    virtual_parts.virtually(story)
+    assert found == ["latency", "wrong_value"] * 2
+
+
+KEY = "gsk_0123456789abcdef"
+
+
+@pytest.mark.parametrize(
+    ("status", "words", "recorded"),
+    [
+        (200, {"text": f"your key is {KEY}"}, False),
+        (200, {"text": f"your key is {KEY}"}, True),
+        (401, {"error": f"your key is {KEY}"}, False),
+        (200, {"text": "x" * (REPLY_MAX - 60) + f"your key is {KEY}"[-59:], "more": "x" * 40 + KEY}, False),
+        (401, {"error": "x" * 170 + f"your key is {KEY}"}, False),
+    ],
+    ids=["a reply", "a recorded one", "an error", "a reply that is cut within it", "an error that is cut within it"],
+)
+def test_a_key_that_a_service_repeats_is_not_written_down(
+    tmp_path: Path, status: int, words: dict[str, str], recorded: bool
+) -> None:
+    async def story() -> str:
+        virtual_parts.site("weather", lambda _: said(words, status))
+        async with virtual_parts.bench(tmp_path, Plan(1), ("weather",), secrets=(KEY,), recorded=recorded) as lab:
+            with lab.seam.trial(Trial(lab.run.name, 1)):
+                await lab.get(FIRST)
+        return (lab.run.folder / "info.log").read_text()
+
+    text = virtual_parts.virtually(story)
+    assert KEY[:8] not in text
+    assert "***" in text

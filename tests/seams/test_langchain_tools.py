@@ -20,6 +20,7 @@ from patch_parts import in_place
 
 import chaoslab as lab
 from chaoslab.events import CallFinished, CallStarted
+from chaoslab.seams.langchain import is_async_only, is_runnable, is_tool
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 
@@ -126,6 +127,42 @@ def test_one_call_is_one_exchange_whichever_way_it_takes(way: str, faults: list[
     assert trial.answer == "3"
     assert [call.arguments for _, call in trial.history.of(CallStarted)] == [{"n": 3}]
     assert [call.duration_s for _, call in trial.history.of(CallFinished)] == [1.0 if faults else 0.0]
+
+
+class Again(BaseTool):
+    """Asks itself once more before it answers."""
+
+    name: str = "again"
+    description: str = "Either way."
+
+    def _run(self, n: int) -> str:
+        return str(n) if n == 0 else self._run(n - 1)
+
+    async def _arun(self, n: int) -> str:
+        return str(n) if n == 0 else await self._arun(n - 1)
+
+
+@pytest.mark.parametrize("way", ["invoke", "ainvoke"])
+def test_a_tool_that_calls_itself_is_one_call_and_the_next_one_another(way: str) -> None:
+    again = Again()
+
+    async def later(_: str) -> str:
+        return str([await again.ainvoke({"n": n}) for n in (2, 1)])
+
+    def now(_: str) -> str:
+        return str([again.invoke({"n": n}) for n in (2, 1)])
+
+    trial = lab.run(now if way == "invoke" else later, "go", tools=[again], effects=[])
+    assert trial.answer == "['0', '0']"
+    assert calls_of(trial) == [("again", {"n": 2}), ("again", {"n": 1})]
+
+
+def test_only_langchains_own_are_taken_for_langchains() -> None:
+    mine: Any = type("BaseTool", (), {"name": "mine"})
+    assert [is_tool(thing) for thing in (refund, message, Both(), note, mine())] == [True, True, True, False, False]
+    theirs: Any = type("Runnable", (), {})
+    assert [is_runnable(thing) for thing in (RunnableLambda(str), refund, note, theirs())] == [True, True, False, False]
+    assert [is_async_only(thing) for thing in (refund, message, Both())] == [False, True, False]
 
 
 def test_a_plain_function_is_found_inside_the_graph_that_was_made_with_it() -> None:

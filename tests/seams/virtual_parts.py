@@ -60,13 +60,14 @@ async def bench(
     *,
     deadline_s: float = 2.0,
     ways: Ways | None = None,
+    secrets: Sequence[str] = (),
     **of_target: Any,
 ) -> AsyncIterator[Bench]:
     """A run over those targets, each of which is a host of its own in the world that this runs in."""
     run = Run.create(folder / "logs", now=NOW)
     places = {name: (name, 80) for name in targets}
     described = {name: Target(name, f"http://{name}", place, deadline_s, **of_target) for name, place in places.items()}
-    with run.log("info") as info, run.log("manager") as log:
+    with run.log("info", secrets=secrets) as info, run.log("manager") as log:
         lanes = Lanes(log=log, plan=plan, network=world().network, clock=system, targets=places)
         seam = HttpSeam(plan=plan, targets=described, lanes=lanes, log=info, clock=system, price=cost_usd, ways=ways)
         async with httpx.AsyncClient(transport=seam, timeout=None) as client:

@@ -55,6 +55,14 @@ DIFFERENCES = [
         [Ask("GET", "/metrics", headers=(("Accept-Encoding", "gzip"),))],
         metrics="proxy",
     ),
+    Difference(
+        "Of two User-Agents the first counts, and a browser's second one is let through.",
+        [Ask("GET", "/version", headers=(("User-Agent", "curl/8"), ("User-Agent", "Mozilla/5.0")))],
+    ),
+    Difference(
+        "An upstream of `127.1`, `0`, `2130706433` or `0x7f.0.0.1` is taken, and each connection to it ends without a word.",
+        [post("/proxies", f'{{"name":"old","upstream":"127.1:80",{PARKED}}}')],
+    ),
     Difference("With `-runtime-metrics` it shows Go's: `go_*`.", [get("/metrics")], metrics="runtime"),
     Difference(
         "A request that is 15 s on its way is refused, and a connection that idles for 60 s is closed.",
@@ -63,6 +71,10 @@ DIFFERENCES = [
     Difference(
         "A host that cannot be looked up is named with the resolver's address.",
         shown_by="nothing: a name server would have to be asked",
+    ),
+    Difference(
+        "`-seed` may be negative, and `-port` the name of a service (`mysql`).",
+        shown_by="test_flags_that_only_the_real_server_takes",
     ),
     Difference(
         "A config file that cannot be used is logged, and the server starts without it.",

@@ -120,6 +120,7 @@ LISTENS = [
         "192.0.2.1:0",
     ),
     *("127.0.0.1:1_0", "127.0.0.1:٣", "[]:x", "[[::1]]:0", "127.0.0.1:65536", "127.0.0.1:-"),
+    *("127.1:0", "0:0", "2130706433:0", "017700000001:0", "0177.0.0.1:0", "127.0.0.01:0", "1.2.3:0", "[0]:0"),
 ]
 WRONG = ["1", "-1.5", "1e2", "true", '"x"', "[1]", "{}", "null", "9223372036854775808", "1.0", "-0"]
 NAMES = [
@@ -479,7 +480,7 @@ def asking() -> Iterator[Ask]:
         "POST", "/proxies", body=PROXY, headers=(("Content-Type", "text/plain"), ("X-HTTP-Method-Override", "GET"))
     )
     yield Ask("POST", "/proxies", body="{}", headers=(("Expect", "100-continue"),))
-    head = b"POST /proxies HTTP/1.1\r\nHost: x\r\n"
+    head, version = (b"%b HTTP/1.1\r\nHost: x\r\n" % line for line in (b"POST /proxies", b"GET /version"))
     for raw in (
         b"GET /version HTTP/1.1\r\n\r\n",
         b"GET /version HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
@@ -494,6 +495,26 @@ def asking() -> Iterator[Ask]:
         head + b"Transfer-Encoding: gzip\r\n\r\n",
         head + b"Content-Length: x\r\n\r\n",
         head + b"Content-Length: -1\r\n\r\n",
+        head + b"Content-Length: 2, 2\r\n\r\n{}",
+        head + b"Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}",
+        head + b"Content-Length: 9223372036854775808\r\n\r\n{}",
+        head + b"Content-Length: 99999999999999999999999\r\n\r\n{}",
+        head + b"Content-Length: 02\r\n\r\n{}",
+        head + b"Expect: 100-continue\r\nContent-Length: 2\r\n\r\n{}",
+        *(version + b"X: a%cb\r\n\r\n" % control for control in (0, 1, 8, 9, 11, 12, 0x1F, 0x7F, 0x80, 0xFF)),
+        version + b"X\x01: a\r\n\r\n",
+        version + b"X Y: a\r\n\r\n",
+        version + b"X : a\r\n\r\n",
+        version + b"X: a\r\n b\r\n\r\n",
+        version + b"X: %b\r\n\r\n" % (b"x" * 1_052_000),
+        version + b"X: %b\r\n\r\n" % (b"x" * 1_200_000),
+        b"GET /%b HTTP/1.1\r\nHost: x\r\n\r\n" % (b"x" * 1_200_000),
+        b"GET /version HTTP/1.1\r\nHost: a b\r\n\r\n",
+        b"GET /version HTTP/1.1\r\nHost: a\x01b\r\n\r\n",
+        b"GET /version HTTP/1.1\r\nHost: \xff\r\n\r\n",
+        b"GET /version HTTP/1.1\r\nHost:\r\n\r\n",
+        version + b"User-Agent: Mozilla/5.0\r\nUser-Agent: curl\r\n\r\n",
+        version + b"User-Agent:   Mozilla/5.0  \r\n\r\n",
         head + b"Expect: more\r\nContent-Length: 2\r\n\r\n{}",
         head + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n1\r\n}\r\n0\r\n\r\n",
     ):

@@ -116,12 +116,16 @@ def test_a_manager_that_mends_the_lab_is_waited_for_and_not_for_ever(tmp_path: P
 def test_a_call_was_cut_when_the_clean_proxies_are_others_than_those_it_was_sent_to(tmp_path: Path) -> None:
     clock = Counted()
 
+    probes: list[float] = []
+
     def healthy() -> Health:
+        probes.append(round(clock.now_s, 6))
         return Health(epoch=3) if clock.now_s > 1 else Health(recovering=True)
 
     with lanes(tmp_path, clock, healthy) as (door, _):
         assert asyncio.run(door.cut(Answer("clear", epoch=2))) is True
         assert 1 < clock.now_s < 1.1
+        assert probes[:4] == [0.0, 0.05, 0.1, 0.15]  # twenty times a second
         assert asyncio.run(door.cut(Answer("clear", epoch=3))) is False
 
 
@@ -167,6 +171,13 @@ def test_a_state_that_cannot_be_used_is_the_end_of_the_lab(tmp_path: Path) -> No
             asyncio.run(door.ask(CALL, deadline_s=2.0))
         with pytest.raises(LabDown, match="cannot be used"):
             door.done(1, Seen(0.1, 2.0))
+
+
+def test_a_door_that_is_closed_leads_nowhere(tmp_path: Path) -> None:
+    with lanes(tmp_path, Counted(), lambda: "") as (door, _):
+        door.close()
+        with pytest.raises(LabDown, match="cannot be used"):
+            asyncio.run(door.ask(CALL, deadline_s=2.0))
 
 
 def test_the_end_of_the_lab_is_no_error_that_an_sdk_would_retry() -> None:

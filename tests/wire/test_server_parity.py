@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+import shutil
+import subprocess
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +21,7 @@ from parity_parts import Ask, Side, delete, fresh, get, patch, post
 from parity_stories import STORIES
 from wire_parts import dial, echo, embedded, free_port, read_exactly, real_with, upstream
 
+from chaoslab.cli import main
 from chaoslab.dice import Dice
 
 DOCS = Path(__file__).parents[2] / "docs" / "toxiproxy.md"
@@ -168,6 +171,23 @@ def test_a_config_file_that_cannot_be_used_stops_the_embedded_server_only(tmp_pa
         assert httpx.get(f"{url}/proxies").json() == {}
     with pytest.raises(ValueError, match="missing required field"), embedded(config=config):
         pass
+
+
+@pytest.mark.parametrize("flags", [("-seed", "-5"), ("-port", "mysql")])
+def test_flags_that_only_the_real_server_takes(flags: tuple[str, str]) -> None:
+    if flags[0] == "-seed":
+        with real_with(*flags) as url:
+            assert httpx.get(f"{url}/version").status_code == 200
+    elif shutil.which("toxiproxy-server") is None:
+        pytest.skip("toxiproxy-server is not on PATH")
+    else:  # whoever has that port, it is no name that stops the server
+        with subprocess.Popen(("toxiproxy-server", "-host", "127.0.0.1", *flags), stdout=subprocess.PIPE) as model:
+            assert model.stdout is not None
+            said = [json.loads(model.stdout.readline())["message"] for _ in range(2)]
+            model.terminate()
+        assert "Starting Toxiproxy HTTP server" in said
+    with pytest.raises(SystemExit, match="2"):
+        main(["toxiproxy", *flags])
 
 
 def test_the_docs_list_the_same_differences() -> None:

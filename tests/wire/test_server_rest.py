@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import re
 import socket
@@ -317,6 +318,58 @@ def raw(client: httpx.Client, data: bytes) -> bytes:
 def test_hostile_requests_are_refused_and_the_server_lives(own: httpx.Client, data: bytes, start: bytes) -> None:
     assert raw(own, data).startswith(start)
     assert own.get("/version").status_code == 200
+
+
+@pytest.mark.parametrize("size", [1_100_000, 12_000_000])
+@pytest.mark.parametrize("framing", ["Content-Length: %d", "Transfer-Encoding: chunked"])
+def test_a_body_over_the_limit_is_refused_in_words_that_arrive(own: httpx.Client, framing: str, size: int) -> None:
+    """Once for each of many: a reset, which takes the refusal along, is a matter of chance."""
+    data = bytes(size)
+    if framing.endswith("%d"):
+        framing %= size
+    else:
+        data = b"%x\r\n%b\r\n0\r\n\r\n" % (size, data)
+    for _ in range(5):
+        reply = raw(own, b"POST /proxies HTTP/1.1\r\nHost: x\r\n" + framing.encode() + b"\r\n\r\n" + data)
+        assert reply.startswith(b"HTTP/1.1 413 ")
+        assert reply.endswith(b"\r\n\r\n413 Request Entity Too Large")
+
+
+@pytest.mark.parametrize("agents", [("curl", "Mozilla/5.0"), ("Mozilla/5.0", "curl"), ("a", "b", "Mozilla/5.0 x")])
+def test_a_browser_is_refused_however_many_user_agents_it_names(own: httpx.Client, agents: tuple[str, ...]) -> None:
+    assert own.get("/version", headers=[("User-Agent", agent) for agent in agents]).status_code == 403
+    assert own.get("/version", headers=[("User-Agent", "x" + agent) for agent in agents]).status_code == 200
+
+
+@pytest.mark.parametrize("host", ["127.1", "0", "2130706433", "0x7f.0.0.1"])
+def test_an_address_in_an_old_spelling_is_none(own: httpx.Client, host: str) -> None:
+    """C's library would take `0` to listen on for every interface there is."""
+    listens = own.post("/proxies", json={"name": "x", "upstream": "a:1", "listen": f"{host}:0"})
+    assert (listens.status_code, listens.json()["error"]) == (500, f"listen tcp: lookup {host}: no such host")
+    own.post("/proxies", json=PROXY | {"name": "kept"}).raise_for_status()
+    entry = {"name": "x", "upstream": f"{host}:80", "listen": "127.0.0.1:0"}
+    error = f"upstream {host}:80: no such host; an IPv4 address has four decimal parts"
+    for reply in (own.post("/proxies", json=entry), own.patch("/proxies/kept", json={"upstream": f"{host}:80"})):
+        assert (reply.status_code, reply.json()["error"]) == (400, error)
+    many = own.post("/populate", json=[entry])
+    assert (many.status_code, many.json()["error"]) == (400, error.replace(":80:", ":80 at proxy 1:"))
+    assert own.get("/proxies/kept").json()["upstream"] == PROXY["upstream"]
+    own.delete("/proxies/kept").raise_for_status()
+
+
+@pytest.mark.parametrize("head", ["", "Connection: close\r\n", "Expect: 100-continue\r\n"])
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_a_request_in_pieces_is_the_same_request(own: httpx.Client, head: str, size: int) -> None:
+    """The plain ones, which are read without h11, as well as the others."""
+    body = b'{"type":"noop"}'
+    request = f"POST /proxies/nobody/toxics HTTP/1.1\r\nHost: x\r\n{head}Content-Length: {len(body)}\r\n\r\n".encode()
+    with dial(f"{own.base_url.host}:{own.base_url.port}") as connection:
+        for _ in range(1 if "close" in head else 2):
+            for begin in range(0, len(request + body), size):
+                connection.sendall((request + body)[begin : begin + size])
+            reply = http.client.HTTPResponse(connection, method="POST")
+            reply.begin()
+            assert (reply.status, reply.read()) == (404, b'{"error":"proxy not found","status":404}\n')
 
 
 def test_pipelined_requests_are_answered_in_order(own: httpx.Client) -> None:

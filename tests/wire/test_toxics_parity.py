@@ -23,6 +23,7 @@ from wire_parts import (
     dial,
     echo,
     embedded,
+    free_port,
     read_exactly,
     real_with,
     upstream,
@@ -117,6 +118,62 @@ def test_a_bad_number_ends_the_real_server_only(server: str, kind: str, attribut
                 connection.sendall(bytes(1000))
                 connection.recv(65536)
         assert it.answers() == (server == "embedded")
+
+
+@shows("A huge delay")
+@pytest.mark.parametrize("latency", [2**63 - 1, 2**63 // 10**6 + 1])
+@both
+def test_a_delay_of_centuries_lets_everything_pass_on_the_real_server_only(server: str, latency: int) -> None:
+    with upstream(echo) as address, bench(server, address) as it:
+        it.add("latency", latency=latency)
+        with dial(it.listen) as connection:
+            connection.sendall(b"x")
+            assert passed(connection, PATIENCE_S / 3) == (server == "real")
+
+
+def passed(connection: socket.socket, within_s: float) -> bool:
+    """Whether a byte comes within that time."""
+    connection.settimeout(within_s)
+    try:
+        return connection.recv(1) != b""
+    except TimeoutError:
+        return False
+
+
+@shows("The draw of another toxic")
+@both
+def test_a_toxic_draws_anew_for_another_that_is_added_on_the_real_server_only(server: str) -> None:
+    """Which of 16 live connections a latency of toxicity 0.5 hits, before and after a noop is added."""
+
+    def hit() -> list[bool]:
+        for connection in connections:
+            connection.sendall(b"x")
+        threading.Event().wait(PATIENCE_S / 4)  # what is not hit is back by then, and what is hit is not
+        hits = [not passed(connection, 0.001) for connection in connections]
+        assert [passed(connection, DEADLINE_S) for connection, late in zip(connections, hits, strict=True) if late]
+        return hits
+
+    with upstream(echo) as address, bench(server, address) as it, contextlib.ExitStack() as stack:
+        it.add("latency", toxicity=0.5, latency=int(PATIENCE_S / 2 * 1000))
+        connections = [stack.enter_context(dial(it.listen)) for _ in range(16)]
+        before = hit()
+        it.add("noop")
+        assert (hit() == before) == (server == "embedded")
+
+
+@shows("An upstream that refuses")
+@both
+def test_an_upstream_that_refuses_resets_who_has_sent_something_on_the_real_server_only(server: str) -> None:
+    def is_reset() -> bool:
+        with dial(it.listen) as connection:
+            try:
+                connection.sendall(b"hello")
+                return connection.recv(1) != b""
+            except ConnectionError:
+                return True
+
+    with bench(server, f"127.0.0.1:{free_port()}") as it:
+        assert any(is_reset() for _ in range(60)) == (server == "real")
 
 
 @shows("A stalled reader")

@@ -10,9 +10,12 @@ from chaoslab.pipe import Chain, Signal, Timed
 from chaoslab.wire.toxics import Toxic
 from chaoslab.wire.toxics.bandwidth import Bandwidth
 from chaoslab.wire.toxics.latency import Latency
+from chaoslab.wire.toxics.limit_data import LimitData
 from chaoslab.wire.toxics.noop import Noop
+from chaoslab.wire.toxics.reset_peer import ResetPeer
 from chaoslab.wire.toxics.slicer import Slicer
 from chaoslab.wire.toxics.slow_close import SlowClose
+from chaoslab.wire.toxics.timeout import Timeout
 
 any_int = st.integers(-(2**63), 2**63 - 1)
 small = st.integers(-5, 3000)
@@ -65,3 +68,42 @@ def test_every_byte_arrives_once_in_order_and_time_never_falls(steps: list[Step]
     assert b"".join(timed.item for timed in out if isinstance(timed.item, bytes)) == data[:sent]
     assert out[-1] == Timed(now, Signal.END)
     assert [timed.at for timed in out] == sorted(timed.at for timed in out)
+
+
+ANY = st.one_of(
+    LOSSLESS,
+    st.builds(Timeout, timeout=small),
+    st.builds(LimitData, bytes=small),
+    st.builds(ResetPeer, timeout=small),
+)
+FEEDS = st.lists(st.tuples(st.floats(0, 2), st.integers(1, 3000)), max_size=12)
+
+
+@settings(max_examples=200, deadline=None)
+@given(toxics=st.lists(ANY, min_size=1, max_size=4), feeds=FEEDS, most=st.integers(1, 40), turns=st.integers(1, 5))
+def test_however_little_is_taken_at_once_the_same_comes_out_at_the_same_moments(
+    toxics: list[Toxic], feeds: list[tuple[float, int]], most: int, turns: int
+) -> None:
+    """One chain is polled whenever it asks, the other is late and takes a few pieces a few times between two feeds."""
+    prompt, slow = (chain_of(toxics) for _ in range(2))
+    now, wanted, out = 0.0, [], []
+    for number, (wait_s, size) in enumerate(feeds):
+        now += wait_s
+        while (wake := prompt.wake()) is not None and wake <= now:
+            wanted += prompt.poll(wake)
+        for _ in range(turns):
+            out += slow.poll(now, most)
+        for chain in (prompt, slow):
+            chain.feed(Timed(now, bytes([number]) * size))
+    for chain, found in ((prompt, wanted), (slow, out)):
+        chain.feed(Timed(now + 1, Signal.END))
+        while (wake := chain.wake()) is not None:
+            found += chain.poll(wake if chain is prompt else 1e30, 2**63 if chain is prompt else most)
+    assert out == wanted
+
+
+def chain_of(toxics: list[Toxic]) -> Chain:
+    chain = Chain()
+    for number, toxic in enumerate(toxics):
+        chain.add(str(number), toxic.pipe(Dice("test", number), 0.0), 0.0)
+    return chain

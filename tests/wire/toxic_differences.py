@@ -23,6 +23,9 @@ class Difference:
 
 DIFFERENCES = (
     Difference("A bad number", "One bad number must not end everybody's experiment."),
+    Difference("A huge delay", "A larger number is never a shorter wait."),
+    Difference("The draw of another toxic", "Adding a fault moves no other."),
+    Difference("An upstream that refuses", "One cause should look one way."),
     Difference("A stalled reader", "Healing must work when it is needed most."),
     Difference("A black hole upstream", "Parallel calls must not meet each other's faults."),
     Difference(

@@ -7,6 +7,7 @@ import contextlib
 import shutil
 import socket
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -97,6 +98,22 @@ def embedded(
         running.call_soon_threadsafe(task.cancel)
         thread.join(DEADLINE_S)
         assert not thread.is_alive(), "the server did not stop"
+
+
+@contextlib.contextmanager
+def process(loop: str, *, files: int | None = None) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """The embedded server in a process of its own, with so many files at most: its URL, and the process, whose stderr can be read."""
+    port = free_port()
+    command = [sys.executable, "-m", "chaoslab", "toxiproxy", "--port", str(port), "--loop", loop]
+    if files is not None:
+        command = ["sh", "-c", f'ulimit -n {files}; exec "$@"', "sh", *command]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        try:
+            assert child.stdout is not None
+            assert child.stdout.readline().startswith(b"ready: ")
+            yield f"http://127.0.0.1:{port}", child
+        finally:
+            child.kill()
 
 
 @contextlib.contextmanager

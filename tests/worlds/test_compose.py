@@ -11,6 +11,10 @@ from pathlib import Path
 import pytest
 from lab_parts import DEADLINE_S
 
+from chaoslab.cli import main
+from chaoslab.clock import system
+from chaoslab.events import PromptFinished, PromptStarted, RunStarted
+from chaoslab.log import Log
 from chaoslab.worlds import compose
 from chaoslab.worlds.compose import WorldError
 
@@ -32,7 +36,8 @@ DOORS = {"make": ("make", "-f", str(ROOT / "Makefile"), "compose"), "run": (sys.
 @pytest.fixture
 def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder to compose in, and a `docker` that writes down what it is asked and fails where a file says so. Its agent ended with
-    what the file `ended` says; what follows the agent goes on for as long as there is somebody at the pipe `follow`."""
+    what the file `ended` says, and its run is the folder `left`; what follows the agent goes on for as long as there is somebody at the
+    pipe `follow`."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "docker-compose.yaml").touch()
     program = tmp_path / "bin" / "docker"
@@ -45,7 +50,7 @@ trap 'echo "$* is interrupted" >> asked; exit 130' INT
 case "$1 $2" in
   "info "*) exit $(cat info 2>/dev/null || echo 0) ;;
   "compose version") exit $(cat plugin 2>/dev/null || echo 0) ;;
-  "compose up") exit $(cat up 2>/dev/null || echo 0) ;;
+  "compose up") [ -d left ] && ln -sfn ../left logs/latest; exit $(cat up 2>/dev/null || echo 0) ;;
   "compose logs") if [ -p follow ]; then cat follow; fi ;;
   "compose ps") cat ended 2>/dev/null || true ;;
 esac
@@ -139,3 +144,24 @@ def test_in_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.chdir(tmp_path)
     with pytest.raises(WorldError, match=r"^there is no docker-compose\.yaml here"):
         compose.run(os.environ)
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "said"),
+    [
+        ("408", 0, "gate passed: at least 100 % correct were asked for, 100 % are (1 of 1 judged)\n"),
+        ("409", 1, "gate FAILED: at least 100 % correct were asked for, 0 % are (0 of 1 judged); not correct: p1.r1\n"),
+        (None, 1, "gate FAILED: the run has left no logs here\n"),
+    ],
+)
+def test_a_gate_is_held_against_the_logs_that_the_containers_left(
+    docker: Path, answer: str | None, code: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (docker / "ended").write_text("0")
+    if answer is not None:
+        with Log(docker / "left", "info", run="left", origin=0.0, clock=system) as log:
+            log.write(RunStarted(1, {}, {}, 1, "", "", "compose", ["asked"]))
+            log.write(PromptStarted(1, "17 times 24?", [["408"]], [], stated=True), trial="p1.r1")
+            log.write(PromptFinished(1, "17 times 24?", "ok", answer, 1, 1.0), trial="p1.r1")
+    assert main(["run", "--world", "compose", "--min-correct", "1"]) == code
+    assert "".join(capsys.readouterr()) == said

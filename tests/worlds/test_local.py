@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import signal
 import socket
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -23,7 +25,7 @@ from chaoslab.runs import Run
 from chaoslab.scenario import from_settings
 from chaoslab.settings import Settings, child_environment
 from chaoslab.topology import Ports
-from chaoslab.worlds.local import Local
+from chaoslab.worlds.local import Local, PortTaken, brought_up
 
 EASY = ({"prompt": "What is 17 times 24?", "facts": ["408"]}, "What is the weather in Oslo?")
 CHARTS = {"throughput", "success_rate", "network_latency", "tool_latency", "errors", "response_time", "mttr"}
@@ -52,7 +54,7 @@ def test_one_command_gets_from_nothing_to_pictures_and_a_second_one_works_at_onc
     for _ in range(2):
         ended = chaoslab(tmp_path, "lab", base, prompts(tmp_path, EASY), "TOXIC_PROB=0", "ERROR_PROB=0")
         assert (ended.returncode, ended.stderr) == (0, "")
-        assert "1 of 1 judged prompts correct" in ended.stdout
+        assert "1 of 1 judged prompt is correct" in ended.stdout
     assert {path.stem for path in (tmp_path / "charts").glob("*.png")} == CHARTS
     history = History.read(tmp_path / "logs" / "latest")
     assert judge(history, "p1.r1").outcome is Outcome.CORRECT
@@ -90,7 +92,7 @@ def test_after_kill_9_no_part_is_left_and_the_next_run_starts_clean(tmp_path: Pa
     ended = chaoslab(tmp_path, "lab", base, prompts(tmp_path, EASY), "TOXIC_PROB=0", "ERROR_PROB=0")
     assert ended.returncode == 0, ended.stderr
     assert "2 of 2" not in ended.stdout
-    assert "1 of 1 judged prompts correct" in ended.stdout
+    assert "1 of 1 judged prompt is correct" in ended.stdout
     kept = History.read(killed)
     assert len(list(kept.of(PromptFinished))) >= 1
 
@@ -156,6 +158,77 @@ def test_a_taken_base_is_waited_for_and_then_named(tmp_path: Path) -> None:
         f"port {base + 1002} (movies's proxy) is in use: end what holds it, or choose another BASE_PORT than {base}\n"
     )
     assert not (tmp_path / "logs").exists()
+
+
+class Healthy(BaseHTTPRequestHandler):
+    """Answers as any part does when it is asked after its health."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@contextlib.contextmanager
+def another_lab(port: int) -> Iterator[None]:
+    """A part of another lab, at that port."""
+    with ThreadingHTTPServer(("127.0.0.1", port), Healthy) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+        thread.start()
+        try:
+            yield
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@contextlib.contextmanager
+def raced(
+    folder: Path, parts: Sequence[str], *, places: int = 3, movable: bool = True
+) -> Iterator[tuple[list[int], Local]]:
+    """A lab that may stand at so many bases. Whenever it has looked at one and is about to start there, somebody takes the next part's port."""
+    bases = [free_base() for _ in range(places)]
+    run = Run.create(folder / "logs", now="2026-06-01T09:00:00Z")
+    with contextlib.ExitStack() as others:
+
+        def make(ports: Ports) -> Local:
+            for part in parts[bases.index(ports.base) :][:1]:
+                others.enter_context(another_lab(ports.all()[part]))
+            variables = environment() | Settings().override({"BASE_PORT": str(ports.base)}).environment()
+            return Local(ports, folder / "logs", folder / "state.db", run.folder, variables, system)
+
+        with brought_up(
+            Ports(bases[0]), make, now=run.now, toxiproxy=True, model=True, movable=movable, bases=bases
+        ) as world:
+            yield bases, world
+
+
+@pytest.mark.parametrize("parts", [("search", "movies's proxy"), ("toxiproxy", "proxy manager")])
+def test_a_port_that_is_taken_after_the_look_moves_the_lab(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], parts: Sequence[str]
+) -> None:
+    with raced(tmp_path, parts) as (bases, world):
+        assert world.ports.base == bases[2]
+        assert [part.process.poll() for part in world.parts] == [None] * 4
+    assert capfd.readouterr().out.splitlines() == [
+        f"some port from {before} on was taken meanwhile: this lab starts again at {after}"
+        for before, after in itertools.pairwise(bases)
+    ]
+
+
+@pytest.mark.parametrize(("places", "movable"), [(1, True), (2, False)])
+def test_with_nowhere_else_to_go_the_port_is_named_in_one_line(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], places: int, movable: bool
+) -> None:
+    in_use = r"^port \d+ \(model\) is in use: end what holds it, or choose another BASE_PORT than \d+$"
+    with (
+        pytest.raises(PortTaken, match=in_use),
+        raced(tmp_path, ["model"], places=places, movable=movable),
+    ):
+        pytest.fail("it is up")
+    assert capfd.readouterr().out == ""
 
 
 def test_a_child_gets_the_settings_in_force() -> None:

@@ -160,7 +160,7 @@ def told(reply: Any, title: str) -> Found:
         rating = film.get("vote_average", film.get("rating"))
         if not lines:
             rated = (rating,) if isinstance(rating, int | float) else ()
-            numbers = (*rated, int(year)) if rated and year.isdigit() else rated
+            numbers = (*rated, int(year)) if rated and year.isdecimal() else rated
             parts = {r"rat(?:ing|ed)|scores?": f"{name} is rated {rating}"} if rating is not None else {}
             parts |= {r"year|release|released|came out|come out": f"{name} came out in {year}"} if year else {}
             parts |= {r"plot|overview|story": str(film["overview"])} if film.get("overview") else {}

@@ -5,25 +5,29 @@ The door (`main`) is what `python charts.py` calls.
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from chaoslab.events import RunStarted
 from chaoslab.history import History
 from chaoslab.interrupts import heard_outside_imports
-from chaoslab.reports.folder import LATEST, LOGS, read
+from chaoslab.reports.charts.series import lines, said, toxic_prob
+from chaoslab.reports.folder import LATEST, LOGS, charts_of, read
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 OUT = Path("charts")
+DEFAULT = f"the run's own folder, logs/<run>/charts, and {OUT} too for the latest run; several runs: {OUT}"
 
 
 def draw(history: History) -> dict[str, Figure]:
     """The pictures of one run by file name (without `.png`); all of them, also where there is nothing to show."""
+    _load()
     from chaoslab.judge import judgeable, verdicts
     from chaoslab.reports.charts.errors import errors
     from chaoslab.reports.charts.mttr import mttr
@@ -46,30 +50,55 @@ def draw(history: History) -> dict[str, Figure]:
 
 
 def overlay(histories: Sequence[History]) -> dict[str, Figure]:
-    """Several runs over each other, against their TOXIC_PROB."""
+    """Several runs over each other, against their TOXIC_PROB; a line for those that differ in nothing else."""
+    _load()
     from chaoslab.reports.charts.sweep import mttr_vs_toxic_prob, success_vs_toxic_prob
 
-    return {
-        "success_vs_toxic_prob": success_vs_toxic_prob(histories),
-        "mttr_vs_toxic_prob": mttr_vs_toxic_prob(histories),
-    }
+    found = lines(histories)
+    return {"success_vs_toxic_prob": success_vs_toxic_prob(found), "mttr_vs_toxic_prob": mttr_vs_toxic_prob(found)}
+
+
+def _load() -> None:
+    """Imports matplotlib, whatever backend the environment names: these pictures need none."""
+    from chaoslab.settings import hidden
+
+    with hidden("MPLBACKEND"):
+        importlib.import_module("matplotlib")
+
+
+def rendered(figures: dict[str, Figure]) -> dict[str, bytes]:
+    """Each as a PNG by its file's name, whose bytes depend on its data alone (no time, no version in it)."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    pictures = {}
+    for name, figure in figures.items():
+        FigureCanvasAgg(figure)
+        figure.savefig(file := BytesIO(), format="png", dpi=120, metadata={"Software": None})
+        pictures[f"{name}.png"] = file.getvalue()
+    return pictures
 
 
 def save(figures: dict[str, Figure], folder: Path) -> list[Path]:
-    """Writes each as a PNG whose bytes depend on its data alone (no time, no version in it).
+    """Writes each as a PNG.
+
+    Raises:
+        OSError: as `write`.
+    """
+    return write(rendered(figures), folder)
+
+
+def write(pictures: Mapping[str, bytes], folder: Path) -> list[Path]:
+    """Writes them all.
 
     Raises:
         OSError: they could not all be written; then the earlier ones are all there as they were.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-
     folder.mkdir(parents=True, exist_ok=True)
     # Two labs may draw into one folder at once: each writes files of its own, and the later pictures stay.
-    parts = {folder / f"{name}.png": folder / f".{name}.{os.getpid()}.png.part" for name in figures}
+    parts = {folder / name: folder / f".{name}.{os.getpid()}.part" for name in pictures}
     try:
-        for part, figure in zip(parts.values(), figures.values(), strict=True):
-            FigureCanvasAgg(figure)
-            figure.savefig(part, format="png", dpi=120, metadata={"Software": None})
+        for part, picture in zip(parts.values(), pictures.values(), strict=True):
+            part.write_bytes(picture)
         for path, part in parts.items():
             part.replace(path)
     finally:
@@ -78,42 +107,62 @@ def save(figures: dict[str, Figure], folder: Path) -> list[Path]:
     return list(parts)
 
 
+def places(own: Path, *, out: Path, logs: Path) -> list[Path]:
+    """Where the pictures of a run go: into `own`, its folder for them, and into `out` too when it is the latest run."""
+    latest = logs / LATEST
+    return [own, out] if latest.exists() and latest.resolve() == own.parent.resolve() else [own]
+
+
+def put(pictures: Mapping[str, bytes], folders: Sequence[Path]) -> tuple[list[Path], list[str]]:
+    """Writes them into each folder: all that was written, and a line for each folder that cannot be written."""
+    paths, complaints = [], []
+    for folder in folders:
+        try:
+            paths += write(pictures, folder)
+        except OSError as error:
+            where = error.filename2 or error.filename or folder
+            complaints.append(f"cannot draw into {where}: {error.strerror or error}")
+    return paths, complaints
+
+
 def main(arguments: Sequence[str] | None = None, *, logs: Path = LOGS) -> int:
     """Draws the latest run, or that one, or several over each other; 0, or 2 with one line on what was wrong."""
     from chaoslab.commandline import Parser
 
     parser = Parser(prog="charts.py", description="Draws a run of the lab, or lays several over each other.")
     parser.add_argument("runs", nargs="*", metavar="RUN", help="logs/<run> or its name; the latest when none is given")
-    parser.add_argument("--out", type=Path, default=OUT, help="where the pictures go (default: charts)")
+    parser.add_argument("--out", type=Path, help=f"where the pictures go (default: {DEFAULT})")
     options = parser.parse_args(arguments)
+    names: list[str] = options.runs or [LATEST]
     try:
-        runs = [(name, read(name, logs=logs)) for name in options.runs or [LATEST]]
+        runs = [(name, read(name, logs=logs)) for name in names]
         for name, history in runs:
             if len(runs) > 1 and toxic_prob(history) is None:
                 raise LookupError(f"the logs of '{name}' do not state its TOXIC_PROB: it cannot be laid over others")
+        histories = [history for _, history in runs]
         with heard_outside_imports():
-            paths = save(draw(runs[0][1]) if len(runs) == 1 else overlay([history for _, history in runs]), options.out)
-        for name, note in ((name, note) for name, history in runs for note in history.notes):
-            print(f"note: {f'{name}: ' if len(runs) > 1 else ''}{note}", file=sys.stderr)
+            pictures = rendered(draw(runs[0][1]) if len(runs) == 1 else overlay(histories))
     except LookupError as error:
         print(error.args[0], file=sys.stderr)
         return 2
-    except OSError as error:
-        said = error.strerror or error
-        where = error.filename2 or error.filename or options.out
-        print(f"cannot draw into {where}: {said}; --out should name a folder", file=sys.stderr)
-        return 2
     except ModuleNotFoundError as error:
-        print(f"{error.name} is not installed: pip install 'chaoslab[charts]'", file=sys.stderr)
+        print(missing(error), file=sys.stderr)
         return 2
-    print(*paths, sep="\n")
-    return 0
+    alone = len(runs) == 1 and not options.out
+    folders = places(charts_of(names[0], logs=logs), out=OUT, logs=logs) if alone else [options.out or OUT]
+    paths, complaints = put(pictures, folders)
+    for name, note in ((name, note) for name, history in runs for note in history.notes):
+        print(f"note: {f'{name}: ' if len(runs) > 1 else ''}{note}", file=sys.stderr)
+    for line in [
+        *filter(None, [said(lines(histories))]),
+        *(f"{complaint}; --out should name a folder" for complaint in complaints),
+    ]:
+        print(line, file=sys.stderr)
+    if paths:
+        print(*paths, sep="\n")
+    return 2 if complaints else 0
 
 
-def toxic_prob(history: History) -> float | None:
-    """The TOXIC_PROB that a run states; None when it does not."""
-    run = history.first(RunStarted)
-    try:
-        return float(run.settings["TOXIC_PROB"]) if run else None
-    except (KeyError, TypeError, ValueError):
-        return None
+def missing(error: ModuleNotFoundError) -> str:
+    """What to do about it, in a line."""
+    return f"{error.name} is not installed: pip install 'chaoslab[charts]'"

@@ -3,36 +3,42 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import TYPE_CHECKING
 
-from chaoslab.events import FaultWitnessed
+from chaoslab.events import Effect, FaultWitnessed
 from chaoslab.history import History
 from chaoslab.measures import mttr as measure
 from chaoslab.measures.durations import duration
-from chaoslab.measures.mttr import Ending
+from chaoslab.measures.mttr import Ending, Incident
+from chaoslab.reports.charts.palette import INK, OUTCOMES, SLATE, faults
 from chaoslab.reports.charts.style import (
-    BLUE,
-    GREEN,
-    ORANGE,
-    VERMILION,
+    POINTS,
+    Scale,
     canvas,
+    counted,
+    crowded,
     legend,
     nothing,
     scale,
     short,
     spread,
+    thin,
     unmet,
 )
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-LOOKS = {
-    Ending.RETRY: (BLUE, "o", "recovered by retry"),
-    Ending.FALLBACK: (ORANGE, "s", "recovered by fallback"),
-    Ending.LATE: (GREEN, "^", "late, but right"),
-    Ending.CENSORED: (VERMILION, ">", "never recovered (at least so long)"),
+SHAPES = {
+    Ending.RETRY: ("o", "recovered by retry"),
+    Ending.FALLBACK: ("s", "recovered by fallback"),
+    Ending.LATE: ("^", "late, but right"),
+    Ending.HARM: ("X", "recovered with harm (an effect twice)"),
+    Ending.CENSORED: (">", "never recovered (at least so long)"),
 }
+"""A shape says how an incident ended. The colour is its fault's, but for harm, which has its own in every chart."""
 
 
 def mttr(history: History) -> Figure:
@@ -42,48 +48,84 @@ def mttr(history: History) -> Figure:
     title = "Time to recovery by fault"
     if not found.incidents:
         figure, axes = canvas(title)
-        nothing(axes, f"no data: {unmet(history) if told else 'the log does not tell when a failure was noticed'}")
+        nothing(
+            axes, f"no data: {_none(history)}" if told else "no data: the log does not tell when a failure was noticed"
+        )
         return figure
     every = found.overall
-    note = f"{every.n} incident{'' if every.n == 1 else 's'}: {every.recovered} recovered, {every.censored} never"
+    note = f"{counted(every.n, 'incident')}: {every.recovered:,} recovered, "
+    note += f"{every.harmed:,} with harm, " if history.tells(Effect) else ""
+    note += f"{every.censored:,} never"
     note += "" if told else "; inferred: the log tells of failures that were noticed, not of faults"
+    kinds = Counter((i.fault, i.ending) for i in found.incidents)
+    note += "; of the most frequent kinds not every point is drawn" if max(kinds.values()) > POINTS else ""
     figure, axes = canvas(title, note, height_in=2.4 + 0.55 * len(found.by_fault))
     rows = list(found.by_fault)
-    floor = 1e-4
-    for ending, (color, marker, label) in LOOKS.items():
-        xs, ys = [], []
-        for row, fault in enumerate(rows):
-            mine = [i for i in found.incidents if i.fault == fault]
-            for incident, offset in zip(mine, spread(len(mine)), strict=True):
-                if incident.ending is ending:
-                    xs.append(max(incident.duration_s, floor))
-                    ys.append(row + offset)
-        face = "none" if ending is Ending.CENSORED else color
-        if xs:
-            axes.scatter(xs, ys, s=30, facecolors=face, edgecolors=color, marker=marker, label=f"{label} ({len(xs)})")
-    logarithmic = scale(axes, [max(i.duration_s, floor) for i in found.incidents], axis="x")
+    scaled = scale(axes, [i.duration_s for i in found.incidents], axis="x")
+    known = faults(rows) if told else {}
+    for row, fault in enumerate(rows):
+        color = known[fault].color if fault in known else SLATE
+        _points(axes, scaled, row, [i for i in found.incidents if i.fault == fault], color)
+    for ending, (marker, label) in SHAPES.items():
+        count = sum(kinds[fault, ending] for fault in rows)
+        if count:
+            color = OUTCOMES["harm"].color if ending is Ending.HARM else SLATE
+            face = "none" if ending is Ending.CENSORED else color
+            said = f"{label} ({count:,})"
+            axes.scatter([], [], s=30, facecolors=face, edgecolors=color, marker=marker, label=said)
     marked = False
     for row, fault in enumerate(rows):
         recovery = found.by_fault[fault]
-        if recovery.median:
-            low, high = recovery.median.interval.low, recovery.median.interval.high
-            right = axes.get_xlim()[1] if math.isinf(high) else high
-            label = "" if marked else "Kaplan–Meier median, 95 % interval"
-            marked = True
-            axes.plot([max(low, floor), right], [row, row], color="#000000", linewidth=1.2, zorder=3)
-            median = max(recovery.median.value, floor)
-            axes.plot([median] * 2, [row - 0.34, row + 0.34], color="#000000", linewidth=2.4, zorder=4, label=label)
-        axes.text(1.01, row, _said(recovery), transform=axes.get_yaxis_transform(), va="center", fontsize=9)
-    axes.set_yticks(range(len(rows)), [f"{short(fault)} ({found.by_fault[fault].n})" for fault in rows])
+        marked = _median(axes, scaled, row, recovery, marked=marked) or marked
+        axes.text(1.01, row, _said(recovery, told=told), transform=axes.get_yaxis_transform(), va="center", fontsize=9)
+    axes.set_yticks(range(len(rows)), [f"{short(fault)} ({found.by_fault[fault].n:,})" for fault in rows])
     axes.set_ylim(len(rows) - 0.4, -0.6)
-    opening = "witnessed fault" if told else "noticed failure"
-    axes.set_xlabel(f"time from the {opening} to that request's right answer (s{logarithmic})")
+    opening = "fault's beginning" if told else "noticed failure"
+    axes.set_xlabel(f"time from the {opening} to that request's right answer (s{scaled.suffix})")
     axes.grid(visible=False, axis="y")
     legend(figure, axes)
     return figure
 
 
-def _said(recovery: measure.Recovery) -> str:
+def _none(history: History) -> str:
+    met = history.first(FaultWitnessed) is not None
+    return "no fault was met from which an agent could recover" if met else unmet(history)
+
+
+def _points(axes: Axes, scaled: Scale, row: int, mine: list[Incident], color: str) -> None:
+    placed = list(zip(mine, spread(len(mine)), strict=True))
+    for ending, (marker, _) in SHAPES.items():
+        shown, _ = thin([(i.duration_s, row + offset) for i, offset in placed if i.ending is ending])
+        size, width = crowded(40 if marker == "X" else 30, len(shown))
+        edge = OUTCOMES["harm"].color if ending is Ending.HARM else color
+        axes.scatter(
+            scaled.places(x for x, _ in shown),
+            [y for _, y in shown],
+            s=size,
+            facecolors="none" if ending is Ending.CENSORED else edge,
+            edgecolors=edge if ending is Ending.CENSORED else "white",
+            linewidths=max(width, 0.8) if ending is Ending.CENSORED else width,
+            marker=marker,
+        )
+
+
+def _median(axes: Axes, scaled: Scale, row: int, recovery: measure.Recovery, *, marked: bool) -> bool:
+    if recovery.median is None:
+        return False
+    low, high = recovery.median.interval.low, recovery.median.interval.high
+    right = axes.get_xlim()[1] if math.isinf(high) else scaled.place(high)
+    axes.plot([scaled.place(low), right], [row, row], color=INK, linewidth=1.2, zorder=3)
+    median = scaled.place(recovery.median.value)
+    label = "" if marked else "Kaplan–Meier median, 95 % interval"
+    axes.plot([median] * 2, [row - 0.34, row + 0.34], color=INK, linewidth=2.4, zorder=4, label=label)
+    return True
+
+
+def _said(recovery: measure.Recovery, *, told: bool) -> str:
     if not recovery.enough:
-        return f"{recovery.n} fault{'' if recovery.n == 1 else 's'}: too few"
-    return f"median {duration(recovery.median.value, 2)}" if recovery.median else "median not reached"
+        line = f"{counted(recovery.n, 'fault')}: too few"
+    else:
+        line = f"median {duration(recovery.median.value, 2)}" if recovery.median else "median not reached"
+    if told and recovery.since_notice_s is not None:
+        line += f"\nmean {duration(recovery.since_notice_s, 2)} from notice"
+    return line

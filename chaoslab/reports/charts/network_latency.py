@@ -6,61 +6,38 @@ from typing import TYPE_CHECKING
 
 from chaoslab.events import FaultWitnessed
 from chaoslab.history import History
-from chaoslab.measures.durations import duration
-from chaoslab.measures.latency import attempts, latency
-from chaoslab.reports.charts.style import BLACK, CYCLE, GREY, MARKERS, canvas, legend, nothing, scale, short, unmet
+from chaoslab.measures.latency import every_attempt
+from chaoslab.measures.throughput import first_prompt_t
+from chaoslab.reports.charts.marks import groups, said
+from chaoslab.reports.charts.style import canvas, legend, nothing, scale, unmet
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+TITLE = "Network latency of each attempt"
+
 
 def network_latency(history: History) -> Figure:
-    """A point per attempt; the witnessed faults have a colour and a shape each."""
-    found = attempts(history)
+    """A point per attempt; the witnessed faults have a colour and a shape each. What never left the agent, or has no duration, lies at the
+    lower edge."""
+    found = every_attempt(history)
     told = history.tells(FaultWitnessed)
-    figures = latency([a.duration_s for a in found])
-    if figures is None:
-        figure, axes = canvas("Network latency of each attempt")
-        nothing(axes, "no call left the agent in this run" if told else "no data: the log tells no call's duration")
+    if not any(a.timed or not a.left for a in found):
+        figure, axes = canvas(TITLE)
+        nothing(
+            axes, "no data: the log tells no call's duration" if found or not told else "no call was made in this run"
+        )
         return figure
     met = sum(bool(a.faults) for a in found)
-    note = f"{figures.n} attempts: median {duration(figures.p50_s)}, 99th percentile {duration(figures.p99_s)}; "
-    note += f"{met} met a fault" if met else unmet(history)
-    figure, axes = canvas("Network latency of each attempt", note, height_in=4.8)
-    clean = [a for a in found if not a.faults and a.ok]
-    lone = [a for a in found if not a.faults and not a.ok]
-    floor = 1e-4
-    axes.scatter(
-        [a.t for a in clean],
-        [max(a.duration_s, floor) for a in clean],
-        s=9,
-        color=GREY,
-        label=f"{'no fault' if told else 'answered'} ({len(clean)})",
-    )
-    for number, fault in enumerate(sorted({fault for a in found for fault in a.faults})):
-        hit = [a for a in found if fault in a.faults]
-        axes.scatter(
-            [a.t for a in hit],
-            [max(a.duration_s, floor) for a in hit],
-            s=34,
-            color=CYCLE[number % len(CYCLE)],
-            marker=MARKERS[number % len(MARKERS)],
-            edgecolors="white",
-            linewidths=0.5,
-            label=f"{short(fault)} ({len(hit)})",
-        )
-    if lone:
-        axes.scatter(
-            [a.t for a in lone],
-            [max(a.duration_s, floor) for a in lone],
-            s=40,
-            color=BLACK,
-            marker="x",
-            label=f"failed{', nobody injected' if told else ''} ({len(lone)})",
-        )
-    axes.set_xlim(left=0)
-    logarithmic = scale(axes, [max(a.duration_s, floor) for a in found], axis="y")
-    axes.set_xlabel("time since the run began (s)")
-    axes.set_ylabel(f"duration of the attempt (s{logarithmic})")
+    note = f"{said(found)}; {f'{met:,} met a fault' if met else unmet(history)}"
+    figure, axes = canvas(TITLE, note, height_in=4.8)
+    began_t = first_prompt_t(history)
+    scaled = scale(axes, [a.duration_s for a in found], axis="y")
+    for group in groups(found, told=told):
+        group.scatter(axes, lambda a, share: (a.t - began_t, scaled.place(a.duration_s, share)))
+    first, last = min(a.t for a in found) - began_t, max(a.t for a in found) - began_t
+    axes.set_xlim(min(0.0, first), max(0.0, last) * 1.03 or 1.0)
+    axes.set_xlabel("time since the first prompt began (s)")
+    axes.set_ylabel(f"duration of the attempt (s{scaled.suffix})")
     legend(figure, axes)
     return figure

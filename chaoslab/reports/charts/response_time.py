@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,8 @@ from chaoslab.events import PromptFinished
 from chaoslab.history import History
 from chaoslab.measures.durations import duration
 from chaoslab.measures.latency import percentile
-from chaoslab.reports.charts.style import OUTCOMES, canvas, legend, nothing, scale
+from chaoslab.reports.charts.palette import INK, OUTCOMES
+from chaoslab.reports.charts.style import canvas, counted, crowded, legend, nothing, scale, thin
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,24 +31,35 @@ def response_time(history: History, outcomes: Mapping[str, str]) -> Figure:
         return figure
     durations = [duration_s for _, duration_s in found]
     middle = percentile(durations, 0.5)
-    note = f"{len(found)} prompt{'' if len(found) == 1 else 's'}: median {duration(middle, 2)}"
+    note = f"{counted(len(found), 'prompt')}: median {duration(middle, 2)}"
     note += f", 90th percentile {duration(percentile(durations, 0.9), 2)}, longest {duration(max(durations), 2)}"
     figure, axes = canvas("Response time per prompt", note)
+    scaled = scale(axes, durations, axis="y")
+    ranked = [outcome for outcome, _ in Counter(outcomes.get(trial, "") for trial, _ in found).most_common()]
+    at_once = {outcomes.get(trial, "") for trial, duration_s in found if duration_s <= 0}
+    present = [outcome for outcome in OUTCOMES if outcome in at_once]
     for outcome, (color, marker) in OUTCOMES.items():
-        mine = [(places[trial], d) for trial, d in found if outcomes.get(trial) == outcome]
+        mine = [(places[trial], duration_s) for trial, duration_s in found if outcomes.get(trial) == outcome]
         if mine:
+            shown, thinned = thin(mine)
+            share = 1 - (present.index(outcome) + 0.5) / len(present) if outcome in at_once else 0.5
+            size, edge = crowded(34, len(shown))
             axes.scatter(
-                [x for x, _ in mine],
-                [y for _, y in mine],
-                s=30,
+                [x for x, _ in shown],
+                [scaled.place(y, share) for _, y in shown],
+                s=size,
                 color=color,
                 marker=marker,
-                label=f"{outcome} ({len(mine)})",
+                edgecolors="white",
+                linewidths=edge,
+                zorder=2 + ranked.index(outcome) / 100,
+                label=f"{outcome} ({len(mine):,}{thinned})",
             )
-    axes.axhline(middle, color="#333333", linewidth=1, linestyle="--", label="median")
-    axes.set_xlim(0.5, max(places.values()) + 0.5)
+    axes.axhline(scaled.place(middle), color=INK, linewidth=1, linestyle="--", label="median")
+    last = max(places.values())
+    axes.set_xlim(1 - 0.02 * last - 0.5, last + 0.02 * last + 0.5)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     axes.set_xlabel("prompt, in the order asked (number)")
-    axes.set_ylabel(f"response time (s{scale(axes, durations, axis='y')})")
+    axes.set_ylabel(f"response time (s{scaled.suffix})")
     legend(figure, axes)
     return figure

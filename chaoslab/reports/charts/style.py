@@ -1,10 +1,12 @@
-"""What all pictures share: colours that colour-blind people tell apart, a title, and a line that says what is seen."""
+"""What all pictures share: a title, a line that says what is seen, scales, and words that fit. palette.py has the colours."""
 
 from __future__ import annotations
 
+import math
 import textwrap
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
 
 from chaoslab.events import FaultWitnessed
 from chaoslab.history import History
@@ -12,29 +14,22 @@ from chaoslab.history import History
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.ticker import Locator
 
-BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
-YELLOW, BLUE, VERMILION, PURPLE = "#F0E442", "#0072B2", "#D55E00", "#CC79A7"
-GREY = "#8C8C8C"
-"""Okabe and Ito's palette, and a grey."""
+T_ = TypeVar("T_")
 
-CYCLE = (ORANGE, BLUE, VERMILION, GREEN, PURPLE, SKY, BLACK)
-MARKERS = "osD^vPX"
-OUTCOMES = {
-    "correct": (GREEN, "o"),
-    "degraded": (SKY, "s"),
-    "wrong": (BLUE, "h"),
-    "harm": (VERMILION, "X"),
-    "failed": (BLACK, "v"),
-    "hung": (ORANGE, "*"),
-    "unknown": (GREY, "D"),
-    "invalid": (PURPLE, "P"),
-    "unfinished": (YELLOW, "^"),
-}
 NOTE_WIDTH = 80
 """Signs in a line under the title: what fits beside long labels on the left."""
 WIDE = 30
 """Positive values that span more than this factor are drawn on a logarithmic axis."""
+DECADES = 6
+"""A logarithmic axis shows so many at most."""
+TICKS = 7
+POINTS = 2000
+"""A group of more points is thinned: more of them would only take longer, and lie over each other."""
+
+CROWD = 300
+"""More points of one kind are drawn smaller."""
 
 
 def canvas(title: str, note: str = "", *, height_in: float = 4.2) -> tuple[Figure, Axes]:
@@ -55,7 +50,8 @@ def nothing(axes: Axes, message: str) -> None:
     """Says on the picture that there is nothing to see, in place of empty axes."""
     axes.set_title("", loc="left")
     axes.set_axis_off()
-    axes.text(0.5, 0.5, message, transform=axes.transAxes, ha="center", va="center", fontsize=12, color="#444444")
+    said = textwrap.fill(message, NOTE_WIDTH)
+    axes.text(0.5, 0.5, said, transform=axes.transAxes, ha="center", va="center", fontsize=12, color="#444444")
 
 
 def unmet(history: History) -> str:
@@ -65,38 +61,118 @@ def unmet(history: History) -> str:
 
 
 def legend(figure: Figure, axes: Axes) -> None:
-    """Below the picture, so that it hides no data."""
+    """Below the picture, so that it hides no data; a long one makes the picture higher."""
     handles, labels = axes.get_legend_handles_labels()
     if handles:
-        columns = 4 if max(map(len, labels)) < 28 else 2
-        figure.legend(
-            handles, labels, loc="outside lower center", ncols=min(columns, len(handles)), frameon=False, fontsize=9
-        )
+        longest = max(map(len, labels))
+        columns = min(4 if longest < 28 else 2 if longest < 60 else 1, len(handles))
+        rows = math.ceil(len(handles) / columns)
+        figure.set_figheight(figure.get_figheight() + 0.2 * max(0, rows - 2))
+        figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=9)
 
 
-def scale(axes: Axes, values: Sequence[float], *, axis: str) -> str:
-    """A logarithmic axis where the values span much, else a linear one from 0; returns what to add to the axis's label."""
+@dataclass(frozen=True)
+class Scale:
+    """An axis of durations. `low`: the smallest that has a place of its own; `edge`: the stretch for those of 0 and those that are not told;
+    `suffix`: what to add to the axis's label."""
+
+    suffix: str
+    low: float
+    edge: tuple[float, float]
+
+    def place(self, value: float, share: float = 0.5) -> float:
+        """Where a duration is drawn; `share` (0-1) keeps those at the edge apart, where the axis has no measure."""
+        if value > 0:
+            return max(value, self.low)
+        first, last = self.edge
+        return first * (last / first) ** share if first > 0 else first + (last - first) * share
+
+    def places(self, values: Iterable[float]) -> list[float]:
+        return [self.place(value) for value in values]
+
+
+def scale(axes: Axes, values: Sequence[float], *, axis: str) -> Scale:
+    """A logarithmic axis where the values span much, else a linear one. Values of 0 and untold ones (NaN) lie at its edge, which says which
+    of them are there."""
     positive = [value for value in values if value > 0]
-    set_scale, set_limits = (axes.set_xscale, axes.set_xlim) if axis == "x" else (axes.set_yscale, axes.set_ylim)
-    if len(positive) > 1 and max(positive) / min(positive) > WIDE:
-        low, high = max(min(positive), max(positive) / 1e6), max(positive)
-        set_scale("log")
-        set_limits(low / 1.6, high * 1.6)
-        which = axes.xaxis if axis == "x" else axes.yaxis
-        which.set_major_formatter(lambda value, _: f"{value:g}")
+    which = axes.xaxis if axis == "x" else axes.yaxis
+    limits = axes.set_xlim if axis == "x" else axes.set_ylim
+    logarithmic = len(positive) > 1 and max(positive) / min(positive) > WIDE
+    zero, untold = 0.0 in values, any(map(math.isnan, values))
+    if not zero and not untold and not logarithmic:
+        limits(0, max(positive, default=1.0) * 1.08)
+        return Scale("", 0.0, (0.0, 0.0))
+    high = max(positive, default=1.0)
+    if logarithmic:
+        (axes.set_xscale if axis == "x" else axes.set_yscale)("log")
+        low = max(min(positive), high / 10**DECADES)
+        made = Scale(", logarithmic", low, (low * (low / high) ** 0.19, low * (low / high) ** 0.07))
+        begin, wall = low * (low / high) ** 0.24, low * (low / high) ** 0.035
+        ticks = _decades(low / 1.2, high * 1.6)
+        which.set_minor_locator(_within(low))
         which.set_minor_formatter(lambda *_: "")
-        return ", logarithmic"
-    set_limits(0, (max(positive) if positive else 1.0) * 1.08)
-    return ""
+    else:
+        made = Scale("", 0.0, (-0.19 * high, -0.07 * high))
+        begin, wall = -0.24 * high, -0.035 * high
+        ticks = [tick for tick in which.get_major_locator().tick_values(0, high) if 0 <= tick <= high * 1.08]
+    if not zero and not untold:
+        limits(low / 1.6, high * 1.6)
+        which.set_ticks(ticks, [f"{tick:g}" for tick in ticks])
+        return made
+    limits(begin, high * 1.6 if logarithmic else high * 1.08)
+    words = "0 or\nnot told" if zero and untold else "0" if zero else "not told"
+    ticks = [tick for tick in ticks if tick > 0 or not zero]
+    which.set_ticks([made.place(0), *ticks], [words, *(f"{tick:g}" for tick in ticks)])
+    (axes.axvline if axis == "x" else axes.axhline)(wall, color="#B8B8B8", linewidth=0.8, linestyle=":", zorder=0.5)
+    return made
+
+
+def _decades(low: float, high: float) -> list[float]:
+    """The powers of ten on a logarithmic axis, TICKS at most."""
+    first, last = math.ceil(math.log10(low)), math.floor(math.log10(high))
+    return [10.0**n for n in range(first, last + 1, math.ceil((last - first + 1) / TICKS) or 1)]
+
+
+def _within(low: float) -> Locator:
+    """The small ticks of a logarithmic axis, but for those below its smallest value."""
+    from matplotlib.ticker import LogLocator
+
+    class Within(LogLocator):
+        def __call__(self) -> Sequence[float]:
+            return [tick for tick in super().__call__() if tick >= low / 1.05]
+
+    return Within(subs="auto")
+
+
+def thin(found: Sequence[T_]) -> tuple[Sequence[T_], str]:
+    """At most POINTS of them, evenly over their order, and what to say of it."""
+    step = math.ceil(len(found) / POINTS)
+    return (found, "") if step <= 1 else (found[::step], f", every {ordinal(step)} drawn")
+
+
+def crowded(size: float, count: int) -> tuple[float, float]:
+    """The size of points and the width of their edges: many are small and have none, which would else be all that is seen."""
+    return (size, 0.4) if count <= CROWD else (max(8.0, size * 0.35), 0.0)
+
+
+def ordinal(number: int) -> str:
+    """2nd, 3rd, 4th."""
+    last = number % 10 if number // 10 % 10 != 1 else 0
+    return f"{number}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(last, 'th') }"
 
 
 def short(text: str, width: int = 26) -> str:
     """The text in one line of at most `width` signs."""
-    line = " ".join(text.split()).replace("$", r"\$")
-    if len(line) <= width:
-        return line
-    tail = width // 3  # names of one family differ at their end
-    return f"{line[: width - tail - 1]}…{line[-tail:]}"
+    line = "".join(sign if sign.isprintable() else "?" for sign in " ".join(text.split()))
+    if len(line) > width:
+        tail = width // 3  # names of one family differ at their end
+        line = f"{line[: width - tail - 1]}…{line[-tail:]}"
+    return line.replace("$", r"\$")
+
+
+def counted(number: int, word: str) -> str:
+    """1 prompt, 2 prompts, 12,000 prompts."""
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
 def spread(count: int) -> list[float]:

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from chaoslab.measures.success import success
-from chaoslab.reports.charts.style import OUTCOMES, canvas, nothing
+from chaoslab.reports.charts.palette import INK, OUTCOMES
+from chaoslab.reports.charts.style import canvas, nothing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,33 +24,34 @@ def success_rate(outcomes: Mapping[str, str], *, judgeable: bool = True) -> Figu
         figure, axes = canvas("Success rate by outcome")
         nothing(axes, "no prompt was started in this run")
         return figure
-    if found.correct is None:
+    if not judgeable:
         note = "nothing was stated about right answers, so none was judged"
+    elif found.correct is None:
+        note = "of no prompt anything can be concluded, so none was judged"
     else:
         low, high = found.correct.interval.low, found.correct.interval.high
-        note = f"{found.correct.count} of {found.correct.total} judged prompts correct: {found.correct.value:.0%}"
+        note = f"{found.correct.count:,} of {found.correct.total:,} judged prompts correct: {_percent(found.correct.value)}"
         note += f", 95 % interval {low:.0%} to {high:.0%}"
         note += "; few prompts, so the interval is wide" if found.correct.total < FEW else ""
     figure, axes = canvas("Success rate by outcome", note)
     names = list(OUTCOMES)
     for row, name in enumerate(names):
         rate = found.by_outcome.get(name)
-        share = rate.value if rate else 0.0
-        axes.barh(row, share, color=OUTCOMES[name][0], height=0.6)
         if rate:
+            axes.barh(row, rate.value, color=OUTCOMES[name].color, height=0.6)
             ends = [rate.interval.low, rate.interval.high]
             axes.plot(ends, [row, row], color="white", linewidth=4, solid_capstyle="butt")
-            axes.plot(ends, [row, row], color="#333333", marker="|", linewidth=1.3)
+            axes.plot(ends, [row, row], color=INK, marker="|", linewidth=1.3)
         axes.text(
             1.02,
             row,
-            f"{rate.count} of {found.total} ({_percent(share)})" if rate else _none(name, judgeable=judgeable),
+            f"{rate.count:,} of {found.total:,} ({_percent(rate.value)})" if rate else _none(name, judgeable=judgeable),
             transform=axes.get_yaxis_transform(),
             va="center",
             fontsize=9,
         )
     axes.set_yticks(range(len(names)), names)
-    axes.invert_yaxis()
+    axes.set_ylim(len(names) - 0.4, -0.6)
     axes.set_xlim(0, 1)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value * 100:.0f}")
     axes.set_xlabel("share of all prompts (%), line: 95 % Wilson interval")
@@ -62,4 +64,7 @@ def _none(name: str, *, judgeable: bool) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{share:.1%}" if 0 < share < 0.01 else f"{share:.0%}"
+    """A share that is neither 0 nor 1 is never called that."""
+    if 0 < share < 0.01 or 0.99 < share < 1:
+        return "above 99.9%" if share > 0.9995 else "below 0.1%" if share < 0.0005 else f"{share:.1%}"
+    return f"{share:.0%}"

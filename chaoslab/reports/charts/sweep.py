@@ -1,122 +1,215 @@
-"""Several runs over each other: what more faults on the network cost."""
+"""Several runs over each other: what more faults on the network cost. Runs that differ in more than that have a line each."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from chaoslab.events import FaultWitnessed
 from chaoslab.history import History
 from chaoslab.judge import judgeable, verdicts
 from chaoslab.measures.intervals import Estimate
-from chaoslab.measures.mttr import Incident, incidents, recovery
+from chaoslab.measures.mttr import Incident, Recovery, incidents, recovery
 from chaoslab.measures.success import UNJUDGED, success
-from chaoslab.reports.charts import toxic_prob
-from chaoslab.reports.charts.style import BLUE, GREY, ORANGE, VERMILION, canvas, legend, nothing
+from chaoslab.reports.charts.palette import SLATE, series
+from chaoslab.reports.charts.series import AXIS, Series, toxic_prob
+from chaoslab.reports.charts.style import canvas, counted, legend, nothing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+NAMED = 5
+"""Up to so many points of a line have their numbers named each."""
+NEAR = 0.04
+"""Points nearer than this share of the axis have one note between them."""
 
-def success_vs_toxic_prob(histories: Sequence[History]) -> Figure:
-    """The share of correct prompts: each run a grey point, all runs of one TOXIC_PROB together with their Wilson interval."""
-    runs = [(_prob(h), [str(v.outcome) for v in verdicts(h).values()] if judgeable(h) else []) for h in histories]
-    judged = sum(outcome not in UNJUDGED for _, outcomes in runs for outcome in outcomes)
-    figure, axes = canvas(
-        "Success against TOXIC_PROB", f"{len(runs)} runs, {judged} judged prompts; bars: 95 % Wilson interval"
-    )
+
+def success_vs_toxic_prob(found: Sequence[Series]) -> Figure:
+    """The share of correct prompts: each run an open point, the runs of one line and one TOXIC_PROB together with their Wilson interval."""
+    ended = {id(h): [str(v.outcome) for v in verdicts(h).values()] if judgeable(h) else [] for h in _all(found)}
+    judged = sum(outcome not in UNJUDGED for outcomes in ended.values() for outcome in outcomes)
+    note = f"{counted(len(ended), 'run')}, {counted(judged, 'judged prompt')}; bars: 95 % Wilson interval"
+    figure, axes = canvas("Success against TOXIC_PROB", note + _apart(found), height_in=4.6)
     if not judged:
         nothing(axes, "no prompt could be judged in these runs")
         return figure
-    single = [(prob, found.correct.value) for prob, o in runs if (found := success(o)).correct]
-    axes.scatter(
-        [x for x, _ in single],
-        [y for _, y in single],
-        s=26,
-        facecolors="none",
-        edgecolors=GREY,
-        label="one run",
-        zorder=2,
-    )
-    points = []
-    for prob in sorted({prob for prob, _ in runs}):
-        rate = success([o for p, outcomes in runs if p == prob for o in outcomes]).correct
-        if rate:
-            points.append((prob, rate.value, rate.value - rate.interval.low, rate.interval.high - rate.value))
-    xs, ys, below, above = zip(*points, strict=True)
-    axes.errorbar(xs, ys, yerr=[below, above], color=BLUE, marker="o", capsize=4, label="all runs together")
-    axes.set_ylim(0, 1.03)
+    shift = _shifts(found)
+    for number, line in enumerate(found):
+        _success(axes, line, ended, number=number, aside=shift(number))
+    if any(len(line.runs) > len(_probs([line])) for line in found):
+        axes.scatter([], [], s=90, facecolors="none", edgecolors=SLATE, marker="o", label="one run")
+    axes.set_ylim(-0.03, 1.03)
     axes.yaxis.set_major_formatter(lambda value, _: f"{value * 100:.0f}")
     axes.set_ylabel("correct, of the judged prompts (%)")
-    _along(figure, axes, [prob for prob, _ in runs])
+    _along(figure, axes, found)
     return figure
 
 
-def mttr_vs_toxic_prob(histories: Sequence[History]) -> Figure:
+def _success(axes: Axes, line: Series, ended: Mapping[int, list[str]], *, number: int, aside: float) -> None:
+    """One line, and each of its runs where there are several at one TOXIC_PROB."""
+    (color, marker), style = series(number)
+    label = line.label or "all runs together"
+    alone = [(_prob(h), one.value) for h in line.runs if (one := success(ended[id(h)]).correct)]
+    pooled = {}
+    for prob in _probs([line]):
+        rate = success([o for h in line.runs if _prob(h) == prob for o in ended[id(h)]]).correct
+        if rate:
+            pooled[prob] = rate
+    rates = list(pooled.values())
+    axes.errorbar(
+        [prob + aside for prob in pooled],
+        [rate.value for rate in rates],
+        yerr=[[r.value - r.interval.low for r in rates], [r.interval.high - r.value for r in rates]],
+        color=color,
+        marker=marker,
+        linestyle=style,
+        capsize=4,
+        label=f"{label}, n = {_each([rate.total for rate in rates])}" if rates else f"{label}: none judged",
+    )
+    if len(alone) > len(pooled):
+        xs, ys = [prob + aside for prob, _ in alone], [value for _, value in alone]
+        axes.scatter(xs, ys, s=90, facecolors="none", edgecolors=color, marker="o", zorder=2)
+
+
+def mttr_vs_toxic_prob(found: Sequence[Series]) -> Figure:
     """Kaplan–Meier's median and the mean of the recovered, with intervals, where there are incidents enough."""
-    pooled: dict[float, list[Incident]] = {}
-    for history in histories:
-        pooled.setdefault(_prob(history), []).extend(incidents(history))
-    total = sum(map(len, pooled.values()))
-    censored = sum(recovery(found).censored for found in pooled.values())
-    note = f"{len(histories)} runs, {total} incidents, {censored} never recovered; bars: 95 % intervals"
-    inferred = sum(not history.tells(FaultWitnessed) for history in histories)
+    met = {id(h): incidents(h) for h in _all(found)}
+    every = recovery([incident for each in met.values() for incident in each])
+    note = f"{counted(len(met), 'run')}, {counted(every.n, 'incident')}, {every.censored:,} never recovered"
+    note += f", {every.harmed:,} with harm" if every.harmed else ""
+    note += "; filled: Kaplan–Meier median, open: mean of the recovered; bars: 95 % intervals"
+    inferred = sum(not history.tells(FaultWitnessed) for history in _all(found))
     note += f"; inferred in {inferred} of the runs, whose logs tell of no faults" if inferred else ""
-    figure, axes = canvas("Time to recovery against TOXIC_PROB", note)
-    if not total:
-        nothing(axes, "no data: no faults were witnessed in these runs")
+    figure, axes = canvas("Time to recovery against TOXIC_PROB", note + _apart(found), height_in=4.8)
+    if not every.n:
+        nothing(axes, "no data: no fault was met in these runs from which an agent could recover")
         return figure
-    span = (max(pooled) - min(pooled)) or 1.0
-    top, few = 0.0, []
-    drawn: set[str] = set()
-    for prob, found in sorted(pooled.items()):
-        known = recovery(found)
-        if not known.enough:
-            few.append((prob, len(found)))
-            continue
-        mean = Estimate(known.mean_s, known.mean_interval) if known.mean_s and known.mean_interval else None
-        for name, estimate, color, marker, shift in (
-            ("Kaplan–Meier median", known.median, BLUE, "o", -1),
-            ("mean of the recovered", mean, ORANGE, "s", 1),
-        ):
-            if estimate is None:
-                continue
-            value, low, high = estimate.value, estimate.interval.low, estimate.interval.high
-            high = max(value, known.horizon_s or value) if math.isinf(high) else high
-            top = max(top, high)
-            axes.errorbar(
-                [prob + shift * span * 0.008],
-                [value],
-                yerr=[[max(0.0, value - low)], [max(0.0, high - value)]],
-                color=color,
-                marker=marker,
-                capsize=4,
-                label="" if name in drawn else name,
-            )
-            drawn.add(name)
-    axes.set_ylim(0, top * 1.08 or 1.0)
-    for prob, count in few:
+    shift = _shifts(found)
+    top = max(_recovery(axes, line, met, number=n, aside=shift(n), span=_span(found)) for n, line in enumerate(found))
+    axes.set_ylim(-0.03 * (top or 1.0), top * 1.08 or 1.0)
+    if len(found) == 1:
+        _tell_few(axes, _known(found[0], met), _span(found))
+    axes.set_ylabel("time to recovery (s)")
+    _along(figure, axes, found)
+    return figure
+
+
+def _known(line: Series, met: Mapping[int, list[Incident]]) -> dict[float, Recovery]:
+    """What is known of the recovery at each TOXIC_PROB of a line."""
+    pooled: dict[float, list[Incident]] = {}
+    for history in line.runs:
+        pooled.setdefault(_prob(history), []).extend(met[id(history)])
+    return {prob: recovery(mine) for prob, mine in sorted(pooled.items())}
+
+
+def _recovery(
+    axes: Axes, line: Series, met: Mapping[int, list[Incident]], *, number: int, aside: float, span: float
+) -> float:
+    """One line; returns how high it reaches."""
+    (color, marker), style = series(number)
+    known = _known(line, met)
+    enough = {prob: one for prob, one in known.items() if one.enough}
+    said = f"{line.label or 'all runs together'}, n = {_each([one.n for one in enough.values()])}"
+    if line.label and len(enough) < len(known):
+        few = ", ".join(f"{prob:g}" for prob, one in known.items() if not one.enough)
+        said = f"{said}; too few at {few}" if enough else f"{line.label}: too few faults"
+    top = 0.0
+    for of, side, face in ((_median, -0.004, color), (_mean, 0.004, "white")):
+        drawn = [(prob, estimate, one) for prob, one in enough.items() if (estimate := of(one))]
+        highs = [_high(estimate, one) for _, estimate, one in drawn]
+        top = max([top, *highs])
+        values = [estimate.value for _, estimate, _ in drawn]
+        axes.errorbar(
+            [prob + aside + side * span for prob, _, _ in drawn],
+            values,
+            yerr=[
+                [max(0.0, estimate.value - estimate.interval.low) for _, estimate, _ in drawn],
+                [high - value for high, value in zip(highs, values, strict=True)],
+            ],
+            color=color,
+            marker=marker,
+            markerfacecolor=face,
+            linestyle=style if of is _median else "",
+            linewidth=1.4 if of is _median else 0.9,
+            capsize=4,
+            label=said if of is _median and (enough or line.label) else "",
+        )
+    return top
+
+
+def _median(known: Recovery) -> Estimate | None:
+    return known.median
+
+
+def _mean(known: Recovery) -> Estimate | None:
+    if known.mean_s is None or known.mean_interval is None:
+        return None
+    return Estimate(known.mean_s, known.mean_interval)
+
+
+def _high(estimate: Estimate, known: Recovery) -> float:
+    """The end of its interval; where the data do not bound it, the longest time seen."""
+    high = estimate.interval.high
+    return max(estimate.value, known.horizon_s or 0.0) if math.isinf(high) else max(estimate.value, high)
+
+
+def _tell_few(axes: Axes, known: Mapping[float, Recovery], span: float) -> None:
+    """Says where there are too few faults for an estimate; places that are near each other have one note between them."""
+    notes: list[tuple[float, list[str]]] = []
+    for prob, one in known.items():
+        if not one.enough:
+            if not notes or prob - notes[-1][0] > NEAR * span:
+                notes.append((prob, []))
+            notes[-1][1].append(f"{counted(one.n, 'fault')}: too few" if one.n else "no data")
+    for prob, said in notes:
         axes.text(
             prob,
-            0.02,
-            f"{count} faults: too few" if count else "no data",
+            0.05,
+            said[0] if len(said) == 1 else f"{len(said)} places: too few",
             transform=axes.get_xaxis_transform(),
             rotation=90,
             ha="center",
             va="bottom",
             fontsize=9,
-            color=VERMILION,
+            color="#444444",
         )
-    axes.set_ylabel("time to recovery (s)")
-    _along(figure, axes, list(pooled))
-    return figure
 
 
-def _along(figure: Figure, axes: Axes, probs: Sequence[float]) -> None:
-    margin = ((max(probs) - min(probs)) or 0.5) * 0.06
-    axes.set_xlim(min(probs) - margin, max(probs) + margin)
+def _each(numbers: Sequence[int]) -> str:
+    """How many at each point of a line."""
+    if len(numbers) <= NAMED:
+        return ", ".join(f"{number:,}" for number in numbers)
+    return f"{min(numbers):,} to {max(numbers):,}"
+
+
+def _apart(found: Sequence[Series]) -> str:
+    return f"; the runs differ in more than {AXIS}: {len(found)} lines, moved a little aside" if len(found) > 1 else ""
+
+
+def _all(found: Sequence[Series]) -> list[History]:
+    return [history for line in found for history in line.runs]
+
+
+def _probs(found: Sequence[Series]) -> list[float]:
+    return sorted({_prob(history) for history in _all(found)})
+
+
+def _span(found: Sequence[Series]) -> float:
+    probs = _probs(found)
+    return (probs[-1] - probs[0]) or 0.5
+
+
+def _shifts(found: Sequence[Series]) -> Callable[[int], float]:
+    """How far a line is moved aside, so that points of several lines at one TOXIC_PROB do not lie over each other."""
+    step = _span(found) * min(0.02, 0.08 / len(found))
+    return lambda number: (number - (len(found) - 1) / 2) * step
+
+
+def _along(figure: Figure, axes: Axes, found: Sequence[Series]) -> None:
+    probs, margin = _probs(found), _span(found) * 0.09
+    axes.set_xlim(probs[0] - margin, probs[-1] + margin)
     axes.set_xlabel("TOXIC_PROB: chance that an attempt goes over a poisoned connection (0 to 1)")
     legend(figure, axes)
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from chaoslab.events import Usage
 from chaoslab.history import History
 from chaoslab.measures import throughput as measure
-from chaoslab.reports.charts.style import BLUE, ORANGE, canvas, legend, nothing
+from chaoslab.reports.charts.palette import CALLS, PROMPTS
+from chaoslab.reports.charts.style import canvas, counted, legend, nothing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,27 +24,22 @@ def throughput(history: History) -> Figure:
         nothing(axes, "nothing ended in this run")
         return figure
     prompts, calls = sum(found.prompts), sum(found.calls)
-    note = f"{_count(prompts, 'prompt')} and {_count(calls, 'call')} ended in {found.lasted_s:.1f} s"
+    note = f"{counted(prompts, 'prompt')} and {counted(calls, 'call')} ended in {found.lasted_s:.1f} s"
     figure, axes = canvas("Throughput over time", note)
     whose = "calls (tools and model)" if history.tells(Usage) else "calls (tools)"
     edges = [n * found.width_s for n in range(len(found.calls) + 1)]
     axes.stairs(
         found.calls,
         edges,
-        color=BLUE,
+        color=CALLS,
         fill=True,
-        alpha=0.35,
         label=whose,
     )
-    axes.stairs(found.prompts, edges, color=ORANGE, fill=True, label="prompts")
+    axes.stairs(found.prompts, edges, edgecolor=PROMPTS, linewidth=1.8, label="prompts")
     axes.set_xlim(0, edges[-1])
     axes.set_ylim(0, max(*found.calls, *found.prompts, 1) * 1.08)
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.set_xlabel("time since the run began (s)")
+    axes.set_xlabel("time since the first prompt began (s)")
     axes.set_ylabel(f"ended per {found.width_s:g} s (count)")
     legend(figure, axes)
     return figure
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 from chaoslab.events import FaultWitnessed
 from chaoslab.history import History
-from chaoslab.measures.latency import Attempt, attempts
-from chaoslab.reports.charts.style import BLUE, VERMILION, canvas, legend, nothing, scale, short, spread
+from chaoslab.measures.latency import Attempt, every_attempt
+from chaoslab.reports.charts.marks import groups
+from chaoslab.reports.charts.palette import INK
+from chaoslab.reports.charts.style import canvas, counted, legend, nothing, scale, short, spread
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -17,44 +19,51 @@ BOX = 8
 
 
 def tool_latency(history: History) -> Figure:
-    """A row per service: every attempt a point, a box where there are eight or more."""
-    rows: dict[str, list[Attempt]] = {}
-    for attempt in attempts(history):
-        rows.setdefault(attempt.target, []).append(attempt)
+    """A row per service: every attempt a point, a box where there are eight or more that left the agent."""
+    found = every_attempt(history)
     told = history.tells(FaultWitnessed)
-    if not rows:
+    if not any(a.timed or not a.left for a in found):
         figure, axes = canvas("Latency by service")
-        nothing(axes, "no call left the agent in this run" if told else "no data: the log tells no call's duration")
+        nothing(
+            axes, "no data: the log tells no call's duration" if found or not told else "no call was made in this run"
+        )
         return figure
-    note = "point: one attempt; box: quartiles and median (8 or more)"
-    figure, axes = canvas("Latency by service", note, height_in=1.9 + 0.42 * len(rows))
+    rows: dict[str, list[Attempt]] = {}
+    for attempt in found:
+        rows.setdefault(attempt.target, []).append(attempt)
     names = sorted(rows)
-    for met, color, label in (
-        (False, BLUE, "no fault" if told else "with a fault or without"),
-        (True, VERMILION, "met a fault"),
-    ):
-        xs, ys = [], []
-        for row, name in enumerate(names):
-            for attempt, offset in zip(rows[name], spread(len(rows[name])), strict=True):
-                if bool(attempt.faults) is met:
-                    xs.append(max(attempt.duration_s, 1e-4))
-                    ys.append(row + offset)
-        if xs:
-            axes.scatter(xs, ys, s=10, color=color, alpha=0.6, linewidths=0, label=f"{label} ({len(xs)})")
-    boxed = [(row, rows[name]) for row, name in enumerate(names) if len(rows[name]) >= BOX]
+    here, untold = sum(not a.left for a in found), sum(a.left and not a.timed for a in found)
+    note = "point: one attempt; box: quartiles and median of those that left (8 or more)"
+    note += f"; {counted(here, 'attempt')} never left the agent" if here else ""
+    note += f"; of {untold:,} the log tells no duration" if untold else ""
+    figure, axes = canvas("Latency by service", note, height_in=1.9 + 0.42 * len(rows))
+    scaled = scale(axes, [a.duration_s for a in found], axis="x")
+    offsets = {
+        id(attempt): row + offset
+        for row, name in enumerate(names)
+        for attempt, offset in zip(rows[name], spread(len(rows[name])), strict=True)
+    }
+    for group in groups(found, told=told):
+        group.scatter(axes, lambda a, share: (scaled.place(a.duration_s, share), offsets[id(a)]))
+    left = [(row, [a.duration_s for a in rows[name] if a.timed]) for row, name in enumerate(names)]
+    boxed = [(row, durations) for row, durations in left if len(durations) >= BOX]
     if boxed:
+        drawn = {"color": INK, "linewidth": 1.1}
         axes.boxplot(
-            [[max(a.duration_s, 1e-4) for a in found] for _, found in boxed],
+            [scaled.places(durations) for _, durations in boxed],
             positions=[row for row, _ in boxed],
             orientation="horizontal",
             widths=0.62,
             showfliers=False,
-            medianprops={"color": "#000000", "linewidth": 1.6},
+            manage_ticks=False,
+            boxprops=drawn,
+            whiskerprops=drawn,
+            capprops=drawn,
+            medianprops=drawn | {"linewidth": 2.2},
         )
-    axes.set_yticks(range(len(names)), [f"{short(name)} ({len(rows[name])})" for name in names])
+    axes.set_yticks(range(len(names)), [f"{short(name)} ({len(rows[name]):,})" for name in names])
     axes.set_ylim(len(names) - 0.4, -0.6)
-    values = [max(a.duration_s, 1e-4) for found in rows.values() for a in found]
-    axes.set_xlabel(f"duration of the attempt (s{scale(axes, values, axis='x')})")
+    axes.set_xlabel(f"duration of the attempt (s{scaled.suffix})")
     axes.grid(visible=False, axis="y")
     legend(figure, axes)
     return figure

@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chaoslab.dice import Dice
+from chaoslab.files import Unreadable, read
 
 if TYPE_CHECKING:
     from chaoslab.wire.server.catalog import Catalog
+    from chaoslab.wire.server.listener import Listener
 
 
 async def serve(
@@ -39,7 +41,7 @@ async def serve(
     from chaoslab.wire.server.catalog import Catalog
     from chaoslab.wire.server.http import Http
     from chaoslab.wire.server.metrics import Meters
-    from chaoslab.wire.server.rest import answer
+    from chaoslab.wire.server.rest import begin
 
     dice = Dice(secrets.randbits(64) if seed is None else seed, "toxiproxy")
     catalog = Catalog(dice, meters=Meters() if proxy_metrics else None, of_process=runtime_metrics)
@@ -47,15 +49,15 @@ async def serve(
     try:
         if config is not None:
             await _configure(catalog, config)
-        respond = functools.partial(answer, catalog)
-        server = await _listen(lambda: Http(respond, connections), host, port)
+        respond = functools.partial(begin, catalog)
+        listeners = await _listen(lambda: Http(respond, connections), host, port)
         try:
             if ready is not None:
-                bound_host, bound_port = server.sockets[0].getsockname()[:2]
-                ready(bound_host, bound_port)
+                ready(*listeners[0].getsockname())
             await asyncio.get_running_loop().create_future()  # until cancelled
         finally:
-            server.close()
+            for listener in listeners:
+                listener.close()
     finally:
         for connection in tuple(connections):
             connection.abort()
@@ -66,13 +68,15 @@ async def serve(
             await asyncio.sleep(0)
 
 
-async def _listen(connection: Callable[[], asyncio.Protocol], host: str, port: int) -> asyncio.Server:
-    from chaoslab.wire.server.address import PORT_MAX
+async def _listen(connection: Callable[[], asyncio.Protocol], host: str, port: int) -> list[Listener]:
+    """One for each address that the host has; they may take the files that are kept in reserve."""
+    from chaoslab.wire.server.address import PORT_MAX, listening
+    from chaoslab.wire.server.listener import Listener
 
     if not 0 <= port <= PORT_MAX:  # uvloop would take the rest of a division
         raise ValueError(f"port {port} should be from 0 to {PORT_MAX}")
     try:
-        return await asyncio.get_running_loop().create_server(connection, host, port)
+        return [Listener(one, connection, reserve=0) for one in await listening(host, port)]
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
         where = f"nobody can listen on {host}:{port}"
@@ -83,10 +87,9 @@ async def _configure(catalog: Catalog, config: Path) -> None:
     from chaoslab.wire.server.catalog import PopulateError
 
     try:
-        body = config.read_bytes()
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise OSError(error.errno, f"{config}: {reason}; it should be a JSON file of proxies") from None
+        body = read(config)
+    except Unreadable as error:
+        raise ValueError(f"{config} {error}; it should be a JSON file of proxies") from None
     try:
         await catalog.populate(body)
     except PopulateError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ipaddress
 import os
 import re
@@ -61,6 +62,16 @@ def spell_address(sockname: tuple[Any, ...]) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
+def is_old_spelling(host: str) -> bool:
+    """Whether only C's library takes it for an address (`127.1`, `0`, `2130706433`, `0x7f.0.0.1`); Go looks it up as a name."""
+    try:
+        ipaddress.IPv4Address(host)
+    except ValueError:
+        with contextlib.suppress(OSError, UnicodeError):
+            return bool(socket.inet_aton(host))
+    return False
+
+
 async def resolve(address: str) -> tuple[str, int]:
     """The IP, IPv4 before IPv6, and the port of an address; none at all is one of loopback's.
 
@@ -76,6 +87,8 @@ async def resolve(address: str) -> tuple[str, int]:
         pass
     else:
         return str((ip.ipv4_mapped if isinstance(ip, ipaddress.IPv6Address) else None) or ip), port
+    if is_old_spelling(host):
+        raise ValueError(f"lookup {host}: no such host")
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
@@ -97,19 +110,46 @@ async def bind(listen: str) -> socket.socket:
     if host in ANY:
         host = "::" if socket.has_dualstack_ipv6() else "0.0.0.0"
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return _listening(family, (host, port), v6_only=host != "::")
+    except OSError as error:
+        spelled = spell_address((host, port))
+        reason = os.strerror(error.errno).lower() if error.errno else str(error)
+        raise ApiError(500, f"listen tcp {spelled}: bind: {reason}") from None
+
+
+async def listening(host: str, port: int) -> list[socket.socket]:
+    """A socket for each address of the host, or for every interface if it is none.
+
+    Raises:
+        OSError: there is no such address, or it is taken.
+    """
+    found = await asyncio.get_running_loop().getaddrinfo(
+        host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )
+    sockets: list[socket.socket] = []
+    try:
+        for family, _, _, _, address in dict.fromkeys(found):
+            sockets.append(_listening(family, address))
+    except OSError:
+        for one in sockets:
+            one.close()
+        raise
+    return sockets
+
+
+def _listening(family: int, address: tuple[Any, ...], *, v6_only: bool = True) -> socket.socket:
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
-            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, int(host != "::"))
-        listener.bind((host, port))
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, int(v6_only))
+        listener.bind(address)
         listener.listen(BACKLOG)  # here and not later: only this tells of a port that is taken
         listener.setblocking(False)
-    except OSError as error:
+    except OSError:
         listener.close()
-        spelled = spell_address((host, port))
-        reason = os.strerror(error.errno).lower() if error.errno else str(error)
-        raise ApiError(500, f"listen tcp {spelled}: bind: {reason}") from None
+        raise
     return listener
 
 

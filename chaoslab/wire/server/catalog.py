@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Mapping
 from typing import Any
 
 from chaoslab.dice import Dice
 from chaoslab.wire import toxics
 from chaoslab.wire.server import metrics
-from chaoslab.wire.server.address import same_place
+from chaoslab.wire.server.address import is_old_spelling, same_place, split_address
 from chaoslab.wire.server.decode import (
     Attributes,
     Field,
@@ -22,8 +23,9 @@ from chaoslab.wire.server.decode import (
     text,
 )
 from chaoslab.wire.server.errors import ApiError
+from chaoslab.wire.server.listener import Dials
 from chaoslab.wire.server.metrics import Meters
-from chaoslab.wire.server.proxy import Attached, Proxy
+from chaoslab.wire.server.proxy import Attached, Proxy, real_turns
 from chaoslab.wire.toxics import Toxic
 
 STREAMS = ("upstream", "downstream")
@@ -61,6 +63,7 @@ class Catalog:
         self._of_process = of_process
         self._proxies: dict[str, Proxy] = {}
         self._changing = asyncio.Lock()
+        self._turns, self._dials = real_turns(), Dials()
 
     def to_json(self) -> dict[str, Any]:
         return {name: self._proxies[name].to_json() for name in sorted(self._proxies)}
@@ -97,6 +100,8 @@ class Catalog:
             proxy = self.get(name)
             now: dict[str, Any] = {"listen": proxy.listen, "upstream": proxy.upstream, "enabled": proxy.enabled}
             wish = now | read_object(read_json(body), "toxiproxy.Proxy", PROXY)
+            if wish["upstream"] != proxy.upstream:
+                _refuse_unreachable(wish["upstream"])
             if not await _in_place(proxy, wish):
                 proxy.stop()
                 proxy.listen, proxy.upstream = wish["listen"], wish["upstream"]
@@ -190,9 +195,9 @@ class Catalog:
 
     async def _make(self, wish: Mapping[str, Any]) -> Proxy:
         name = wish["name"]
-        proxy = Proxy(
-            name, listen=wish["listen"], upstream=wish["upstream"], dice=self._dice(name), meters=self._meters
-        )
+        listen, upstream = wish["listen"], wish["upstream"]
+        shared: dict[str, Any] = {"turns": self._turns, "dials": self._dials, "meters": self._meters}
+        proxy = Proxy(name, listen=listen, upstream=upstream, dice=self._dice(name), **shared)
         if wish["enabled"]:
             await proxy.start()
         self._proxies[name] = proxy
@@ -225,6 +230,15 @@ def _require(wish: Mapping[str, Any], *, at: str = "") -> None:
     for name in ("name", "upstream"):
         if not wish[name]:
             raise ApiError(400, f"missing required field: {name}{at}")
+    _refuse_unreachable(wish["upstream"], at=at)
+
+
+def _refuse_unreachable(upstream: str, *, at: str = "") -> None:
+    """What looks like an address and is none is said here, since nobody hears why a connection cannot be made."""
+    with contextlib.suppress(ValueError):
+        host, _ = split_address(upstream)
+        if is_old_spelling(host):
+            raise ApiError(400, f"upstream {upstream}{at}: no such host; an IPv4 address has four decimal parts")
 
 
 def _wrapper() -> dict[str, Field]:

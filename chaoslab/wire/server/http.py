@@ -1,23 +1,40 @@
-"""HTTP/1.1 for the API: h11 parses, an asyncio protocol carries."""
+"""HTTP/1.1 for the API, carried by an asyncio protocol: a plain request is read here, whatever else there is by h11."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import re
+from collections.abc import Callable, Coroutine
 from email.utils import formatdate
 from http import HTTPStatus
-from typing import cast
+from typing import Any, cast
 
 import h11
 
+from chaoslab.wire.server import plain
 from chaoslab.wire.server.errors import BadTarget
-from chaoslab.wire.server.rest import Request, Response
+from chaoslab.wire.server.rest import BROWSER, Request, Response
 
 BODY_BYTES_MAX = 1024 * 1024
 HEAD_BYTES_MAX = 1024 * 1024 + 4096
-WHOLE_BYTES_MAX = 2048  # a longer body goes out in chunks, as Go's does
+AT_ONCE = 8  # so many requests are answered in one turn of the loop
+DRAIN_BYTES_MAX = 64 * 1024 * 1024  # what is still read of a request that was refused, so that the refusal is not lost
+DRAIN_S = 5.0
 CONTINUE = b"100-continue"
-Answer = Callable[[Request], Awaitable[Response]]
+LONGEST = 2**63 - 1
+CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
+HEAD_END = re.compile(rb"\n\r?\n")
+LIST_OF_SIZES = re.compile(rb"\ncontent-length:[^\n]*,", re.IGNORECASE)
+SPACE_IN_NAME = re.compile(r"illegal header line: bytearray\(b['\"][!-9;-~]+ [!-9;-~ ]*:")
+Answer = Callable[[Request], Response | Coroutine[Any, Any, Response]]
+
+
+class Refused(Exception):
+    """What came is no request to be answered."""
+
+    def __init__(self, status: int, more: str = "", *, body: str = "") -> None:
+        super().__init__(status)
+        self.status, self.more, self.body = status, more, body
 
 
 class Http(asyncio.Protocol):
@@ -26,11 +43,16 @@ class Http(asyncio.Protocol):
     def __init__(self, answer: Answer, connections: set[Http]) -> None:
         self._answer = answer
         self._connections = connections
-        self._h11 = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_BYTES_MAX)
+        self._buffer = bytearray()  # what nobody has read yet
+        self._h11: h11.Connection | None = None  # while it reads
         self._head: h11.Request | None = None
         self._body = bytearray()
+        self._looked = 0  # so much of the buffer was searched for the end of a head
         self._task: asyncio.Task[None] | None = None
         self._transport: asyncio.Transport | None = None
+        self._ended = False  # the client is through with sending
+        self._draining: asyncio.TimerHandle | None = None
+        self._drained = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # uvloop's is none by class
@@ -38,14 +60,24 @@ class Http(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
         self._connections.discard(self)
+        if self._draining is not None:
+            self._draining.cancel()
 
     def data_received(self, data: bytes) -> None:
-        self._h11.receive_data(data)
+        if self._draining is not None:
+            self._drained += len(data)
+            if self._drained > DRAIN_BYTES_MAX:
+                self._hang_up()
+            return
+        self._buffer += data
         self._go_on()
 
     def eof_received(self) -> bool:
-        self._h11.receive_data(b"")
-        self._go_on()
+        self._ended = True
+        if self._draining is not None:
+            self._hang_up()
+        else:
+            self._go_on()
         return True  # the answer to a request that is already here is still sent
 
     def abort(self) -> None:
@@ -54,94 +86,203 @@ class Http(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
-    def _go_on(self) -> None:
-        """Read up to the end of a request and begin to answer it; the next waits in h11 until then."""
-        if self._task is not None or self._transport is None or self._transport.is_closing():
-            return
-        try:
-            while True:
-                event = self._h11.next_event()
-                if event is h11.NEED_DATA:
-                    if self._h11.they_are_waiting_for_100_continue:
-                        self._write(self._h11.send(h11.InformationalResponse(status_code=100, headers=[])))
-                    return
-                if isinstance(event, h11.Request):
-                    if event.http_version not in (b"1.0", b"1.1"):
-                        self._refuse(505, ": unsupported protocol version")
-                        return
-                    self._head, self._body = event, bytearray()
-                elif isinstance(event, h11.Data):
-                    self._body += event.data
-                    if len(self._body) > BODY_BYTES_MAX:
-                        self._refuse(413)
-                        return
-                elif isinstance(event, h11.EndOfMessage) and self._head is not None:
-                    self._transport.pause_reading()
-                    self._task = asyncio.get_running_loop().create_task(self._reply(self._head))
-                    return
-                else:  # closed by the client, or waiting for our own answer
-                    self._transport.close()
-                    return
-        except h11.RemoteProtocolError as error:
-            if error.error_status_hint == HTTPStatus.NOT_IMPLEMENTED:
-                self._refuse(501, body="Unsupported transfer encoding")
-            else:
-                hostless = "mandatory Host" in str(error)
-                self._refuse(error.error_status_hint, ": missing required Host header" if hostless else "")
+    def _hang_up(self) -> None:
+        if self._transport is not None:
+            self._transport.close()
 
-    async def _reply(self, head: h11.Request) -> None:
-        headers = dict(head.headers)
-        request = Request(
-            head.method.decode(),
-            head.target.decode(),
-            bytes(self._body),
-            headers.get(b"user-agent", b"").decode("latin-1"),
-        )
+    def _go_on(self) -> None:
+        """Answers the requests that are here, a few in a turn of the loop."""
         try:
-            if headers.get(b"expect", CONTINUE).lower() == CONTINUE:
-                response = await self._answer(request)
+            for _ in range(AT_ONCE):
+                busy = self._task is not None or self._draining is not None
+                if busy or self._transport is None or self._transport.is_closing():
+                    return
+                request = self._read_plain() if self._h11 is None else self._read()
+                if request is None:
+                    return
+                self._reply_to(request)
+        except Refused as refusal:
+            self._refuse(refusal)
+        else:
+            asyncio.get_running_loop().call_soon(self._go_on)
+
+    def _read_plain(self) -> Request | None:
+        """The next request; None if it is not all there. What is not plain goes to h11, with all that came behind it."""
+        if not self._buffer:
+            if self._ended:
+                self._hang_up()
+            return None
+        try:
+            found = plain.read(self._buffer, body_max=BODY_BYTES_MAX)
+        except plain.NotPlain:
+            found = None
+        else:
+            if found is not None:
+                request, size = found
+                del self._buffer[:size]
+                return request
+            if not self._ended:
+                return None
+        self._h11 = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_BYTES_MAX)
+        self._head, self._body, self._looked = None, bytearray(), 0
+        return self._read()
+
+    def _read(self) -> Request | None:
+        """The next request by h11, in the same way."""
+        assert self._h11 is not None
+        if self._h11.their_state is h11.IDLE and not self._head_is_whole():
+            return None
+        if self._buffer:
+            data, self._buffer = bytes(self._buffer), bytearray()
+            self._h11.receive_data(data)
+        if self._ended:
+            self._h11.receive_data(b"")
+        try:
+            return self._next_request(self._h11)
+        except h11.RemoteProtocolError as error:
+            said = str(error)
+            if error.error_status_hint == HTTPStatus.NOT_IMPLEMENTED:
+                raise Refused(501, body="Unsupported transfer encoding") from None
+            if "mandatory Host" in said:
+                raise Refused(400, ": missing required Host header") from None
+            if SPACE_IN_NAME.match(said):
+                raise Refused(400, ": invalid header name") from None
+            raise Refused(error.error_status_hint) from None
+
+    def _head_is_whole(self) -> bool:
+        """Whether h11 may read: only a whole head can be told to be one that Go refuses and h11 takes."""
+        found = HEAD_END.search(self._buffer, max(0, self._looked - 3))
+        self._looked = len(self._buffer)
+        if (found.start() if found else len(self._buffer)) > HEAD_BYTES_MAX:
+            raise Refused(431)
+        if found and LIST_OF_SIZES.search(self._buffer, 0, found.end()):
+            raise Refused(400)
+        hopeless = bool(self._buffer) and self._buffer[0] <= ord(" ")  # no method begins like this
+        return found is not None or self._ended or hopeless
+
+    def _next_request(self, parser: h11.Connection) -> Request | None:
+        while True:
+            event = parser.next_event()
+            if event is h11.NEED_DATA:
+                if parser.they_are_waiting_for_100_continue:
+                    self._write(parser.send(h11.InformationalResponse(status_code=100, headers=[], reason=b"Continue")))
+                return None
+            if isinstance(event, h11.Request):
+                _check(event)
+                self._head = event
+            elif isinstance(event, h11.Data):
+                self._body += event.data
+                if len(self._body) > BODY_BYTES_MAX:
+                    raise Refused(413)
+            elif isinstance(event, h11.EndOfMessage) and self._head is not None:
+                agents = [value.decode("latin-1") for name, value in self._head.headers if name == b"user-agent"]
+                agent = next((one for one in agents if one.startswith(BROWSER)), "")
+                return Request(self._head.method.decode(), self._head.target.decode(), bytes(self._body), agent)
+            else:  # closed by the client, or waiting for our own answer
+                self._hang_up()
+                return None
+
+    def _reply_to(self, request: Request) -> None:
+        """At once where nothing has to be waited for, as is usual; else in a task."""
+        expects = dict(self._head.headers).get(b"expect", CONTINUE) if self._h11 and self._head else CONTINUE
+        try:
+            if expects.lower() != CONTINUE:
+                answer: Response | Coroutine[Any, Any, Response] = Response(417, headers={"Connection": "close"})
             else:
-                response = Response(417, headers={"Connection": "close"})
+                answer = self._answer(request)
         except BadTarget:
-            self._refuse(400)
-            return
+            raise Refused(400) from None
         except BaseException:
             self.abort()  # a client that waits for ever would hide the bug
             raise
+        if isinstance(answer, Response):
+            self._reply(request, answer)
+        elif self._transport is not None:
+            self._transport.pause_reading()
+            self._task = asyncio.get_running_loop().create_task(self._reply_later(request, answer))
+
+    async def _reply_later(self, request: Request, answer: Coroutine[Any, Any, Response]) -> None:
+        try:
+            response = await answer
+        except BaseException:
+            self.abort()
+            raise
         self._task = None
-        if self._transport is None or self._transport.is_closing():
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.resume_reading()
+            self._reply(request, response)
+            self._go_on()
+
+    def _reply(self, request: Request, response: Response) -> None:
+        if self._h11 is None:
+            self._write(plain.spell(response, _date()))
             return
-        self._send(response, head_only=request.method == "HEAD")
+        self._send(self._h11, response, head_only=request.method == "HEAD")
         if self._h11.our_state is h11.MUST_CLOSE:
-            self._transport.close()
+            self._hang_up()
             return
-        self._h11.start_next_cycle()
-        self._transport.resume_reading()
-        self._go_on()
+        self._buffer[:0] = self._h11.trailing_data[0]
+        self._h11 = self._head = None
 
-    def _refuse(self, status: int, more: str = "", *, body: str = "") -> None:
-        """What came is no request to be answered: say so if that is still possible, and hang up."""
-        assert self._transport is not None
-        line = f"{status} {HTTPStatus(status).phrase}"
-        if self._h11.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            head = f"HTTP/1.1 {line}{more}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
-            self._write((head + (body or f"{line}{more}")).encode())
-        self._transport.close()
-
-    def _send(self, response: Response, *, head_only: bool = False) -> None:
+    def _send(self, parser: h11.Connection, response: Response, *, head_only: bool) -> None:
         headers = [] if response.content_type is None else [("Content-Type", response.content_type)]
-        headers += [*response.headers.items(), ("Date", formatdate(usegmt=True))]
+        headers += [*response.headers.items(), ("Date", _date())]
         unsaid = response.status == HTTPStatus.NO_CONTENT or (head_only and not response.body)
-        if len(response.body) <= WHOLE_BYTES_MAX and not unsaid and "Content-Length" not in response.headers:
+        if len(response.body) <= plain.WHOLE_BYTES_MAX and not unsaid and "Content-Length" not in response.headers:
             headers.append(("Content-Length", str(len(response.body))))
         reason = HTTPStatus(response.status).phrase.encode()
-        out = self._h11.send(h11.Response(status_code=response.status, headers=headers, reason=reason)) or b""
+        out = parser.send(h11.Response(status_code=response.status, headers=headers, reason=reason)) or b""
         if head_only:
             out = out.replace(b"Transfer-Encoding: chunked\r\n", b"")  # of a body that is not there
         elif response.body:
-            out += self._h11.send(h11.Data(data=response.body)) or b""
-        self._write(out + (self._h11.send(h11.EndOfMessage()) or b""))
+            out += parser.send(h11.Data(data=response.body)) or b""
+        self._write(out + (parser.send(h11.EndOfMessage()) or b""))
+
+    def _refuse(self, refusal: Refused) -> None:
+        """Says so if that is still possible, and hangs up once the client has heard it.
+
+        A socket that is closed with something unread resets, and may take the refusal along: so the rest is read and dropped.
+        """
+        assert self._transport is not None
+        line = f"{refusal.status} {HTTPStatus(refusal.status).phrase}{refusal.more}"
+        if self._h11 is None or self._h11.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            head = f"HTTP/1.1 {line}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
+            self._write((head + (refusal.body or line)).encode())
+        self._buffer.clear()
+        if self._ended or self._transport.is_closing():
+            self._hang_up()
+        else:
+            self._transport.write_eof()
+            self._draining = asyncio.get_running_loop().call_later(DRAIN_S, self._hang_up)
 
     def _write(self, data: bytes | None) -> None:
         if data and self._transport is not None:
             self._transport.write(data)
+
+
+def _check(head: h11.Request) -> None:
+    """What Go refuses and h11 takes."""
+    if head.http_version not in (b"1.0", b"1.1"):
+        raise Refused(505, ": unsupported protocol version")
+    for name, value in head.headers:
+        if CONTROL.search(value):
+            raise Refused(400)
+        if name == b"host" and plain.HOST.fullmatch(value) is None:
+            raise Refused(400, ": malformed Host header")
+        if name == b"content-length":
+            if int(value) > LONGEST:
+                raise Refused(400)
+            if int(value) > BODY_BYTES_MAX:
+                raise Refused(413)
+
+
+_dated = (-1.0, "")
+
+
+def _date() -> str:
+    """Now, as HTTP says it; made once a second."""
+    global _dated
+    second = asyncio.get_running_loop().time() // 1
+    if _dated[0] != second:
+        _dated = (second, formatdate(usegmt=True))
+    return _dated[1]

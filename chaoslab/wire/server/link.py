@@ -8,14 +8,20 @@ import struct
 from typing import TYPE_CHECKING, Protocol, cast
 
 from chaoslab.dice import Dice
-from chaoslab.pipe import Chain, Signal, Timed
+from chaoslab.pipe import ROOM_BYTES, Chain, Signal, Timed
+from chaoslab.wire.server.turns import TURN_PIECES, Alarm, Turns
 
 if TYPE_CHECKING:
+    from chaoslab.wire.server.listener import Dials
     from chaoslab.wire.server.proxy import Attached
 
 DIAL_TIMEOUT_S = 10.0
-HELD_BYTES_MAX = 32 * 1024 * 1024  # a smaller buffer would throttle a fast stream with a long latency
 CHUNK_BYTES = 32 * 1024  # what Toxiproxy reads at once, and so what a changed toxic lets go of at once
+GULP_BYTES = (
+    512 * 1024
+)  # so much is read for the toxics in one turn; uvloop would read 8 MB, asyncio reads half of this
+HURRIED_S = 0.002  # pauses this short are kept turn by turn, since timers ring each millisecond at best
+PIECE_BYTES = 150  # what a piece takes beside its bytes while it is kept
 RST_ON_CLOSE = struct.pack("ii", 1, 0)
 
 
@@ -29,8 +35,10 @@ class Owner(Protocol):
     def toxics(self) -> list[Attached]: ...
 
     @property
-    def slack_s(self) -> float:
-        """How much earlier than due a timer is to ring, and what is due by then to go out with it."""
+    def turns(self) -> Turns: ...
+
+    @property
+    def dials(self) -> Dials: ...
 
     def opened(self, link: Link) -> None: ...
 
@@ -48,16 +56,18 @@ class End(asyncio.Protocol):
         self.direction = direction
         self.transport: asyncio.Transport | None = None
         self.lost = False
+        self.alarm: Alarm | None = None  # the turns' own
+        self.ready = False  # the turns' own
         self._link = link
-        self._loop = asyncio.get_running_loop()
+        self._turns = link.turns
         self._early: list[bytes | Signal] | None = []  # what came before the other end was there
         self._early_bytes = 0
         self._chain: Chain | None = None
-        self._timer: asyncio.TimerHandle | None = None
-        self._wake: float | None = None  # what the timer was set for
         self._source_over = False  # nothing more arrives
         self._over = False  # nothing more is passed on
         self._paused = False
+        self._gulped = 0  # bytes read in this turn
+        self._apart_until = 0.0  # a pause between pieces lasts at least until then
         self._full = False  # the socket of this end takes no more for now
 
     # What asyncio tells.
@@ -68,7 +78,10 @@ class End(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """What arrives when it has to wait or to go through toxics; else `_rewire` has put the peer's `write` in this place."""
-        self._arrive(data)
+        if self._chain is None or self._early is not None:
+            self._arrive(data)
+        else:
+            self._feed(data)
 
     def eof_received(self) -> bool:
         self._source_ended()
@@ -95,8 +108,10 @@ class End(asyncio.Protocol):
         early, self._early = self._early or [], None
         self._early_bytes = 0
         for item in early:
-            self._pass(item, self._loop.time())
+            self._arrive(item)
         self._rewire()
+        if self._chain is not None:
+            self._turns.at_once(self)  # a toxic may act before anything arrives
         self.balance()
 
     def stop(self) -> None:
@@ -105,46 +120,56 @@ class End(asyncio.Protocol):
         self._chain = None
         self._early = None
         self._rewire()
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._turns.call(self, None)
 
     def acts(self, name: str) -> bool:
         """Whether the toxic of this name has a pipe here."""
-        return self._chain is not None and name in self._chain.keys
+        return self._chain is not None and name in self._chain
 
-    def insert(self, toxic: Attached, dice: Dice, before: list[str]) -> None:
-        """The toxic begins to act, behind those named in `before`."""
+    def insert(self, toxic: Attached, dice: Dice, before: set[str] | None) -> None:
+        """The toxic begins to act, behind those named in `before` (None: behind all)."""
         if self._over:
             return
-        now = self._loop.time()
+        now = self._turns.now_s()
         if self._chain is None:
             self._chain = Chain()
             self._rewire()
-        index = sum(name in before for name in self._chain.keys)
-        self._chain.add(toxic.name, toxic.toxic.pipe(dice, now), now, index=index)
-        self._pump()
+        index = None if before is None else sum(name in before for name in self._chain.keys)
+        self._chain.add(toxic.name, toxic.toxic.pipe(dice, now), now, index=index, most=TURN_PIECES)
+        self._changed()
 
     def change(self, toxic: Attached, dice: Dice) -> None:
         """The toxic goes on with other attributes; what it held is taken over."""
         if self._chain is not None:
-            now = self._loop.time()
+            now = self._turns.now_s()
             pipe = toxic.toxic.pipe(dice, now, before=self._chain.get(toxic.name))
-            self._chain.replace(toxic.name, pipe, now)
-            self._pump()
+            self._chain.replace(toxic.name, pipe, now, most=TURN_PIECES)
+            self._changed()
 
     def take_out(self, name: str, *, spared: bool = False) -> None:
         """The toxic acts no more, because it is gone or because a new draw spared this connection; with the last one goes the chain."""
-        if self._chain is not None and name in self._chain.keys:
-            if spared:
-                self._chain.spare(name, self._loop.time())
-            else:
-                self._chain.remove(name, self._loop.time())
-            self._pump()
-            if self._chain is not None and not self._chain.keys:
-                self._chain = None
-                self._rewire()
-                self.balance()
+        chain = self._chain
+        if chain is None or not self.acts(name):
+            return
+        now = self._turns.now_s()
+        if spared:
+            chain.spare(name, now, most=TURN_PIECES)
+        else:
+            chain.remove(name, now, most=TURN_PIECES)
+        if chain:
+            self._changed()
+            return
+        self._turns.call(self, None)
+        self._deliver(chain.poll(now), whole=True)
+        if not self._over:
+            self._chain = None
+            self._rewire()
+            self.balance()
+
+    def _changed(self) -> None:
+        """Another toxic acts, or one acts otherwise: something may be due by now."""
+        if self._early is None:
+            self._turns.at_once(self)
 
     def close(self) -> None:
         """A closing in order: what was written is still delivered."""
@@ -163,11 +188,12 @@ class End(asyncio.Protocol):
         """Stop reading while too much is on its way, read on when it is not."""
         if self.transport is None or self._source_over or self.transport.is_closing():
             return
+        room = ROOM_BYTES if self._chain is None else self._chain.room_bytes
         load = self._load()
-        if not self._paused and load >= HELD_BYTES_MAX:
+        if not self._paused and load >= room:
             self._paused = True
             self.transport.pause_reading()
-        elif self._paused and load < HELD_BYTES_MAX // 2:
+        elif self._paused and load < room // 2:
             self._paused = False
             self.transport.resume_reading()
 
@@ -188,9 +214,9 @@ class End(asyncio.Protocol):
         if self._early is not None:
             return self._early_bytes
         if self._chain is None:
-            return HELD_BYTES_MAX if self.peer._full else 0
-        waiting = self.peer.transport.get_write_buffer_size() if self.peer.transport is not None else 0
-        return self._chain.held + waiting
+            return ROOM_BYTES if self.peer._full else 0
+        waiting = self.peer.transport.get_write_buffer_size() if self.peer._full and self.peer.transport else 0
+        return self._chain.held + self._chain.pieces * PIECE_BYTES + waiting
 
     def _arrive(self, item: bytes | Signal) -> None:
         if self._over:
@@ -199,29 +225,95 @@ class End(asyncio.Protocol):
             self._early.append(item)
             self._early_bytes += len(item) if isinstance(item, bytes) else 0
             self.balance()
+        elif self._chain is not None:
+            self._feed(item)
         else:
-            self._pass(item, self._loop.time())
+            self._deliver([Timed(0.0, item)])
 
-    def _pass(self, item: bytes | Signal, now: float) -> None:
-        if self._over:
-            return
-        if self._chain is None:
-            self._deliver(item)
-        elif isinstance(item, Signal):
+    def _feed(self, item: bytes | Signal) -> None:
+        """To the toxics, and on from them as far as nothing delays it."""
+        assert self._chain is not None
+        now = self._turns.now_s()
+        if isinstance(item, Signal) or len(item) <= CHUNK_BYTES:
             self._chain.feed(Timed(now, item))
-            self._pump()
         else:
             for begin in range(0, len(item), CHUNK_BYTES):
                 self._chain.feed(Timed(now, item[begin : begin + CHUNK_BYTES]))
-            self._pump()
+            self._gulp(len(item))
+        self._turns.at_once(self)
 
-    def _deliver(self, item: bytes | Signal) -> None:
-        if isinstance(item, bytes):
-            if self.peer.transport is not None:
-                self.peer.transport.write(item)
-            return
+    def _gulp(self, size: int) -> None:
+        """After a big bite nothing more is read before the loop's next turn."""
+        if self._gulped == 0:
+            asyncio.get_running_loop().call_soon(self._breathe)
+        self._gulped += size
+        if self._gulped >= GULP_BYTES and self.transport is not None and not self.transport.is_closing():
+            self.transport.pause_reading()
+
+    def _breathe(self) -> None:
+        stopped, self._gulped = self._gulped >= GULP_BYTES, 0
+        if stopped and not (self._paused or self._source_over or self.transport is None or self.transport.is_closing()):
+            self.transport.resume_reading()
+
+    @property
+    def hurried(self) -> bool:
+        return self._chain is not None and 0 < self._chain.pause_s < HURRIED_S
+
+    def work(self, limit: float, most: int) -> int:
+        """Delivers what is due by then, about `most` pieces of it, and is called again for what is not."""
+        chain = self._chain
+        if chain is None:
+            return 0
+        if chain.pause_s:
+            return self._work_apart(chain, limit)
+        out = chain.poll(limit, most)
+        if out:
+            self._deliver(out)
+            if self._over:
+                return len(out)
+        wake = chain.wake()
+        self._turns.call(self, wake)
+        self.balance()
+        return most if wake is not None and wake <= limit else len(out)
+
+    def _work_apart(self, chain: Chain, limit: float) -> int:
+        """The same of pieces between which there is a pause: one at a time, and never closer than half of that, however late it is.
+
+        Else those that are late would leave together, and arrive as one.
+        """
+        if self.hurried:
+            limit -= self._turns.slack_s
+        out = chain.poll(limit, 1) if limit >= self._apart_until else []
+        wake = chain.wake()
+        if out:
+            self._deliver(out)
+            if self._over:
+                return 1
+            self._apart_until = limit if wake is None else limit + (wake - out[-1].at) / 2
+        self._turns.call(self, None if wake is None else max(wake, self._apart_until))
+        self.balance()
+        return len(out)
+
+    def _deliver(self, out: list[Timed], *, whole: bool = False) -> None:
+        """To the other end's socket: each piece by itself, in one if `whole` or where the socket takes no more for now anyway."""
+        peer = self.peer
+        for number, (_, item) in enumerate(out):
+            if isinstance(item, Signal):
+                self._deliver_end(item)
+                return
+            if peer.transport is None or peer.transport.is_closing():
+                continue  # nothing is heard there any more, but a reset still is
+            if whole or peer._full:
+                rest = out[number:]
+                peer.transport.write(b"".join([timed.item for timed in rest if isinstance(timed.item, bytes)]))
+                if isinstance(rest[-1].item, Signal):
+                    self._deliver_end(rest[-1].item)
+                return
+            peer.transport.write(item)
+
+    def _deliver_end(self, how: Signal) -> None:
         self.stop()
-        if item is Signal.RESET:
+        if how is Signal.RESET:
             self._link.rude = True
         if self._link.rude:
             self.peer.abort(rudely=True)  # and when that end is lost, the other one learns of it through its own toxics
@@ -233,26 +325,6 @@ class End(asyncio.Protocol):
             self._source_over = True
             self._arrive(Signal.END)
 
-    def _pump(self) -> None:
-        """Deliver what is due and be woken for what is not."""
-        if self._chain is None:
-            return
-        for timed in self._chain.poll(self._loop.time() + self._link.slack_s):
-            self._deliver(timed.item)
-            if self._over:
-                return
-        wake = self._chain.wake()
-        if self._timer is None or wake != self._wake:
-            if self._timer is not None:
-                self._timer.cancel()
-            self._timer = None if wake is None else self._loop.call_at(wake - self._link.slack_s, self._ring)
-            self._wake = wake
-        self.balance()
-
-    def _ring(self) -> None:
-        self._timer = None
-        self._pump()
-
 
 class Link:
     """A connection through a proxy, from the accept until both ends are closed. `since`: how often the proxy had dropped all
@@ -261,7 +333,7 @@ class Link:
     def __init__(self, owner: Owner, dice: Dice, *, since: int) -> None:
         self._owner = owner
         self.since = since
-        self.slack_s = owner.slack_s
+        self.turns = owner.turns
         self._dice = dice
         self._named: dict[str, Dice] = {}
         self._dial: asyncio.Task[None] | None = None
@@ -299,18 +371,20 @@ class Link:
             end.stop()
             end.abort()
 
-    def attach(self, toxic: Attached) -> None:
-        """A toxic came, or its attributes or toxicity changed: the draw is made (again)."""
+    def attach(self, toxic: Attached, *, opening: bool = False) -> None:
+        """A toxic came, or its attributes or toxicity changed: the draw is made (again). `opening`: none before it is left out."""
         if not self.open:
             return  # all toxics are drawn when the connection opens
         end = self._end(toxic)
         dice = self._named.setdefault(toxic.name, self._dice(toxic.name))
-        hit = dice.hits(toxic.toxicity)
+        hit = toxic.toxicity >= 1 or dice.hits(toxic.toxicity)
         if hit and end.acts(toxic.name):
             end.change(toxic, dice("pipe"))
         elif hit:
-            names = [other.name for other in self._owner.toxics]
-            end.insert(toxic, dice("pipe"), names[: names.index(toxic.name)])
+            toxics = self._owner.toxics
+            last = opening or toxic is toxics[-1]
+            before = None if last else {other.name for other in toxics[: toxics.index(toxic)]}
+            end.insert(toxic, dice("pipe"), before)
         else:
             end.take_out(toxic.name, spared=True)
 
@@ -322,7 +396,7 @@ class Link:
         self.open = True
         self._dial = None
         for toxic in self._owner.toxics:
-            self.attach(toxic)
+            self.attach(toxic, opening=True)
         self.client.start()
         self.server.start()
 
@@ -331,6 +405,7 @@ class Link:
 
     async def _dial_upstream(self) -> None:
         """In a task of its own with a deadline, so that a black hole upstream holds up this connection only."""
+        self._owner.dials.count += 1
         try:
             host, port = self._owner.upstream_address
             async with asyncio.timeout(DIAL_TIMEOUT_S):
@@ -338,3 +413,5 @@ class Link:
         except (OSError, ValueError):
             self.client.stop()
             self.client.close()
+        finally:
+            self._owner.dials.count -= 1

@@ -8,14 +8,21 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
+from chaoslab.clock import system
 from chaoslab.dice import Dice
-from chaoslab.wire.server.address import BACKLOG, bind, spell_address, split_address
+from chaoslab.wire.server.address import bind, spell_address, split_address
 from chaoslab.wire.server.link import End, Link
+from chaoslab.wire.server.listener import Dials, Listener
 from chaoslab.wire.server.metrics import Meters
+from chaoslab.wire.server.turns import Turns
 from chaoslab.wire.toxics import Toxic
 
-SELECTOR_SLACK_S = 0.0005
-"""A real selector wakes up to 1 ms late; waking half of that early centres the error."""
+SELECTOR_SLACK_S = 0.0005  # half of what a real selector may be late
+
+
+def real_turns() -> Turns:
+    """Turns in the machine's own time. A loop's own time may be none finer than a millisecond (uvloop's)."""
+    return Turns(system.monotonic, slack_s=SELECTOR_SLACK_S)
 
 
 @dataclass
@@ -43,14 +50,12 @@ class Attached:
 
 
 class Junction:
-    """Toxics in their order, which may change, and the connections that run through them to one upstream.
+    """Toxics in their order, which may change, and the connections that run through them to one upstream."""
 
-    `slack_s`: how early its timers ring.
-    """
-
-    def __init__(self, dice: Dice, *, slack_s: float) -> None:
+    def __init__(self, dice: Dice, turns: Turns, *, dials: Dials | None = None) -> None:
         self.toxics: list[Attached] = []
-        self.slack_s = slack_s
+        self.turns = turns
+        self.dials = dials or Dials()
         self._dice = dice
         self._links: set[Link] = set()
         self._accepted = 0
@@ -106,13 +111,24 @@ class Junction:
 class Proxy(Junction):
     """Accepts while enabled; everything about it may change while connections are open."""
 
-    def __init__(self, name: str, *, listen: str, upstream: str, dice: Dice, meters: Meters | None = None) -> None:
-        super().__init__(dice, slack_s=SELECTOR_SLACK_S)
+    def __init__(
+        self,
+        name: str,
+        *,
+        listen: str,
+        upstream: str,
+        dice: Dice,
+        turns: Turns | None = None,
+        dials: Dials | None = None,
+        meters: Meters | None = None,
+    ) -> None:
+        """`turns` and `dials`: those of the server, where there are other proxies."""
+        super().__init__(dice, turns or real_turns(), dials=dials)
         self.name = name
         self.listen = listen
         self.upstream = upstream
         self._meters = meters
-        self._server: asyncio.Server | None = None
+        self._server: Listener | None = None
 
     @property
     def enabled(self) -> bool:
@@ -148,8 +164,7 @@ class Proxy(Junction):
         if self._server is not None:
             return
         listener = await bind(self.listen)
-        loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(self._accepting(), sock=listener, backlog=BACKLOG)
+        self._server = Listener(listener, self._accepting(), dials=self.dials)
         self.listen = spell_address(listener.getsockname())
 
     def stop(self) -> None:

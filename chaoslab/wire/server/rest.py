@@ -6,7 +6,7 @@ import asyncio
 import posixpath
 import re
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine, Generator
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, unquote
@@ -19,6 +19,7 @@ from chaoslab.wire.server.spelling import dump
 VERSION = "2.12.0"
 JSON = "application/json"
 ANSWER_S = 25.0  # a change that takes longer is answered with 503
+BROWSER = "Mozilla/"  # what the user agent of every browser begins with: a page must not change anything here
 TARGET = re.compile(r"([a-z][a-z0-9+.-]*:(?://[^/?]*)?(?=/|\?|$)|(?=/))(/[^?]*|)(\?.*)?|\*", re.IGNORECASE)
 TIMEOUT_PAGE = b"<html><head><title>Timeout</title></head><body><h1>Timeout</h1></body></html>"
 
@@ -61,7 +62,7 @@ class Response:
     headers: dict[str, str] = field(default_factory=dict)
 
 
-Handler = Callable[..., Awaitable[Response]]
+Handler = Callable[..., Coroutine[Any, Any, Response]]
 
 
 async def answer(catalog: Catalog, request: Request, *, within_s: float = ANSWER_S) -> Response:
@@ -70,6 +71,14 @@ async def answer(catalog: Catalog, request: Request, *, within_s: float = ANSWER
     Raises:
         BadTarget: the request's target names nothing.
     """
+    begun = begin(catalog, request, within_s=within_s)
+    return begun if isinstance(begun, Response) else await begun
+
+
+def begin(
+    catalog: Catalog, request: Request, *, within_s: float = ANSWER_S
+) -> Response | Coroutine[Any, Any, Response]:
+    """The same at once where nothing has to be waited for; else what must be awaited, in a task."""
     path = request.path
     if path == "*" and request.method == "OPTIONS":
         return Response(200, headers={"Content-Length": "0"})
@@ -82,16 +91,55 @@ async def answer(catalog: Catalog, request: Request, *, within_s: float = ANSWER
     handler = handlers.get(request.method)
     if handler is None:
         return Response(405)
-    if request.user_agent.startswith("Mozilla/"):
-        response = _plain(403, "User agent not allowed\n")
-    else:
+    if request.user_agent.startswith(BROWSER):
+        return _numbered(_plain(403, "User agent not allowed\n"))
+    handling = handler(catalog, request, *names)
+    try:
+        waits_for = handling.send(None)
+    except StopIteration as done:
+        return _numbered(done.value)
+    except ApiError as error:
+        return _numbered(_refusal(error))
+    return _finished(_Begun(handling, waits_for), within_s)
+
+
+async def _finished(handling: _Begun, within_s: float) -> Response:
+    try:
+        async with asyncio.timeout(within_s):
+            response = await handling
+    except ApiError as error:
+        response = _refusal(error)
+    except TimeoutError:
+        response = Response(503, TIMEOUT_PAGE, "text/html; charset=utf-8")
+    return _numbered(response)
+
+
+class _Begun:
+    """A coroutine that has come to its first wait, to be awaited to its end."""
+
+    def __init__(self, coroutine: Coroutine[Any, Any, Response], waits_for: Any) -> None:
+        self._coroutine, self._waits_for = coroutine, waits_for
+
+    def __await__(self) -> Generator[Any, Any, Response]:
+        waits_for = self._waits_for
         try:
-            async with asyncio.timeout(within_s):
-                response = await handler(catalog, request, *names)
-        except ApiError as error:
-            response = _plain(error.status, dump({"error": error.message, "status": error.status}) + "\n")
-        except TimeoutError:
-            response = Response(503, TIMEOUT_PAGE, "text/html; charset=utf-8")
+            while True:
+                try:
+                    told = yield waits_for
+                except BaseException as error:  # noqa: BLE001 - it is the coroutine's to catch
+                    waits_for = self._coroutine.throw(error)
+                else:
+                    waits_for = self._coroutine.send(told)
+        except StopIteration as done:
+            response: Response = done.value
+            return response
+
+
+def _refusal(error: ApiError) -> Response:
+    return _plain(error.status, dump({"error": error.message, "status": error.status}) + "\n")
+
+
+def _numbered(response: Response) -> Response:
     response.headers["X-Toxiproxy-Request-Id"] = secrets.token_hex(10)
     return response
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from chaoslab.dice import Dice
@@ -22,15 +22,19 @@ class Bandwidth(Toxic):
     def pipe(self, dice: Dice, now: float, *, before: Pipe | None = None) -> Pipe:  # noqa: ARG002
         return Line(self._law, since=now)
 
-    def _law(self, timed: Timed, start: float) -> Iterator[Timed]:
+    def _law(self, timed: Timed, start: float) -> Iterable[Timed]:
         if isinstance(timed.item, Signal):
-            yield Timed(start, timed.item)
-            return
+            return (Timed(start, timed.item),)
         if self.rate <= 0:
-            yield Timed(math.inf, timed.item)
-            return
+            return (Timed(math.inf, timed.item),)
         rate_bps = self.rate * 1000
+        if len(timed.item) <= int(rate_bps * PIECE_S):
+            return (Timed(start + len(timed.item) / rate_bps, timed.item),)
+        return self._pieces(timed.item, start, rate_bps)
+
+    @staticmethod
+    def _pieces(data: bytes, start: float, rate_bps: int) -> Iterator[Timed]:
         size = int(rate_bps * PIECE_S)
-        for begin in range(0, len(timed.item), size):
-            piece = timed.item[begin : begin + size]
+        for begin in range(0, len(data), size):
+            piece = data[begin : begin + size]
             yield Timed(start + (begin + len(piece)) / rate_bps, piece)

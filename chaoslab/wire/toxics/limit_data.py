@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from chaoslab.dice import Dice
@@ -28,12 +28,11 @@ class _Counter(Line):
         self.limit = limit
         self.passed = passed
 
-    def _count(self, timed: Timed, start: float) -> Iterator[Timed]:
+    def _count(self, timed: Timed, start: float) -> Iterable[Timed]:
         if isinstance(timed.item, Signal):
-            yield Timed(start, timed.item)
-            return
+            return (Timed(start, timed.item),)
         piece = timed.item[: max(0, self.limit - self.passed)]
         self.passed += len(piece)
-        yield Timed(start, piece)
-        if self.passed >= self.limit:
-            yield Timed(start, Signal.END)
+        if self.passed < self.limit:
+            return (timed if timed.at == start else Timed(start, piece),)  # it passes whole
+        return (Timed(start, piece), Timed(start, Signal.END))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from chaoslab.dice import Dice
@@ -15,7 +15,7 @@ class Noop(Toxic):
     """Everything passes as it came."""
 
     def pipe(self, dice: Dice, now: float, *, before: Pipe | None = None) -> Pipe:  # noqa: ARG002
-        return Line(self._law, since=now)
+        return Line(self._law, since=now, straight=True)
 
-    def _law(self, timed: Timed, start: float) -> Iterator[Timed]:
-        yield Timed(start, timed.item)
+    def _law(self, timed: Timed, start: float) -> Iterable[Timed]:
+        return (Timed(start, timed.item),)

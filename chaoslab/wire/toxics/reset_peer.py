@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from chaoslab.dice import Dice
@@ -19,5 +19,5 @@ class ResetPeer(Toxic):
     def pipe(self, dice: Dice, now: float, *, before: Pipe | None = None) -> Pipe:  # noqa: ARG002
         return Line(self._law, since=now)
 
-    def _law(self, timed: Timed, start: float) -> Iterator[Timed]:  # noqa: ARG002
-        yield Timed(start + max(0, self.timeout) / 1000, Signal.RESET)
+    def _law(self, timed: Timed, start: float) -> Iterable[Timed]:  # noqa: ARG002
+        return (Timed(start + max(0, self.timeout) / 1000, Signal.RESET),)

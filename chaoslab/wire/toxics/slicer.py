@@ -35,7 +35,7 @@ class Slicer(Toxic):
                 start += pause_s
             yield Timed(start, b"")
 
-        return Line(law, since=now)
+        return Line(law, since=now, straight=self.average_size <= 0 and not pause_s, pause_s=pause_s)
 
     def _sizes(self, total: int, dice: Dice) -> Iterator[int]:
         """The sizes of the pieces, from first to last, each of one byte at least."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from chaoslab.dice import Dice
@@ -17,8 +17,8 @@ class SlowClose(Toxic):
     delay: int = 0
 
     def pipe(self, dice: Dice, now: float, *, before: Pipe | None = None) -> Pipe:  # noqa: ARG002
-        return Line(self._law, since=now)
+        return Line(self._law, since=now, straight=True)
 
-    def _law(self, timed: Timed, start: float) -> Iterator[Timed]:
+    def _law(self, timed: Timed, start: float) -> Iterable[Timed]:
         late_s = max(0, self.delay) / 1000 if isinstance(timed.item, Signal) else 0.0
-        yield Timed(start + late_s, timed.item)
+        return (Timed(start + late_s, timed.item),)

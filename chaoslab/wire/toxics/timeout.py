@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from chaoslab.dice import Dice
-from chaoslab.pipe import Pipe, Signal, Timed
+from chaoslab.pipe import BOUNDLESS, ROOM_BYTES, Pipe, Signal, Timed
 from chaoslab.wire.toxics import Toxic
 
 
@@ -26,7 +26,11 @@ class Timeout(Toxic):
 class _Silence:
     """Swallows everything; the timer runs from the connect and begins again with each chunk."""
 
-    held = 0
+    held = pieces = 0
+    room_bytes = ROOM_BYTES
+    impatient = True
+    pause_s = 0.0
+    straight = False
 
     def __init__(self, timeout_s: float, now: float) -> None:
         self._timeout_s = timeout_s
@@ -42,7 +46,7 @@ class _Silence:
         elif self._timeout_s:
             self._end = Timed(timed.at + self._timeout_s, Signal.END)
 
-    def poll(self, now: float) -> list[Timed]:
+    def poll(self, now: float, most: int = BOUNDLESS) -> list[Timed]:  # noqa: ARG002 - it has one thing to say
         if self._over or now < self._end.at:
             return []
         self._over = True

@@ -9,15 +9,19 @@ import gc
 import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
+from chaoslab.answers import Twin
 from chaoslab.clock import system
-from chaoslab.events import FaultWitnessed, Replied
-from chaoslab.identity import nth
-from chaoslab.log import Kept, Shelf
+from chaoslab.events import CallStarted, FaultWitnessed, PromptFinished, Replied
+from chaoslab.history import History, parse_line
+from chaoslab.identity import Trial, nth
+from chaoslab.judge import JUDGED, Outcome, judge
+from chaoslab.log import Kept, Shelf, lines_of
 from chaoslab.model import endpoint
 from chaoslab.model.prices import cost_usd
 from chaoslab.plan import Plan
@@ -55,7 +59,7 @@ class Done:
     number: int
     seconds: float
     ok: bool
-    hung: bool
+    outcome: Outcome
     witnessed: int
     spent_usd: float
     kept: list[Kept]
@@ -74,6 +78,8 @@ class Order:
     recorded: Mapping[str, Sequence[Replied]] = field(default_factory=dict)
     foreign: tuple[str, ...] = ()
     """Whose words are taken from there."""
+    twins: bool = True
+    """Whether each answer is compared with that of the same prompt without faults."""
     calls_max: int = CALLS_MAX
 
     def named(self, unit: Unit) -> str:
@@ -84,8 +90,9 @@ class Order:
     def opened(self) -> Iterator[Callable[[Unit], Done]]:
         """What does a unit of it, in this process."""
         lab = Lab(self)
+        twins = Twins(Lab(replace(self, plan=Plan(self.plan.seed)))) if self.twins and not self.foreign else None
         with lab.ready():
-            yield lab.trial
+            yield partial(lab.trial, twins=twins)
 
 
 class Lab:
@@ -160,11 +167,12 @@ class Lab:
             parts["session"].Progress(len(self._prompts)),
         )  # fmt: skip
 
-    def trial(self, unit: Unit) -> Done:
-        """One prompt in a world of its own."""
+    def trial(self, unit: Unit, *, twins: Twins | None = None) -> Done:
+        """One prompt in a world of its own. `twins`: whose answers to compare with."""
         order, seam, session = self._order, self.seam, self.session
         trial = nth(order.run, unit.number, len(self._prompts))
         prompt = self._prompts[trial.prompt - 1]
+        twin = None if twins is None else twins.of(trial.prompt)
         deadline_s, calls_max = order.settings.deadline_s, order.calls_max
         world = World(order.settings.seed, trial.key, now=self._now, deadline_s=deadline_s, calls_max=calls_max)
         self._recording.begin(order.recorded.get(trial.key, ()))
@@ -179,14 +187,12 @@ class Lab:
         succeeded = session.progress.succeeded
 
         async def main() -> None:
-            await session.trial(trial, prompt)
+            await session.trial(trial, prompt, twin=twin)
             await seam.aclose()
 
-        hung = False
         try:
             world.run_async(main)
         except Hung as error:
-            hung = True
             with world.entered():
                 session.hung(trial, prompt, str(error), began_s=STARTS_S)
         seconds = round(world.machine.now - STARTS_S, 6)
@@ -196,7 +202,39 @@ class Lab:
         if self._done % SWEPT == 0:
             gc.collect(0 if self._done % SWEPT_WELL else 2)
         witnessed = sum(entry.is_a(FaultWitnessed) for entry in kept)
-        return Done(unit.number, seconds, session.progress.succeeded > succeeded, hung, witnessed, seam.cost_usd, kept)
+        ok, outcome = session.progress.succeeded > succeeded, self._judged(trial, kept)
+        return Done(unit.number, seconds, ok, outcome, witnessed, seam.cost_usd, kept)
+
+    def _judged(self, trial: Trial, kept: Sequence[Kept]) -> Outcome:
+        """The outcome, by what the log will say of the trial."""
+        lines = lines_of(
+            (entry for entry in kept if any(map(entry.is_a, JUDGED))),
+            run=trial.run,
+            began=self._now,
+            after_s=0.0,
+            seqs={},
+        )
+        history = History(record for line in lines if (record := parse_line(line)) is not None)
+        return judge(history, trial.key).outcome
+
+
+class Twins:
+    """The prompts of a lab without faults: what a process has learnt once, it keeps. They depend on nothing but the order, so every process
+    learns the same."""
+
+    def __init__(self, calm: Lab) -> None:
+        self._calm = calm
+        self._known: dict[int, Twin | None] = {}
+
+    def of(self, prompt: int) -> Twin | None:
+        """Of the prompt of that number, counted from 1; None where it gives no answer without faults too."""
+        if prompt not in self._known:
+            done = self._calm.trial(Unit(prompt - 1))
+            ended = next((entry for entry in done.kept if entry.is_a(PromptFinished)), None)
+            calls = sum(entry.is_a(CallStarted) for entry in done.kept)
+            answer = str(ended.fields["answer"]) if ended is not None and done.ok else None
+            self._known[prompt] = None if answer is None else Twin(answer, done.seconds, calls)
+        return self._known[prompt]
 
 
 def one_by_one(plan: Plan) -> bool:

@@ -18,6 +18,7 @@ from chaoslab.wire import stages, toxics
 from chaoslab.wire.control import Answer
 from chaoslab.wire.lanes import Health, LabDown
 from chaoslab.wire.server.proxy import Attached, Junction
+from chaoslab.wire.server.turns import Turns
 from chaoslab.worlds.virtual.here import world
 from chaoslab.worlds.virtual.loop import VirtualLoop
 from chaoslab.worlds.virtual.network import Address, End, Network
@@ -31,7 +32,7 @@ class Lane(Junction):
     """An address on the virtual network through which connections run to one upstream, on that loop."""
 
     def __init__(self, network: Network, loop: VirtualLoop, *, upstream: Address, dice: Dice) -> None:
-        super().__init__(dice, slack_s=0.0)  # no timer is late here
+        super().__init__(dice, Turns(loop.time, slack_s=0.0))  # no timer is late here
         self._network, self._loop, self._upstream = network, loop, upstream
         self._accepts = self._accepting()
         self.address = network.listen(LOOPBACK, 0, self._knocked)

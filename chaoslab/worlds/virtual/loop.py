@@ -43,8 +43,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
         """Lets others run: at this moment only if this loop has something to do, else until it has."""
         until = None
         if timeout is not None:
-            scheduled: Any = self._scheduled  # type: ignore[attr-defined]
-            until = scheduled[0]._when if timeout > 0 else self.machine.steps.polled(self)
+            due: list[Any] = self._scheduled  # type: ignore[attr-defined]
+            until = due[0]._when if timeout > 0 else self.machine.steps.polled(self)
         if until is not None and until <= self.machine.now:
             self.machine.pass_turn()
             return ()

@@ -10,6 +10,8 @@ import lab_runs
 import pytest
 
 from chaoslab.clock import system
+from chaoslab.events import PromptStarted
+from chaoslab.judge import Outcome
 from chaoslab.sweep import spread
 from chaoslab.worlds.virtual.here import Uncovered, here
 from chaoslab.worlds.virtual.lab import Order, Unit, one_by_one
@@ -53,17 +55,24 @@ def test_a_timeout_of_thirty_seconds_is_not_waited_for() -> None:
     assert system.monotonic() - began_s < 600
 
 
+def test_a_trial_comes_with_its_verdict() -> None:
+    reader: Any = importlib.import_module("agent.prompts")
+    asked = [reader.Prompt(prompt="What is 17 times 24?", facts=[fact]) for fact in ("408", "409")]
+    found = lab_runs.done(lab_runs.order(CLEAN, asked), jobs=2)
+    assert [one.outcome for one in found] == [Outcome.CORRECT, Outcome.WRONG]
+
+
 def test_a_trial_that_passes_its_deadline_is_hung_and_leaves_nothing_behind(capfd: pytest.CaptureFixture[str]) -> None:
     asked = work(
         ["What is 17 times 24?", "Hello?"], TOXIC_PROB="1", TOXICS="timeout", TOOL_TIMEOUT_S="30", DEADLINE_S="1"
     )
     hung, other = lab_runs.done(asked)
-    assert (hung.hung, hung.ok, hung.seconds) == (True, False, 1.0)
+    assert (hung.outcome, hung.ok, hung.seconds) == (Outcome.HUNG, False, 1.0)
     (attempt,) = lab_runs.events_of(hung, "agent")
     told = attempt.text if isinstance(attempt.text, str) else vars(attempt.text)["error"]
     assert told.startswith("not over after 1 s of virtual time\n")
     assert "waits for" in told
-    assert (other.hung, other.ok) == (False, True)
+    assert (other.outcome, other.ok) == (Outcome.UNKNOWN, True)
     assert here.world is None
     assert capfd.readouterr().err == ""
 
@@ -100,3 +109,12 @@ def test_what_ends_a_trial_is_itself_in_another_process(error: BaseException) ->
     assert type(other) is type(error)
     assert str(other) == str(error)
     assert vars(other) == vars(error)
+
+
+def test_a_lie_about_what_nobody_stated_is_found_beside_the_twin() -> None:
+    """The shipped prompt states three temperatures, and nothing about their mean."""
+    lying = {**CLEAN, "HALLUCINATION_PROB": "1", "ERROR_TARGETS": "calculator", "SEED": "2"}
+    (one,) = lab_runs.done(lab_runs.order(lying, lab_runs.prompts([23])))
+    assert one.outcome is Outcome.WRONG
+    (calm,) = lab_runs.done(lab_runs.order(CLEAN, lab_runs.prompts([23])))
+    assert next(k for k in calm.kept if k.is_a(PromptStarted)).fields["twin"].endswith("/ 3 = 21.08.")

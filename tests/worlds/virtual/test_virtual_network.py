@@ -326,6 +326,7 @@ def test_a_port_that_is_left_to_the_network_is_one_that_nobody_has() -> None:
     network = new_world().network
     chosen = [network.listen("127.0.0.1", port, nobody) for port in range(32770, 32780)]
     addresses = [network.listen("127.0.0.1", 0, nobody) for _ in range(50)]
+    assert addresses[0] == ("127.0.0.1", 32768)  # where Linux begins too
     assert len({*chosen, *addresses}) == 60
 
 
@@ -391,3 +392,199 @@ def test_bytes_and_their_end_keep_their_order_and_take_one_trip() -> None:
 
     world.run(first)
     assert heard == [(3.0, b"1"), (3.0, b"2"), (3.0, b"3"), (3.0, "end")]
+
+
+def test_every_name_has_an_address_of_its_own_and_keeps_it() -> None:
+    network = new_world().network
+    hosts = [f"host{n}" for n in range(300)]
+    addresses = [network.listen(host, 80, nobody)[0] for host in hosts]
+    assert addresses[:2] == ["10.77.0.2", "10.77.0.3"]
+    assert addresses[248:250] == ["10.77.0.250", "10.77.1.1"]
+    assert len(set(addresses)) == 300
+    assert network.listen("host7", 81, nobody) == (addresses[7], 81)
+    assert [network.name_of(address) for address in addresses] == hosts
+    assert [network.address_of(host) for host in ("localhost", "host0", "10.0.0.9", "::1", "nobody")] == [
+        "127.0.0.1", "10.77.0.2", "10.0.0.9", "::1", None,
+    ]  # fmt: skip
+    assert (network.name_of("127.0.0.1"), network.name_of("10.0.0.9")) == ("localhost", "10.0.0.9")
+    assert network.named(("10.77.0.2", 80)) == "host0:80"
+
+
+def test_a_name_is_looked_up_as_by_the_system_and_a_strangers_is_not_found() -> None:
+    network = new_world().network
+    place, _ = network.listen("search", 80, nobody)
+
+    def found(host: str | bytes | None, port: Any) -> tuple[Any, ...]:
+        ((family, kind, protocol, canonical, address),) = network.resolve(host, port)
+        assert (family, kind, protocol, canonical) == (socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "")
+        return address  # type: ignore[no-any-return]
+
+    assert [found("search", 80), found(b"search", "80"), found("search", None), found("search", "")] == [
+        (place, 80), (place, 80), (place, 0), (place, 0),
+    ]  # fmt: skip
+    assert [found(None, 1), found("", 1), found("10.9.8.7", 1)] == [("127.0.0.1", 1)] * 2 + [("10.9.8.7", 1)]
+    with pytest.raises(LookupError, match="stranger"):
+        network.resolve("stranger", 80)
+
+
+def test_who_has_left_is_known_by_name_and_listens_no_more() -> None:
+    network = new_world().network
+    search, plain = network.listen("search", 80, nobody), network.listen("10.0.0.9", 80, nobody)
+    network.apps[search] = network.apps[plain] = "an application"
+    assert [network.knows(host) for host in ("search", "10.0.0.9", "localhost", "10.0.0.8", "stranger")] == [
+        True, True, True, False, False,
+    ]  # fmt: skip
+    assert (network.listens(search), network.listens((search[0], 81))) == (True, False)
+    for host in ("search", "10.0.0.9", "stranger"):
+        network.silence(host, 80)
+    assert (network.listens(search), network.listens(plain), network.apps) == (False, False, {})
+    assert (network.knows("search"), network.knows("10.0.0.9")) == (True, False)
+
+
+class Diary:
+    """What an end tells of, and when: in trips since the world began."""
+
+    def __init__(self, world: World, end: End) -> None:
+        self.world, self.end, self.told = world, end, list[tuple[str, float]]()
+        end.receiver = self
+
+    def _tell(self, what: str) -> None:
+        self.told.append((what, round((self.world.machine.now - STARTS_S) / TRIP_S, 3)))
+
+    def arrived(self) -> None:
+        self._tell("arrived")
+
+    def broke(self, error: OSError) -> None:
+        self._tell(type(error).__name__)
+
+    def drained(self) -> None:
+        self._tell("drained")
+
+
+def connected(world: World) -> tuple[End, End]:
+    """Both ends of a connection, the caller's first; two trips and a half after it was dialled."""
+    ends: list[Any] = []
+    accepted: list[End] = []
+    world.network.dial(world.network.listen("127.0.0.1", 0, accepted.append), ends.append)
+    world.machine.sleep(2.5 * TRIP_S)
+    return ends[0], accepted[0]
+
+
+def test_a_connection_takes_two_trips_and_knows_both_addresses() -> None:
+    world = new_world()
+
+    def first() -> list[Any]:
+        there = world.network.listen("127.0.0.1", 0, nobody)
+        met: list[Any] = []
+        world.network.dial(there, lambda end: met.append((end, world.machine.now)))
+        world.network.dial(("127.0.0.1", 9), lambda end: met.append((end, world.machine.now)))
+        world.machine.sleep(1)
+        (ours, at), (refusal, refused_at) = met
+        assert [round((moment - STARTS_S) / TRIP_S, 3) for moment in (at, refused_at)] == [2, 2]
+        assert (ours.peer_address, ours.peer.address, ours.peer.peer_address) == (there, there, ours.address)
+        assert ours.peer.peer is ours
+        return [type(refusal), refusal.errno]
+
+    assert world.run(first) == [ConnectionRefusedError, errno.ECONNREFUSED]
+
+
+def test_an_end_is_full_beyond_the_window_and_says_how_much_waits() -> None:
+    world = new_world()
+
+    def first() -> list[Any]:
+        ours, theirs = connected(world)
+        diary = Diary(world, ours)
+        ours.write(bytes(1024 * 1024))
+        states: list[Any] = [(ours.full, ours.waiting_bytes)]
+        ours.write(b"abc")
+        states.append((ours.full, ours.waiting_bytes))
+        world.machine.sleep(2.5 * TRIP_S)
+        taken = [len(theirs.take(2)), len(theirs.take(1))]
+        states.append((taken, ours.full, ours.waiting_bytes))
+        rest = len(theirs.take(2 * WINDOW_BYTES)), theirs.take(), theirs.take()
+        states.append((rest, ours.full, ours.waiting_bytes, theirs.available()))
+        world.machine.sleep(2.5 * TRIP_S)
+        return [*states, diary.told]
+
+    assert world.run(first) == [
+        (False, 0),
+        (True, 3),
+        ([2, 1], False, 0),
+        ((WINDOW_BYTES - 3, b"abc", b""), False, 0, False),
+        [("drained", 6.0)],  # once, a trip after there was room again
+    ]
+
+
+def test_what_is_there_to_be_read_is_taken_in_bites_of_at_most_64_kilobytes() -> None:
+    world = new_world()
+
+    def first() -> list[int]:
+        ours, theirs = connected(world)
+        ours.write(bytes(65536 + 10))
+        assert not theirs.available()
+        world.machine.sleep(2.5 * TRIP_S)
+        assert theirs.available()
+        return [len(theirs.take()), len(theirs.take()), len(theirs.take())]
+
+    assert world.run(first) == [65536, 10, 0]
+
+
+def test_an_end_of_the_stream_is_told_once_and_nothing_is_written_after_it() -> None:
+    world = new_world()
+
+    def first() -> list[Any]:
+        ours, theirs = connected(world)
+        diary = Diary(world, theirs)
+        ours.write(b"")
+        ours.write(b"last")
+        ours.end()
+        ours.end()
+        with pytest.raises(BrokenPipeError):
+            ours.write(b"more")
+        world.machine.sleep(2.5 * TRIP_S)
+        ours.close()
+        ours.close()
+        world.machine.sleep(2.5 * TRIP_S)
+        return [diary.told, theirs.ended, theirs.take(), theirs.take(), theirs.available()]
+
+    assert world.run(first) == [[("arrived", 3.5), ("arrived", 3.5)], True, b"last", b"", True]
+
+
+def test_a_reset_is_heard_once_by_the_other_end_alone() -> None:
+    world = new_world()
+
+    def first() -> list[Any]:
+        ours, theirs = connected(world)
+        mine, yours = Diary(world, ours), Diary(world, theirs)
+        theirs.write(b"x")
+        ours.reset()
+        ours.reset()
+        ours.close()
+        world.machine.sleep(3 * TRIP_S)
+        with pytest.raises(ConnectionResetError):
+            theirs.take()
+        with pytest.raises(BrokenPipeError):
+            theirs.write(b"y")
+        return [mine.told, yours.told, ours.available(), theirs.take()]
+
+    assert world.run(first) == [[], [("ConnectionResetError", 3.5)], False, b""]
+
+
+def test_an_end_that_is_left_behind_is_over_for_whoever_holds_it() -> None:
+    world = new_world()
+
+    def first() -> End:
+        ours, theirs = connected(world)
+        ours.write(b"unread")
+        world.machine.sleep(2.5 * TRIP_S)
+        diary = Diary(world, theirs)
+        theirs.leave()
+        theirs.machine.after(0.0, theirs._arrive, b"late")
+        world.machine.sleep(1)
+        assert diary.told == []
+        return theirs
+
+    end = world.run(first)
+    assert (end.available(), end.take(), end.ended) == (True, b"", True)
+    with pytest.raises(BrokenPipeError):
+        end.write(b"x")

@@ -1,0 +1,142 @@
+"""A file that a user names: a regular one, of a bounded size, in UTF-8; as JSON, only what every parser would read alike."""
+
+from __future__ import annotations
+
+import errno
+import json
+import math
+import os
+import re
+import stat
+from pathlib import Path
+from typing import Any
+
+BYTES_MAX = 16 * 1024 * 1024
+DEPTH_MAX = 50
+"""Levels of a JSON value."""
+_KINDS = {
+    stat.S_IFIFO: "a named pipe", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device", stat.S_IFSOCK: "a socket",
+}  # fmt: skip
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+_TOKEN = re.compile(
+    r'(?P<text>"[^"\\]*+(?:\\.[^"\\]*+)*+")(?P<key>\s*+:)?|(?P<open>[\[{])|(?P<close>[\]}])|(?P<number>-?(?:NaN|Infinity|[0-9][0-9.eE+-]*+))'
+)
+
+
+class Unreadable(ValueError):
+    """A file that is not read. Its text follows the file's name in a line: "is not UTF-8 text (byte 7)". `missing`: there is none."""
+
+    def __init__(self, why: str, *, missing: bool = False) -> None:
+        super().__init__(why)
+        self.missing = missing
+
+
+def read(path: Path) -> bytes:
+    """The bytes of a regular file of up to `BYTES_MAX`.
+
+    Raises:
+        Unreadable: it is none, is larger, or the system does not give it.
+    """
+    if "\0" in str(path):
+        raise Unreadable("cannot be read: its name has a NUL character in it")
+    try:
+        _check_kind(path.stat().st_mode)
+        # Should it have become a pipe since, nobody waits for its other end.
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+            _check_kind(os.fstat(file.fileno()).st_mode)
+            data = file.read(BYTES_MAX + 1)
+    except OSError as error:
+        why = (error.strerror or str(error)).removesuffix(".")
+        raise Unreadable(f"cannot be read: {why}", missing=isinstance(error, FileNotFoundError)) from None
+    if len(data) > BYTES_MAX:
+        raise Unreadable(f"is larger than {BYTES_MAX // 1024**2} MiB, the most that is read")
+    return data
+
+
+def _check_kind(mode: int) -> None:
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if not stat.S_ISREG(mode):
+        kind = _KINDS.get(stat.S_IFMT(mode), "no regular file")
+        raise Unreadable(f"cannot be read: it is {kind}, and only regular files are read")
+
+
+def text_of(path: Path) -> str:
+    """The text of a file in UTF-8, with `\\n` at the end of each line, and without a byte order mark.
+
+    Raises:
+        Unreadable: as `read`, or it is no such text.
+    """
+    data = read(path)
+    if data.startswith(_UTF_16) or b"\0" in (data[:1], data[1:2]):
+        raise Unreadable("is UTF-16 text: save it as UTF-8")
+    try:
+        return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError as error:
+        raise Unreadable(f"is not UTF-8 text (byte {error.start})") from None
+
+
+def json_of(path: Path) -> Any:
+    """The value of a JSON file.
+
+    Raises:
+        Unreadable: as `text_of`, or it is no JSON, or has a name twice in an object, NaN or Infinity, a number beyond 1.8e308, half a
+            surrogate pair, or more than `DEPTH_MAX` levels.
+    """
+    text = text_of(path)
+    try:
+        value = json.loads(text, parse_int=_whole)
+    except json.JSONDecodeError as error:
+        raise Unreadable(f"is not JSON: {error}") from None
+    except RecursionError:
+        raise Unreadable(f"is nested deeper than {DEPTH_MAX} levels") from None
+    _check_json(text)
+    return value
+
+
+def _whole(digits: str) -> int:
+    """Python reads no more than some thousands of digits at a time; what is too large is told by `_check_json`."""
+    return int(digits) if len(digits) <= 1000 else 0
+
+
+def _check_json(text: str) -> None:
+    """`text` is JSON as Python reads it."""
+    names: list[set[str]] = []
+    for token in _TOKEN.finditer(text):
+        kind = token.lastgroup
+        wrong = ""
+        if kind == "open":
+            names.append(set())
+            wrong = f"is nested deeper than {DEPTH_MAX} levels" if len(names) > DEPTH_MAX else ""
+        elif kind == "close":
+            names.pop()
+        elif kind == "number":
+            wrong = _wrong_number(token["number"])
+        else:
+            name = token["text"]
+            if half := _half(name):
+                wrong = f"has half a surrogate pair in it ({half})"
+            elif kind == "key":
+                name = json.loads(name)
+                wrong = f"has {json.dumps(name[:60])} twice in one object" if name in names[-1] else ""
+                names[-1].add(name)
+        if wrong:
+            line, column = text.count("\n", 0, token.start()) + 1, token.start() - text.rfind("\n", 0, token.start())
+            raise Unreadable(f"{wrong}: line {line} column {column}")
+
+
+def _wrong_number(spelt: str) -> str:
+    if not spelt[-1].isdigit():
+        return f"has {spelt} in it, which is no JSON"
+    return f"has a number beyond 1.8e308 in it ({spelt[:20]})" if math.isinf(float(spelt)) else ""
+
+
+def _half(spelt: str) -> str:
+    """The escape in a JSON text that stands for one half of a surrogate pair without the other; empty if none does."""
+    if "\\u" not in spelt:
+        return ""
+    try:
+        json.loads(spelt).encode()
+    except UnicodeEncodeError as error:
+        return f"\\u{ord(error.object[error.start]):04x}"
+    return ""

@@ -1,0 +1,92 @@
+"""Attempts as points: which colour and shape each has, and what the legend says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from chaoslab.measures.durations import duration
+from chaoslab.measures.latency import Attempt, latency
+from chaoslab.reports.charts.palette import CLEAN, FAILED, LONE, Look, faults
+from chaoslab.reports.charts.style import counted, crowded, short, thin
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+SIZES = {"*": 75, "X": 44, "P": 44, "x": 36}
+"""Shapes that would else look smaller than the others."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Attempts of one kind."""
+
+    name: str
+    look: Look
+    size: float
+    attempts: Sequence[Attempt]
+    share: float
+    """Its place among the groups of which some have no duration above 0, 0 to 1."""
+    rank: int
+    """How many groups are more frequent: those lie below."""
+
+    def scatter(self, axes: Axes, place: Callable[[Attempt, float], tuple[float, float]]) -> None:
+        """Draws them where `place` says."""
+        shown, thinned = thin(self.attempts)
+        places = [place(attempt, self.share) for attempt in shown]
+        crossed = self.look.marker == "x"
+        size, edge = crowded(self.size, len(shown))
+        axes.scatter(
+            [x for x, _ in places],
+            [y for _, y in places],
+            s=size,
+            color=self.look.color,
+            marker=self.look.marker,
+            edgecolors=None if crossed else "white",
+            linewidths=1.5 if crossed else edge,
+            zorder=2 + self.rank / 100,
+            label=f"{short(self.name)} ({len(self.attempts):,}{thinned})",
+        )
+
+
+def groups(found: Sequence[Attempt], *, told: bool) -> list[Group]:
+    """The attempts by what they met; one that met two faults is in both groups. `told`: whether the log tells of faults."""
+    looks = faults(fault for attempt in found for fault in attempt.faults)
+    clean = [a for a in found if not a.faults and a.ok]
+    lone = [a for a in found if not a.faults and not a.ok]
+    made = [
+        ("no fault" if told else "answered", Look(CLEAN, "o"), clean),
+        *((name, look, [a for a in found if name in a.faults]) for name, look in looks.items()),
+        ("failed, nobody injected", LONE, lone) if told else ("failed", FAILED, lone),
+    ]
+    made = [group for group in made if group[2]]
+    counts = sorted((len(mine) for _, _, mine in made), reverse=True)
+    at_edge = [name for name, _, mine in made if any(not a.duration_s > 0 for a in mine)]
+    found_groups = []
+    for name, look, mine in made:
+        size = 12 if look.color == CLEAN else SIZES.get(look.marker, 34)
+        share = (at_edge.index(name) + 0.5) / len(at_edge) if name in at_edge else 0.5
+        found_groups.append(Group(name, look, size, mine, share, counts.index(len(mine))))
+    return found_groups
+
+
+def said(found: Sequence[Attempt]) -> str:
+    """The attempts in numbers: those with a duration of their own, and the others."""
+    figures = latency([a.duration_s for a in found if a.timed])
+    parts = []
+    if figures:
+        times = f"median {duration(figures.p50_s)}, 99th percentile {duration(figures.p99_s)}"
+        parts.append(f"{counted(figures.n, 'attempt')}: {times}")
+    here = sum(not a.left for a in found)
+    if here:
+        parts.append(
+            f"{here:,} more never left the agent"
+            if figures
+            else f"{counted(here, 'attempt')}, none of which left the agent"
+        )
+    untold = sum(a.left and not a.timed for a in found)
+    if untold:
+        parts.append(f"of {untold:,} the log tells no duration")
+    return "; ".join(parts)

@@ -1,0 +1,91 @@
+"""The colours and shapes of all charts. One colour has one meaning, in every chart and for every run.
+
+Three families share no colour: outcomes, faults, and the runs that are laid over each other. Greys and slates belong to none of them: they
+show amounts, lines of statistics, and attempts without a fault. Within a family the colours differ for colour-blind people too, and each has a
+shape of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from hashlib import blake2b
+from typing import NamedTuple
+
+
+class Look(NamedTuple):
+    """How a thing is drawn: its colour and its shape, in matplotlib's words."""
+
+    color: str
+    marker: str
+
+
+INK, SLATE, CLEAN = "#2F3E4E", "#5B6B7B", "#8FA3B5"
+"""Medians and intervals; whatever a shape alone tells apart; an attempt without a fault."""
+CALLS, PROMPTS, LAB = "#BBD0E4", "#4A5A3C", "#F0E3C8"
+"""Calls of any kind; prompts; what the lab itself got in the way of."""
+
+OUTCOMES = {
+    "correct": Look("#009E73", "o"),
+    "degraded": Look("#8FD3FF", "s"),
+    "wrong": Look("#0072B2", "h"),
+    "harm": Look("#D55E00", "X"),
+    "failed": Look("#000000", "v"),
+    "hung": Look("#E69F00", "*"),
+    "unknown": Look("#A6A6A6", "D"),
+    "invalid": Look("#D4D4D4", "P"),
+    "unfinished": Look("#5A5A5A", "^"),
+}
+"""By name, best first. The greys are those from which nothing can be concluded."""
+
+FAULTS = {
+    "latency": Look("#118AFF", "o"),
+    "timeout": Look("#CD066D", "D"),
+    "reset_peer": Look("#6F7400", "v"),
+    "refused": Look("#5D3700", "^"),
+    "tool_error": Look("#BF5C4F", "s"),
+    "lost_reply": Look("#0A0572", "P"),
+    "wrong_value": Look("#66B83E", "X"),
+    "truncate_context": Look("#9646B9", "*"),
+    "budget": Look("#DAB585", "h"),
+}
+LONE = Look("#5B0018", "x")
+"""A failure that nobody injected."""
+FAILED = Look(SLATE, "x")
+"""A failure of which the log does not tell who injected it, if anybody did."""
+
+STRANGERS = tuple(Look(c, marker) for marker in "<>dp8" for c in ("#00888F", "#C6A1EC", "#F2A6B8", "#51124E"))
+"""For faults of plug-ins; a fault's name says which of them."""
+
+SERIES = ("#175B1D", "#FA71D1", "#90B16D", "#032752", "#926088", "#B6B71B")
+"""For runs that are laid over each other; from the seventh series on they come again, with another line."""
+LINES = ("-", "--", ":", "-.")
+SHAPES = "osD^vPX"
+
+
+def faults(names: Iterable[str]) -> dict[str, Look]:
+    """The look of each of these faults. A plug-in's fault has the same one in every run, unless the run has two of the same: then the
+    later by name takes the next."""
+    wanted = sorted(set(names))
+    found = {name: FAULTS[name] for name in wanted if name in FAULTS}
+    for name in wanted:
+        if name not in found:
+            found[name] = _stranger(name, taken=found.values())
+    return found
+
+
+def _stranger(name: str, *, taken: Iterable[Look]) -> Look:
+    """The look that the name says, or the next whose colour is free, or whose shape is."""
+    first = int.from_bytes(blake2b(name.encode(errors="replace"), digest_size=4).digest()) % len(STRANGERS)
+    ordered = [*STRANGERS[first:], *STRANGERS[:first]]
+    looks = set(taken)
+    colors = {look.color for look in looks}
+    for free in (lambda look: look.color not in colors, lambda look: look not in looks):
+        if left := list(filter(free, ordered)):
+            return left[0]
+    return ordered[0]
+
+
+def series(number: int) -> tuple[Look, str]:
+    """The look and the line of a series, counted from 0."""
+    line = LINES[number // len(SERIES) % len(LINES)]
+    return Look(SERIES[number % len(SERIES)], SHAPES[number % len(SHAPES)]), line

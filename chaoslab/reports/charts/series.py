@@ -1,0 +1,127 @@
+"""Which runs may share a line when they are laid over each other: those that differ in nothing but TOXIC_PROB, the seed and how many trials."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from chaoslab.events import RunStarted
+from chaoslab.history import History
+from chaoslab.identity import digest
+
+AXIS = "TOXIC_PROB"
+FREE = (AXIS, "SEED", "REPEATS", "TRIALS", "JOBS", "BASE_PORT")
+"""Settings in which runs of one line may differ: the axis, chance, how often, and what no result depends on."""
+WIRE = "wire"
+"""The injection that TOXIC_PROB makes; the settings tell all of it."""
+SHOWN = 3
+"""Differences that a label names."""
+
+
+@dataclass(frozen=True)
+class Series:
+    """Runs of one line, in the order given. `label`: how they differ from those of the other lines; empty where there is one line."""
+
+    label: str
+    runs: tuple[History, ...]
+
+
+def toxic_prob(history: History) -> float | None:
+    """The TOXIC_PROB that a run states; None when it does not."""
+    run = history.first(RunStarted)
+    try:
+        return float(run.settings[AXIS]) if run else None
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def told(history: History) -> dict[str, str]:
+    """What a run was made with, but for what is free, each by name as text. What its log does not tell is left out."""
+    run = history.first(RunStarted)
+    if run is None:
+        return {}
+    found: dict[str, Any] = {name: value for name, value in run.settings.items() if name not in FREE}
+    if run.asked:  # the prompts themselves, wherever they came from
+        found.pop("PROMPTS", None)
+        found["prompts"] = digest(run.asked)[:6]
+    # Settings say these too, where there are any; NOW=now is another moment in each run.
+    found |= {name: value for name, value in (("MODEL", run.model), ("WORLD", run.world)) if value}
+    if run.now:
+        found.setdefault("NOW", run.now)
+    injections = run.plan.get("injections", [])
+    found |= {f"injection {i.get('name')}": _rest(i) for i in injections if i.get("name") != WIRE}
+    found |= {f"version of {name}": value for name, value in run.code.items()}
+    return {name: _text(value) for name, value in found.items()}
+
+
+def _rest(injection: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in injection.items() if key != "name"}
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return f"{value:g}"
+    if isinstance(value, str):
+        return value
+    return digest(value)[:6] if isinstance(value, dict) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def lines(histories: Iterable[History]) -> list[Series]:
+    """The runs by line, in the order of their first runs."""
+    groups: list[tuple[dict[str, str], list[History]]] = []
+    for history in histories:
+        made_with = told(history)
+        for known, runs in groups:
+            if known == made_with:
+                runs.append(history)
+                break
+        else:
+            groups.append((made_with, [history]))
+    labels = _labels([made_with for made_with, _ in groups])
+    return [Series(label, tuple(runs)) for label, (_, runs) in zip(labels, groups, strict=True)]
+
+
+def _labels(groups: Sequence[Mapping[str, str]]) -> list[str]:
+    """How each differs from the others. A log that tells few settings is set against others of its kind alone."""
+    if len(groups) == 1:
+        return [""]
+    every = {name for group in groups for name in group}
+    labels: list[str] = []
+    for group in groups:
+        silent = _silent(group, every)
+        label = _label(group, _differing([other for other in groups if _silent(other, every) == silent]), silent=silent)
+        twice = sum(known == label or known.startswith(f"{label}, otherwise ") for known in labels)
+        labels.append(f"{label}, otherwise {twice + 1}" if twice else label)
+    return labels
+
+
+def _silent(group: Mapping[str, str], every: Collection[str]) -> bool:
+    """Whether it tells less than half of what the others tell."""
+    return len(group) < len(every) / 2
+
+
+def _differing(groups: Sequence[Mapping[str, str]]) -> list[str]:
+    names = dict.fromkeys(name for group in groups for name in group)
+    differing = [name for name in names if len({group.get(name) for group in groups}) > 1]
+    if any(name.isupper() for name in differing):  # the plan follows from the settings
+        return [name for name in differing if not name.startswith("injection ")]
+    return differing
+
+
+def _label(group: Mapping[str, str], differing: Sequence[str], *, silent: bool) -> str:
+    parts = [f"{name}={group[name] or 'empty'}" if name in group else f"{name} not told" for name in differing]
+    if len(parts) > SHOWN:
+        parts[SHOWN:] = [f"{len(parts) - SHOWN} more"]
+    if silent:
+        parts.append("other settings not told" if parts else "settings not told")
+    return ", ".join(parts) or "the others"
+
+
+def said(found: Sequence[Series]) -> str:
+    """The lines and why there is more than one, for a person; empty where there is one."""
+    if len(found) == 1:
+        return ""
+    each = "; ".join(f"{one.label} ({len(one.runs)} run{'' if len(one.runs) == 1 else 's'})" for one in found)
+    return f"the runs differ in more than {AXIS}, so they are {len(found)} lines: {each}"

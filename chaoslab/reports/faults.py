@@ -1,0 +1,101 @@
+"""A fault as a person is told of it: all its stages in one line, where it was met."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from chaoslab.events import (
+    CallDisturbed,
+    CallFinished,
+    Event,
+    FaultArmed,
+    FaultHealed,
+    FaultInjected,
+    FaultScheduled,
+    FaultWitnessed,
+)
+from chaoslab.history import Record
+from chaoslab.measures.durations import duration
+from chaoslab.plain import line
+
+Place = tuple[str, str, str, int, int]
+"""A fault's name, its injection, and the attempt that it befell: target, request, attempt."""
+Stage = FaultScheduled | FaultArmed | FaultInjected | FaultWitnessed | FaultHealed
+WIDTH = 300
+
+
+def is_stage(event: Event) -> bool:
+    return isinstance(event, Stage)
+
+
+@dataclass
+class Met:
+    """One fault of one attempt: its stages, and how the attempt ended."""
+
+    stages: list[Stage] = field(default_factory=list)
+    ended: CallFinished | None = None
+    disturbed: CallDisturbed | None = None
+
+    @classmethod
+    def by_place(cls, records: Sequence[Record]) -> dict[int, Met]:
+        """A trial's faults, each by the number of the record where it was met, or at the latest stage of one that was not."""
+        found: dict[Place, Met] = {}
+        numbers: dict[Place, int] = {}
+        ended: dict[tuple[str, int, int], CallFinished] = {}
+        disturbed: dict[tuple[str, int, int], CallDisturbed] = {}
+        for number, event in enumerate(record.event for record in records):
+            match event:
+                case CallFinished():
+                    ended[event.target, event.request, event.attempt] = event
+                case CallDisturbed():
+                    disturbed[event.target, event.request, event.attempt] = event
+                case FaultScheduled() | FaultArmed() | FaultInjected() | FaultWitnessed() | FaultHealed():
+                    place = (event.fault, event.injection, event.target, event.request, event.attempt)
+                    met = found.setdefault(place, cls())
+                    if not met.witnessed:
+                        numbers[place] = number
+                    met.stages.append(event)
+        for place, met in found.items():
+            met.ended, met.disturbed = ended.get(place[2:]), disturbed.get(place[2:])
+        return {numbers[place]: met for place, met in found.items()}
+
+    @property
+    def witnessed(self) -> FaultWitnessed | None:
+        return next((stage for stage in self.stages if isinstance(stage, FaultWitnessed)), None)
+
+    def told(self) -> str:
+        """In one line; a fault that nobody witnessed stands out, with the reason."""
+        stage = self.stages[0]
+        source = "" if stage.injection.startswith(f"{stage.fault} on ") else f" ({stage.injection})"
+        head = f"{stage.target} {stage.request}.{stage.attempt} {stage.fault}{source}"
+        if met := self.witnessed:
+            return f"{head}: {line(met.changed or met.evidence, WIDTH)} – witnessed"
+        params = next((s.params for s in self.stages if isinstance(s, FaultScheduled)), {})
+        planned = f" {line(json.dumps(params, ensure_ascii=False), WIDTH)}" if params else ""
+        return f"{head}{planned}: {self._unmet()}"
+
+    def _unmet(self) -> str:
+        if any(isinstance(stage, FaultArmed) for stage in self.stages):
+            return f"ARMED AND NOT WITNESSED: {self._instead()}"
+        if any(isinstance(stage, FaultInjected) for stage in self.stages):
+            return f"INJECTED AND NOT WITNESSED: {self._instead()}"
+        if self.ended is not None and self.ended.status is not None:
+            return "not injected: it found nothing to change"
+        return f"not injected: {self._instead()}"
+
+    def _instead(self) -> str:
+        """What became of the attempt."""
+        if self.disturbed is not None:
+            return f"the lab itself got in the way ({self.disturbed.why})"
+        if self.ended is None:
+            return "the call never ended"
+        after = f"after {duration(self.ended.duration_s)}"
+        if self.ended.status is not None:
+            return f"the caller got {self.ended.status} {after}"
+        return (
+            f"the call ended with {self.ended.error} {after}"
+            if self.ended.error
+            else f"the caller got an answer {after}"
+        )

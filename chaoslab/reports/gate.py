@@ -1,0 +1,103 @@
+"""What a run must come to, for CI: a least share of correct prompts, and outcomes that no prompt may have.
+
+A run in which nothing could be judged has no share of correct prompts, so it fails whatever least share was asked for.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from chaoslab.judge import Outcome, Verdict
+from chaoslab.measures.success import UNJUDGED, success
+from chaoslab.registry import did_you_mean
+
+NAMED = 8
+"""Trials that are named in a line."""
+REFUSABLE = tuple(str(outcome) for outcome in Outcome if outcome is not Outcome.CORRECT)
+
+
+@dataclass(frozen=True)
+class Gate:
+    """`min_correct`: of the prompts that could be judged, 0 to 1. `fail_on`: outcomes; a trial that did harm counts for "harm" whatever its
+    outcome."""
+
+    min_correct: float | None = None
+    fail_on: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return self.min_correct is not None or bool(self.fail_on)
+
+
+@dataclass(frozen=True)
+class Ruling:
+    """Whether a run passes, and a line that says what was asked, what was found, and which trials are to blame."""
+
+    passed: bool
+    line: str
+
+
+def share(text: str) -> float:
+    """The type of --min-correct."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"{text[:60]} should be a share from 0 to 1, as in 0.9")
+    return value
+
+
+def outcomes(text: str) -> tuple[str, ...]:
+    """The type of --fail-on: names with commas."""
+    names = [name.strip() for name in text.split(",")]
+    for name in names:
+        if name not in REFUSABLE:
+            raise argparse.ArgumentTypeError(f"'{name[:60]}' is no outcome to fail on: {did_you_mean(name, REFUSABLE)}")
+    return tuple(dict.fromkeys(names))
+
+
+def rule(gate: Gate, judged: Mapping[str, Verdict], *, judgeable: bool) -> Ruling:
+    """Holds a run's verdicts against what was asked. `judgeable`: whether anything was stated about right answers."""
+    parts = []
+    if gate.min_correct is not None:
+        parts.append(_of_correct(gate.min_correct, judged, judgeable=judgeable))
+    if gate.fail_on:
+        parts.append(_of_refused(gate.fail_on, judged))
+    passed = all(part.passed for part in parts)
+    return Ruling(passed, f"gate {'passed' if passed else 'FAILED'}: " + "; ".join(part.line for part in parts))
+
+
+def _of_correct(least: float, judged: Mapping[str, Verdict], *, judgeable: bool) -> Ruling:
+    asked = f"at least {least * 100:g} % correct were asked for"
+    found = success((str(v.outcome) for v in judged.values()), judgeable=judgeable).correct
+    if found is None:
+        why = "nothing was stated about right answers" if not judgeable else "no prompt could be judged"
+        return Ruling(False, f"{asked} and no share is known, since {why if judged else 'no prompt was started'}")
+    passed = found.value >= least
+    poor = [trial for trial, v in judged.items() if v.outcome is not Outcome.CORRECT and v.outcome not in UNJUDGED]
+    counted = f"{asked}, {_percent(found.value)} are ({found.count} of {found.total} judged)"
+    return Ruling(passed, counted if passed else f"{counted}; not correct: {_named(poor)}")
+
+
+def _of_refused(refused: tuple[str, ...], judged: Mapping[str, Verdict]) -> Ruling:
+    found = {
+        name: [t for t, v in judged.items() if name == v.outcome or (name == "harm" and v.harm)] for name in refused
+    }
+    blamed = "; ".join(f"{len(trials)} {name}: {_named(trials)}" for name, trials in found.items() if trials)
+    *others, last = refused
+    asked = f"no {' or '.join(filter(None, [', '.join(others), last]))} was allowed"
+    if not judged:
+        return Ruling(False, f"{asked} and nothing is known, since no prompt was started")
+    return Ruling(not blamed, f"{asked}, there {'is none' if not blamed else f'are {blamed}'}")
+
+
+def _named(trials: list[str]) -> str:
+    more = f" and {len(trials) - NAMED} more" if len(trials) > NAMED else ""
+    return ", ".join(trials[:NAMED]) + more
+
+
+def _percent(value: float) -> str:
+    """Rounded down, so that 89.96 % do not read as the 90 % that were asked for."""
+    return f"{int(value * 1000 + 1e-9) / 10:g} %"

@@ -1,0 +1,79 @@
+"""What a page of text is made of: lines of at most 80 columns, tables, and figures with how sure they are."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Callable, Sequence
+
+from chaoslab.measures.durations import duration
+from chaoslab.measures.intervals import Estimate, Interval, Rate
+
+WIDTH = 80
+NAME_LEAST = 12
+"""Columns that are left of a long name."""
+
+
+def wrapped(text: str, *, indent: str = "", longest: int = 2000) -> list[str]:
+    """The text in lines that fit, those after the first two columns further in."""
+    words = " ".join(text.split())
+    words = words if len(words) <= longest else words[: longest - 1] + "…"
+    return textwrap.wrap(
+        words, WIDTH, initial_indent=indent, subsequent_indent=f"{indent}  ", break_on_hyphens=False
+    )  # fmt: skip
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Columns as wide as their widest entry; the first, of names, to the left and cut where the line would not fit, all others to the
+    right."""
+    widths = [max(len(row[n]) for row in [header, *rows]) for n in range(len(header))]
+    rest = sum(widths[1:]) + 2 * (len(widths) - 1)
+    widths[0] = min(widths[0], max(NAME_LEAST, WIDTH - rest))
+    return [
+        "  ".join([_cut(row[0], widths[0]).ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip()
+        for row in [header, *rows]
+    ]
+
+
+def _cut(name: str, width: int) -> str:
+    return name if len(name) <= width else name[: width - 1] + "…"
+
+
+def percent(value: float) -> str:
+    return f"{value:.0%}"
+
+
+def share(rate: Rate) -> str:
+    """66% with its interval."""
+    return f"{percent(rate.value)}, 95 % interval {percents(rate.interval)}"
+
+
+def percents(interval: Interval) -> str:
+    return f"{percent(interval.low)}–{percent(interval.high)}"
+
+
+def seconds(estimate: Estimate) -> str:
+    """A duration with its interval, if the data give one."""
+    return _sure(estimate, lambda value: duration(value, 2))
+
+
+def _sure(estimate: Estimate, told: Callable[[float], str]) -> str:
+    """An interval without a width says nothing that the figure does not."""
+    value, low, high = told(estimate.value), told(estimate.interval.low), estimate.interval.high
+    if math.isinf(high):
+        return f"{value} (95 % interval from {low} on, not bounded by the data)"
+    if low == told(high):
+        return value
+    return f"{value} (95 % interval {between(estimate.interval)})"
+
+
+def between(interval: Interval) -> str:
+    """0.37–1.81 s: one unit for both, that of the larger."""
+    low, high = interval.low, interval.high
+    small = duration(high, 2).endswith("ms")
+    return f"{low * 1000:.1f}–{high * 1000:.1f} ms" if small else f"{low:.2f}–{high:.2f} s"
+
+
+def count(number: int, one: str, many: str = "") -> str:
+    """1 prompt, 2 prompts."""
+    return f"{number} {one if number == 1 else many or one + 's'}"

@@ -1,0 +1,153 @@
+"""The summary's part on faults: which were delivered, what they led to, and what they cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from chaoslab.events import FaultWitnessed
+from chaoslab.history import History
+from chaoslab.judge import Outcome, judgeable
+from chaoslab.measures import faults
+from chaoslab.measures.faults import FaultCount, InjectionCount
+from chaoslab.measures.impact import Impact, impacts
+from chaoslab.measures.intervals import Rate
+from chaoslab.reports.page import count, percent, table, wrapped
+
+SOME = 8
+OTHER = ("unknown", "invalid", "unfinished")
+"""Outcomes that share a column."""
+
+
+def delivered(history: History) -> list[str]:
+    """Each injection from its dice to its witness, why some faults were not met, and what failed without one."""
+    if not history.tells(FaultWitnessed):
+        return ["faults: not known from such a log, nor which failures they caused"]
+    found, by_fault = faults.by_injection(history), faults.by_fault(history)
+    lines = ["faults: none was planned"]
+    if found:
+        rows = [row for one in found for row in _rows(one, [f for f in by_fault if f.injection == one.injection])]
+        lines = table(["faults", "eligible", "scheduled", "injected", "witnessed", "chance"], rows)
+        lines += ["eligible: attempts at which it was rolled; witnessed: its caller met it."]
+        lines += [*_dice(found), *_unmet(history, found)]
+    if hit := faults.disturbance(history):
+        lines += wrapped(_disturbed(hit))
+    lone = faults.uninjected(history)
+    lines.append(f"failures that nobody injected: {sum(f.count for f in lone) if lone else 'none'}")
+    for failure in lone[:SOME]:
+        lines += wrapped(f"{failure.count} × {failure.target}: {failure.error}", indent="  ", longest=150)
+    return lines + ([f"  … and {len(lone) - SOME} more"] if len(lone) > SOME else [])
+
+
+def _rows(of: InjectionCount, by_fault: Sequence[FaultCount]) -> list[list[str]]:
+    """An injection's row, and one for each of its faults where it has several."""
+    names = sorted({f.fault for f in by_fault})
+    name = of.injection
+    if len(names) == 1 and names[0] not in name:
+        name += f": {names[0]}"
+    numbers = [of.eligible, of.scheduled, of.injected, of.witnessed]
+    rows = [[name, *map(str, numbers), "" if of.chance is None else f"{of.chance:g}"]]
+    for fault in names if len(names) > 1 else ():
+        mine = [f for f in by_fault if f.fault == fault]
+        sums = [sum(f.scheduled for f in mine), sum(f.injected for f in mine), sum(f.witnessed for f in mine)]
+        rows.append([f"  {fault}", "", *map(str, sums), ""])
+    return rows
+
+
+def _dice(found: Sequence[InjectionCount]) -> list[str]:
+    """Whether as many were scheduled as the chances say."""
+    odd = [one for one in found if one.plausible is False]
+    lines = []
+    for one in odd:
+        share = f"scheduled {one.scheduled} times in {count(one.eligible, 'eligible attempt')}"
+        lines += wrapped(f"{one.injection} NOT AS PLANNED: {share}, which a chance of {one.chance:g} does not explain.")
+    if not odd and any(one.plausible for one in found):
+        lines.append("The dice hit as often as the chances say.")
+    return lines
+
+
+def _unmet(history: History, found: Sequence[InjectionCount]) -> list[str]:
+    reasons = faults.unmet(history)
+    if not reasons:
+        return []
+    scheduled = sum(one.scheduled for one in found)
+    lines = wrapped(f"{sum(r.count for r in reasons)} of {count(scheduled, 'scheduled fault')} were not witnessed:")
+    return lines + [
+        line for r in reasons for line in wrapped(f"{r.count} × {r.fault}: {r.why}", indent="  ")
+    ]  # fmt: skip
+
+
+def _disturbed(hit: faults.Disturbance) -> str:
+    if not hit.times:
+        return f"the lab was disturbed, when and how is not known; {count(hit.attempts, 'attempt')} hit by it"
+    times = count(hit.times, "time")
+    return f"the lab was disturbed {times}, {hit.lasted_s:.2f} s in all; {count(hit.attempts, 'attempt')} hit by it"
+
+
+# What they led to.
+
+
+def led_to(history: History, outcomes: Mapping[str, str]) -> list[str]:
+    """How the prompts ended that met each fault, and what it cost them."""
+    stated = judgeable(history)
+    found = impacts(history, outcomes, judgeable=stated)
+    if not found.by_fault:
+        return []
+    bad = "not correct" if stated else "failed, hung or did harm"
+    said = f"bad: {bad}, of those that could be judged; without: the same of the prompts that called the same targets and did not meet it"
+    rows = [_cost(*row) for fault in found.by_fault for row in _by_place(fault, found.by_fault, found.by_target)]
+    header = ["fault met", "prompts", "attempts", "bad", "without", "seconds", "calls"]
+    if not any(impact.lost_calls is not None for impact in found.by_fault.values()):
+        header, rows = header[:-2], [row[:-2] for row in rows]
+    return [
+        *_endings(found.by_fault),
+        "",
+        "What that cost them, and how the others fared:",
+        *table(header, rows),
+        *wrapped(f"{said}; seconds, calls: {_beside(list(found.by_fault.values()))}."),
+    ]
+
+
+def _endings(by_fault: Mapping[str, Impact]) -> list[str]:
+    """The outcomes of the prompts that met each fault."""
+    groups = {str(name): [str(name)] for name in Outcome if name not in OTHER} | {"other": list(OTHER)}
+    ended = {
+        fault: {group: sum(impact.outcomes.get(name, 0) for name in names) for group, names in groups.items()}
+        for fault, impact in by_fault.items()
+    }
+    seen = [group for group in groups if any(counts[group] for counts in ended.values())]
+    rows = [[f, str(by_fault[f].trials), *(str(counts[g]) for g in seen)] for f, counts in ended.items()]
+    return [
+        "How the prompts ended that met each fault (some met several):",
+        *table(["fault met", "prompts", *seen], rows),
+    ]
+
+
+def _by_place(
+    fault: str, by_fault: Mapping[str, Impact], by_target: Mapping[tuple[str, str], Impact]
+) -> list[tuple[str, Impact]]:
+    """The fault's row, and one for each of its targets where it has several."""
+    there = [(target, impact) for (name, target), impact in by_target.items() if name == fault]
+    if len(there) == 1:
+        return [(f"{fault} on {there[0][0]}", there[0][1])]
+    return [(fault, by_fault[fault]), *((f"  on {target}", impact) for target, impact in there)]
+
+
+def _beside(found: Sequence[Impact]) -> str:
+    what = "what such a prompt took more, in the mean, than"
+    twin, median = any(i.beside_twin for i in found), any(i.beside_median for i in found)
+    calm = "the median of the trials of the same prompt that met no fault"
+    if twin and median:
+        return f"{what} its twin without faults or, where it has none, {calm}"
+    if twin:
+        return f"{what} its twin without faults"
+    return f"{what} {calm}" if median else "no data, since no trial of the same prompt met no fault"
+
+
+def _cost(name: str, of: Impact) -> list[str]:
+    seconds = "no data" if of.lost_s is None else f"{round(of.lost_s, 2) + 0.0:+.2f}"
+    calls = "no data" if of.lost_calls is None else f"{round(of.lost_calls, 1) + 0.0:+.1f}"
+    return [name, str(of.trials), str(of.attempts), _share(of.bad), _share(of.without), seconds, calls]
+
+
+def _share(rate: Rate | None) -> str:
+    return "no data" if rate is None else percent(rate.value)

@@ -1,0 +1,109 @@
+"""The summary's part on recovery: how many incidents were repaired, by what, and how long it took."""
+
+from __future__ import annotations
+
+from chaoslab.events import FaultWitnessed
+from chaoslab.history import History
+from chaoslab.measures import mttr
+from chaoslab.measures.durations import duration
+from chaoslab.measures.intervals import Estimate
+from chaoslab.measures.mttr import Mttr, Recovery
+from chaoslab.reports.page import count, seconds, table, wrapped
+
+RARE = ("fallback", "late", "harm")
+"""Columns that are left out where they are empty; a fallback of a Python user's agent could not be seen."""
+
+
+def lines(history: History) -> list[str]:
+    found = mttr.mttr(history)
+    told = history.tells(FaultWitnessed)
+    head = "time to recovery" + ("" if told else " (inferred from failures that were noticed)")
+    every = found.overall
+    if not every.n:
+        return [f"{head}: no data"]
+    said = wrapped(f"{head}: {_counts(every)}")
+    for sentence in (_means(every, told=told), _censored(every), _medians(found.by_fault)):
+        said += wrapped(sentence)
+    legend = ["mean: from the beginning of the call that met the fault; noticed: from its end."] if told else []
+    return [*said, *_table(found, told=told), *legend]
+
+
+def _counts(found: Recovery) -> str:
+    """How the incidents ended."""
+    ways = {"by retry": found.retry, "by fallback": found.fallback, "late": found.late}
+    by = ", ".join(f"{number} {way}" for way, number in ways.items() if number)
+    harmed = f", {found.harmed} with harm (an effect happened twice)" if found.harmed else ""
+    return f"{found.recovered} of {count(found.n, 'incident')} recovered{f' ({by})' if by else ''}{harmed}, {found.censored} never"
+
+
+def _means(found: Recovery, *, told: bool) -> str:
+    """The mean of those that recovered, in a sentence."""
+    if found.mean_s is None:
+        return ""
+    since = "from the beginning of the call that met the fault" if told else "from the noticed failure"
+    said = f"The {found.recovered} that recovered took {_mean(found)}, {since} to the right answer"
+    if told and found.since_notice_s is not None:
+        said += f"; from the end of that call, when it was noticed, {duration(found.since_notice_s, 2)}"
+    return f"{said}."
+
+
+def _mean(found: Recovery) -> str:
+    assert found.mean_s is not None
+    interval = found.mean_interval
+    if interval is None:
+        return f"{duration(found.mean_s, 2)} in the mean"
+    if interval.low == interval.high:
+        return f"{duration(found.mean_s, 2)} each"
+    return f"{seconds(Estimate(found.mean_s, interval))} in the mean"
+
+
+def _censored(found: Recovery) -> str:
+    """What all of them come to, those too that did not recover, in a sentence."""
+    if not found.enough:
+        return f"{count(found.n, 'fault')}: too few for a median and an interval."
+    if found.recovered == found.n:
+        return ""
+    median = f"{seconds(found.median)} in the median" if found.median else "median not reached, too few recovered"
+    said = f'With the others counted as "at least so long" (Kaplan–Meier): {median}'
+    if found.restricted_mean and found.horizon_s:
+        said += (
+            f"; {seconds(found.restricted_mean)} in the mean, looking no further than {duration(found.horizon_s, 2)}"
+        )
+    return f"{said}."
+
+
+def _medians(by_fault: dict[str, Recovery]) -> str:
+    """Kaplan–Meier's median of each fault in one paragraph, where there are incidents enough."""
+    if len(by_fault) < 2:
+        return ""
+    known = [f"{fault} {seconds(r.median) if r.median else 'not reached'}" for fault, r in by_fault.items() if r.enough]
+    few = [f"{fault} ({count(r.n, 'fault')}: too few)" for fault, r in by_fault.items() if not r.enough]
+    sentences = [
+        f"Medians by fault: {'; '.join(known)}." if known else "",
+        f"None for {', '.join(few)}." if few else "",
+    ]
+    return " ".join(filter(None, sentences)) if known else ""
+
+
+def _table(found: Mttr, *, told: bool) -> list[str]:
+    """A row per fault, and one for each of its targets where it has several."""
+    rows = []
+    for fault, every in found.by_fault.items():
+        there = [(target, r) for (target, name), r in found.by_target.items() if name == fault]
+        if len(there) == 1:
+            rows.append(_row(f"{fault} on {there[0][0]}", every))
+        else:
+            rows += [_row(fault, every), *(_row(f"  on {target}", r) for target, r in there)]
+    header = ["recovery from", "n", "retry", "fallback", "late", "harm", "never", "mean", "noticed"]
+    kept = [n for n, name in enumerate(header) if name not in RARE or any(row[n] != "0" for row in rows)]
+    kept = kept if told else kept[:-1]  # what is inferred begins with its notice
+    return table([header[n] for n in kept], [[row[n] for n in kept] for row in rows])
+
+
+def _row(name: str, of: Recovery) -> list[str]:
+    counts = [of.n, of.retry, of.fallback, of.late, of.harmed, of.censored]
+    return [name, *map(str, counts), _seconds(of.mean_s), _seconds(of.since_notice_s)]
+
+
+def _seconds(value: float | None) -> str:
+    return "–" if value is None else duration(value, 2)

@@ -1,0 +1,79 @@
+"""Which trials of a run are meant: by name, number, prompt or outcome. All commands understand the same names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from chaoslab.events import PromptStarted, RunStarted
+from chaoslab.history import History
+from chaoslab.identity import nth
+from chaoslab.judge import Outcome, Verdict
+from chaoslab.registry import did_you_mean
+
+WORST_FIRST = (
+    Outcome.HARM, Outcome.WRONG, Outcome.FAILED, Outcome.HUNG, Outcome.DEGRADED, Outcome.INVALID, Outcome.UNFINISHED,
+)  # fmt: skip
+"""The outcomes that a person wants to look into."""
+_RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
+_PROMPT = re.compile(r"p\d{1,9}", re.ASCII)
+
+
+def named(name: str, there: Sequence[str], *, prompts: int) -> list[str]:
+    """The trials that a name stands for, of those that there are: a number counted from 1 ("3"), two with a dash between ("1-6"), a trial
+    ("p3.r2"), or a prompt with all its repeats ("p3").
+
+    Raises:
+        LookupError: no such trial.
+    """
+    match = _RANGE.fullmatch(name)
+    if _PROMPT.fullmatch(name):
+        keys = [key for key in there if key.startswith(f"{name}.")]
+    elif match is None:
+        keys = [name]
+    else:
+        first, last = int(match[1]), int(match[2] or match[1])
+        last = min(last, first + len(there))  # one more than there are is enough to be found missing
+        keys = [nth("", number - 1, prompts).key for number in range(first, last + 1)] if first else []
+    if not keys or not set(there).issuperset(keys):
+        span = (
+            f"its trials are 1 to {len(there)} ({there[0]} to {there[-1]})" if len(there) > 1 else f"it has {there[0]}"
+        )
+        raise LookupError(f"this run has no trial {name}: {span}")
+    return keys
+
+
+def prompts_of(history: History) -> int:
+    """How many prompts the run asked, each of them maybe several times."""
+    run = history.first(RunStarted)
+    return (
+        len(run.asked) if run and run.asked else max((e.prompt_index for _, e in history.of(PromptStarted)), default=1)
+    )
+
+
+def outcomes(words: Iterable[str]) -> set[Outcome]:
+    """The outcomes of these names, each of which may be several with commas.
+
+    Raises:
+        LookupError: no such outcome.
+    """
+    found = set()
+    for word in (word.strip() for words_ in words for word in words_.split(",")):
+        if word not in list(Outcome):
+            raise LookupError(f"no outcome is called '{word}': {did_you_mean(word, list(Outcome))}")
+        found.add(Outcome(word))
+    return found
+
+
+def worst(verdicts: Mapping[str, Verdict]) -> str | None:
+    """The first trial of those with the worst outcome; None where all went well, or nothing can be said."""
+    for outcome in WORST_FIRST:
+        for trial, verdict in verdicts.items():
+            if verdict.outcome is outcome:
+                return trial
+    return None
+
+
+def counted(outcomes: Mapping[Outcome, int]) -> str:
+    """How many of each outcome, in words."""
+    return ", ".join(f"{outcomes[outcome]} {outcome}" for outcome in Outcome if outcomes.get(outcome)) or "none"

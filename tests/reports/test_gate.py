@@ -1,0 +1,99 @@
+"""A gate says for CI whether a run is what was asked for, and never lets one pass of which nothing is known."""
+
+from __future__ import annotations
+
+import pytest
+
+from chaoslab.cli import main
+from chaoslab.judge import Outcome, Verdict
+from chaoslab.reports.gate import Gate, rule
+
+
+def judged(*outcomes: str, harm: int = 0) -> dict[str, Verdict]:
+    """A trial for each outcome; those from 1 to `harm` did some."""
+    return {
+        f"p1.r{n}": Verdict(Outcome(outcome), "why", ("a charge twice",) if n <= harm else ())
+        for n, outcome in enumerate(outcomes, 1)
+    }
+
+
+def test_a_share_is_of_the_prompts_that_could_be_judged() -> None:
+    run = judged("correct", "correct", "correct", "wrong", "invalid", "unknown")
+    assert rule(Gate(0.75), run, judgeable=True).line == (
+        "gate passed: at least 75 % correct were asked for, 75 % are (3 of 4 judged)"
+    )
+    ruling = rule(Gate(0.76), run, judgeable=True)
+    assert not ruling.passed
+    assert ruling.line == (
+        "gate FAILED: at least 76 % correct were asked for, 75 % are (3 of 4 judged); not correct: p1.r4"
+    )
+
+
+def test_what_is_just_below_is_not_rounded_up_to_what_was_asked_for() -> None:
+    ruling = rule(Gate(0.9), judged(*["correct"] * 899, *["failed"] * 101), judgeable=True)
+    assert not ruling.passed
+    assert "at least 90 % correct were asked for, 89.9 % are" in ruling.line
+    assert ruling.line.endswith("not correct: " + ", ".join(f"p1.r{n}" for n in range(900, 908)) + " and 93 more")
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "judgeable", "why"),
+    [
+        (["invalid", "unfinished"], True, "no prompt could be judged"),
+        (["unknown", "failed"], False, "nothing was stated about right answers"),
+        ([], True, "no prompt was started"),
+    ],
+)
+def test_where_nothing_was_judged_even_the_share_0_is_not_reached(
+    outcomes: list[str], judgeable: bool, why: str
+) -> None:
+    ruling = rule(Gate(0.0), judged(*outcomes), judgeable=judgeable)
+    assert not ruling.passed
+    assert ruling.line.endswith(f"no share is known, since {why}")
+
+
+def test_an_outcome_that_is_not_allowed_is_counted_and_its_trials_named() -> None:
+    run = judged("correct", "failed", "invalid", "failed")
+    ruling = rule(Gate(fail_on=("harm", "failed", "invalid")), run, judgeable=True)
+    assert not ruling.passed
+    assert ruling.line == (
+        "gate FAILED: no harm, failed or invalid was allowed, there are 2 failed: p1.r2, p1.r4; 1 invalid: p1.r3"
+    )
+    assert rule(Gate(fail_on=("harm", "wrong")), run, judgeable=True).passed
+
+
+def test_harm_counts_whatever_else_became_of_the_trial() -> None:
+    assert not rule(Gate(fail_on=("harm",)), judged("invalid", harm=1), judgeable=True).passed
+    assert not rule(Gate(fail_on=("harm",)), judged("harm"), judgeable=True).passed
+
+
+def test_a_run_without_a_prompt_passes_no_gate() -> None:
+    assert not rule(Gate(fail_on=("harm",)), {}, judgeable=True).passed
+
+
+def test_nothing_asked_is_no_gate() -> None:
+    assert not Gate()
+    assert Gate(0.0)
+    assert Gate(fail_on=("harm",))
+
+
+@pytest.mark.parametrize("command", ["lab", "run"])
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("--min-correct", "90", "90 should be a share from 0 to 1, as in 0.9"),
+        ("--min-correct", "nan", "nan should be a share from 0 to 1, as in 0.9"),
+        ("--min-correct", "most", "most should be a share from 0 to 1, as in 0.9"),
+        ("--fail-on", "harm,wrnog", "'wrnog' is no outcome to fail on: did you mean 'wrong'?"),
+        ("--fail-on", "harm,", "'' is no outcome to fail on: known are degraded, failed, harm, hung, "),
+        ("--fail-on", "correct", "'correct' is no outcome to fail on: known are degraded, "),
+    ],
+)
+def test_a_gate_that_cannot_be_meant_so_is_refused_before_anything_starts(
+    command: str, option: str, value: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([command, option, value])
+    out, err = capsys.readouterr()
+    assert (ended.value.code, out, err.count("\n")) == (2, "", 1)
+    assert f"chaoslab {command}: argument {option}: {said}" in err

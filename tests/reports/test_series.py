@@ -1,0 +1,130 @@
+"""Which runs share a line when they are laid over each other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fake_run import FakeRun, stated
+from test_charts import check_legible, said
+
+from chaoslab.history import History
+from chaoslab.reports.charts import main, overlay
+from chaoslab.reports.charts.series import lines
+from chaoslab.reports.charts.series import said as why
+from chaoslab.settings import Settings
+
+FIRST_LAB = Path(__file__).parent / "first_lab"
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> History:
+    return History.read(FakeRun(tmp_path_factory.mktemp("plain"), prompts=25).write())
+
+
+@pytest.fixture(scope="module")
+def shown() -> dict[str, object]:
+    return Settings().shown()
+
+
+def test_runs_that_differ_in_the_axis_the_seed_and_the_number_of_trials_share_a_line(
+    plain: History, shown: dict[str, object]
+) -> None:
+    runs = [
+        stated(plain, **shown | {"TOXIC_PROB": 0.1, "SEED": 1}),
+        stated(plain, **shown | {"TOXIC_PROB": 0.3, "SEED": 2}, seed=2),
+        stated(plain, **shown | {"TOXIC_PROB": 0.3, "TRIALS": 500, "REPEATS": 3}, prompts=500),
+        stated(plain, **shown | {"TOXIC_PROB": 0.3, "BASE_PORT": 6000}),
+        stated(plain, **shown | {"TOXIC_PROB": 0.0}, plan={"seed": 1, "injections": []}),
+    ]
+    (line,) = lines(runs)
+    assert (line.label, line.runs) == ("", tuple(runs))
+    assert why([line]) == ""
+
+
+@pytest.mark.parametrize(
+    ("changes", "label"),
+    [
+        ({"MODEL_TOXIC_PROB": 0.1}, "MODEL_TOXIC_PROB=0.1"),
+        ({"TOOL_LIMIT": 3}, "TOOL_LIMIT=3"),
+        ({"TOXICS": [["reset_peer", 1.0]]}, 'TOXICS=[["reset_peer", 1.0]]'),
+        ({"WORLD": "virtual", "world": "virtual"}, "WORLD=virtual"),
+        ({"MODEL": "llama", "model": "llama"}, "MODEL=llama"),
+        ({"asked": [{"prompt": "Who?"}]}, "prompts="),
+        ({"code": {"chaoslab": "beef"}}, "version of chaoslab=beef"),
+        ({"plan": {"seed": 1, "injections": [{"name": "mine", "chance": 0.5}]}}, "injection mine="),
+        ({"ERROR_PROB": 0.4, "plan": {"seed": 1, "injections": [{"name": "errors", "chance": 0.4}]}}, "ERROR_PROB=0.4"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_run_that_differs_in_anything_else_has_a_line_of_its_own(
+    plain: History, shown: dict[str, object], changes: dict[str, object], label: str
+) -> None:
+    base = {"asked": [{"prompt": "What?"}], **shown}
+    one, other = lines([stated(plain, **base), stated(plain, **base | changes)])
+    assert other.label.startswith(label)
+    assert other.label.count("=") == 1, "what follows from it is not named too"
+    assert one.label != other.label
+
+
+def test_the_moment_of_a_run_under_the_clocks_own_time_is_no_difference(
+    plain: History, shown: dict[str, object]
+) -> None:
+    runs = [stated(plain, **shown | {"NOW": "now"}, now=f"2026-06-0{day}T09:00:00Z") for day in (1, 2)]
+    assert len(lines(runs)) == 1
+
+
+def test_many_differences_are_counted_and_alike_labels_told_apart(plain: History, shown: dict[str, object]) -> None:
+    many = {"TOOL_LIMIT": 3, "PROMPT_LIMIT": 4, "LATENCY_MS": 1, "JITTER_MS": 1, "TIMEOUT_MS": 1}
+    found = lines(
+        [stated(plain, **shown), stated(plain, **shown | many), stated(plain, **shown | many | {"TIMEOUT_MS": 2})]
+    )
+    labels = [line.label for line in found]
+    assert labels[1].endswith(", 2 more")
+    assert labels[2] == f"{labels[1]}, otherwise 2"
+
+
+def test_lines_are_drawn_apart_and_the_picture_says_why(plain: History, shown: dict[str, object]) -> None:
+    runs = [
+        stated(plain, **shown | {"TOXIC_PROB": toxic, "MODEL_TOXIC_PROB": model}) for model in (0, 0.1) for toxic in (0.1, 0.3)
+    ]  # fmt: skip
+    for figure in overlay(runs).values():
+        check_legible(figure)
+        assert "the runs differ in more than TOXIC_PROB: 2 lines, moved a little aside" in said(figure)
+        assert "MODEL_TOXIC_PROB=0, n = " in said(figure)
+        assert "MODEL_TOXIC_PROB=0.1, n = " in said(figure)
+    (axes,) = overlay(runs)["success_vs_toxic_prob"].axes
+    drawn = [line for line in axes.lines if line.get_marker() in ("o", "s") and len(np.asarray(line.get_xdata())) == 2]
+    assert len({line.get_color() for line in drawn}) == len(drawn) == 2
+
+
+def test_many_lines_are_legible(plain: History, shown: dict[str, object]) -> None:
+    for figure in overlay(
+        [stated(plain, **shown | {"TOOL_LIMIT": n, "TOXIC_PROB": 0.1 * n}) for n in range(9)]
+    ).values():
+        check_legible(figure)
+        assert "TOOL_LIMIT=8" in said(figure)
+
+
+def test_the_door_says_in_a_line_that_runs_are_drawn_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("one", "two"):
+        FakeRun(tmp_path / name, prompts=3, targets={"search": "search_web", name: "call"}).write()
+    assert main(["one", "two", "--out", str(tmp_path / "out")], logs=tmp_path) == 0
+    words = capsys.readouterr().err
+    assert words.count("\n") == 1
+    assert words.startswith("the runs differ in more than TOXIC_PROB, so they are 2 lines: injection errors=")
+    assert main(["one", "one", "--out", str(tmp_path / "out")], logs=tmp_path) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_what_the_first_lab_does_not_tell_keeps_its_runs_on_a_line_of_their_own(
+    plain: History, shown: dict[str, object]
+) -> None:
+    from chaoslab.reports import folder
+
+    old = [folder.read(f"{FIRST_LAB}#{number}") for number in (1, 3)]
+    mine, theirs = lines([stated(plain, **shown), *old])
+    assert theirs.runs == tuple(old)
+    assert "settings not told" in theirs.label
+    assert "settings not told" not in mine.label

@@ -1,0 +1,78 @@
+"""A trial has one name, which every command understands; a wrong one gets a line with those that there are."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from chaoslab.events import PromptStarted, RunStarted
+from chaoslab.history import History, Record
+from chaoslab.judge import Outcome, Verdict
+from chaoslab.reports.trials import counted, named, outcomes, prompts_of, worst
+
+THERE = ["p1.r1", "p2.r1", "p3.r1", "p1.r2", "p2.r2", "p3.r2", "p1.r3"]
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("p2.r2", ["p2.r2"]),
+        ("p1", ["p1.r1", "p1.r2", "p1.r3"]),
+        ("p3", ["p3.r1", "p3.r2"]),
+        ("4", ["p1.r2"]),
+        ("2-4", ["p2.r1", "p3.r1", "p1.r2"]),
+        ("7-7", ["p1.r3"]),
+    ],
+)
+def test_a_name_stands_for_trials(name: str, meant: list[str]) -> None:
+    assert named(name, THERE, prompts=3) == meant
+
+
+@pytest.mark.parametrize(
+    "name", ["0", "8", "6-8", "4-2", "p4", "p1.r4", "p", "p1.", "first", "", "-1", "1-", "9" * 20, "²", "p²"]
+)
+def test_a_name_that_stands_for_none_is_refused_with_those_that_there_are(name: str) -> None:
+    line = f"this run has no trial {name}: its trials are 1 to 7 (p1.r1 to p1.r3)"
+    with pytest.raises(LookupError, match=f"^{re.escape(line)}$"):
+        named(name, THERE, prompts=3)
+    with pytest.raises(LookupError, match=r"it has p1\.r1$"):
+        named("2", ["p1.r1"], prompts=1)
+
+
+def test_a_run_knows_how_many_prompts_it_asked_even_where_it_does_not_state_them() -> None:
+    begun = [Record("", 1.0, "run", f"p{n}.r1", "info", n, PromptStarted(n, "?")) for n in (1, 2)]
+    stated = RunStarted(1, {}, {}, 6, "", "", asked=[{}, {}, {}])
+    assert prompts_of(History(begun)) == 2
+    assert prompts_of(History([Record("", 0.0, "run", None, "info", 0, stated), *begun])) == 3
+    assert prompts_of(History([])) == 1
+
+
+def test_outcomes_are_named_one_by_one_or_with_commas() -> None:
+    assert outcomes(["harm,wrong", " failed "]) == {Outcome.HARM, Outcome.WRONG, Outcome.FAILED}
+    assert outcomes([]) == set()
+    with pytest.raises(LookupError, match=r"^no outcome is called 'wrnog': did you mean 'wrong'\?$"):
+        outcomes(["correct,wrnog"])
+    with pytest.raises(LookupError, match="no outcome is called 'Wrong'"):
+        outcomes(["Wrong"])
+
+
+def test_the_first_of_the_worst_is_the_one_to_look_at() -> None:
+    def verdicts(*found: Outcome) -> dict[str, Verdict]:
+        return {f"p{n}.r1": Verdict(outcome, "") for n, outcome in enumerate(found, 1)}
+
+    order = [
+        Outcome.HARM,
+        Outcome.WRONG,
+        Outcome.FAILED,
+        Outcome.HUNG,
+        Outcome.DEGRADED,
+        Outcome.INVALID,
+        Outcome.UNFINISHED,
+    ]
+    for n in range(len(order)):
+        assert worst(verdicts(Outcome.CORRECT, *reversed(order[n:]))) == f"p{1 + len(order) - n}.r1"
+    assert worst(verdicts(Outcome.WRONG, Outcome.WRONG)) == "p1.r1"
+    assert worst(verdicts(Outcome.CORRECT, Outcome.UNKNOWN)) is None
+    assert counted({Outcome.WRONG: 2, Outcome.HARM: 0, Outcome.CORRECT: 1}) == "1 correct, 2 wrong"
+    assert counted({}) == "none"

@@ -1,0 +1,154 @@
+"""What is not installed, or hidden by a file of the user's, is said in a line before anything begins."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from cli_parts import chaoslab, environment, free_base
+
+from agent.assembly import started
+from chaoslab import cli
+from chaoslab.clock import system
+from chaoslab.events import PromptStarted
+from chaoslab.extras import MODULES, PARTS
+from chaoslab.plan import Plan
+from chaoslab.runs import Run
+from chaoslab.settings import Settings
+from chaoslab.topology import Ports
+from chaoslab.worlds.local import Local
+from flask_tools import __main__ as tools
+
+ALL = [module for modules in MODULES.values() for module in modules]
+LAB = "'chaoslab[lab]'"
+HIDDEN = 'import sys, runpy; sys.modules.update(dict.fromkeys(sys.argv.pop(1).split(","))); sys.argv.pop(0); '
+"""A program: with these modules hidden, as if they were not installed, the module that is named next as a command."""
+
+
+def without(modules: Sequence[str], *typed: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    program = HIDDEN + "runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)"
+    return subprocess.run(
+        [sys.executable, "-c", program, ",".join(modules), *typed],
+        cwd=folder, env=environment(), capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+
+def named(*modules: str, who: str, install: str) -> list[tuple[str, str]]:
+    return [(module, f"{who} needs {module}, which is not installed: pip install {install}\n") for module in modules]
+
+
+@pytest.mark.parametrize(
+    ("typed", "missing", "line"),
+    [
+        (typed.split(), missing, line)
+        for typed, expected in {
+            "lab": named(*MODULES["tools"], *MODULES["agent"], "matplotlib", who="WORLD=local", install=LAB),
+            "run --world virtual": named(*ALL, who="WORLD=virtual", install=LAB),
+            "run --world compose": named("pydantic", who="WORLD=compose", install=LAB),
+            "replay": named("greenlet", "flask", "pydantic", who="chaoslab replay", install=LAB),
+            "report": named("matplotlib", who="chaoslab report", install="'chaoslab[charts]'"),
+            "model --port 0": named("flask", "waitress", who="chaoslab model", install="'chaoslab[tools]'"),
+        }.items()
+        for missing, line in expected
+    ],
+    ids=lambda value: "" if isinstance(value, str) and value.endswith("\n") else str(value),
+)
+def test_each_command_names_what_is_missing(
+    typed: Sequence[str],
+    missing: str,
+    line: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, missing, None)
+    assert cli.main(typed) == 2
+    assert capsys.readouterr() == ("", line)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_so_does_each_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    done = without(["pydantic"], "agent", folder=tmp_path)
+    needs = "python -m agent needs pydantic, which is not installed: pip install 'chaoslab[agent]'\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", needs)
+    monkeypatch.setitem(sys.modules, "flask", None)
+    assert tools.main([]) == 2
+    line = "python -m flask_tools needs flask, which is not installed: pip install 'chaoslab[tools]'\n"
+    assert capsys.readouterr() == ("", line)
+
+
+def test_nothing_begins_without_the_extras_and_what_only_reads_needs_none(tmp_path: Path) -> None:
+    run = Run.create(tmp_path / "logs", now=Settings().now)
+    with run.log("info") as log:
+        log.write(started(Settings(), Plan(1), [], 1, run.now))
+        log.write(PromptStarted(1, "What is 6 times 7?"), trial="p1.r1")
+    run.make_latest()
+    there = set(tmp_path.iterdir())
+    for typed in ("lab", "replay", "charts", "model"):
+        done = without(ALL, "chaoslab", typed, folder=tmp_path)
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), typed
+        assert " not installed: pip install 'chaoslab[" in done.stderr
+    assert set(tmp_path.iterdir()) == there
+    for typed in ("show", "summary"):
+        done = without(ALL, "chaoslab", typed, folder=tmp_path)
+        assert (done.returncode, done.stderr) == (0, ""), typed
+
+
+@pytest.mark.parametrize("typed", ["lab", "run --world virtual", "replay"])
+@pytest.mark.parametrize("file", ["agent.py", "agent/__init__.py", "flask_tools.py", "proxy_manager.py"])
+def test_a_file_of_the_users_that_hides_a_part_is_named(file: str, typed: str, tmp_path: Path) -> None:
+    taken(tmp_path, file)
+    done = chaoslab(tmp_path, *typed.split())
+    part = file.removesuffix(".py").removesuffix("/__init__")
+    line = f"{file} hides the lab's own {part} from it: rename it, or start the lab in another folder\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", line)
+    assert {path.name for path in tmp_path.iterdir()} <= {file.partition("/")[0]}
+
+
+def taken(folder: Path, *files: str) -> None:
+    for file in files:
+        (folder / file).parent.mkdir(exist_ok=True)
+        (folder / file).write_text("raise SystemExit('this is mine')\n")
+
+
+def test_the_parts_are_found_where_the_command_itself_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The command `chaoslab` does not look in this folder for them, as this process does not, and as no part that it starts may."""
+    taken(tmp_path, *(f"{part}.py" for part in PARTS), "logs.py")
+    monkeypatch.chdir(tmp_path)
+    ports, run = Ports(free_base()), Run.create(Path("logs"), now=Settings().now)
+    variables = environment() | Settings().override({"BASE_PORT": str(ports.base)}).environment()
+    with Local(ports, Path("logs"), Path("state.db"), run.folder, variables, system) as world:
+        world.start(now=run.now, toxiproxy=True, model=True)
+        assert world.run_agent(["--help"]) == 0
+    assert capfd.readouterr().out.startswith("usage: python -m agent")
+
+
+MINE = """
+import chaoslab as lab
+
+def pay(amount):
+    return "paid"
+
+def agent(prompt):
+    return pay(3)
+
+for world in ("virtual", "local"):
+    print(lab.run(agent, "Pay.", tools=[pay], effects=[{"effect": "pay", "amount": 3}], world=world, logs="runs").outcome)
+print(*(trial.outcome for trial in lab.run_many(agent, "Pay.", tools=[pay], trials=2, jobs=2)))
+"""
+
+
+def test_a_program_of_the_users_may_stand_beside_files_of_any_name(tmp_path: Path) -> None:
+    taken(tmp_path, *(f"{part}.py" for part in PARTS), "logs.py", "charts.py")
+    (tmp_path / "mine.py").write_text(MINE)
+    done = subprocess.run(
+        [sys.executable, "mine.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.split() == ["correct"] * 4

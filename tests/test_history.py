@@ -1,0 +1,303 @@
+"""Reading is parsing: what a log's line holds is looked at once, where it becomes an event, and no reader meets anything else."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from event_parts import ENVELOPE, sample
+
+from chaoslab import remembered, running, settings
+from chaoslab.cli import main
+from chaoslab.events import CallFinished, Event
+from chaoslab.history import LINE_MAX, History, Record, parse_line, unread
+from chaoslab.remembered import Unrepeatable
+from chaoslab.reports import charts, show, summary
+from chaoslab.runs import Run
+from chaoslab.settings import SettingError
+from chaoslab.shapes import DEPTH_MAX
+
+ASKED = (
+    {"prompt": "What is 17 times 24?", "facts": ["408"]},
+    "Tell Carla that the review is in room 204.",
+)
+FAULTS = ("WORLD=virtual", "TRIALS=2", "TOXIC_PROB=0.5", "ERROR_PROB=0.4", "MODEL_TOXIC_PROB=0.1", "SEED=4")
+DEEP = "[" * 100_000 + "]" * 100_000
+VALUES = (
+    "null", "true", "0", "-1", "0.5", "1e30", "-1e30", "1e999", "NaN", "Infinity", "-Infinity", "9" * 19, "9" * 4000, "9" * 5000,
+    '""', '"text"', '"1"', '"\\ud800"', '"\\u0000"', '"2026-13-45T99:00:00Z"', '"\\u001b[2J$x^{"',
+    "[]", "[null]", "[1]", '["a", "b"]', '[["a"]]', "[[1]]", "[[null]]", "[{}]", '[{"effect": 1}]', '[["a", "b"]]', "[[[]]]",
+    "{}", '{"a": null}', '{"a": {"b": []}}', '{"injections": null}', '{"injections": [1]}', '{"injections": [{}]}',
+    '{"seed": 1, "injections": [{"name": "a", "choices": [{}], "chance": "x"}]}', '{"status": "x", "body": 1, "headers": null}',
+    "[" * (DEPTH_MAX - 2) + "]" * (DEPTH_MAX - 2), "[" * 600 + "]" * 600, '{"a":' * 600 + "1" + "}" * 600,
+)  # fmt: skip
+"""As JSON spells them. Each is wrong somewhere."""
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[bytes]]:
+    """The lines of a run in virtual time, by file, with an event of every kind in them."""
+    folder = tmp_path_factory.mktemp("run")
+    (folder / "mine.json").write_text(json.dumps(ASKED))
+    chosen = settings.load((*FAULTS, f"PROMPTS={folder / 'mine.json'}"), environment={}, env_file=folder / ".env")
+    asked = running._check(chosen)
+    order = running.order_of(chosen, asked)
+    run = Run.create(folder / "logs", now=order.now, name=order.run)
+    assert running.carry_out(order, asked, run.folder) == 0
+    lines = {path.name: path.read_bytes().splitlines(keepends=True) for path in sorted(run.folder.glob("*.log"))}
+    there = {json.loads(line)["kind"] for each in lines.values() for line in each}
+    envelope = {key: value for key, value in json.loads(lines["info.log"][1]).items() if key in ENVELOPE}
+    for name, kind in Event.kinds.items():
+        if name not in there:
+            lines["info.log"].append(json.dumps({**envelope, "kind": name, **vars(sample(kind))}).encode() + b"\n")
+    assert set(Event.kinds) == {parse(line).event.kind for each in lines.values() for line in each}
+    return lines
+
+
+def parse(line: bytes) -> Record:
+    record = parse_line(line)
+    assert record is not None, line
+    return record
+
+
+def spoilt(line: bytes, field: str, value: str) -> bytes:
+    """The line with that value in the place of the field's own."""
+    data = json.loads(line)
+    data[field] = "@here@"
+    return json.dumps(data).replace('"@here@"', value).encode() + b"\n"
+
+
+def write(folder: Path, lines: dict[str, list[bytes]]) -> Path:
+    for name, each in lines.items():
+        (folder / name).write_bytes(b"".join(each))
+    return folder
+
+
+def replay(folder: Path) -> None:
+    """What a replay does with the log before it runs anything."""
+    run = remembered.read(str(folder))
+    trials = remembered.choose(run, ())
+    remembered.order(run)
+    assert [run.number(trial) for trial in trials]
+
+
+READERS: dict[str, Callable[[Path], object]] = {
+    "show": lambda folder: show.render(History.read(folder)),
+    "summary": lambda folder: summary.render(History.read(folder)),
+    "replay": replay,
+    "charts": lambda folder: charts.draw(History.read(folder)),
+}
+QUICK = ("show", "summary", "replay")
+
+
+def read_by(names: Sequence[str], folder: Path) -> None:
+    """Each reads it, or says in one line why it does not."""
+    for name in names:
+        said = ""
+        try:
+            READERS[name](folder)
+        except (LookupError, Unrepeatable, SettingError) as refusal:
+            said = str(refusal.args[0])
+        assert "\n" not in said, name
+
+
+# Each field of each kind.
+
+
+@pytest.mark.parametrize("kind", Event.kinds)
+def test_what_a_field_cannot_hold_makes_its_line_unread_and_all_else_is_read_by_all(
+    kind: str, logs: dict[str, list[bytes]], tmp_path: Path
+) -> None:
+    """A log for each field: the kind's first line stands there once for each value."""
+    name, at = next((n, i) for n, each in logs.items() for i, line in enumerate(each) if parse(line).event.kind == kind)
+    write(tmp_path, logs)
+    for field in (*ENVELOPE, *(f.name for f in fields(Event.kinds[kind]))):  # type: ignore[arg-type]
+        broken = [spoilt(logs[name][at], field, value) for value in VALUES]
+        write(tmp_path, {name: [*logs[name][:at], *broken, *logs[name][at + 1 :]]})
+        history = History.read(tmp_path)
+        unreadable = [number for number, line in enumerate(broken, at + 1) if parse_line(line) is None]
+        assert history.cut_lines == ({name: tuple(unreadable)} if unreadable else {})
+        assert len(unreadable) >= LEAST.get(str(Event.kinds[kind].__annotations__.get(field, "")), 30), field
+        read_by(QUICK, tmp_path)
+
+
+LEAST = {"Any": 3, "list[Any]": 10, "dict[str, Any]": 10, "dict[str, Setting]": 10, "list[dict[str, Any]]": 10}
+"""Values that such a field cannot hold."""
+
+
+def test_what_is_left_of_such_lines_can_be_drawn(logs: dict[str, list[bytes]], tmp_path: Path) -> None:
+    first = {parse(line).event.kind: line for each in logs.values() for line in each}
+    for kind, line in first.items():
+        names = (*ENVELOPE, *(f.name for f in fields(Event.kinds[kind])))  # type: ignore[arg-type]
+        (tmp_path / f"{kind}.log").write_bytes(
+            b"".join(spoilt(line, field, value) for field in names for value in VALUES)
+        )
+    charts.save(charts.draw(History.read(write(tmp_path, logs))), tmp_path)
+
+
+def test_any_line_may_be_lost(logs: dict[str, list[bytes]], tmp_path: Path) -> None:
+    write(tmp_path, logs)
+    for name, each in logs.items():
+        for at in range(len(each)):
+            write(tmp_path, {name: [*each[:at], b'{"ts": "cut\n', *each[at + 1 :]]})
+            read_by(QUICK, tmp_path)
+        write(tmp_path, {name: each})
+
+
+REFUSED = [
+    ("call_finished", "duration_s", ["null", '"1"', "true", "NaN", "Infinity", "1e999", "-0.001", "1e30"]),
+    ("call_finished", "t", ["NaN", "Infinity", "-1e30", "1e30", '"soon"', "null"]),
+    ("call_finished", "seq", ["Infinity", "1.5", "-1", "9" * 30, "9" * 5000, '"1"']),
+    ("call_finished", "rolled", ["null", '"wire"', "[1]", "[[]]", "{}"]),
+    ("call_finished", "status", ['"200"', "-1", "200.0", "true"]),
+    ("call_finished", "trial", ["1", "[]", "{}"]),
+    ("prompt_started", "facts", ["null", '["408"]', "[[408]]", "[null]"]),
+    ("prompt_started", "effects", ["null", '["message_sent"]', "[[]]", "{}"]),
+    ("prompt_attempt", "start_time", ['""', '"now"', '"2026-02-30T09:00:00Z"', "0"]),
+    ("run_started", "now", ['""', '"today"', "null"]),
+    ("run_started", "seed", ["1.5", '"7"', "9" * 400]),
+    ("run_started", "settings", ["[]", '{"TOXICS": [[]]}', '{"TOXIC_PROB": {}}', '{"TOXICS": [["a", "b"]]}']),
+    ("run_started", "plan", ['{"injections": 1}', '{"injections": [{"name": "a", "chance": 2}]}', '{"injections": [{"name": []}]}']),
+    ("run_finished", "received", ["-1", "null"]),
+    ("effect", "reply", ['{"status": 200}', '{"status": "200", "body": "", "headers": {}}']),
+    ("call_started", "arguments", [DEEP, "[" * 990 + "]" * 990, '{"a":' * DEPTH_MAX + "1" + "}" * DEPTH_MAX]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "field", "values"), REFUSED, ids=lambda value: value if isinstance(value, str) else ""
+)
+def test_a_line_with_such_a_value_is_none(
+    kind: str, field: str, values: Sequence[str], logs: dict[str, list[bytes]]
+) -> None:
+    line = next(line for each in logs.values() for line in each if parse(line).event.kind == kind)
+    assert [value[:40] for value in values if parse_line(spoilt(line, field, value)) is not None] == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "field", "value"),
+    [
+        ("call_finished", "duration_s", "0"),
+        ("call_finished", "duration_s", "315360000.0"),
+        ("call_finished", "t", "-0.5"),
+        ("call_finished", "status", "null"),
+        ("prompt_started", "prompt", '"\\ud800 alone"'),
+        ("prompt_attempt", "end_time", '"2026-06-01T09:00:00.123456Z"'),
+        ("call_started", "arguments", "[" * (DEPTH_MAX - 1) + "NaN" + "]" * (DEPTH_MAX - 1)),
+        ("run_started", "plan", "{}"),
+        ("effect", "reply", "{}"),
+    ],
+)
+def test_what_a_run_may_write_is_read(kind: str, field: str, value: str, logs: dict[str, list[bytes]]) -> None:
+    line = next(line for each in logs.values() for line in each if parse(line).event.kind == kind)
+    assert repr(
+        getattr(parse(spoilt(line, field, value)), field, None)
+        or getattr(parse(spoilt(line, field, value)).event, field)
+    ) == repr(json.loads(value))
+
+
+def test_a_field_that_is_left_out_has_its_default_each_time_its_own(logs: dict[str, list[bytes]]) -> None:
+    line = next(line for line in logs["info.log"] if parse(line).event.kind == "call_finished")
+    data = json.loads(line)
+    del data["rolled"], data["via"]
+    one, two = (parse(json.dumps(data).encode()).event for _ in range(2))
+    assert isinstance(one, CallFinished)
+    assert isinstance(two, CallFinished)
+    assert (one.rolled, one.via) == ([], "proxy")
+    assert one == two
+    assert one.rolled is not two.rolled
+
+
+# Which lines.
+
+
+@pytest.mark.parametrize(
+    ("numbers", "line"),
+    [
+        ([7], "info.log: line 7 could not be read"),
+        ([12, 40], "info.log: lines 12 and 40 could not be read"),
+        ([12, 40, 41, 50, 90], "info.log: lines 12, 40 and 3 more could not be read"),
+    ],
+)
+def test_the_lines_that_could_not_be_read_are_named(numbers: list[int], line: str) -> None:
+    assert unread("info.log", numbers) == line
+
+
+def test_every_reader_says_which(
+    logs: dict[str, list[bytes]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("logs/mine").mkdir(parents=True)
+    usage = next(at for at, line in enumerate(logs["info.log"]) if parse(line).event.kind == "usage")
+    info = [
+        *logs["info.log"][:usage],
+        spoilt(logs["info.log"][usage], "cost_usd", "NaN"),
+        *logs["info.log"][usage + 1 :],
+    ]
+    write(Path("logs/mine"), {**logs, "info.log": info})
+    said = f"note: info.log: line {usage + 1} could not be read\n"
+    for command in ("show", "summary", "charts"):
+        assert main([command, "mine"]) == 0
+        captured = capsys.readouterr()
+        assert said in captured.out + captured.err, command
+    assert main(["replay", "mine", "--trial", "2"]) in (0, 1)
+    assert said in capsys.readouterr().err
+
+
+def test_a_line_without_end_is_one_that_cannot_be_read(logs: dict[str, list[bytes]], tmp_path: Path) -> None:
+    """It is not taken into memory as a whole, however long it is."""
+    with (tmp_path / "info.log").open("wb") as file:
+        file.write(logs["info.log"][0])
+        file.seek(2 * LINE_MAX + len(logs["info.log"][0]) + 10)
+        file.write(b"\n" + logs["info.log"][1])
+    history = History.read(tmp_path)
+    assert (len(history.records), history.cut_lines) == (2, {"info.log": (2,)})
+
+
+# What is no log at all.
+
+
+def _device(log: Path) -> None:
+    log.symlink_to("/dev/zero")
+
+
+NO_LOGS: dict[str, Callable[[Path], object]] = {
+    "a pipe": os.mkfifo,
+    "a folder": Path.mkdir,
+    "a device": _device,
+    "empty": Path.touch,
+    "of zeros": lambda log: log.write_bytes(bytes(100_000)),
+    "in UTF-16": lambda log: log.write_text('{"kind": "run_started"}\n' * 9, encoding="utf-16"),
+}
+
+
+@pytest.mark.parametrize("what", NO_LOGS)
+@pytest.mark.parametrize("command", ["show", "summary", "charts", "replay"])
+def test_what_is_no_log_is_said_in_a_line(
+    command: str, what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("logs/mine").mkdir(parents=True)
+    NO_LOGS[what](Path("logs/mine/info.log"))
+    assert main([command, "mine"]) == 2
+    said = capsys.readouterr()
+    assert (said.out, said.err.count("\n")) == ("", 1)
+    assert "mine" in said.err
+
+
+@pytest.mark.parametrize("command", ["show", "summary", "charts", "replay", "report"])
+@pytest.mark.parametrize("name", ["A" * 5000, "logs/" + "A" * 300, "with\0in it", "a/" * 3000, "latest"])
+def test_a_name_that_no_run_can_have_is_said_in_a_line(
+    command: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("logs").mkdir()
+    Path("logs/latest").symlink_to("gone")
+    assert main([command, name]) == 2
+    said = capsys.readouterr()
+    assert (said.out, said.err.count("\n")) == ("", 1)
+    assert len(said.err) < 160

@@ -1,0 +1,119 @@
+"""Any value in one short line: bounded whatever its size, and without running its own code."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator
+from datetime import date
+from decimal import Decimal
+from enum import Enum
+from typing import Any, NoReturn
+
+import pytest
+from pydantic import BaseModel
+
+from chaoslab.plain import brief, line
+
+
+class Colour(Enum):
+    RED = "red"
+
+
+@dataclasses.dataclass(slots=True)
+class Point:
+    x: int
+    y: float
+
+
+class Order(BaseModel):
+    number: int
+    items: list[str]
+
+
+class Guarded:
+    """Tells everybody who looks at it."""
+
+    def __repr__(self) -> str:
+        raise AssertionError("its own code was run")
+
+    __str__ = __eq__ = __iter__ = __len__ = __repr__  # type: ignore[assignment]
+    __hash__ = object.__hash__
+
+
+class Rows(list[int]):
+    """A list that would fetch what is asked for."""
+
+    def __iter__(self) -> Iterator[int]:
+        raise AssertionError("its own code was run")
+
+    def __getitem__(self, _: Any) -> NoReturn:
+        raise AssertionError("its own code was run")
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        (None, "null"),
+        (True, "true"),
+        (12, "12"),
+        (1.5, "1.5"),
+        (float("nan"), '"nan"'),
+        ("bonjour", '"bonjour"'),
+        ("two\nlines", '"two\\nlines"'),
+        ({"a": [1, {"b": None}], 2: ()}, '{"a": [1, {"b": null}], "2": []}'),
+        ({"b", "a"}, '["a", "b"]'),
+        (b"raw", '"raw"'),
+        (date(2026, 6, 1), '"2026-06-01"'),
+        (Decimal("1.10"), '"1.10"'),
+        (Colour.RED, '"red"'),
+        (Point(1, 2.0), '{"x": 1, "y": 2.0}'),
+        (Order(number=17, items=["lamp"]), '{"number": 17, "items": ["lamp"]}'),
+        (Guarded(), '"a test_plain.Guarded"'),
+        (Rows([1, 2]), "[1, 2]"),
+        (10**5000, '"an integer of 16610 bits"'),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_value_is_told_as_json(value: Any, told: str) -> None:
+    assert brief(value, 100) == told
+
+
+def test_of_a_huge_value_only_the_beginning_is_looked_at() -> None:
+    seen: list[int] = []
+
+    class Spy(Decimal):
+        def __str__(self) -> str:
+            seen.append(1)
+            return "1.0"
+
+    told = brief([Spy(1) for _ in range(100_000)], 60)
+    assert len(told) == 60
+    assert told.endswith("…")
+    assert len(seen) < 20
+    endless: list[Any] = []
+    endless.append(endless)
+    for huge in ("x" * 10_000_000, {n: n for n in range(100_000)}, set(range(100_000)), endless, "𝄞" * 400):
+        assert len(brief(huge, 60)) <= 60
+
+
+def test_what_was_cut_ends_with_a_sign_and_what_was_not_does_not() -> None:
+    assert brief("x" * 8, 10) == '"xxxxxxxx"'
+    assert brief("x" * 9, 10) == '"xxxxxxxx…'
+    assert line("x" * 10, 10) == "x" * 10
+    assert line("x" * 11, 10) == "x" * 9 + "…"
+    assert line("x" + " " * 50 + "y", 10) == "x…"
+
+
+@pytest.mark.parametrize("make", [line, brief])
+def test_nothing_steers_a_terminal_and_everything_can_be_written(make: Any) -> None:
+    told = make("\x1b[2J\u202eab\ud800\x9b", 60)
+    assert told.isprintable()
+    assert "ab" in told
+    told.encode()
+    assert make("می\u200cخواهم 👨\u200d👩", 60).strip('"') == "می\u200cخواهم 👨\u200d👩"
+
+
+def test_short_json_comes_back_from_its_text() -> None:
+    value = {"list": [1, 2.5, None, True, "ä"], "deep": {"er": {}}}
+    assert json.loads(brief(value, 300)) == value

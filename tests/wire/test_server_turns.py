@@ -1,0 +1,115 @@
+"""Turns: whoever has something due does a bounded amount of it in one turn of the loop, and the others get theirs."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import weakref
+from collections.abc import Awaitable, Callable
+
+from chaoslab.wire.server.turns import SHARE_PIECES, STALE_MAX, TURN_PIECES, Alarm, Turns
+
+
+class Digger:
+    """Has so many pieces to move, all due by now, and notes when it moved how many."""
+
+    def __init__(self, turns: Turns, pieces: int, diary: list[tuple[str, int]], name: str = "") -> None:
+        self.alarm: Alarm | None = None
+        self.ready = self.hurried = False
+        self._turns, self._pieces, self._diary, self._name = turns, pieces, diary, name
+
+    def work(self, limit: float, most: int) -> int:
+        done = min(most, self._pieces)
+        self._pieces -= done
+        self._diary.append((self._name, done))
+        self._turns.call(self, limit if self._pieces else None)
+        return done
+
+
+def run(story: Callable[[Turns], Awaitable[None]]) -> None:
+    async def main() -> None:
+        await story(Turns(asyncio.get_running_loop().time, slack_s=0.0005))
+
+    asyncio.run(main())
+
+
+async def turn() -> None:
+    await asyncio.sleep(0)
+
+
+def test_a_turn_moves_no_more_than_its_pieces_however_many_are_due() -> None:
+    async def story(turns: Turns) -> None:
+        diary: list[tuple[str, int]] = []
+        turns.at_once(Digger(turns, 10_000, diary))
+        turns_taken = 0
+        while sum(done for _, done in diary) < 10_000:
+            before = sum(done for _, done in diary)
+            await turn()
+            turns_taken += 1
+            assert sum(done for _, done in diary) - before <= TURN_PIECES
+        assert turns_taken >= 10_000 // TURN_PIECES - 1
+
+    run(story)
+
+
+def test_a_neighbour_with_little_to_do_is_through_in_the_next_turn() -> None:
+    async def story(turns: Turns) -> None:
+        diary: list[tuple[str, int]] = []
+        turns.at_once(Digger(turns, 10_000, diary, "busy"))
+        turns.at_once(Digger(turns, 3, diary, "neighbour"))
+        await turn()
+        assert ("neighbour", 3) in diary
+        assert sum(done for name, done in diary if name == "busy") <= SHARE_PIECES + TURN_PIECES
+
+    run(story)
+
+
+def test_many_that_are_due_at_one_moment_share_the_turns() -> None:
+    async def story(turns: Turns) -> None:
+        diary: list[tuple[str, int]] = []
+        due = asyncio.get_running_loop().time() + 0.05
+        for number in range(50):
+            turns.call(Digger(turns, 40, diary, str(number)), due)
+        most, seen = 0, 0
+        while sum(done for _, done in diary) < 50 * 40:
+            await turn()
+            moved = sum(done for _, done in diary[seen:])
+            most, seen = max(most, moved), len(diary)
+        assert 0 < most <= TURN_PIECES
+        assert [name for name, _ in diary[:3]] == ["0", "1", "2"]
+
+    run(story)
+
+
+def test_an_alarm_that_is_moved_rings_once_and_one_that_is_called_off_never() -> None:
+    async def story(turns: Turns) -> None:
+        diary: list[tuple[str, int]] = []
+        now = asyncio.get_running_loop().time()
+        moved, off, last = (Digger(turns, 1, diary, name) for name in ("moved", "off", "last"))
+        turns.call(moved, now + 60)
+        turns.call(moved, now + 0.001)
+        turns.call(off, now + 0.001)
+        turns.call(off, None)
+        turns.call(last, now + 0.003)
+        while ("last", 1) not in diary:
+            await turn()
+        assert diary == [("moved", 1), ("last", 1)]
+
+    run(story)
+
+
+def test_who_called_off_a_far_alarm_is_not_kept_for_it() -> None:
+    async def story(turns: Turns) -> None:
+        now = asyncio.get_running_loop().time()
+        gone = []
+        for _ in range(20 * STALE_MAX):
+            digger = Digger(turns, 1, [])
+            turns.call(digger, now + 1e6)
+            turns.call(digger, None)
+            gone.append(weakref.ref(digger))
+        del digger
+        gc.collect()
+        assert [one for one in gone if one() is not None] == []
+        assert sum(isinstance(thing, Alarm) for thing in gc.get_objects()) <= 2 * STALE_MAX
+
+    run(story)
