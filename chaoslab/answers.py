@@ -150,12 +150,11 @@ _DOUBT = re.compile(
 @dataclass(frozen=True)
 class Twin:
     """The same trial without faults, as far as another is laid beside it. `answer`: None where it cannot be compared; `seconds` in its
-    world's time; `calls`: attempts at calls; `called`: the functions that were called."""
+    world's time; `calls`: attempts at calls."""
 
     answer: str | None
     seconds: float
     calls: int
-    called: frozenset[str] = frozenset()
 
 
 class Likeness(StrEnum):

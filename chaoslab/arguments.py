@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
-from chaoslab.batch import Fresh, name_of
+from chaoslab.batch import Fresh, name_of, unasked
 from chaoslab.identity import canonical
 from chaoslab.plain import plain
 from chaoslab.registry import did_you_mean
@@ -110,7 +110,8 @@ def _parameters(tool: Any) -> list[str]:
     except (TypeError, ValueError):  # some functions written in C
         return []
     open_ = any(each.kind in (each.VAR_KEYWORD, each.VAR_POSITIONAL) for each in parameters)
-    return [] if open_ else [each.name for each in parameters]
+    hidden = unasked(tool)
+    return [] if open_ else [each.name for each in parameters if each.name not in hidden]
 
 
 def facts(value: Any) -> list[list[str]]:

@@ -28,7 +28,7 @@ from chaoslab.plan import Plan
 from chaoslab.references import References
 from chaoslab.seams import langchain
 from chaoslab.seams.function import CALLS_MAX, FunctionSeam, Tool
-from chaoslab.seams.parameters import passed_along
+from chaoslab.seams.injected import injected
 from chaoslab.sweep import portable
 from chaoslab.worlds.virtual.here import own_line
 
@@ -84,7 +84,8 @@ class Here:
 
 @dataclass
 class Ended:
-    """What came of one trial. `book`: all that happened; `warnings`: what a person should know of it."""
+    """What came of one trial. `book`: all that happened; `warnings`: what a person should know of it; `called`: the names of
+    the functions that were called."""
 
     book: Notebook
     answer: Any = None
@@ -92,6 +93,7 @@ class Ended:
     hung: str = ""
     seconds: float = 0.0
     warnings: tuple[str, ...] = ()
+    called: frozenset[str] = frozenset()
 
     def __getstate__(self) -> dict[str, Any]:
         """To another process goes an error that can be made again there; of any other, its name and its words."""
@@ -143,6 +145,8 @@ class Batch:
     notes: tuple[str, ...] = field(default=())
     """Warnings that hold for each of its trials."""
     calls_max: int = CALLS_MAX
+    called: frozenset[str] | None = None
+    """The names of the functions that were called in its twin, if it has one."""
 
     @contextmanager
     def prepared(self) -> Iterator[None]:
@@ -239,9 +243,7 @@ class Batch:
                         stack.enter_context(langchain.in_place(seam, function, effect=effect))
                     else:
                         names.append(name_of(function))
-                        pairs.append(
-                            (function, seam.stand_in(Tool(names[-1], function, effect, passed_along(function))))
-                        )
+                        pairs.append((function, seam.stand_in(Tool(names[-1], function, effect, unasked(function)))))
             agent = self.agent.make if isinstance(self.agent, Fresh) else self.agent
             found = References([agent, *self.tools, *self.reads], [*pairs, *exchanged])
             swapped = stack.enter_context(found)
@@ -299,9 +301,23 @@ class Batch:
             ended.hung = place.late
         if ended.hung:
             ended.answer = ended.error = None
+        ended.called = book.called()
+        ended.warnings += self._uncalled(ended.called, unheld)
         with place.entered():
             self._finish(ended, now)
         return ended
+
+    def _uncalled(self, called: frozenset[str], unheld: Sequence[str]) -> tuple[str, ...]:
+        """In one line, which functions nobody called, neither in this trial nor in its twin, and which faults had nothing to hit for that."""
+        known = called.union(self.called or (), unheld)
+        names = [name for function in (*self.tools, *self.reads) if (name := name_of(function)) not in known]
+        if not names:
+            return ()
+        idle = [i.name for i in self.plan.injections if i.may_hit and not i.calls and set(i.targets) <= set(names)]
+        where = "" if self.called is None else ", neither in the trial nor in its twin"
+        were, them, others = ("was", "it", "another object") if len(names) == 1 else ("were", "them", "other objects")
+        said = f"{_listed(names)} {were} never called{where}: the agent had no use for {them}, or calls {others}"
+        return (f"{said}; {_listed(idle)} could hit nothing" if idle else said,)
 
     def _finish(self, ended: Ended, now: datetime) -> None:
         book, asked = ended.book, str(self.prompt)
@@ -309,7 +325,6 @@ class Batch:
         error = ended.hung or (named(ended.error) if ended.error is not None else "")
         text = "" if kind != "none" else _text(ended.answer)
         end = iso(now + timedelta(seconds=ended.seconds))
-        ended.warnings += self._uncalled(ended)
         for warning in ended.warnings:
             book.note(events.Warning(warning))
         for unreached in self._unreached(book):
@@ -321,19 +336,6 @@ class Batch:
         )
         ok = "ok" if kind == "none" else "failed"
         book.note(events.PromptFinished(1, asked, ok, text, 1, ended.seconds, kind))
-
-    def _uncalled(self, ended: Ended) -> tuple[str, ...]:
-        """The functions that nobody called, in the trial and in its twin: whatever is aimed at them says nothing."""
-        names = [name_of(function) for function in (*self.tools, *self.reads)]
-        called = ended.book.called | (self.twin.called if self.twin else set())
-        unheld = {UNHELD.format(name) for name in names}.intersection(ended.warnings)
-        where = "in the trial and in its twin" if self.twin else "in the trial"
-        failed = self.twin is None and (ended.error is not None or bool(ended.hung))
-        return tuple(
-            UNCALLED.format(name, where)
-            for name in names
-            if not failed and name not in called and UNHELD.format(name) not in unheld
-        )
 
     def _unreached(self, book: Notebook) -> list[events.FaultUnreached]:
         """What was to be hit by its number and was not."""
@@ -348,8 +350,12 @@ class Batch:
         ]
 
 
-UNCALLED = "{} was never called {}: no fault aimed at it was met, and nothing is known of it"
 UNHELD = "no reference to {} was found that the agent can reach, so its calls go unseen: give in tools= the very object that the agent calls"
+
+
+def _listed(names: Sequence[str]) -> str:
+    """ "a, b and c"."""
+    return " and ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else names[0]
 
 
 @contextmanager
@@ -376,6 +382,19 @@ def _fetched(answer: Any) -> Any:
             "the agent gave a generator, and nobody has run it: it should return its answer, as list(…) of it does"
         )
     return answer
+
+
+def unasked(function: Any) -> frozenset[str]:
+    """The parameters that are no arguments of a call's: a framework fills them in, or they are the object that a method belongs to."""
+    return injected(function) | _receiver(function)
+
+
+def _receiver(function: Any) -> frozenset[str]:
+    """The parameter by which a method that is named by its class (`Shop.order`) is given its object."""
+    path = getattr(function, "__qualname__", "").split(".")
+    if not inspect.isfunction(function) or len(path) < 2 or path[-2] == "<locals>":
+        return frozenset()
+    return frozenset(function.__code__.co_varnames[: min(1, function.__code__.co_argcount)])
 
 
 def name_of(function: Any) -> str:

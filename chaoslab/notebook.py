@@ -31,8 +31,6 @@ class Notebook:
         self.trial, self.key, self.began = trial, trial.key, began
         self.requests = Requests(trial)
         self.calls = 0
-        self.called: set[str] = set()
-        """The functions that were called, by name."""
         self._now = clock.monotonic
         self.origin = self._now()
         self._lines: list[tuple[float, Any, str]] = []
@@ -48,6 +46,10 @@ class Notebook:
     def noted(self, kind: type[E]) -> Iterator[E]:
         """All events of a kind so far, but for what is to be told later."""
         return (noted for _, noted, part in self._lines if not part and isinstance(noted, kind))
+
+    def called(self) -> frozenset[str]:
+        """The names of the functions that were called, before the history is read."""
+        return frozenset(noted.name for _, noted, part in self._lines if part == "begin")
 
     @property
     def history(self) -> History:
@@ -84,7 +86,6 @@ class Notebook:
             "key": self.key,
             "began": self.began,
             "calls": self.calls,
-            "called": self.called,
             "origin": self.origin,
             "_sent": sent,
         }

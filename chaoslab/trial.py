@@ -218,6 +218,7 @@ def _compared(batch: Batch) -> tuple[Trial, Batch]:
     with replace(batch, plan=calm).opened() as do:
         twin = _told(do(0), calm, None)
         again = _told(do(0), calm, None) if batch.world == "virtual" else twin
+    batch = replace(batch, called=twin._ended.called)
     why = ""
     if twin.said is None:
         why = f"it fails without faults too ({_failure(twin)})"
@@ -240,7 +241,6 @@ def _compared(batch: Batch) -> tuple[Trial, Batch]:
             None if facts_stated else answer,
             twin.seconds,
             sum(1 for _ in twin.history.of(CallStarted)),
-            frozenset(twin._ended.book.called),
         ),
         incomparable=incomparable,
         stated=facts_stated or effects_stated or answer is not None or effects is not None,

@@ -483,6 +483,58 @@ def test_a_function_that_the_agent_has_no_way_to_is_said() -> None:
     assert "warning  no reference to refund" in show.render(trial.history)
 
 
+CALLED = "was never called, neither in the trial nor in its twin: the agent had no use for it, or calls another object"
+
+
+def could_tell(prompt: str) -> Any:
+    return agent(prompt) or message("ana", "refunded")
+
+
+def test_a_function_that_nobody_called_is_said_and_what_could_hit_nothing_for_that(tmp_path: Path) -> None:
+    chance = lab.inject("latency", "message", chance=0.5)
+    either = lab.inject("refused", ["refund", "message"], chance=0.5)
+    given: dict[str, Any] = {"tools": [refund, message], "reads": [lookup]}
+    trial = lab.run(could_tell, "go", faults=[chance, either, *TWICE], logs=tmp_path, **given)
+    assert trial.warnings == (f"message {CALLED}; latency on message could hit nothing",)
+    assert f"warning  message {CALLED}" in show.render(read("latest", logs=tmp_path))
+    several = lab.run_many(could_tell, "go", trials=2, jobs=2, **given)
+    assert [each.warnings for each in several] == [(f"message {CALLED}",)] * 2
+
+
+def reserve(day: str) -> str:
+    return f"reserved for {day}"
+
+
+def test_what_was_called_in_the_twin_or_in_the_trial_was_called() -> None:
+    """Who gives up over one function has no use for the next, or for another."""
+
+    def asks(_: str) -> str:
+        try:
+            refund(17, lookup(17)["price"])
+        except OSError:
+            reserve("2026-06-02")
+        return "done"
+
+    trial = lab.run(asks, "go", tools=[refund, reserve], reads=[lookup], faults=[lab.inject("refused", "lookup")])
+    assert trial.warnings == ()
+
+
+def test_several_that_nobody_called_are_one_line_and_without_a_twin_too() -> None:
+    def idle(_: str, use: bool = False) -> str:
+        return str([refund(1, 1), reserve(""), lookup(1)]) if use else "nothing to do"
+
+    trial = lab.run(idle, "go", tools=[refund, reserve], reads=[lookup], effects=[])
+    assert trial.warnings == (
+        "refund, reserve and lookup were never called: the agent had no use for them, or calls other objects",
+    )
+
+
+def test_a_tool_of_langchain_that_nobody_called_is_said() -> None:
+    tool = StructuredTool.from_function(func=reserve, description="Reserves a day.")
+    trial = trial_of(tools=[refund, tool])
+    assert trial.warnings == (f"reserve {CALLED}",)
+
+
 def test_a_fault_that_never_came_up_makes_its_trial_invalid_and_is_said(tmp_path: Path) -> None:
     late = lab.inject("latency", "refund", calls=[1, 4], delay_s=1)
     trial = trial_of(faults=[late], logs=tmp_path)

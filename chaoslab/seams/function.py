@@ -62,14 +62,12 @@ class Returned(Reply):
 
 @dataclass(frozen=True)
 class Tool:
-    """One function of the agent's. `effect`: a call of it changes the world; `hidden`: parameters that are no arguments of the request;
-    `shown`: those that are, where the tool's schema tells (by position anything may be given)."""
+    """One function of the agent's. `effect`: a call of it changes the world; `hidden`: parameters that are no arguments of the request."""
 
     name: str
     function: Callable[..., Any]
     effect: bool
     hidden: frozenset[str] = frozenset()
-    shown: frozenset[str] | None = None
     names: tuple[str, ...] = field(init=False)
     """Its parameters, when they are all plain ones: then binding is no work."""
 
@@ -95,43 +93,33 @@ class Tool:
 
     def arguments(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """By the names of the parameters, defaults too; a call that does not fit as it was made."""
-        if not kwargs and len(args) == len(self.names) and not self.hidden and self.shown is None:
+        if not kwargs and len(args) == len(self.names) and not self.hidden:
             return dict(zip(self.names, args, strict=True))
-        given, by_position = self._given(args, kwargs)
-        return {name: value for name, value in given.items() if name in by_position or not self._is_hidden(name)}
+        return {name: value for name, value in self._given(args, kwargs).items() if name not in self.hidden}
 
     def passed_along(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """What a call was given that is no argument of the request."""
-        if not self.hidden and self.shown is None:
+        if not self.hidden:
             return {}
-        given, by_position = self._given(args, kwargs)
-        return {name: value for name, value in given.items() if name not in by_position and self._is_hidden(name)}
+        return {name: value for name, value in self._given(args, kwargs).items() if name in self.hidden}
 
-    def _is_hidden(self, name: str) -> bool:
-        return name in self.hidden or (self.shown is not None and name not in self.shown)
-
-    def _given(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], frozenset[str]]:
-        """All that a call was given, by name, and the names that stand for what has a position alone."""
+    def _given(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """All that a call was given, by name."""
         try:
             if self._signature is None:
                 raise TypeError
             bound = self._signature.bind(*args, **kwargs)
         except TypeError:
-            unnamed = {f"argument {n}": value for n, value in enumerate(args, 1)}
-            return {**unnamed, **kwargs}, frozenset(unnamed)
+            return {**{f"argument {n}": value for n, value in enumerate(args, 1)}, **kwargs}
         bound.apply_defaults()
         found: dict[str, Any] = {}
-        by_position: set[str] = set()
         for name, value in bound.arguments.items():
             kind = self._signature.parameters[name].kind
             if kind is inspect.Parameter.VAR_KEYWORD:
                 found |= value
-            elif kind is not inspect.Parameter.VAR_POSITIONAL:
+            elif kind is not inspect.Parameter.VAR_POSITIONAL or value:
                 found[name] = value
-            elif value:
-                found[name] = value
-                by_position.add(name)
-        return found, frozenset(by_position)
+        return found
 
 
 class Spelt(str):
@@ -265,7 +253,6 @@ class _Noted:
 
     def __enter__(self) -> None:
         self.book.calls += 1
-        self.book.called.add(self.made.name)
         self.book.note_part(self.made, "begin")
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:

@@ -5,6 +5,7 @@ Nothing is imported: whoever hands us an object of LangChain's has loaded it.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
@@ -12,6 +13,7 @@ from functools import wraps
 from typing import Any
 
 from chaoslab.seams.function import FunctionSeam, Tool
+from chaoslab.seams.injected import injected
 
 HIDDEN = frozenset({"config", "run_manager", "callbacks"})
 """What LangChain itself passes along: no part of what the agent asked for."""
@@ -40,22 +42,33 @@ def is_async_only(tool: Any) -> bool:
 @contextmanager
 def in_place(seam: FunctionSeam, tool: Any, *, effect: bool) -> Iterator[None]:
     """The tool's own two ways of being run lead through the seam; its name, schema and signatures stay."""
+    hidden = HIDDEN | _unseen(tool)
     with ExitStack() as undo:
         for way in ("_run", "_arun"):
             original = getattr(tool, way)
-            stand_in = seam.stand_in(Tool(tool.name, original, effect, HIDDEN, _shown(tool)))
+            stand_in = seam.stand_in(Tool(tool.name, original, effect, hidden))
             of_coroutine = way == "_arun"
             vars(tool)[way] = (_once_async if of_coroutine else _once)(tool, original, stand_in)
             undo.callback(vars(tool).pop, way, None)
         yield
 
 
-def _shown(tool: Any) -> frozenset[str] | None:
-    """The arguments that the tool's schema shows to a model: none that LangGraph injects, such as its state. None where it has no schema."""
+def _unseen(tool: Any) -> frozenset[str]:
+    """The parameters that a tool has and the schema that its model is shown does not."""
+    functions = [
+        found for name in ("func", "coroutine", "_run", "_arun") if (found := getattr(tool, name, None)) is not None
+    ]
+    taken = {
+        name
+        for function in functions
+        for name, parameter in inspect.signature(function).parameters.items()
+        if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+    }
+    taken |= set(getattr(tool.args_schema, "model_fields", ()))
     try:
-        return frozenset(tool.args)
-    except (AttributeError, KeyError, TypeError, ValueError, NotImplementedError):
-        return None
+        return frozenset(taken.difference(tool.args))
+    except Exception:  # noqa: BLE001 - a schema that cannot be made, for whatever its annotations hold
+        return frozenset().union(*(injected(function) for function in functions))
 
 
 def _once(tool: Any, original: Callable[..., Any], stand_in: Callable[..., Any]) -> Callable[..., Any]:

@@ -16,8 +16,10 @@ from chaoslab.model.endpoint import create_app
 LIMIT_S = 25
 """All that is read here takes some 3 s. One rule that takes the square of the length takes minutes."""
 PIECES = (
-    "7", "a", "A", "_", " ", "\n", "'", '"', "`", "“", "‘a ", "„", ",", "(", ")", "()", "-", "-1", ".", "1.", "1,", "1,234", "a and ", "Oslo, ", "a-", "1e",
-    "2^", "a! ", "A. ", "; ", "then ", "please ", "if ", "hundred ", "one and ", "square root of ", "sqrt(", "1 + ", "at 3 ", "on monday ", "2026-06-01 ",
+    "7", "a", "A", "_", " ", "\n", "'", '"', "`", "“", "‘a ", "„", ",", "(", ")", "()", "-", "-1", ".", "1.", "1,", "1,234", "a and ", "Oslo, ", "a-",
+    "1e",
+    "2^", "a! ", "A. ", "; ", "then ", "please ", "if ", "hundred ", "one and ", "square root of ", "sqrt(", "1 + ", "at 3 ", "on monday ",
+    "2026-06-01 ",
     "Oslo and ", "sum ", "add ", "{}", "é", "5 % ", "Is ",
 )  # fmt: skip
 READERS = """
@@ -34,7 +36,8 @@ def compute(text):
     except Wrong:
         pass
 readers = [
-    expression, lambda text: expression(text, it=True), reading.sentences, lambda text: reading.clauses(text, frozenset({"find"})), reading.bare,
+    expression, lambda text: expression(text, it=True), reading.sentences, lambda text: reading.clauses(text, frozenset({"find"})),
+    reading.bare,
     lambda text: dates.when(text, now), dates.today, conditions.question, conditions.condition,
     lambda text: telling.reading(f"Error: {text}"), lambda text: telling.reading(text, "error"),
     compute, detect, lambda text: render(text, "en", "fr"), lambda text: render(f"{text}hello", "en", "fr"),

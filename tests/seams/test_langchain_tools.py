@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import itertools
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from langchain.agents import create_agent
+from langchain.tools import InjectedState, ToolRuntime
+from langchain_core.callbacks import CallbackManagerForToolRun
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableLambda
-from langchain_core.tools import BaseTool, tool
+from langchain_core.tools import BaseTool, InjectedToolArg, InjectedToolCallId, tool
 from patch_parts import in_place
 
 import chaoslab as lab
@@ -203,3 +206,88 @@ def test_sync_tools_of_a_graph_run_side_by_side_in_virtual_time() -> None:
     trial = lab.run(agent, "go", tools=[refund, note], faults=faults)
     assert (trial.seconds, trial.outcome, trial.warnings) == (3.0, lab.Outcome.CORRECT, ())
     assert sorted(calls_of(trial)) == [("note", {"text": "milk"}), ("refund", {"order": 17, "amount": 5.0})]
+
+
+# What a framework passes along is no argument.
+
+
+@tool
+def pay(
+    order: int,
+    runtime: ToolRuntime,
+    state: Annotated[dict[str, Any], InjectedState],
+    call_id: Annotated[str, InjectedToolCallId],
+    trace: Annotated[str, InjectedToolArg] = "",
+) -> str:
+    """Pays for an order."""
+    assert runtime.tool_call_id == call_id
+    assert state["messages"]
+    return f"paid {order}{trace}"
+
+
+async def settle(order: int, runtime: ToolRuntime, call_id: Annotated[str, InjectedToolCallId]) -> str:
+    """A plain function, of which the graph makes a tool: pays for an order."""
+    assert runtime.tool_call_id == call_id
+    return f"paid {order}"
+
+
+def _tries_again(name: str, tool_: Any) -> Any:
+    """Asks its graph anew when it fails: other messages, and another id of the call."""
+    numbers = itertools.count(1)
+
+    def script() -> Iterator[AIMessage]:
+        while True:
+            yield AIMessage("", tool_calls=[{"name": name, "args": {"order": 17}, "id": f"call {next(numbers)}"}])
+            yield AIMessage("It is paid.")
+
+    model = Model(messages=script())
+    graph_: Any = create_agent(model, [tool_])
+
+    async def asks(prompt: str) -> str:
+        while True:
+            try:
+                state = await graph_.ainvoke({"messages": [("user", prompt)]})
+                return str(state["messages"][-1].text)
+            except OSError:
+                model.messages = script()
+                await asyncio.sleep(1)
+
+    return asks
+
+
+@pytest.mark.parametrize(("name", "tool_"), [("pay", pay), ("settle", settle)])
+def test_a_call_that_is_tried_again_is_the_same_whatever_is_injected(name: str, tool_: Any) -> None:
+    faults = [lab.inject("lost_reply", name, calls=[1])]
+    trial = lab.run(_tries_again(name, tool_), "Pay 17", tools=[tool_], faults=faults)
+    begun = [call for _, call in trial.history.of(CallStarted)]
+    assert [(call.request, call.attempt, call.arguments) for call in begun] == [
+        (1, 1, {"order": 17}),
+        (1, 2, {"order": 17}),
+    ]
+    assert begun[0].request_id == begun[1].request_id
+    assert trial.effects == [{"effect": name, "order": 17}] * 2
+    assert trial.twin is not None
+    assert trial.twin.effects == trial.effects[:1]
+    calm = lab.run(_tries_again(name, tool_), "Pay 17", tools=[tool_])
+    assert (calm.outcome, calm.effects, calm.warnings) == (lab.Outcome.CORRECT, trial.twin.effects, ())
+
+
+class Paying(BaseTool):
+    """A class of the user's own."""
+
+    name: str = "paying"
+    description: str = "Pays for an order."
+
+    def _run(
+        self,
+        order: int,
+        state: Annotated[Any, InjectedState] = None,
+        run_manager: CallbackManagerForToolRun | None = None,  # noqa: ARG002
+    ) -> str:
+        return f"paid {order} {state}"
+
+
+def test_a_tool_of_a_class_is_told_by_its_schema_too() -> None:
+    paying = Paying()
+    trial = lab.run(lambda _: paying.invoke({"order": 17, "state": "s"}), "go", tools=[paying], effects=[])
+    assert calls_of(trial) == [("paying", {"order": 17})]

@@ -1,0 +1,84 @@
+"""Parameters that an agent's framework fills in, such as a run's context: no arguments, since nobody asked for them by name.
+
+Found by annotation, and by the names of classes, so that no framework is imported for it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from types import SimpleNamespace, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+
+MARKER = "Injected"
+"""`Annotated[T, marker]` is injected where the name of the marker's class, or of one above it, begins so."""
+TYPES = {
+    "RunContext": "",  # Pydantic AI
+    "RunContextWrapper": "",  # the OpenAI Agents SDK
+    "ToolContext": "",  # the same, Google's ADK, Strands
+    "ToolRuntime": "",  # LangChain, as are the next four
+    "RunnableConfig": "",
+    "BaseCallbackManager": "",
+    "BaseRunManager": "",
+    "BaseStore": "langchain_core langgraph",
+    "Runtime": "langgraph",
+    "Context": "mcp fastmcp llama_index workflows",
+    "CallbackContext": "google",
+    "ReadonlyContext": "google",
+    "InvocationContext": "google strands",
+}
+"""Classes whose objects are injected, and where such a name might be anybody's, of which packages it has to be."""
+_NAME = re.compile(r"[A-Za-z_][\w.]*")
+
+
+def injected(function: Callable[..., Any]) -> frozenset[str]:
+    """The names of the function's parameters that its framework fills in."""
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):  # some functions written in C
+        return frozenset()
+    return frozenset(
+        name for name, parameter in parameters.items() if _is_injected(_meaning(function, parameter.annotation))
+    )
+
+
+def _meaning(function: Callable[..., Any], annotation: Any) -> Any:
+    """The annotation itself; one that cannot be had now stays the text that it is."""
+    if not isinstance(annotation, str):
+        return annotation
+    whole = inspect.unwrap(function)
+    names = getattr(getattr(whole, "__func__", whole), "__globals__", {})
+    try:
+        return get_type_hints(SimpleNamespace(__annotations__={"it": annotation}), names, include_extras=True)["it"]
+    except Exception:  # noqa: BLE001 - whatever it names, such as a class that only a type checker imports
+        return annotation
+
+
+def _is_injected(annotation: Any) -> bool:
+    if isinstance(annotation, str):
+        return _is_said_to_be(annotation)
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        held, *markers = get_args(annotation)
+        return _is_injected(held) or any(map(_is_marker, markers))
+    if origin in (Union, UnionType):
+        return any(map(_is_injected, get_args(annotation)))
+    kind = origin or annotation
+    return isinstance(kind, type) and any(_fits(each.__name__, each.__module__) for each in kind.__mro__)
+
+
+def _is_marker(marker: Any) -> bool:
+    kind = marker if isinstance(marker, type) else type(marker)
+    return any(each.__name__.startswith(MARKER) for each in kind.__mro__)
+
+
+def _fits(name: str, module: str) -> bool:
+    packages = TYPES.get(name)
+    return packages is not None and (not packages or module.partition(".")[0] in packages.split())
+
+
+def _is_said_to_be(text: str) -> bool:
+    """The same of an annotation of which there is but the text."""
+    names = [found.rpartition(".")[2] for found in _NAME.findall(text)]
+    return any(TYPES.get(name) == "" or (name.startswith(MARKER) and "Annotated" in names) for name in names)
