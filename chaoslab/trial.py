@@ -151,7 +151,7 @@ def run(
     one effect. `faults`: see `inject`. `world`: "virtual" (a clock that jumps, nothing real gets in or out) or "local" (this process,
     real time). `timeout_s`: after so long a caller gives up an attempt that a fault holds up. `deadline_s`: so much virtual time may pass
     (in the local world real time, which is looked at when a function is called: an agent that swallows even SystemExit is not ended).
-    `calls_max`: so many calls may follow one another while no virtual time passes, as in a loop that tries again without waiting.
+    `calls_max`: so many calls, or requests to services, may follow one another without a wait in virtual time; more are a loop without end.
     `services`: WSGI applications by host name, on the virtual network as http://<name>; no faults there as yet. A list or mapping that
     is None is as if it were not given.
 
