@@ -17,7 +17,8 @@ from pathlib import Path
 
 from chaoslab.pipe import Chain, Line
 from chaoslab.wire.server import serve
-from chaoslab.wire.server.link import End, Link
+from chaoslab.wire.server.end import End
+from chaoslab.wire.server.link import Link
 from chaoslab.wire.server.process import allow_many_files, loop_factory
 from chaoslab.wire.server.proxy import Attached, Proxy
 

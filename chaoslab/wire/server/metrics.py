@@ -17,7 +17,7 @@ from chaoslab.clock import system
 from chaoslab.wire.server.spelling import sample
 
 if TYPE_CHECKING:
-    from chaoslab.wire.server.link import End
+    from chaoslab.wire.server.end import End
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
 ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})

@@ -11,7 +11,8 @@ from typing import Any
 from chaoslab.clock import system
 from chaoslab.dice import Dice
 from chaoslab.wire.server.address import bind, spell_address, split_address
-from chaoslab.wire.server.link import End, Link
+from chaoslab.wire.server.end import End
+from chaoslab.wire.server.link import Link
 from chaoslab.wire.server.listener import Dials, Listener
 from chaoslab.wire.server.metrics import Meters
 from chaoslab.wire.server.turns import Turns
