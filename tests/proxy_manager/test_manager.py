@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import sqlite3
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -22,6 +23,8 @@ from chaoslab.wire.client import ToxicInfo, ToxiproxyClient
 from chaoslab.wire.control import Control
 from chaoslab.wire.lanes import Health, LabDown
 from proxy_manager import standing
+from proxy_manager.arming import Places
+from proxy_manager.manager import Manager
 
 SLOW = {"delay_s": 0.05, "stream": "downstream"}
 CALL = Call("weather", "current_weather", "p1.r1", 1, 1, "id1")
@@ -217,6 +220,28 @@ def test_who_follows_the_manager_reads_a_line_for_each_thing_that_happens(tmp_pa
         assert told[3:] == [f"run {second.name} is open", f"run {second.name} is over"]
 
     with_lab(tmp_path, always("latency", **SLOW), story)
+
+
+def test_a_busy_loop_is_waited_for_and_not_taken_for_one_that_mends(tmp_path: Path) -> None:
+    class Drowsy(SystemClock):
+        def sleep(self, delay_s: float) -> None:
+            super().sleep(max(delay_s, 0.06))
+
+    async def story(lab: Bench) -> None:
+        assert [await asyncio.to_thread(lab.manager.health) for _ in range(3)] == [Health()] * 3
+
+    with_lab(tmp_path, Plan(1), story, clock=Drowsy())
+
+
+def test_a_manager_without_a_usable_state_says_so_and_not_that_it_has_yet_to_begin(tmp_path: Path) -> None:
+    places = Places("127.0.0.1", "127.0.0.1", {}, 1)
+    with embedded() as url, ToxiproxyClient(url) as toxiproxy:
+        manager = Manager(state=tmp_path, logs=tmp_path, toxiproxy=toxiproxy, places=places, clock=system)
+        assert manager.health().trouble == "the proxy manager has not begun yet"
+        with pytest.raises(sqlite3.Error):
+            manager.serve()
+        assert manager.health().trouble == manager.broken
+        assert str(tmp_path) in manager.broken
 
 
 def test_a_run_that_cannot_be_opened_says_why(tmp_path: Path) -> None:

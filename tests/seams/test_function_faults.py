@@ -265,6 +265,32 @@ def test_arguments_of_any_type_are_told_in_plain_words_as_they_were_when_called(
         assert second == {"basket": 17, "items": ["b"]}
 
 
+def test_an_argument_given_by_name_is_told_as_it_was_when_called() -> None:
+    def order(basket: int, items: list[str]) -> int:
+        items.append("changed later")
+        return basket
+
+    trial = lab.run(lambda _: order(17, items=["a"]), "go", tools=[order], effects=[])
+    assert [event.arguments for _, event in trial.history.of(CallStarted)] == [{"basket": 17, "items": ["a"]}]
+
+
+@pytest.mark.parametrize("faults", [[], [lab.inject("latency", "refund_soon", delay_s=2.0)]])
+def test_a_call_that_the_agent_gives_up_is_cancelled_and_no_error_of_the_functions(faults: list[Any]) -> None:
+    async def agent(_: str) -> str:
+        try:
+            async with asyncio.timeout(0.2):
+                await refund_soon(17)
+        except TimeoutError:
+            return "given up"
+        return "done"
+
+    trial = lab.run(agent, "go", tools=[refund_soon], faults=faults, effects=[])
+    assert trial.answer == "given up"
+    assert [(end.ok, end.error, end.duration_s) for _, end in trial.history.of(CallFinished)] == [
+        (False, "cancelled", 0.2)
+    ]
+
+
 def test_a_call_with_arguments_that_do_not_fit_raises_pythons_own_error() -> None:
     def agent(_: str) -> str:
         with pytest.raises(TypeError, match="missing 1 required positional argument"):
