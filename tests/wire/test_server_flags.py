@@ -51,12 +51,12 @@ def test_the_version_is_the_one_that_it_stands_for(flag: str, capsys: pytest.Cap
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "EOF; it should be an array of proxies"),
-        ('[{"name":"a"', "unexpected EOF; it should be an array of proxies"),
-        ('{"name":"a"}', "json: cannot unmarshal object into Go value of type []struct"),
-        ('[{"name":"a"}]', "missing required field: upstream at proxy 1; it should be an array of proxies"),
-        ('[{"name":"a","upstream":"b:1","listen":"c"}]', "listen tcp: address c: missing port in address\n"),
-        (None, "no such file or directory; it should be a JSON file of proxies"),
+        ("", ": EOF; it should be an array of proxies"),
+        ('[{"name":"a"', ": unexpected EOF; it should be an array of proxies"),
+        ('{"name":"a"}', ": json: cannot unmarshal object into Go value of type []struct"),
+        ('[{"name":"a"}]', ": missing required field: upstream at proxy 1; it should be an array of proxies"),
+        ('[{"name":"a","upstream":"b:1","listen":"c"}]', ": listen tcp: address c: missing port in address\n"),
+        (None, " cannot be read: No such file or directory; it should be a JSON file of proxies"),
     ],
 )
 def test_a_config_file_that_is_wrong_gets_one_line(
@@ -67,7 +67,7 @@ def test_a_config_file_that_is_wrong_gets_one_line(
         config.write_text(text)
     assert main(["toxiproxy", "-port", "0", "-config", str(config)]) == 2
     said = capsys.readouterr()
-    assert said.err.startswith(f"{config}: {reason}")
+    assert said.err.startswith(f"{config}{reason}")
     assert said.err.count("\n") == 1
     assert said.out == ""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -32,9 +33,10 @@ def toxic_prob(history: History) -> float | None:
     """The TOXIC_PROB that a run states; None when it does not."""
     run = history.first(RunStarted)
     try:
-        return float(run.settings[AXIS]) if run else None
+        prob = float(run.settings[AXIS]) if run else math.nan
     except (KeyError, TypeError, ValueError):
         return None
+    return prob if math.isfinite(prob) else None
 
 
 def told(history: History) -> dict[str, str]:
