@@ -185,7 +185,7 @@ def test_a_run_of_any_length_has_forty_stretches_at_most() -> None:
     ended = Record("", 1e9, "run", "p1.r1", "info", 1, PromptFinished(1, "", "ok", "yes", 1, 1.0))
     found = throughput(History([ended]))
     assert found is not None
-    assert (found.width_s % 3600, len(found.prompts), sum(found.prompts)) == (0, 40, 1)
+    assert (found.width_s % 3600, len(found.prompts), sum(found.prompts)) == (0, 39, 1)
 
 
 def test_usage_is_summed_and_an_unknown_price_is_not_free() -> None:

@@ -15,7 +15,7 @@ from chaoslab.measures.durations import duration, span
         (0.01, "0.010 s"),
         (0.0099, "9.9 ms"),
         (0.0002, "0.2 ms"),
-        (0.0, "0.0 ms"),
+        (0.0, "0 s"),
         (-0.005, "-5.0 ms"),
         (-2.0, "-2.000 s"),
     ],

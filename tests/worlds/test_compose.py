@@ -160,7 +160,7 @@ def test_a_gate_is_held_against_the_logs_that_the_containers_left(
     (docker / "ended").write_text("0")
     if answer is not None:
         with Log(docker / "left", "info", run="left", origin=0.0, clock=system) as log:
-            log.write(RunStarted(1, {}, {}, 1, "", "", "compose", ["asked"]))
+            log.write(RunStarted(1, {}, {}, 1, "2026-06-01T09:00:00Z", "", "compose", ["asked"]))
             log.write(PromptStarted(1, "17 times 24?", [["408"]], [], stated=True), trial="p1.r1")
             log.write(PromptFinished(1, "17 times 24?", "ok", answer, 1, 1.0), trial="p1.r1")
     assert main(["run", "--world", "compose", "--min-correct", "1"]) == code
