@@ -112,8 +112,8 @@ def render(text: str, source: str, target: str) -> str:
     whole = table.get(_key(text))
     core = text.strip()
     if whole is not None and core:
-        ending = re.search(r"[.!?…]*$", core)
-        spoken = whole.rstrip(".!?…") + (ending[0] if ending else "")
+        ending = core[len(core.rstrip(".!?…")) :]
+        spoken = whole.rstrip(".!?…") + ending
         return text.replace(core, _matched(core, spoken))
     pieces = re.split(r"([.!?…;:,\n]+\s*)", text)
     return "".join(piece if i % 2 else _sentence(piece, table, nouns=source == "de") for i, piece in enumerate(pieces))

@@ -17,9 +17,12 @@ from typing import Any
 
 from chaoslab.model import dates, planning, telling
 from chaoslab.model.choosing import KINDS, Offer, catalogue, choose, parameters
-from chaoslab.model.story import Ask, CouldNot, Draft, Found, Step
+from chaoslab.model.story import Ask, CouldNot, Draft, Found, Step, said
 
 ATTEMPTS = 2
+BEYOND = "the calendar ends before that"
+REQUEST_MAX = 4000
+"""Characters of a request that are read: the rules for reading are many, and each goes over all of it."""
 
 
 @dataclass(frozen=True)
@@ -60,21 +63,23 @@ def answer(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, A
 
 def reply_to(messages: Sequence[Mapping[str, Any]], offers: tuple[Offer, ...]) -> Reply:
     """The same, where the offered tools are known already."""
-    asked = max((n for n, message in enumerate(messages) if message.get("role") == "user"), default=None)
+    asked = asked_last(messages)
     if asked is None:
         return Reply(_bewildered(messages))
     request = text_of(messages[asked])
     if not request.strip():
         return Reply("The request is empty.")
     system = "\n".join(text_of(message) for message in messages if message.get("role") in ("system", "developer"))
-    said = [text_of(message) for message in messages[:asked] if message.get("role") == "assistant"]
-    draft = _drawn_up(request, offers, dates.today(system), next((text for text in reversed(said) if text), ""))
+    earlier = [text_of(message) for message in messages[:asked] if message.get("role") == "assistant"]
+    draft = _drawn_up(request, offers, dates.today(system), next((text for text in reversed(earlier) if text), ""))
     turn = _Turn(_answers(messages[asked + 1 :]), draft.offers)
     for number, step in enumerate(draft.steps):
         try:
             turn.outcomes[number] = _play(step, turn, draft.steps)
         except CouldNot as why:
             turn.outcomes[number] = why
+        except OverflowError:
+            turn.outcomes[number] = CouldNot(BEYOND)
         except _Waiting:
             continue
     if turn.wanted:
@@ -84,11 +89,19 @@ def reply_to(messages: Sequence[Mapping[str, Any]], offers: tuple[Offer, ...]) -
     return Reply(_sentences(draft, turn) or "I do not know what to do with that.")
 
 
+def asked_last(messages: Sequence[Mapping[str, Any]]) -> int | None:
+    """The number of the message that holds the request; None if none does."""
+    return max((n for n, message in enumerate(messages) if message.get("role") == "user"), default=None)
+
+
 @lru_cache(256)
 def _drawn_up(request: str, offered: tuple[Offer, ...], now: datetime | None, earlier: str) -> Draft:
     """The steps of a request, the same at each turn of a conversation; playing them changes nothing in them."""
     draft = Draft(offered, now, earlier=earlier)
-    planning.draw_up(request, draft)
+    try:
+        planning.draw_up(request, draft)
+    except OverflowError:
+        draft.steps[:] = [said(f"I did nothing, since {BEYOND}.")]
     return draft
 
 
@@ -120,7 +133,7 @@ def _answers(messages: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], lis
             function = call.get("function") or {}
             try:
                 arguments = json.loads(function.get("arguments") or "{}")
-            except ValueError:
+            except (ValueError, RecursionError):
                 arguments = {}
             called[str(call.get("id"))] = (str(function.get("name")), _key(arguments))
         if message.get("role") == "tool" and (key := called.get(str(message.get("tool_call_id")))):

@@ -14,7 +14,7 @@ from typing import Any
 
 from chaoslab.api import ErrorReply
 from chaoslab.identity import parsed
-from chaoslab.model.chat import Reply, reply_to, text_of
+from chaoslab.model.chat import REQUEST_MAX, Reply, asked_last, reply_to, text_of
 from chaoslab.model.choosing import catalogue
 from chaoslab.model.errors import refusal
 
@@ -52,8 +52,14 @@ def _remembered(asked: bytes) -> Completion | ErrorReply:
 
 def _worked_out(asked: bytes) -> Completion | ErrorReply:
     body = parsed(asked)
-    message = _fault(body)
-    return Completion(body, asked) if message is None else refusal(400, message, "invalid_request_error")
+    if message := _fault(body):
+        return refusal(400, message, "invalid_request_error")
+    last = asked_last(body["messages"])
+    length = 0 if last is None else len(text_of(body["messages"][last]))
+    if length > REQUEST_MAX:
+        message = f"Please reduce the length of the messages: message {last} has {length} characters, and {REQUEST_MAX} are read."
+        return refusal(400, message, "invalid_request_error", "context_length_exceeded")
+    return Completion(body, asked)
 
 
 def _fault(body: Any) -> str | None:

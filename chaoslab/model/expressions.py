@@ -35,12 +35,15 @@ _WORD = "|".join((*_SMALL, *_BIG))
 _NUMERAL = re.compile(
     rf"\b(?:a\s+(?=hundred|thousand|million))?(?:{_WORD})(?:(?:[\s-]+|\s+and\s+)(?:{_WORD}))*\b", re.I
 )
+TOO_LARGE = 10**1000
 IT = "§"
 _REF = (
     r"\b(?:the (?:result|answer|sum|product|total|difference|outcome|number|temperature|rating|"
     r"quotient|average)|that number|that result|that|it|this)\b"
 )
-_N = rf"(?:{IT}|-?\d+(?:\.\d+)?|\w+\([^()]*\)|\([^()]*\)|\bpi\b)"
+# A number or a word is tried from where it begins alone: tried from each of its characters, a long one would take the square of its length.
+_DIGITS = r"(?<!\d)\d+(?:\.\d+)?"
+_N = rf"(?:{IT}|-\d+(?:\.\d+)?|{_DIGITS}|(?<!\w)\w++\([^()]*+\)|\([^()]*+\)|\bpi\b)"
 _FUNCTION = "sqrt|cbrt|sin|cos|tan|asin|acos|atan|log10|log2|log|ln|exp|abs|round|floor|ceil|factorial|min|max"
 
 # Order matters: what binds tighter is read first.
@@ -70,9 +73,9 @@ _RULES: tuple[tuple[str, str], ...] = (
     (rf"({_N})\s*(?:%|per ?cent) (?:tip )?(?:of|on) ({_N})", r"\1 / 100 * \2"),
     (rf"\bwhat (?:percentage|per ?cent) is ({_N}) of ({_N})", r"\1 / \2 * 100"),
     (rf"\bremainder (?:when|of) ({_N}) (?:is )?divided by ({_N})", r"\1 % \2"),
-    (rf"(\d+) ?/ ?(\d+) of ({_N})", r"\1 / \2 * \3"),
+    (rf"((?<!\d)\d+) ?/ ?(\d+) of ({_N})", r"\1 / \2 * \3"),
     (
-        r"(\d+(?:\.\d+)?) (?:[a-z]+ ){1,2}(?:at|for|costing|that costs?)\s*[$€£]?(\d+(?:\.\d+)?)(?: \w+)? (?:each|apiece)\b",
+        rf"({_DIGITS}) (?:[a-z]+ ){{1,2}}(?:at|for|costing|that costs?)\s*[$€£]?(\d+(?:\.\d+)?)(?: \w+)? (?:each|apiece)\b",
         r"\1 * \2",
     ),
     (rf"\bsplit (?:(?:a|the) \w+ of )?[$€£]?({_N})(?: \w+)? (?:between|among|by|across) ({_N})", r"\1 / \2"),
@@ -128,7 +131,7 @@ def numerals(text: str) -> str:
                 part = (part or 1) * 100
             elif word in _BIG:
                 total, part = total + (part or 1) * _BIG[word], 0
-        return str(total + part)
+        return str(total + part) if total + part < TOO_LARGE else match[0]
 
     # "seven and thirty" in a list are two numbers: only a hundred or more takes an "and".
     pieces = re.split(r"(?<!hundred)(?<!thousand)(?<!million)(\s+and\s+)", text, flags=re.I)
@@ -137,7 +140,7 @@ def numerals(text: str) -> str:
 
 def expression(text: str, *, it: bool = False) -> str | None:
     """The arithmetic that the text asks for, or None; with `it`, words such as "the result" stand in it as `IT`."""
-    text, digits = _rounding(numerals(text))
+    text, digits = _rounding(numerals(" ".join(text.split())))
     if it:
         text = re.sub(_REF, IT, re.sub(r"\bits (?=(?:square|cube) )", "the ", text, flags=re.I), flags=re.I)
         for pattern, written in _UPON_IT:

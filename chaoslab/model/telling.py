@@ -12,7 +12,7 @@ def reading(content: str, status: str | None = None) -> tuple[Any, str | None]:
     """The reply's value and, if it tells of a failure, why (fit for the end of a sentence)."""
     try:
         value = json.loads(content)
-    except ValueError:
+    except (ValueError, RecursionError):
         value = content
     if status == "error" or re.match(r"\s*(?:Error|Exception|Traceback|Failed)\b", content):
         return value, _words(value if isinstance(value, Mapping) else content)
@@ -36,13 +36,14 @@ def _words(value: Any) -> str:
     if isinstance(value, Mapping):
         inner = value.get("error") or value.get("message") or value.get("status_message") or value
         value = inner.get("message", inner) if isinstance(inner, Mapping) else inner
-    elif bracket := re.search(r"\{.*\}\s*$", str(value), re.S):
+    elif str(value).rstrip().endswith("}"):
         # The client's own words, such as "weather answered 404", before what the service said.
+        before, bracket, rest = str(value).partition("{")
         try:
-            inside = json.loads(bracket[0])
-        except ValueError:
+            inside = json.loads(bracket + rest)
+        except (ValueError, RecursionError):
             inside = None
         if isinstance(inside, Mapping):
-            value = f"{str(value)[: bracket.start()]}{_words(inside)}"
+            value = f"{before}{_words(inside)}"
     text = re.sub(r"^\s*(?:Error|Exception)\b[\s:]*", "", str(value)).strip()
-    return re.sub(r"[\s.]+$", "", text.splitlines()[0] if text else "no reason was given")
+    return re.sub(r"(?<![\s.])[\s.]++$", "", text.splitlines()[0] if text else "no reason was given")

@@ -1,0 +1,124 @@
+"""However long and strange a request is, it is read in a time that grows with its length, or refused as too long."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+from seven_tools import TOOLS
+from werkzeug.test import Client
+
+from chaoslab.model.chat import REQUEST_MAX, answer
+from chaoslab.model.endpoint import create_app
+
+CPU_S = 30
+"""What is read here takes some 5 s of the processor's time. One rule that takes the square of the length takes minutes."""
+RUNS = ("7", "_", "1.", "-1", "(", ".", "hundred ")
+PIECES = (
+    *"7aA_éx ,.;:!?&%$€§()\n\t-'\"`“‘„«’", "-1", "1.", "1,", "1,234", "a and ", "Oslo, ", "a-", "1e", "2^", "a! ", "A. ", "; ",
+    "then ", "please ", "if ", "hundred ", "one and ", "square root of ", "sqrt(", "1 + ", "at 3 ", "on monday ", "2026-06-01 ",
+    "Oslo and ", "sum ", "add ", "{}", "5 % ", "Is ", "‘a ", "'a ", " ,", "\n ", "()", "of ", "to Ana ", '"a" ',
+)  # fmt: skip
+BEGIN = f"""
+import json, resource, sys
+resource.setrlimit(resource.RLIMIT_CPU, ({CPU_S}, {CPU_S}))
+given, length = json.loads(sys.argv[1])
+"""
+RULES = """
+from datetime import datetime
+from chaoslab.model import conditions, dates, reading, telling
+from chaoslab.model.expressions import expression
+from flask_tools.arithmetic import Wrong, calculate
+from flask_tools.translator import detect, render
+
+def computed(text):
+    try:
+        calculate(text)
+    except Wrong:
+        pass
+
+def arithmetic(text):
+    return expression(text), expression(text, it=True), computed(text)
+
+def clauses(text):
+    text = reading.spaced_once(text)
+    return reading.sentences(text), reading.clauses(text, frozenset({"find"})), reading.asks(text, frozenset())
+
+def times(text):
+    return dates.when(reading.spaced_once(text), datetime(2026, 6, 1)), dates.today(text)
+
+def told(text):
+    return telling.reading(f"Error: {text}"), telling.reading(text, "error")
+
+def translated(text):
+    return detect(text), render(text, "en", "fr"), render(text + "hello", "en", "fr")
+
+for piece in given:
+    text = piece * (length // len(piece))
+    for read in (arithmetic, clauses, times, told, translated, conditions.question, conditions.condition):
+        read(text)
+        read(text + "x")
+"""
+WHOLE = """
+from chaoslab.model.chat import answer
+pieces, tools = given
+for number, piece in enumerate(pieces):
+    begins, ends = (("What is ", " x"), ("", "7 to Ana"))[number % 2]
+    text = begins + (piece * length)[: length - len(begins + ends)] + ends
+    answer([{"role": "user", "content": text}], tools)
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "given"),
+    [(RULES, [RUNS, 5 * REQUEST_MAX]), (WHOLE, [[PIECES, TOOLS], REQUEST_MAX])],
+    ids=["rules", "whole"],
+)
+def test_what_is_read_takes_no_more_than_its_length(program: str, given: object) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", BEGIN + program, json.dumps(given)], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def asked(content: object) -> tuple[int, dict[str, object]]:
+    body = {
+        "model": "m",
+        "messages": [{"role": "system", "content": "x" * 10_000}, {"role": "user", "content": content}],
+    }
+    reply = Client(create_app()).post("/v1/chat/completions", json=body)
+    return reply.status_code, reply.get_json()
+
+
+@pytest.mark.parametrize("content", ["7" * 20_000, [{"type": "text", "text": "7" * 10_000}] * 2])
+def test_a_request_that_is_too_long_is_refused_as_a_provider_would(content: object) -> None:
+    error = {
+        "message": f"Please reduce the length of the messages: message 1 has 20000 characters, and {REQUEST_MAX} are read.",
+        "type": "invalid_request_error",
+        "code": "context_length_exceeded",
+    }
+    assert asked(content) == (400, {"error": error})
+
+
+def test_one_of_the_greatest_length_is_read() -> None:
+    status, reply = asked("What is 6 * 7?".ljust(REQUEST_MAX))
+    assert (status, reply["object"]) == (200, "chat.completion")
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        "Schedule lunch in 99999999999 days",
+        "What is on my calendar in 3000000 days?",
+        "Book a meeting tomorrow at 3pm for 99999999999999 hours",
+        "Schedule lunch on 9999-12-31 at 23:30",
+        "What is on my calendar on 9999-12-31?",
+    ],
+)
+def test_a_day_that_no_calendar_has_is_said(request_: str) -> None:
+    today = {"role": "system", "content": "Today is Monday 2026-06-01, 09:00 UTC."}
+    said = answer([today, {"role": "user", "content": request_}], TOOLS)
+    assert "the calendar ends before that" in said.content
+    assert not said.tool_calls
