@@ -25,10 +25,13 @@ def check(who: str, *extras: str, install: str = "") -> None:
     """Raises Incomplete: one of these extras is not installed. `install`: another extra that brings them all."""
     for extra in extras:
         for module in MODULES[extra]:
-            if find_spec(module) is None:
-                raise Incomplete(
-                    f"{who} needs {module}, which is not installed: pip install 'chaoslab[{install or extra}]'"
-                )
+            check_module(who, module, install or extra)
+
+
+def check_module(who: str, module: str, extra: str) -> None:
+    """Raises Incomplete: this module, which that extra brings, is not installed."""
+    if find_spec(module) is None:
+        raise Incomplete(f"{who} needs {module}, which is not installed: pip install 'chaoslab[{extra}]'")
 
 
 def check_parts() -> None:

@@ -257,8 +257,9 @@ def _in_order(
 
 def check_installed(world: str) -> None:
     """Raises Incomplete: something is missing that a run in this world needs here, or is hidden by something else of that name."""
-    needed = {"virtual": ("virtual", "tools", "agent", "charts"), "local": ("tools", "agent", "charts")}
-    extras.check(f"WORLD={world}", *needed.get(world, ("agent",)), install="lab")
+    needed = {"virtual": ("virtual", "tools", "agent", "charts"), "local": ("tools", "agent", "charts"), "compose": ()}
+    extras.check_module(f"WORLD={world}", "pydantic", "lab")
+    extras.check(f"WORLD={world}", *needed[world], install="lab")
     extras.check_parts()
 
 

@@ -35,6 +35,7 @@ _WORD = "|".join((*_SMALL, *_BIG))
 _NUMERAL = re.compile(
     rf"\b(?:a\s+(?=hundred|thousand|million))?(?:{_WORD})(?:(?:[\s-]+|\s+and\s+)(?:{_WORD}))*\b", re.I
 )
+TOO_LARGE = 10**1000
 IT = "§"
 _REF = (
     r"\b(?:the (?:result|answer|sum|product|total|difference|outcome|number|temperature|rating|"
@@ -130,7 +131,7 @@ def numerals(text: str) -> str:
                 part = (part or 1) * 100
             elif word in _BIG:
                 total, part = total + (part or 1) * _BIG[word], 0
-        return str(total + part)
+        return str(total + part) if total + part < TOO_LARGE else match[0]
 
     # "seven and thirty" in a list are two numbers: only a hundred or more takes an "and".
     pieces = re.split(r"(?<!hundred)(?<!thousand)(?<!million)(\s+and\s+)", text, flags=re.I)
@@ -139,7 +140,7 @@ def numerals(text: str) -> str:
 
 def expression(text: str, *, it: bool = False) -> str | None:
     """The arithmetic that the text asks for, or None; with `it`, words such as "the result" stand in it as `IT`."""
-    text, digits = _rounding(numerals(text))
+    text, digits = _rounding(numerals(" ".join(text.split())))
     if it:
         text = re.sub(_REF, IT, re.sub(r"\bits (?=(?:square|cube) )", "the ", text, flags=re.I), flags=re.I)
         for pattern, written in _UPON_IT:

@@ -61,6 +61,7 @@ _DICTATED = re.compile(r"^\W*(?:please\s+)?(?:send|write|text|message|tell|e-?ma
 def draw_up(request: str, draft: Draft) -> None:
     """Fills the draft with the steps of the request."""
     masked, draft.quotes = reading.mask(request)
+    masked = reading.spaced_once(masked)
     verbs = frozenset(
         found[0]
         for offer in unclaimed(draft.offers)

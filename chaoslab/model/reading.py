@@ -44,6 +44,11 @@ def mask(text: str) -> tuple[str, tuple[str, ...]]:
     return _QUOTED.sub(hide, text.replace("\u202f", " ").replace("\xa0", " ")), tuple(quotes)
 
 
+def spaced_once(text: str) -> str:
+    """The text with one space, or one end of a line, where there are more: no rule takes long runs of them well."""
+    return re.sub(r"\s{2,}+", lambda run: "\n" if "\n" in run[0] else " ", text)
+
+
 def bare(clause: str) -> str:
     """The clause without its courtesies and closing marks."""
     clause = clause.strip(" ,.!?\n\t")

@@ -396,7 +396,10 @@ def test_a_config_file_that_is_wrong_is_said_with_its_name(tmp_path: Path, text:
 
 
 def test_an_unreadable_config_file_is_said_in_a_line(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"none\.json cannot be read: No such file"), embedded(config=tmp_path / "none.json"):
+    with (
+        pytest.raises(ValueError, match=r"none\.json cannot be read: No such file"),
+        embedded(config=tmp_path / "none.json"),
+    ):
         pass
 
 
