@@ -23,7 +23,6 @@ from wire_parts import (
     dial,
     echo,
     embedded,
-    free_port,
     read_exactly,
     real_with,
     upstream,
@@ -172,8 +171,11 @@ def test_an_upstream_that_refuses_resets_who_has_sent_something_on_the_real_serv
             except ConnectionError:
                 return True
 
-    with bench(server, f"127.0.0.1:{free_port()}") as it:
-        assert any(is_reset() for _ in range(60)) == (server == "real")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # and nobody listens, nor can anybody else
+        refusing = f"127.0.0.1:{taken.getsockname()[1]}"
+        with bench(server, refusing) as it:
+            assert any(is_reset() for _ in range(60)) == (server == "real")
 
 
 @shows("A stalled reader")

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 CHUNK_BYTES = 32 * 1024  # what Toxiproxy reads at once, and so what a changed toxic lets go of at once
 GULP_BYTES = 512 * 1024  # so much is read for the toxics in one turn; uvloop would read 8 MB, asyncio reads half of it
+GOODBYE_S = 1.0  # so long the other side may take to close what is over
 HURRIED_S = 0.002  # pauses this short are kept turn by turn, since timers ring each millisecond at best
 PIECE_BYTES = 150  # what a piece takes beside its bytes while it is kept
 RST_ON_CLOSE = struct.pack("ii", 1, 0)
@@ -40,6 +41,7 @@ class End(asyncio.Protocol):
         self._chain: Chain | None = None
         self._source_over = False  # nothing more arrives
         self._over = False  # nothing more is passed on
+        self._leaving = False  # this end has said all that it will, and closes when the other side has
         self._paused = False
         self._inside = 0  # bytes that went into the chain since its load was last counted, less those that came out
         self._gulped = 0  # bytes read in this turn
@@ -61,7 +63,7 @@ class End(asyncio.Protocol):
 
     def eof_received(self) -> bool:
         self._source_ended()
-        return True  # what is on its way to this end may still be delivered
+        return not self._leaving  # what is on its way to this end may still be delivered
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
         self.lost = True
@@ -146,6 +148,17 @@ class End(asyncio.Protocol):
         """Another toxic acts, or one acts otherwise: something may be due by now."""
         if self._early is None:
             self._turns.at_once(self)
+
+    def say_goodbye(self) -> None:
+        """Ends, and closes once the other side has: a socket that is closed with something unread would be reset."""
+        self.stop()
+        if self.transport is not None and not self.lost and not self.transport.is_closing():
+            self._leaving = True
+            self.transport.write_eof()
+            if self._source_over:
+                self.transport.close()
+            else:
+                asyncio.get_running_loop().call_later(GOODBYE_S, self.transport.close)
 
     def close(self) -> None:
         """A closing in order: what was written is still delivered."""

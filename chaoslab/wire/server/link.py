@@ -123,7 +123,6 @@ class Link:
             async with asyncio.timeout(DIAL_TIMEOUT_S):
                 await asyncio.get_running_loop().create_connection(lambda: self._owner.metered(self.server), host, port)
         except (OSError, ValueError):
-            self.client.stop()
-            self.client.close()
+            self.client.say_goodbye()
         finally:
             self._owner.dials.count -= 1
