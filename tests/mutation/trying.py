@@ -104,7 +104,7 @@ class Copy:
         took_s, cpu_s, reached = self._known[module]
         self._chosen.write_text(json.dumps(reached.tests(mutant.function)))
         env = {CHOSEN: str(self._chosen), "PYTHONDONTWRITEBYTECODE": "1"}
-        wait_s, cpu_s = took_s * PATIENCE * 2 + SPARE_S, cpu_s * PATIENCE + SPARE_S
+        wait_s, cpu_s = took_s * PATIENCE + SPARE_S, cpu_s * PATIENCE + SPARE_S
         with self._changed(module, mutant.of((self.root / module).read_bytes())):
             code, said = self._tests(module, wait_s=wait_s, cpu_s=cpu_s, env=env)
         if code is None or code in (-signal.SIGXCPU, -signal.SIGKILL):
