@@ -25,6 +25,7 @@ PROC = Path("/proc/self")
 STARTED_S = system.utc().timestamp()
 HANDED_ON = (
     "close",
+    "write_eof",
     "abort",
     "is_closing",
     "pause_reading",
