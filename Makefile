@@ -8,7 +8,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Settings given on the command line (make lab TOXIC_PROB=0.3) go to the lab as they are; PYTHON is make's own.
 SETTINGS = $(filter-out PYTHON=%,$(MAKEOVERRIDES))
 
-.PHONY: lab compose charts test test-here test-live check bench clean
+.PHONY: lab compose charts test test-here test-wire test-live check bench clean
 .DEFAULT_GOAL := lab
 
 .venv/lab: pyproject.toml
@@ -50,11 +50,14 @@ charts: .venv/lab
 PYTEST = env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(BIN)/python -m pytest
 
 test: .venv/dev
-	@echo "the tests in containers (tests/live) run beside the others and are reported last"
-	@$(MAKE) --no-print-directory --jobs=2 --keep-going test-here test-live; code=$$?; cat tests-live.out; exit $$code
+	@echo "the tests of the wire and those in containers (tests/live) run beside the others and are reported last"
+	@$(MAKE) --no-print-directory --jobs=3 --keep-going test-here test-wire test-live; code=$$?; cat tests-wire.out tests-live.out; exit $$code
 
 test-here: .venv/dev
-	@$(PYTEST) --ignore=tests/live
+	@$(PYTEST) --ignore=tests/live --ignore=tests/wire --ignore=tests/hard
+
+test-wire: .venv/dev
+	@$(PYTEST) tests/wire tests/hard -o cache_dir=.pytest_cache/wire >tests-wire.out 2>&1
 
 test-live: .venv/dev
 	@$(PYTEST) tests/live -o cache_dir=.pytest_cache/live >tests-live.out 2>&1
@@ -69,5 +72,5 @@ bench: .venv/dev
 	@for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
 
 clean:
-	rm -rf .venv build dist *.egg-info logs/* state/* charts/*.png .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache tests-live.out
+	rm -rf .venv build dist *.egg-info logs/* state/* charts/*.png .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache tests-wire.out tests-live.out
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
