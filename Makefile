@@ -8,7 +8,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Settings given on the command line (make lab TOXIC_PROB=0.3) go to the lab as they are; PYTHON is make's own.
 SETTINGS = $(filter-out PYTHON=%,$(MAKEOVERRIDES))
 
-.PHONY: lab compose charts test test-here test-wire test-live check bench clean
+.PHONY: lab compose charts test test-here test-live check bench clean
 .DEFAULT_GOAL := lab
 
 .venv/lab: pyproject.toml
@@ -45,19 +45,16 @@ compose:
 charts: .venv/lab
 	@$(BIN)/python charts.py
 
-# The tests in containers mostly wait, so they run beside all others; what they say is shown when both are through. What this make says to
-# the makes that it calls is none of the tests' business.
+# Two workers take the tests in turn; those in containers, which mostly wait, run beside them and are shown when both are through. What this
+# make says to the makes that it calls is none of the tests' business.
 PYTEST = env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(BIN)/python -m pytest
 
 test: .venv/dev
-	@echo "the tests of the wire and those in containers (tests/live) run beside the others and are reported last"
-	@$(MAKE) --no-print-directory --jobs=3 --keep-going test-here test-wire test-live; code=$$?; cat tests-wire.out tests-live.out; exit $$code
+	@echo "the tests in containers (tests/live) run beside the others and are reported last"
+	@$(MAKE) --no-print-directory --jobs=2 --keep-going test-here test-live; code=$$?; cat tests-live.out; exit $$code
 
 test-here: .venv/dev
-	@$(PYTEST) --ignore=tests/live --ignore=tests/wire --ignore=tests/hard
-
-test-wire: .venv/dev
-	@$(PYTEST) tests/wire tests/hard -o cache_dir=.pytest_cache/wire >tests-wire.out 2>&1
+	@$(PYTEST) --ignore=tests/live --numprocesses=2 --dist=worksteal
 
 test-live: .venv/dev
 	@$(PYTEST) tests/live -o cache_dir=.pytest_cache/live >tests-live.out 2>&1

@@ -28,8 +28,10 @@ from proxy_manager.standing import Outage, Standing
 
 BUSY_POLL_S, IDLE_POLL_S, IDLE_AFTER_S = 0.001, 0.01, 2.0
 EXPIRE_POLL_S = 0.5
+SLOW_S = 0.5
+"""A loop that has waited so long for Toxiproxy's answer says so, and is waited for."""
 STILL_S = 5.0
-"""A loop that has not come round for so long stands still."""
+"""A loop that has not come round for so long, with no answer of Toxiproxy's to wait for, stands still."""
 TRIES = 3
 """How often a fault is armed anew when Toxiproxy was restarted in the middle of it."""
 
@@ -76,7 +78,10 @@ class Manager:
                 return Health(epoch=self._standing.epoch, recovering=True)
             if self.broken or self.stopping.is_set():
                 return Health(self.broken or "the proxy manager is being stopped")
-            if self._clock.monotonic() - began_s > STILL_S:
+            waited_s = self._clock.monotonic() - began_s
+            if self._toxiproxy.waiting and waited_s > SLOW_S:
+                return Health(epoch=self._standing.epoch, recovering=True)
+            if waited_s > STILL_S:
                 return Health("the proxy manager's loop stands still")
         return Health(self._standing.gone or self._arming.trouble, self._standing.epoch)
 

@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from itertools import count
+from itertools import cycle, islice
 from pathlib import Path
 
 from chaoslab.clock import system
 from chaoslab.worlds.local import WorldError, free_ports
 
-_bases = count(10000 + os.getpid() % 79 * 100, 100)  # tests that run side by side look in different places
+SLOTS, FIRST, APART = 4, 10020, 5500
+"""Tests that run side by side look in slots of their own, all below the ports that systems hand out by themselves; a lab spans 3,500 ports."""
+
+
+def _slot() -> int:
+    """Which worker of the test run this is; a run that has no workers takes the last slot."""
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "")
+    return int(worker.removeprefix("gw")) % (SLOTS - 1) if worker else SLOTS - 1
+
+
+_bases = cycle(range(FIRST + _slot() * APART, FIRST + _slot() * APART + 2000, 100))
 
 
 def free_base() -> int:
-    """A base whose ports are free and lie below those that systems hand out by themselves."""
-    for base in _bases:
-        try:
+    """A base whose ports are free; another one each time."""
+    for base in islice(_bases, 20):
+        with contextlib.suppress(WorldError):
             return free_ports(base, system).base
-        except WorldError:
-            continue
-    raise AssertionError("unreachable")
+    raise AssertionError("no free ports")
 
 
 def environment() -> dict[str, str]:

@@ -6,13 +6,13 @@ import contextlib
 import http.client
 import json
 import shutil
-import socket
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cli_parts import free_base
 
 from chaoslab.events import CallFinished, PromptAttempt
 from chaoslab.history import History
@@ -59,18 +59,6 @@ SIDES = 1_000_000
 END_S = 60.0
 
 
-def base_of_free_ports() -> int:
-    for base in range(21000, 29000, 100):
-        with contextlib.ExitStack() as probes:
-            try:
-                for port in (*Ports(base).all().values(), base + 8, base + 1008):
-                    probes.enter_context(socket.socket()).bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return base
-    raise AssertionError("no free ports")
-
-
 def proxies(port: int) -> dict[str, Any]:
     """What Toxiproxy holds at this moment; nothing when it is not there."""
     with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=5)) as connection:
@@ -96,7 +84,7 @@ def test_a_file_and_a_line_are_a_new_tool_behind_its_own_proxy(tmp_path: Path, m
     asked = [{"prompt": f"Roll a die with {SIDES} sides."}]
     (tmp_path / "mine.json").write_text(json.dumps(asked))
 
-    base = base_of_free_ports()
+    base = free_base()
     settings = ("TOXIC_PROB=0", "ERROR_PROB=0", f"BASE_PORT={base}", "PROMPTS=mine.json")
     command = [sys.executable, "-m", "chaoslab", "lab", *settings]
     seen: dict[str, Any] = {}

@@ -122,6 +122,9 @@ class ToxiproxyClient:
         """`url` as in TOXIPROXY_URL: `http://127.0.0.1:8474`, or without the scheme."""
         self.url = (url if "://" in url else f"http://{url}").rstrip("/")
         self._connect_timeout_s, self._read_timeout_s = connect_timeout_s, read_timeout_s
+        self.waiting = False
+        """A request has been sent and its answer has not come. The real server answers none while one of its proxies, being deleted, still
+        dials its upstream: three seconds where a container is gone."""
 
     @cached_property
     def _pool(self) -> PoolManager:
@@ -240,6 +243,7 @@ class ToxiproxyClient:
         data, headers = None, {}
         if body is not None:
             data, headers = json.dumps(body).encode(), {"Content-Type": "application/json"}
+        self.waiting = True
         try:
             answer = _Answer.of(self._pool.request(method, self.url + path, body=data, headers=headers, redirect=False))
         except (exceptions.ReadTimeoutError, exceptions.ConnectTimeoutError) as error:
@@ -250,6 +254,8 @@ class ToxiproxyClient:
             raise ToxiproxyDown(f"Toxiproxy at {self.url} did not answer {method} {path} in time") from None
         except exceptions.HTTPError as error:
             raise ToxiproxyDown(f"Toxiproxy at {self.url} cannot be reached: {error}") from error
+        finally:
+            self.waiting = False
         self._check(answer)
         if answer.status_code == 204:
             return None

@@ -31,7 +31,7 @@ class LabDown(BaseException):
 @dataclass(frozen=True)
 class Health:
     """What the manager says of the lab. `trouble`: empty when all is well, else what is wrong in a line; `epoch`: how often the
-    clean proxies were made anew; `recovering`: they are not there at the moment, and the manager is at it."""
+    clean proxies were made anew; `recovering`: they are not there at the moment and the manager is at it, or it waits for Toxiproxy."""
 
     trouble: str = ""
     epoch: int = 0

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from agent_parts import NOW, embedded, eventually, managed, said, site
+from cli_parts import free_base
 
 from chaoslab import events, settings
 from chaoslab.clock import SystemClock, system
@@ -31,20 +32,6 @@ from chaoslab.wire.lanes import Health, LabDown
 from chaoslab.worlds.local import Local
 
 LONG_S = 40.0
-
-
-def free_base() -> int:
-    """A base whose ports are all free, below those that the system hands out."""
-    first = 22000 + os.getpid() % 10 * 10  # tests that run side by side look in different places
-    for base in range(first, 23000, 100):
-        with contextlib.ExitStack() as stack:
-            try:
-                for port in Ports(base).all().values():
-                    stack.enter_context(socket.create_server(("127.0.0.1", port)))
-            except OSError:
-                continue
-            return base
-    raise OSError("no free ports")
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -37,16 +36,6 @@ def docker_missing() -> str:
         if ended.returncode:
             return f"`{' '.join(command)}` fails: {(ended.stderr.strip() or 'no words').splitlines()[-1]}"
     return ""
-
-
-def free_ports(n: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(n)]
-    for held in sockets:
-        held.bind(("127.0.0.1", 0))
-    ports = [held.getsockname()[1] for held in sockets]
-    for held in sockets:
-        held.close()
-    return ports
 
 
 def until(true: Callable[[], Any], what: str, *, within_s: float = WITHIN_S) -> Any:

@@ -7,7 +7,10 @@ import subprocess
 from collections.abc import Iterator
 
 import pytest
-from compose_parts import OWNER, ROOT, Stack, docker_missing, free_ports
+from cli_parts import free_base
+from compose_parts import OWNER, ROOT, Stack, docker_missing
+
+from chaoslab.topology import Ports
 
 
 @pytest.fixture(scope="session")
@@ -32,8 +35,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     if os.getuid() == 0:
         subprocess.run(["chown", "-R", f"{OWNER}:{OWNER}", folder], check=True)
     client = docker.from_env()
-    status_port, toxiproxy_port = free_ports(2)
-    stack = Stack(folder, f"chaoslabtest{os.getpid()}", client, status_port, toxiproxy_port)
+    ports = Ports(free_base())
+    stack = Stack(folder, f"chaoslabtest{os.getpid()}", client, ports.manager, ports.toxiproxy)
     try:
         build = stack.compose("build", "--quiet")
         assert build.returncode == 0, build.stderr[-3000:]

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 import sqlite3
-from collections.abc import Awaitable, Callable
+import threading
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 from manager_parts import SERVERS, Bench, bench, embedded, eventually, open_run, said, site
+from urllib3 import PoolManager
 
 from chaoslab import events
 from chaoslab.clock import Clock, SystemClock, system
@@ -22,6 +25,7 @@ from chaoslab.runs import Run
 from chaoslab.wire.client import ToxicInfo, ToxiproxyClient
 from chaoslab.wire.control import Control
 from chaoslab.wire.lanes import Health, LabDown
+from proxy_manager import manager as manager_module
 from proxy_manager import standing
 from proxy_manager.arming import Places
 from proxy_manager.manager import Manager
@@ -276,6 +280,58 @@ def test_a_dead_toxiproxy_is_waited_for_and_then_said(tmp_path: Path, monkeypatc
 
     with site(lambda _: said({})) as weather:
         asyncio.run(run(weather.address))
+
+
+@contextlib.contextmanager
+def held_up(monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> Iterator[threading.Event]:
+    """A method that does not go on until this is over; the event says that it was called."""
+    called, go_on = threading.Event(), threading.Event()
+    real = getattr(owner, name)
+
+    def waits(*given: object, **named: object) -> object:
+        if given[1:2] != ("GET",):
+            called.set()
+            assert go_on.wait(20.0)
+        return real(*given, **named)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, name, waits)
+        try:
+            yield called
+        finally:
+            go_on.set()
+
+
+def test_a_toxiproxy_that_takes_long_to_delete_a_lane_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The real one does while the lane dials an upstream that is no more; nothing of the lab stands still for it."""
+    monkeypatch.setattr(manager_module, "SLOW_S", 0.02)
+    monkeypatch.setattr(manager_module, "STILL_S", 0.1)
+
+    async def story(lab: Bench) -> None:
+        row, _ = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+        with held_up(monkeypatch, PoolManager, "request") as called:
+            lab.seam.lanes.done(row, seen(0.06))
+            assert await asyncio.to_thread(called.wait, 20.0)
+            for _ in range(8):  # longer than STILL_S
+                assert await asyncio.to_thread(lab.manager.health) == Health(recovering=True)
+        eventually(lambda: lab.manager.health() == Health())
+        assert len(list(lab.history().of(events.FaultHealed))) == 1
+        assert not list(lab.history().of(events.CallDisturbed))
+
+    with_lab(tmp_path, always("latency", **SLOW), story)
+
+
+def test_a_loop_that_stands_still_by_itself_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(manager_module, "STILL_S", 0.1)
+
+    async def story(lab: Bench) -> None:
+        with held_up(monkeypatch, Manager, "_tick") as called:
+            assert await asyncio.to_thread(called.wait, 20.0)
+            assert lab.manager.health() == Health("the proxy manager's loop stands still")
+
+    with_lab(tmp_path, Plan(1), story)
 
 
 def test_what_is_taken_down_by_hand_is_made_anew_and_told(tmp_path: Path) -> None:
