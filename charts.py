@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from chaoslab.commandline import interrupted, open_streams
+from chaoslab.base.commandline import interrupted, open_streams
 from chaoslab.reports.charts import main
 
 if __name__ == "__main__":

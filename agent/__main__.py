@@ -18,18 +18,18 @@ from agent import config as configuration
 from agent.config import Config
 from agent.session import Progress, Session
 from agent.tools import Toolbox, discover
-from chaoslab import settings
-from chaoslab.clock import Clock, system
-from chaoslab.commandline import INTERRUPTED, LAB_DOWN, Parser, host, interrupted, open_streams
-from chaoslab.events import RunStarted
-from chaoslab.interrupts import Interrupts
-from chaoslab.log import LogLost
+from chaoslab.base.clock import Clock, system
+from chaoslab.base.commandline import INTERRUPTED, LAB_DOWN, Parser, host, interrupted, open_streams
+from chaoslab.base.interrupts import Interrupts
+from chaoslab.config import settings
+from chaoslab.config.scenario import from_settings
+from chaoslab.config.settings import SettingError, Settings
+from chaoslab.config.topology import BASE_PORT, MODEL, Ports
+from chaoslab.core.events import RunStarted
 from chaoslab.model.prices import cost_usd
-from chaoslab.runs import Run
-from chaoslab.scenario import from_settings
+from chaoslab.record.log import LogLost
+from chaoslab.record.runs import Run
 from chaoslab.seams.http import HttpSeam, Target
-from chaoslab.settings import SettingError, Settings
-from chaoslab.topology import BASE_PORT, MODEL, Ports
 from chaoslab.wire.control import Control, explain
 from chaoslab.wire.lanes import MENDING_S, Health, LabDown, Lanes
 
@@ -81,7 +81,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         with Interrupts() as interrupts, asyncio.Runner() as runner:
             if options.lifeline:
-                from chaoslab.lifeline import end_with_stdin
+                from chaoslab.base.lifeline import end_with_stdin
 
                 told = end_with_stdin()
             return runner.run(_main(chosen, config, file, asked, run, options.state, system, told, interrupts))

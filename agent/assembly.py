@@ -13,14 +13,14 @@ import httpx
 from agent.config import Config
 from agent.prompts import Prompt, as_data, check_stated
 from agent.tools import Toolbox, schema
-from chaoslab.api import Service
-from chaoslab.events import RunStarted
+from chaoslab.config.settings import GROQ_URL, Settings
+from chaoslab.config.topology import MODEL, Ports
+from chaoslab.core.events import RunStarted
+from chaoslab.core.plan import Plan
+from chaoslab.core.service_spec import Service
 from chaoslab.model.endpoint import ERRORS, INSUFFICIENT_QUOTA
-from chaoslab.plan import Plan
-from chaoslab.provenance import code
+from chaoslab.record.provenance import code
 from chaoslab.seams.http import Target
-from chaoslab.settings import GROQ_URL, Settings
-from chaoslab.topology import MODEL, Ports
 
 
 def targets(services: Mapping[str, Service], config: Config, ports: Ports, chosen: Settings) -> dict[str, Target]:

@@ -7,11 +7,11 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from chaoslab import values
-from chaoslab.files import Unreadable, json_of
-from chaoslab.registry import did_you_mean
-from chaoslab.settings import SettingError, read_variable
-from chaoslab.topology import SERVICES
+from chaoslab.base import parsers
+from chaoslab.base.files import Unreadable, json_of
+from chaoslab.base.registry import did_you_mean
+from chaoslab.config.settings import SettingError, read_variable
+from chaoslab.config.topology import SERVICES
 
 FILE = Path(__file__).with_name("config.json")
 Seconds = Annotated[float, Field(gt=0, le=3600)]
@@ -19,7 +19,7 @@ Seconds = Annotated[float, Field(gt=0, le=3600)]
 
 def _address(text: str) -> str:
     try:
-        values.url(text)
+        parsers.url(text)
     except ValueError as error:
         raise ValueError(f"it should be {error}") from None
     return text
@@ -27,7 +27,7 @@ def _address(text: str) -> str:
 
 def _host(text: str) -> str:
     try:
-        values.host(text.replace("{service}", "service"))
+        parsers.host(text.replace("{service}", "service"))
     except ValueError as error:
         raise ValueError(f"it should be {error}") from None
     return text

@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 import httpx
 
-from chaoslab.registry import did_you_mean
-from chaoslab.settings import GROQ_URL, SettingError, Settings, origin
+from chaoslab.base.registry import did_you_mean
+from chaoslab.config.settings import GROQ_URL, SettingError, Settings, origin
 
 ANSWER_S = 10.0
 

@@ -2,7 +2,7 @@
 
 import sys
 
-from chaoslab import extras
+from chaoslab.base import extras
 
 try:
     extras.check("python -m agent", "agent")

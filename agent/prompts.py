@@ -11,9 +11,9 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agent.config import blamed
-from chaoslab.files import Unreadable, json_of
-from chaoslab.registry import did_you_mean
-from chaoslab.settings import SettingError
+from chaoslab.base.files import Unreadable, json_of
+from chaoslab.base.registry import did_you_mean
+from chaoslab.config.settings import SettingError
 
 FILE = Path(__file__).with_name("prompts.json")
 LENGTH_MAX = 20_000

@@ -11,15 +11,15 @@ from typing import Any, Protocol
 from agent.config import Config
 from agent.prompts import Lookup, Prompt, at, dated
 from agent.tools import Toolbox
-from chaoslab import events
-from chaoslab.answers import Twin
-from chaoslab.clock import Clock, iso
-from chaoslab.identity import Trial, nth
-from chaoslab.judge import BUDGET, HUNG
-from chaoslab.log import Log
-from chaoslab.runs import Run
+from chaoslab.analysis.answers import Twin
+from chaoslab.analysis.judge import BUDGET, HUNG
+from chaoslab.base.clock import Clock, iso
+from chaoslab.base.identity import Trial, nth
+from chaoslab.config.settings import Settings
+from chaoslab.core import events
+from chaoslab.record.log import Log
+from chaoslab.record.runs import Run
 from chaoslab.seams.http import Episode, HttpSeam
-from chaoslab.settings import Settings
 
 SYSTEM = """You are a careful assistant with tools. Today is {day}, {time} UTC.
 Use a tool for whatever it can tell or do; do not guess what a tool can tell. Do what is asked, once, and nothing else.

@@ -15,15 +15,15 @@ from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from agent.config import Config
-from chaoslab import events
-from chaoslab.api import Service, Tool, fill
-from chaoslab.clock import Clock
-from chaoslab.exchange import Reply
-from chaoslab.identity import Request, Trial, request_id
-from chaoslab.log import Log
+from chaoslab.base.clock import Clock
+from chaoslab.base.identity import Request, Trial, request_id
+from chaoslab.config.settings import SettingError, Settings
+from chaoslab.config.topology import SERVICES, Ports
+from chaoslab.core import events
+from chaoslab.core.exchange import Reply
+from chaoslab.core.service_spec import Service, Tool, fill
+from chaoslab.record.log import Log
 from chaoslab.seams.http import EXTENSION, Around, Asked, Episode, Target, episode
-from chaoslab.settings import SettingError, Settings
-from chaoslab.topology import SERVICES, Ports
 
 TYPES: dict[str, type] = {"string": str, "integer": int, "number": float, "boolean": bool}
 AGAIN = {408, 425, 429, 500, 502, 503, 504}

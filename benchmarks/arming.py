@@ -20,13 +20,13 @@ from pathlib import Path
 
 import httpx
 
-from chaoslab import settings
-from chaoslab.clock import system
-from chaoslab.exchange import Call, Seen
-from chaoslab.plan import Choice, Injection, Plan
-from chaoslab.runs import Run
-from chaoslab.settings import DEFAULT_NOW, Settings
-from chaoslab.topology import Ports
+from chaoslab.base.clock import system
+from chaoslab.config import settings
+from chaoslab.config.settings import DEFAULT_NOW, Settings
+from chaoslab.config.topology import Ports
+from chaoslab.core.exchange import Call, Seen
+from chaoslab.core.plan import Choice, Injection, Plan
+from chaoslab.record.runs import Run
 from chaoslab.wire.control import Control
 from chaoslab.wire.lanes import Health, Lanes
 

@@ -21,10 +21,10 @@ from statistics import median
 from typing import Any
 
 import chaoslab as lab
-from chaoslab.events import Event
-from chaoslab.identity import Trial
-from chaoslab.notebook import Later, Notebook
-from chaoslab.plan import Plan
+from chaoslab.base.identity import Trial
+from chaoslab.core.events import Event
+from chaoslab.core.plan import Plan
+from chaoslab.record.trial_log import Later, Notebook
 from chaoslab.seams.function import FunctionSeam, Tool
 
 CALL_GOAL_US, ONE_CORE_GOAL, TWO_CORES_GOAL, FLAT = 2.0, 1500.0, 3000.0, 0.05

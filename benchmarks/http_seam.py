@@ -14,11 +14,11 @@ from typing import Any
 
 import httpx
 
-from chaoslab.clock import system
-from chaoslab.events import Event
-from chaoslab.identity import Trial
-from chaoslab.log import Shelf
-from chaoslab.plan import Choice, Injection, Plan
+from chaoslab.base.clock import system
+from chaoslab.base.identity import Trial
+from chaoslab.core.events import Event
+from chaoslab.core.plan import Choice, Injection, Plan
+from chaoslab.record.log import Shelf
 from chaoslab.seams.http import EXTENSION, Asked, HttpSeam, Target
 from chaoslab.worlds.virtual import serving
 from chaoslab.worlds.virtual.lanes import Lanes

@@ -25,7 +25,7 @@ from pathlib import Path
 import toxiproxy
 from toxiproxy import Side, commands, cpu_s, nginx, side
 
-from chaoslab.clock import system
+from chaoslab.base.clock import system
 
 ROUNDS = 3
 BUSY_S = 2.0  # how long a neighbour is asked beside a busy connection

@@ -25,7 +25,7 @@ from pathlib import Path
 
 import httpx
 
-from chaoslab.clock import system
+from chaoslab.base.clock import system
 
 ROUNDS, SECONDS = 5, 1
 START_S = 20.0

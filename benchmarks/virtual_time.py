@@ -22,13 +22,13 @@ from typing import Any
 import httpx
 from function_seam import resident_kb
 
-from chaoslab import settings
-from chaoslab.identity import digest, nth
-from chaoslab.log import Shelf
-from chaoslab.running import order_of
+from chaoslab.base.identity import digest, nth
+from chaoslab.config import settings
+from chaoslab.config.topology import MODEL
+from chaoslab.execution.launch import order_of
+from chaoslab.execution.workers import spread
+from chaoslab.record.log import Shelf
 from chaoslab.seams.http import HttpSeam
-from chaoslab.sweep import spread
-from chaoslab.topology import MODEL
 from chaoslab.worlds.virtual import lab
 
 FAULTS = ("TOXIC_PROB=0.25", "ERROR_PROB=0.2", "TOOL_TIMEOUT_S=60", "LATENCY_MS=5000", "JITTER_MS=4000")

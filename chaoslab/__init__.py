@@ -10,19 +10,24 @@ TYPE_CHECKING = False  # typing's own would have to be imported, which costs mor
 if TYPE_CHECKING:
     from typing import Any
 
-    from chaoslab.batch import fresh
-    from chaoslab.injecting import inject
-    from chaoslab.judge import Outcome
+    from chaoslab.analysis.judge import Outcome
+    from chaoslab.core.inject import inject
+    from chaoslab.execution.agent_run import fresh
+    from chaoslab.execution.trial import Trial, run, run_many
     from chaoslab.seams.function import ToolError
-    from chaoslab.trial import Trial, run, run_many
 
 __version__ = "0.1.0"
 __all__ = ["Outcome", "ToolError", "Trial", "fresh", "inject", "run", "run_many"]
 
 _PLACES = {
-    "Outcome": "judge", "ToolError": "seams.function", "Trial": "trial", "fresh": "batch", "inject": "injecting",
-    "run": "trial", "run_many": "trial",
-}  # fmt: skip
+    "Outcome": "analysis.judge",
+    "ToolError": "seams.function",
+    "Trial": "execution.trial",
+    "fresh": "execution.agent_run",
+    "inject": "core.inject",
+    "run": "execution.trial",
+    "run_many": "execution.trial",
+}
 
 
 def __getattr__(name: str) -> Any:

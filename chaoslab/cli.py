@@ -11,9 +11,10 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from chaoslab import __version__, extras
-from chaoslab.commandline import Parser, host, interrupted, open_streams, port, whole
-from chaoslab.running import CHARTS, refuse
+from chaoslab import __version__
+from chaoslab.base import extras
+from chaoslab.base.commandline import Parser, host, interrupted, open_streams, port, whole
+from chaoslab.execution.launch import CHARTS, refuse
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -156,15 +157,15 @@ def _add_gate(command: argparse.ArgumentParser) -> None:
 
 
 def _lab(options: argparse.Namespace) -> int:
+    from chaoslab.execution.launch import start
     from chaoslab.reports.gate import Gate
-    from chaoslab.running import start
 
     return start(options.settings, gate=Gate(options.min_correct, options.fail_on))
 
 
 def _run(options: argparse.Namespace) -> int:
+    from chaoslab.execution.launch import start
     from chaoslab.reports.gate import Gate
-    from chaoslab.running import start
 
     named = {"WORLD": options.world, "TRIALS": options.trials, "SEED": options.seed, "JOBS": options.jobs}
     given = [f"{name}={value}" for name, value in (*named.items(), ("PROMPTS", options.prompts)) if value is not None]
@@ -172,13 +173,13 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _replay(options: argparse.Namespace) -> int:
-    from chaoslab.interrupts import heard_outside_imports
+    from chaoslab.base.interrupts import heard_outside_imports
 
     extras.check("chaoslab replay", "virtual", "tools", "agent", install="lab")
     extras.check_parts()
-    from chaoslab.remembered import Unrepeatable
-    from chaoslab.replay import replay
-    from chaoslab.settings import SettingError
+    from chaoslab.config.settings import SettingError
+    from chaoslab.execution.recorded_run import Unrepeatable
+    from chaoslab.execution.replay import replay
 
     try:
         with heard_outside_imports():
@@ -188,7 +189,7 @@ def _replay(options: argparse.Namespace) -> int:
 
 
 def _show(options: argparse.Namespace) -> int:
-    from chaoslab.interrupts import heard_outside_imports
+    from chaoslab.base.interrupts import heard_outside_imports
 
     try:
         with heard_outside_imports():
@@ -210,7 +211,7 @@ def _show(options: argparse.Namespace) -> int:
 
 
 def _summary(options: argparse.Namespace) -> int:
-    from chaoslab.interrupts import heard_outside_imports
+    from chaoslab.base.interrupts import heard_outside_imports
 
     try:
         with heard_outside_imports():
@@ -224,8 +225,8 @@ def _summary(options: argparse.Namespace) -> int:
 
 def _report(options: argparse.Namespace) -> int:
     extras.check("chaoslab report", "charts")
+    from chaoslab.execution.launch import leave
     from chaoslab.reports.folder import find
-    from chaoslab.running import leave
 
     try:
         folder = find(options.run)
@@ -271,7 +272,7 @@ def _toxiproxy(options: argparse.Namespace) -> int:
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, task.cancel)
         if options.lifeline:
-            from chaoslab.lifeline import end_with_stdin
+            from chaoslab.base.lifeline import end_with_stdin
 
             end_with_stdin()
         with contextlib.suppress(asyncio.CancelledError):
@@ -294,7 +295,7 @@ def _model(options: argparse.Namespace) -> int:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stop())
         if options.lifeline:
-            from chaoslab.lifeline import end_with_stdin
+            from chaoslab.base.lifeline import end_with_stdin
 
             end_with_stdin()
         print(f"ready: model on {options.host}:{port}", flush=True)
@@ -308,7 +309,7 @@ def _model(options: argparse.Namespace) -> int:
 
 
 def _settings(options: argparse.Namespace) -> int:
-    from chaoslab.settings import example, table
+    from chaoslab.config.settings import example, table
 
     print(table() if options.markdown else example(), end="")
     return 0

@@ -8,12 +8,12 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from chaoslab import extras
-from chaoslab.commandline import Parser, host, open_streams, whole
-from chaoslab.settings import DEFAULT_NOW, load
-from chaoslab.topology import BASE_PORT, SERVICES, Ports
+from chaoslab.base import extras
+from chaoslab.base.commandline import Parser, host, open_streams, whole
+from chaoslab.config.settings import DEFAULT_NOW, load
+from chaoslab.config.topology import BASE_PORT, SERVICES, Ports
 from flask_tools.app import Desk, create_app
-from flask_tools.desk import moment
+from flask_tools.service_module import moment
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -61,7 +61,7 @@ def main(arguments: list[str] | None = None) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ended.set())
     if options.lifeline:
-        from chaoslab.lifeline import end_with_stdin
+        from chaoslab.base.lifeline import end_with_stdin
 
         end_with_stdin()
     threads = [threading.Thread(target=server.run, daemon=True) for server in servers]

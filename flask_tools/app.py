@@ -12,13 +12,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from chaoslab.api import TROUBLE, Service
-from chaoslab.identity import Trial, canonical, request_id
-from chaoslab.registry import did_you_mean
-from chaoslab.settings import Settings
-from chaoslab.topology import SERVICES
-from flask_tools.desk import Answer, Ask, Done, Refusal, Route
+from chaoslab.base.identity import Trial, canonical, request_id
+from chaoslab.base.registry import did_you_mean
+from chaoslab.config.settings import Settings
+from chaoslab.config.topology import SERVICES
+from chaoslab.core.service_spec import TROUBLE, Service
 from flask_tools.ledger import Folders, Ledger, Mismatch, Runs, Unwritten, Worked
+from flask_tools.service_module import Answer, Ask, Done, Refusal, Route
 
 if TYPE_CHECKING:
     from flask import Flask, Response

@@ -20,15 +20,15 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
-from chaoslab.api import Service
-from chaoslab.clock import Clock, system
-from chaoslab.events import Effect, Event
-from chaoslab.events import Warning as Notice
-from chaoslab.history import parse_line
-from chaoslab.identity import Trial
-from chaoslab.log import Log, LogLost
-from chaoslab.runs import Run
-from flask_tools.desk import Done, moment
+from chaoslab.base.clock import Clock, system
+from chaoslab.base.identity import Trial
+from chaoslab.core.events import Effect, Event
+from chaoslab.core.events import Warning as Notice
+from chaoslab.core.service_spec import Service
+from chaoslab.record.history import parse_line
+from chaoslab.record.log import Log, LogLost
+from chaoslab.record.runs import Run
+from flask_tools.service_module import Done, moment
 
 TRIALS_MAX = 256
 ANSWERS_MAX = 512

@@ -9,9 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from chaoslab.api import ErrorReply, Service, Tool
-from chaoslab.files import Unreadable, json_of
-from flask_tools.desk import DATA, Answer, Ask, Refusal, Route, folded
+from chaoslab.base.files import Unreadable, json_of
+from chaoslab.core.service_spec import ErrorReply, Service, Tool
+from flask_tools.service_module import DATA, Answer, Ask, Refusal, Route, folded
 
 PAGE_SIZE, PAGES_MAX = 20, 500
 _CODES = {401: 7, 404: 34, 429: 25, 500: 11, 503: 9, 504: 24}

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from chaoslab.api import ErrorReply, Service, Tool
-from flask_tools.desk import Answer, Ask, Refusal, Route, bundled, folded, rfc3339
+from chaoslab.core.service_spec import ErrorReply, Service, Tool
+from flask_tools.service_module import Answer, Ask, Refusal, Route, bundled, folded, rfc3339
 
 K1, B = 1.2, 0.75
 TITLE_WEIGHT = 3

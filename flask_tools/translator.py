@@ -6,9 +6,9 @@ import re
 from functools import cache
 from typing import Any
 
-from chaoslab.api import ErrorReply, Service, Tool
-from chaoslab.settings import Settings
-from flask_tools.desk import Answer, Ask, Refusal, Route, bundled
+from chaoslab.config.settings import Settings
+from chaoslab.core.service_spec import ErrorReply, Service, Tool
+from flask_tools.service_module import Answer, Ask, Refusal, Route, bundled
 from flask_tools.translator_online import Online
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’\-][^\W\d_]+)*")

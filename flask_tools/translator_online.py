@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
-from chaoslab.settings import SettingError, Settings
-from flask_tools.desk import Refusal
+from chaoslab.config.settings import SettingError, Settings
+from flask_tools.service_module import Refusal
 
 DEADLINE_S = 10.0
 AT_ONCE_MAX = 8

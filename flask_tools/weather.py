@@ -11,9 +11,9 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
-from chaoslab.api import ErrorReply, Service, Tool
-from chaoslab.dice import Dice
-from flask_tools.desk import Answer, Ask, Refusal, Route, bundled, folded
+from chaoslab.base.dice import Dice
+from chaoslab.core.service_spec import ErrorReply, Service, Tool
+from flask_tools.service_module import Answer, Ask, Refusal, Route, bundled, folded
 
 SKIES = (
     # (up to this share of clouds, id, main, description, icon)

@@ -8,12 +8,12 @@ import sys
 import threading
 from pathlib import Path
 
-from chaoslab import settings
-from chaoslab.clock import system
-from chaoslab.commandline import Parser, host, open_streams
-from chaoslab.log import LogLost
-from chaoslab.settings import SettingError
-from chaoslab.topology import BASE_PORT, MODEL, SERVICES, Ports
+from chaoslab.base.clock import system
+from chaoslab.base.commandline import Parser, host, open_streams
+from chaoslab.config import settings
+from chaoslab.config.settings import SettingError
+from chaoslab.config.topology import BASE_PORT, MODEL, SERVICES, Ports
+from chaoslab.record.log import LogLost
 from chaoslab.wire.client import ToxiproxyClient
 from proxy_manager.arming import Places
 from proxy_manager.manager import Manager
@@ -71,7 +71,7 @@ def main(arguments: list[str] | None = None) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: manager.stopping.set())
     if options.lifeline:
-        from chaoslab.lifeline import end_with_stdin
+        from chaoslab.base.lifeline import end_with_stdin
 
         end_with_stdin()
     threading.Thread(target=http.serve_forever, daemon=True).start()

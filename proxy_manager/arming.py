@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from chaoslab.clock import Clock
-from chaoslab.exchange import Told
+from chaoslab.base.clock import Clock
+from chaoslab.core.exchange import Told
 from chaoslab.wire.client import ToxiproxyClient, ToxiproxyDown, ToxiproxyError
 from chaoslab.wire.control import Row
-from chaoslab.wire.stages import REFUSED, in_toxiproxys_words, is_refused
+from chaoslab.wire.fault_lifecycle import REFUSED, in_toxiproxys_words, is_refused
 from proxy_manager.experiment import Experiment, Lane
 
 LEASE_S = 60

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from chaoslab.exchange import Told
-from chaoslab.log import Log
-from chaoslab.plan import Plan
+from chaoslab.core.exchange import Told
+from chaoslab.core.plan import Plan
+from chaoslab.record.log import Log
 from chaoslab.wire.control import Row
-from chaoslab.wire.stages import REFUSED
+from chaoslab.wire.fault_lifecycle import REFUSED
 
 
 @dataclass

@@ -11,20 +11,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from chaoslab import events
-from chaoslab.clock import Clock, iso
-from chaoslab.exchange import Seen, Told
-from chaoslab.log import LogLost
-from chaoslab.plan import Plan
-from chaoslab.runs import Run
-from chaoslab.wire import stages
+from chaoslab.base.clock import Clock, iso
+from chaoslab.core import events
+from chaoslab.core.exchange import Seen, Told
+from chaoslab.core.plan import Plan
+from chaoslab.record.log import LogLost
+from chaoslab.record.runs import Run
+from chaoslab.wire import fault_lifecycle
 from chaoslab.wire.client import ProxyInfo, ToxiproxyClient, ToxiproxyDown, ToxiproxyError
 from chaoslab.wire.control import Answer, Control, Row, RunRow, explain
+from chaoslab.wire.fault_lifecycle import REFUSED
 from chaoslab.wire.lanes import Health
-from chaoslab.wire.stages import REFUSED
 from proxy_manager.arming import Arming, Places
+from proxy_manager.clean_proxies import Outage, Standing
 from proxy_manager.experiment import Experiment, Lane
-from proxy_manager.standing import Outage, Standing
 
 BUSY_POLL_S, IDLE_POLL_S, IDLE_AFTER_S = 0.001, 0.01, 2.0
 EXPIRE_POLL_S = 0.5
@@ -281,7 +281,7 @@ class Manager:
         took_s = round(self._clock.monotonic() - began_s, 6)
         with self._lock:
             experiment.lanes[row.id] = lane
-        self._write(experiment, row, stages.armed(told, row.call, lane=lane.proxy, took_s=took_s))
+        self._write(experiment, row, fault_lifecycle.armed(told, row.call, lane=lane.proxy, took_s=took_s))
         self._reply(control, experiment, row, Answer("armed", self.places.dial, port, rolled))
 
     def _reply(self, control: Control, experiment: Experiment, row: Row, answer: Answer) -> None:
@@ -299,7 +299,7 @@ class Manager:
             evidence = None if lane.lost else lane.told.fault.witnessed(Seen(**row.observation))
             if lane.lost:
                 self._mark(experiment, row, f"its lane {lane.proxy} was lost before it was over")
-            for event in stages.healed(lane.told, row.call, evidence=evidence):
+            for event in fault_lifecycle.healed(lane.told, row.call, evidence=evidence):
                 self._write(experiment, row, event)
             call = row.call
             met = "lost with its lane" if lane.lost else evidence or "NOT witnessed"
@@ -340,7 +340,7 @@ class Manager:
                 if lane.own:
                     self._arming.destroy(lane.proxy)
                 with contextlib.suppress(LogLost):  # nobody is left to be told, and the loop has other runs to serve
-                    for gone in stages.healed(lane.told, lane.row.call, evidence=None):
+                    for gone in fault_lifecycle.healed(lane.told, lane.row.call, evidence=None):
                         self._write(experiment, lane.row, gone)
 
     def _close_ended(self, control: Control) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import cycle, islice
 from pathlib import Path
 
-from chaoslab.clock import system
+from chaoslab.base.clock import system
 from chaoslab.worlds.local import WorldError, free_ports
 
 SLOTS, FIRST, APART = 4, 10020, 5500
@@ -37,7 +37,7 @@ def free_base() -> int:
 
 def environment() -> dict[str, str]:
     """This process's, without what would change the lab's settings."""
-    from chaoslab.settings import Settings
+    from chaoslab.config.settings import Settings
 
     names = set(Settings().environment())
     return {key: value for key, value in os.environ.items() if key not in names}

@@ -14,13 +14,13 @@ import pytest
 from cli_parts import environment, free_base
 from lab_parts import NOW, eventually
 
-from chaoslab.clock import system
-from chaoslab.events import PromptFinished
-from chaoslab.history import History
+from chaoslab.base.clock import system
+from chaoslab.config.settings import Settings
+from chaoslab.config.topology import Ports
+from chaoslab.core.events import PromptFinished
+from chaoslab.record.history import History
+from chaoslab.record.runs import Run
 from chaoslab.reports import summary
-from chaoslab.runs import Run
-from chaoslab.settings import Settings
-from chaoslab.topology import Ports
 from chaoslab.worlds.local import Local
 
 __all__ = ["NOW", "Rest", "Working", "eventually", "free_base", "limit", "read_only", "rest_of_the_lab", "small_disk"]

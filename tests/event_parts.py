@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import Field, fields
 from typing import Any
 
-from chaoslab.events import Event
+from chaoslab.core.events import Event
 
 ENVELOPE = {"ts", "t", "run", "trial", "writer", "seq", "kind"}
 SAMPLES: dict[str, Any] = {

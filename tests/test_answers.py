@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chaoslab.answers import Likeness, admits, compare, denies, shows
+from chaoslab.analysis.answers import Likeness, admits, compare, denies, shows
 
 
 @pytest.mark.parametrize(

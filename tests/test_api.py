@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from chaoslab.api import ErrorReply, Service, Tool, fill
-from chaoslab.topology import SERVICES
+from chaoslab.config.topology import SERVICES
+from chaoslab.core.service_spec import ErrorReply, Service, Tool, fill
 
 TOOL = Tool("send", "Sends a message.", {"type": "object"}, "POST", "/send", body={"to": "$to"})
 

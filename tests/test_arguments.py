@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import chaoslab as lab
-from chaoslab.history import History
-from chaoslab.values import SECONDS_MAX
+from chaoslab.base.parsers import SECONDS_MAX
+from chaoslab.record.history import History
 
 TEN_YEARS = f"it should be a number of seconds above 0, up to {SECONDS_MAX} (ten years)"
 

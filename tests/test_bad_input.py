@@ -23,11 +23,11 @@ import pytest
 from cli_parts import environment, free_base
 from lab_parts import Heard, said, site
 
-from chaoslab import events
-from chaoslab.exchange import Reply
-from chaoslab.runs import Run
-from chaoslab.settings import Settings
-from chaoslab.topology import Ports
+from chaoslab.config.settings import Settings
+from chaoslab.config.topology import Ports
+from chaoslab.core import events
+from chaoslab.core.exchange import Reply
+from chaoslab.record.runs import Run
 
 ROOT = Path(__file__).parents[1]
 DOORS = {

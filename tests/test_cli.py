@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from chaoslab import events, running
 from chaoslab.cli import main
-from chaoslab.runs import Run
-from chaoslab.settings import Settings
+from chaoslab.config.settings import Settings
+from chaoslab.core import events
+from chaoslab.execution import launch
+from chaoslab.record.runs import Run
 
 ROOT = Path(__file__).parent.parent
 
@@ -93,7 +94,7 @@ def test_a_picture_that_cannot_be_written_is_said_after_the_figures(
         info.write(events.RunStarted(1, Settings().shown(), {"seed": 1, "injections": []}, 1, run.now, "mine"))
     run.make_latest()
     Path("charts/throughput.png").mkdir(parents=True)
-    assert [running.leave(run.folder, code) for code in (0, 130)] == [2, 130]
+    assert [launch.leave(run.folder, code) for code in (0, 130)] == [2, 130]
     said = capsys.readouterr()
     assert said.err == "cannot draw into charts/throughput.png: Is a directory\n" * 2
     assert said.out.count(f"run {run.name}") == 2
@@ -118,7 +119,7 @@ def test_what_to_look_at_next_is_the_first_trial_of_the_worst(
             ended = ("ok", answer, 1, 1.0, "none") if answer else ("failed", "", 1, 1.0, "model")
             info.write(events.PromptStarted(1, "what?", [["42"]], stated=True), trial=f"p1.r{n}")
             info.write(events.PromptFinished(1, "what?", *ended), trial=f"p1.r{n}")
-    assert running.leave(run.folder, 0, program="chaoslab") == 0
+    assert launch.leave(run.folder, 0, program="chaoslab") == 0
     (line,) = (text for text in capsys.readouterr().out.splitlines() if text.startswith("next"))
     assert line == f"next    chaoslab show latest --trial {trial}"
     for named in ("latest", run.name, run.folder.name, str(run.folder)):

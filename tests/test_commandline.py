@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from cli_parts import environment
 
-from chaoslab import events
-from chaoslab.runs import Run
-from chaoslab.settings import Settings
+from chaoslab.config.settings import Settings
+from chaoslab.core import events
+from chaoslab.record.runs import Run
 
 ROOT = Path(__file__).parents[1]
 DOORS = {

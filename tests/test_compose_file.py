@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from chaoslab.settings import Settings
-from chaoslab.topology import MODEL, SERVICES, Ports
+from chaoslab.config.settings import Settings
+from chaoslab.config.topology import MODEL, SERVICES, Ports
 
 ROOT = Path(__file__).parent.parent
 SERVICE_PARTS: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yaml").read_text())["services"]

@@ -87,7 +87,7 @@ def _word(node: ast.AST) -> str:
 @pytest.mark.parametrize("path", FILES, ids=str)
 def test_only_settings_reads_the_environment(path: Path) -> None:
     lines = list(reads_environment(tree(path)))
-    assert bool(lines) is (path == Path("chaoslab/settings.py")), lines
+    assert bool(lines) is (path == Path("chaoslab/config/settings.py")), lines
 
 
 @pytest.mark.parametrize("path", LIGHT, ids=str)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chaoslab.dice import Dice
-from chaoslab.measures.intervals import clopper_pearson
+from chaoslab.analysis.measures.intervals import clopper_pearson
+from chaoslab.base.dice import Dice
 
 names = st.lists(st.one_of(st.integers(), st.text(alphabet="abc.-1", max_size=5)), min_size=1, max_size=4)
 

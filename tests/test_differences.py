@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chaoslab.differences import SHOWN, differences
+from chaoslab.base.differences import SHOWN, differences
 
 LONG = "word " * 100
 MESSAGES = [{"role": "user", "content": f"message {n}"} for n in range(9)]

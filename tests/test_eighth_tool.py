@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from cli_parts import free_base
 
-from chaoslab.events import CallFinished, PromptAttempt
-from chaoslab.history import History
-from chaoslab.topology import Ports
+from chaoslab.config.topology import Ports
+from chaoslab.core.events import CallFinished, PromptAttempt
+from chaoslab.record.history import History
 
 ROOT = Path(__file__).parents[1]
 PARTS = ("agent", "flask_tools", "proxy_manager", "chaoslab")
@@ -26,8 +26,8 @@ NEW_FILE = '''"""A die that is fair, and falls the same way whenever the same re
 
 from __future__ import annotations
 
-from chaoslab.api import ErrorReply, Service, Tool
-from flask_tools.desk import Answer, Ask, Refusal, Route
+from chaoslab.core.service_spec import ErrorReply, Service, Tool
+from flask_tools.service_module import Answer, Ask, Refusal, Route
 
 SERVICE = Service(
     name="dice",

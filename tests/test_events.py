@@ -18,11 +18,11 @@ from event_parts import ENVELOPE, sample
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from chaoslab.clock import Clock
-from chaoslab.events import Event, PromptStarted, Retry, RunFinished
-from chaoslab.events import Warning as Notice
-from chaoslab.history import History, Record, parse_line
-from chaoslab.log import Kept, Log, LogLost, Shelf, lines_of
+from chaoslab.base.clock import Clock
+from chaoslab.core.events import Event, PromptStarted, Retry, RunFinished
+from chaoslab.core.events import Warning as Notice
+from chaoslab.record.history import History, Record, parse_line
+from chaoslab.record.log import Kept, Log, LogLost, Shelf, lines_of
 
 
 class Ticking:

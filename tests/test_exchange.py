@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 
 import pytest
 
-from chaoslab.api import ErrorReply
-from chaoslab.events import Event, FaultScheduled
-from chaoslab.events import Warning as Notice
-from chaoslab.exchange import Call, Failure, Flow, Note, Reply, Seen, Told, Toxic, Wait, chain, forever, play
-from chaoslab.faults.tool_error import ToolError
+from chaoslab.core.events import Event, FaultScheduled
+from chaoslab.core.events import Warning as Notice
+from chaoslab.core.exchange import Call, Failure, Flow, Note, Reply, Seen, Told, Toxic, Wait, chain, forever, play
+from chaoslab.core.service_spec import ErrorReply
+from chaoslab.faults.tool.tool_error import ToolError
 
 CALL = Call("weather", "current_weather", "p1.r1", 1, 1, value={"city": "Oslo"})
 TRUTH = Reply(200, {"Content-Type": "application/json"}, b'{"temp": 20}')

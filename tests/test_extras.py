@@ -12,13 +12,13 @@ from cli_parts import chaoslab, environment, free_base
 
 from agent.assembly import started
 from chaoslab import cli
-from chaoslab.clock import system
-from chaoslab.events import PromptStarted
-from chaoslab.extras import MODULES, PARTS
-from chaoslab.plan import Plan
-from chaoslab.runs import Run
-from chaoslab.settings import Settings
-from chaoslab.topology import Ports
+from chaoslab.base.clock import system
+from chaoslab.base.extras import MODULES, PARTS
+from chaoslab.config.settings import Settings
+from chaoslab.config.topology import Ports
+from chaoslab.core.events import PromptStarted
+from chaoslab.core.plan import Plan
+from chaoslab.record.runs import Run
 from chaoslab.worlds.local import Local
 from flask_tools import __main__ as tools
 

@@ -11,15 +11,16 @@ from pathlib import Path
 import pytest
 from event_parts import ENVELOPE, sample
 
-from chaoslab import remembered, running, settings
+from chaoslab.base.shapes import DEPTH_MAX
 from chaoslab.cli import main
-from chaoslab.events import CallFinished, Event
-from chaoslab.history import LINE_MAX, History, Record, parse_line, unread
-from chaoslab.remembered import Unrepeatable
+from chaoslab.config import settings
+from chaoslab.config.settings import SettingError
+from chaoslab.core.events import CallFinished, Event
+from chaoslab.execution import launch, recorded_run
+from chaoslab.execution.recorded_run import Unrepeatable
+from chaoslab.record.history import LINE_MAX, History, Record, parse_line, unread
+from chaoslab.record.runs import Run
 from chaoslab.reports import charts, show, summary
-from chaoslab.runs import Run
-from chaoslab.settings import SettingError
-from chaoslab.shapes import DEPTH_MAX
 
 ASKED = (
     {"prompt": "What is 17 times 24?", "facts": ["408"]},
@@ -44,10 +45,10 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[bytes]]:
     folder = tmp_path_factory.mktemp("run")
     (folder / "mine.json").write_text(json.dumps(ASKED))
     chosen = settings.load((*FAULTS, f"PROMPTS={folder / 'mine.json'}"), environment={}, env_file=folder / ".env")
-    asked = running._check(chosen)
-    order = running.order_of(chosen, asked)
+    asked = launch._check(chosen)
+    order = launch.order_of(chosen, asked)
     run = Run.create(folder / "logs", now=order.now, name=order.run)
-    assert running.carry_out(order, asked, run.folder) == 0
+    assert launch.carry_out(order, asked, run.folder) == 0
     lines = {path.name: path.read_bytes().splitlines(keepends=True) for path in sorted(run.folder.glob("*.log"))}
     there = {json.loads(line)["kind"] for each in lines.values() for line in each}
     envelope = {key: value for key, value in json.loads(lines["info.log"][1]).items() if key in ENVELOPE}
@@ -79,9 +80,9 @@ def write(folder: Path, lines: dict[str, list[bytes]]) -> Path:
 
 def replay(folder: Path) -> None:
     """What a replay does with the log before it runs anything."""
-    run = remembered.read(str(folder))
-    trials = remembered.choose(run, ())
-    remembered.order(run)
+    run = recorded_run.read(str(folder))
+    trials = recorded_run.choose(run, ())
+    recorded_run.order(run)
     assert [run.number(trial) for trial in trials]
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chaoslab.identity import ALONE, Requests, Trial, canonical, request_id
+from chaoslab.base.identity import ALONE, Requests, Trial, canonical, request_id
 
 CHARGE = {"amount": 5, "to": "Ana"}
 RUNS = st.text(st.sampled_from("abcXYZ019_-"), min_size=1, max_size=64)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from chaoslab.events import PromptStarted, RunStarted
-from chaoslab.runs import Run
+from chaoslab.core.events import PromptStarted, RunStarted
+from chaoslab.record.runs import Run
 
 HEAVY = {
     "bs4", "deep_translator", "docker", "flask", "greenlet", "groq", "httpx", "langchain", "langchain_core", "langchain_groq", "langgraph",
@@ -26,7 +26,7 @@ def loaded_by(program: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "program", ["import chaoslab", HELP, "import chaoslab.cli, chaoslab.settings, chaoslab.events"]
+    "program", ["import chaoslab", HELP, "import chaoslab.cli, chaoslab.config.settings, chaoslab.core.events"]
 )
 def test_nothing_heavy_is_loaded(program: str) -> None:
     loaded = loaded_by(program)

@@ -11,7 +11,7 @@ import pytest
 
 PROGRAM = """
 import sys
-from chaoslab.commandline import interrupted
+from chaoslab.base.commandline import interrupted
 
 
 def main():

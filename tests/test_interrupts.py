@@ -16,11 +16,11 @@ import pytest
 from lab_parts import DEADLINE_S
 
 from agent.assembly import started
+from chaoslab.base.interrupts import SIGNALS, Interrupts, heard_outside_imports
 from chaoslab.cli import main
-from chaoslab.interrupts import SIGNALS, Interrupts, heard_outside_imports
-from chaoslab.plan import Plan
-from chaoslab.runs import Run
-from chaoslab.settings import Settings
+from chaoslab.config.settings import Settings
+from chaoslab.core.plan import Plan
+from chaoslab.record.runs import Run
 
 
 @pytest.mark.parametrize("number", SIGNALS)
@@ -148,8 +148,8 @@ def test_what_else_can_be_raised_nowhere_is_told_as_ever() -> None:
 @pytest.mark.parametrize(
     ("command", "beneath"),
     [
-        (("run", "--world", "virtual"), "chaoslab.running.check_installed"),
-        (("replay", "latest"), "chaoslab.replay.replay"),
+        (("run", "--world", "virtual"), "chaoslab.execution.launch.check_installed"),
+        (("replay", "latest"), "chaoslab.execution.replay.replay"),
         (("charts",), "chaoslab.reports.charts.draw"),
         (("report",), "chaoslab.reports.charts.draw"),
         (("report",), "chaoslab.reports.summary.render"),

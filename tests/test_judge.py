@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from chaoslab.events import (
+from chaoslab.analysis.judge import Outcome, judge, verdicts
+from chaoslab.core.events import (
     CallDisturbed,
     Effect,
     Event,
@@ -16,8 +17,7 @@ from chaoslab.events import (
     PromptFinished,
     PromptStarted,
 )
-from chaoslab.history import History, Record
-from chaoslab.judge import Outcome, judge, verdicts
+from chaoslab.record.history import History, Record
 
 TRIAL = "p1.r1"
 

@@ -8,7 +8,7 @@ import sys
 
 CHILD = """
 import os, signal
-from chaoslab.lifeline import end_with_stdin
+from chaoslab.base.lifeline import end_with_stdin
 said = end_with_stdin()
 signal.signal(signal.SIGTERM, lambda *_: (os.write(1, said + b"\\n"), signal.signal(signal.SIGTERM, signal.SIG_DFL),
                                           signal.raise_signal(signal.SIGTERM)))

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from patch_parts import in_place
 
 import chaoslab as lab
-from chaoslab.events import CallFinished, CallStarted, FaultScheduled
-from chaoslab.exchange import Call
-from chaoslab.plan import LAYERS, Choice, Injection, Plan
+from chaoslab.core.events import CallFinished, CallStarted, FaultScheduled
+from chaoslab.core.exchange import Call
+from chaoslab.core.plan import LAYERS, Choice, Injection, Plan
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 TARGETS = ("lookup", "refund", "message")

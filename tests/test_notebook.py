@@ -6,10 +6,10 @@ import pickle
 from datetime import UTC, datetime
 from typing import Any
 
-from chaoslab import events
-from chaoslab.events import Event
-from chaoslab.identity import Requests, Trial
-from chaoslab.notebook import Notebook
+from chaoslab.base.identity import Requests, Trial
+from chaoslab.core import events
+from chaoslab.core.events import Event
+from chaoslab.record.trial_log import Notebook
 
 BEGAN = datetime(2026, 6, 1, 9, tzinfo=UTC)
 

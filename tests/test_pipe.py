@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from chaoslab.pipe import WALK_MIN, Chain, Line, Pipe, Signal, Timed
+from chaoslab.core.pipe import WALK_MIN, Chain, Line, Pipe, Signal, Timed
 
 
 def late(delay_s: float, *, since: float = -math.inf) -> Line:

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import pytest
 from pydantic import BaseModel
 
-from chaoslab.plain import brief, line
+from chaoslab.base.jsonable import brief, line
 
 
 class Colour(Enum):

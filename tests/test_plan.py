@@ -11,13 +11,13 @@ from fault_parts import Target
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chaoslab.events import Event
-from chaoslab.exchange import Call, Failure, Reply, Seen, Told, chain
-from chaoslab.faults.latency import Latency
-from chaoslab.faults.tool_error import ToolError
-from chaoslab.measures.intervals import clopper_pearson
-from chaoslab.plan import LAYERS, Choice, Injection, Plan, Telling
-from chaoslab.registry import names
+from chaoslab.analysis.measures.intervals import clopper_pearson
+from chaoslab.base.registry import names
+from chaoslab.core.events import Event
+from chaoslab.core.exchange import Call, Failure, Reply, Seen, Told, chain
+from chaoslab.core.plan import LAYERS, Choice, Injection, Plan, Telling
+from chaoslab.faults.network.latency import Latency
+from chaoslab.faults.tool.tool_error import ToolError
 
 TARGETS = ("search", "weather", "model")
 FAULTS = names("faults")

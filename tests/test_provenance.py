@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chaoslab.provenance import ABSENT, OTHERS, OWN, changed, code
+from chaoslab.record.provenance import ABSENT, OTHERS, OWN, changed, code
 
 
 def test_it_names_the_log_python_our_own_code_and_what_it_runs_on() -> None:

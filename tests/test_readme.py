@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from cli_parts import chaoslab, environment, free_base, prompts
 
-from chaoslab.settings import table
+from chaoslab.config.settings import table
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()

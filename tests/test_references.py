@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from chaoslab.references import References
+from chaoslab.seams.references import References
 
 
 def real() -> str:

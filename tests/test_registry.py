@@ -8,21 +8,22 @@ from pathlib import Path
 
 import pytest
 
-from chaoslab import registry
-from chaoslab.faults.latency import Latency
-from chaoslab.faults.lost_reply import LostReply
+from chaoslab import faults
+from chaoslab.base import registry
+from chaoslab.faults.network.latency import Latency
+from chaoslab.faults.tool.lost_reply import LostReply
 
 
 def test_the_file_is_the_fault() -> None:
     assert registry.load("faults", "latency") is Latency
     assert registry.load("faults", "lost_reply") is LostReply
-    files = {path.stem for path in Path(registry.__file__).with_name("faults").glob("[!_]*.py")}
-    assert files <= set(registry.names("faults"))
+    files = {path.stem for path in Path(faults.__path__[0]).rglob("[!_]*.py")}
+    assert files == set(registry.names("faults"))
 
 
 @pytest.mark.parametrize("name", registry.names("faults"))
 def test_every_fault_offers_what_a_fault_must(name: str) -> None:
-    from chaoslab.plan import LAYERS
+    from chaoslab.core.plan import LAYERS
 
     fault = registry.load("faults", name)()
     assert fault.layer in LAYERS
@@ -55,13 +56,20 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: gremlins\nVersion: 1.0\n")
     (about / "entry_points.txt").write_text("[chaoslab.faults]\ngremlin = gremlins:Sock\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    for cached in (registry.names, registry.load):
-        cached.cache_clear()
     yield
     monkeypatch.undo()
     sys.modules.pop("gremlins", None)
-    for cached in (registry.names, registry.load):
-        cached.cache_clear()
+    registry.load.cache_clear()
+
+
+def test_a_plug_in_that_is_installed_meanwhile_is_found(request: pytest.FixtureRequest) -> None:
+    """As in a notebook that goes on."""
+    with pytest.raises(LookupError, match="no fault is called 'gremlin'"):
+        registry.load("faults", "gremlin")
+    assert "gremlin" not in registry.names("faults")
+    request.getfixturevalue("installed")
+    assert registry.load("faults", "gremlin").__name__ == "Sock"
+    assert "gremlin" in registry.names("faults")
 
 
 @pytest.mark.usefixtures("installed")

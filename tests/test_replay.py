@@ -13,8 +13,8 @@ import pytest
 from cli_parts import chaoslab, prompts
 
 from chaoslab.cli import main
-from chaoslab.history import History
-from chaoslab.remembered import Unrepeatable, choose, read
+from chaoslab.execution.recorded_run import Unrepeatable, choose, read
+from chaoslab.record.history import History
 
 ASKED = (
     {"prompt": "What is 17 times 24?", "facts": ["408"]},

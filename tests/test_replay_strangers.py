@@ -15,15 +15,15 @@ from cli_parts import environment, free_base
 from lab_parts import Heard, said, site
 from werkzeug.test import Client
 
+from chaoslab.base.clock import system
 from chaoslab.cli import main
-from chaoslab.clock import system
-from chaoslab.events import CallFinished, FaultWitnessed, PromptStarted, Replied
-from chaoslab.exchange import Reply
-from chaoslab.history import History
+from chaoslab.config.settings import Settings
+from chaoslab.config.topology import Ports
+from chaoslab.core.events import CallFinished, FaultWitnessed, PromptStarted, Replied
+from chaoslab.core.exchange import Reply
 from chaoslab.model.endpoint import create_app
-from chaoslab.runs import Run
-from chaoslab.settings import Settings
-from chaoslab.topology import Ports
+from chaoslab.record.history import History
+from chaoslab.record.runs import Run
 from chaoslab.worlds.local import Local
 
 KEY = "gsk_N0bodyMaySeeThis"

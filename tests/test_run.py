@@ -21,8 +21,8 @@ from disk_parts import small_disk
 from lab_parts import eventually
 
 from chaoslab.cli import main
-from chaoslab.events import PromptFinished, PromptStarted, RunFinished
-from chaoslab.history import History
+from chaoslab.core.events import PromptFinished, PromptStarted, RunFinished
+from chaoslab.record.history import History
 
 EASY = (
     {"prompt": "What is 17 times 24?", "facts": ["408"]},

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from chaoslab.clock import iso
-from chaoslab.events import Warning as Notice
-from chaoslab.history import History
-from chaoslab.identity import ALONE
-from chaoslab.runs import Run
+from chaoslab.base.clock import iso
+from chaoslab.base.identity import ALONE
+from chaoslab.core.events import Warning as Notice
+from chaoslab.record.history import History
+from chaoslab.record.runs import Run
 
 NOW = "2026-06-01T09:00:00Z"
 

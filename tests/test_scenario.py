@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from chaoslab.plan import Choice, Injection, Plan
-from chaoslab.scenario import from_settings
-from chaoslab.settings import SettingError, Settings
-from chaoslab.topology import MODEL, SERVICES
+from chaoslab.config.scenario import from_settings
+from chaoslab.config.settings import SettingError, Settings
+from chaoslab.config.topology import MODEL, SERVICES
+from chaoslab.core.plan import Choice, Injection, Plan
 
 ALL = tuple(SERVICES)
 QUIET = {"TOXIC_PROB": "0", "ERROR_PROB": "0"}

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chaoslab import settings
-from chaoslab.settings import SettingError, Settings, load
-from chaoslab.values import SECONDS_MAX
+from chaoslab.base.parsers import SECONDS_MAX
+from chaoslab.config import settings
+from chaoslab.config.settings import SettingError, Settings, load
 
 ROOT = Path(__file__).parent.parent
 NOWHERE = Path("no-such-file.env")

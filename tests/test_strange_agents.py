@@ -17,8 +17,8 @@ import tenacity
 import urllib3
 
 import chaoslab as lab
-from chaoslab.remembered import Unrepeatable
-from chaoslab.remembered import read as remember
+from chaoslab.execution.recorded_run import Unrepeatable
+from chaoslab.execution.recorded_run import read as remember
 
 done: list[str] = []
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from lab_parts import eventually
 
-from chaoslab.sweep import CHUNK_MAX, NotSent, WorkerLost, spread
+from chaoslab.execution.workers import CHUNK_MAX, NotSent, WorkerLost, spread
 
 METHODS = ("fork", "spawn", "forkserver")
 
@@ -209,7 +209,7 @@ def test_what_they_do_not_find_is_said_too_and_nobody_is_taken_for_dead(tmp_path
     """As from a notebook, whose functions are in no file."""
     script = (
         "import contextlib, os\n"
-        "from chaoslab.sweep import spread\n"
+        "from chaoslab.execution.workers import spread\n"
         "class Work:\n"
         "    def opened(self): return contextlib.nullcontext(abs)\n"
         "told = []\n"
@@ -242,7 +242,7 @@ def test_an_interrupt_lets_what_is_done_through_and_ends_the_rest(squares: Make)
 def test_workers_end_with_a_parent_that_was_killed(squares: Make) -> None:
     work = squares(waits=(0, 10))
     program = (
-        "import sys; from pathlib import Path; from test_sweep import Squares; from chaoslab.sweep import spread; "
+        "import sys; from pathlib import Path; from test_sweep import Squares; from chaoslab.execution.workers import spread; "
         "list(spread(Squares(Path(sys.argv[1]), waits=(0, 10)), range(20), jobs=2, method='fork'))"
     )
     folders = os.pathsep.join((str(Path(__file__).parent), *sys.path))

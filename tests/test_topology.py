@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chaoslab.topology import MODEL, SERVICES, Ports
+from chaoslab.config.topology import MODEL, SERVICES, Ports
 
 
 def test_the_ports_are_those_that_the_readme_promises() -> None:

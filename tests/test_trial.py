@@ -23,10 +23,10 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.tools import StructuredTool
 
 import chaoslab as lab
-from chaoslab.events import CallStarted
+from chaoslab.core.events import CallStarted
+from chaoslab.execution.workers import WorkerLost
 from chaoslab.reports import show, summary
 from chaoslab.reports.folder import read
-from chaoslab.sweep import WorkerLost
 
 TWICE = [lab.inject("lost_reply", "refund", calls=[1])]
 

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-from chaoslab.api import ErrorReply
-from chaoslab.identity import parsed
+from chaoslab.base.identity import parsed
+from chaoslab.core.service_spec import ErrorReply
 from chaoslab.model.chat import REQUEST_MAX, Reply, asked_last, reply_to, text_of
 from chaoslab.model.choosing import catalogue
 from chaoslab.model.errors import refusal

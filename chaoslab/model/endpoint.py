@@ -12,8 +12,8 @@ from http import HTTPStatus
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
-from chaoslab.api import ErrorReply
-from chaoslab.clock import Clock, system
+from chaoslab.base.clock import Clock, system
+from chaoslab.core.service_spec import ErrorReply
 from chaoslab.model.completion import Completion, completed
 from chaoslab.model.errors import ERRORS, INSUFFICIENT_QUOTA, refusal
 from chaoslab.model.prices import PRICES

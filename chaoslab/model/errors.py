@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chaoslab.api import ErrorReply
+from chaoslab.core.service_spec import ErrorReply
 
 
 def refusal(status: int, message: str, kind: str, code: str | None = None, **headers: str) -> ErrorReply:

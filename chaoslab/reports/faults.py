@@ -6,7 +6,9 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from chaoslab.events import (
+from chaoslab.analysis.measures.durations import duration
+from chaoslab.base.jsonable import line
+from chaoslab.core.events import (
     CallDisturbed,
     CallFinished,
     Event,
@@ -16,9 +18,7 @@ from chaoslab.events import (
     FaultScheduled,
     FaultWitnessed,
 )
-from chaoslab.history import Record
-from chaoslab.measures.durations import duration
-from chaoslab.plain import line
+from chaoslab.record.history import Record
 
 Place = tuple[str, str, str, int, int]
 """A fault's name, its injection, and the attempt that it befell: target, request, attempt."""

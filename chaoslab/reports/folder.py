@@ -6,10 +6,10 @@ import re
 import sys
 from pathlib import Path
 
-from chaoslab import first_lab, runs
-from chaoslab.events import PromptStarted, RunStarted
-from chaoslab.history import History
-from chaoslab.registry import did_you_mean
+from chaoslab.base.registry import did_you_mean
+from chaoslab.core.events import PromptStarted, RunStarted
+from chaoslab.record import legacy_logs, runs
+from chaoslab.record.history import History
 
 LOGS = Path("logs")
 LATEST = "latest"
@@ -38,7 +38,7 @@ def read(name: str, *, logs: Path = LOGS) -> History:
                     f"'{name}' is one run of this lab: only a log of the first lab is counted by #{number}"
                 )
             return history
-        told = first_lab.read(folder, number=number)
+        told = legacy_logs.read(folder, number=number)
     except FileNotFoundError as error:
         raise LookupError(str(error)) from None
     except OSError as error:

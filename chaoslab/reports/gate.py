@@ -9,9 +9,9 @@ import argparse
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from chaoslab.judge import Outcome, Verdict
-from chaoslab.measures.success import UNJUDGED, success
-from chaoslab.registry import did_you_mean
+from chaoslab.analysis.judge import Outcome, Verdict
+from chaoslab.analysis.measures.success import UNJUDGED, success
+from chaoslab.base.registry import did_you_mean
 
 NAMED = 8
 """Trials that are named in a line."""

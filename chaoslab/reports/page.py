@@ -6,8 +6,8 @@ import math
 import textwrap
 from collections.abc import Callable, Sequence
 
-from chaoslab.measures.durations import duration
-from chaoslab.measures.intervals import Estimate, Interval, Rate
+from chaoslab.analysis.measures.durations import duration
+from chaoslab.analysis.measures.intervals import Estimate, Interval, Rate
 
 WIDTH = 80
 NAME_LEAST = 12

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from collections import Counter
 
-from chaoslab.clock import Clock, system
-from chaoslab.judge import Outcome
-from chaoslab.measures.durations import span
+from chaoslab.analysis.judge import Outcome
+from chaoslab.analysis.measures.durations import span
+from chaoslab.base.clock import Clock, system
 from chaoslab.reports.trials import counted
 
 LIVE_S, PLAIN_S = 0.1, 5.0

@@ -8,7 +8,10 @@ from collections import Counter
 from collections.abc import Sequence, Set
 from typing import Any
 
-from chaoslab.events import (
+from chaoslab.analysis.judge import Outcome, Verdict, judge
+from chaoslab.analysis.measures.durations import duration
+from chaoslab.base.jsonable import line
+from chaoslab.core.events import (
     UNTOLD,
     Budget,
     CallDisturbed,
@@ -29,11 +32,8 @@ from chaoslab.events import (
     Retry,
     Usage,
 )
-from chaoslab.events import Warning as Told
-from chaoslab.history import History, Record
-from chaoslab.judge import Outcome, Verdict, judge
-from chaoslab.measures.durations import duration
-from chaoslab.plain import line
+from chaoslab.core.events import Warning as Told
+from chaoslab.record.history import History, Record
 from chaoslab.reports import trials as those
 from chaoslab.reports.faults import Met, is_stage
 

@@ -6,7 +6,12 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from chaoslab.events import (
+from chaoslab.analysis.judge import Outcome, Verdict, judgeable, verdicts
+from chaoslab.analysis.measures.durations import duration
+from chaoslab.analysis.measures.latency import attempts, latency
+from chaoslab.analysis.measures.success import success
+from chaoslab.analysis.measures.usage import usage
+from chaoslab.core.events import (
     Budget,
     CallFinished,
     CallStarted,
@@ -18,13 +23,8 @@ from chaoslab.events import (
     RunStarted,
     Usage,
 )
-from chaoslab.events import Warning as Told
-from chaoslab.history import History
-from chaoslab.judge import Outcome, Verdict, judgeable, verdicts
-from chaoslab.measures.durations import duration
-from chaoslab.measures.latency import attempts, latency
-from chaoslab.measures.success import success
-from chaoslab.measures.usage import usage
+from chaoslab.core.events import Warning as Told
+from chaoslab.record.history import History
 from chaoslab.reports import summary_faults, summary_recovery
 from chaoslab.reports.page import count, percent, percents, share, table, wrapped
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from chaoslab.events import FaultWitnessed
-from chaoslab.history import History
-from chaoslab.judge import Outcome, judgeable
-from chaoslab.measures import faults
-from chaoslab.measures.faults import FaultCount, InjectionCount
-from chaoslab.measures.impact import Impact, impacts
-from chaoslab.measures.intervals import Rate
+from chaoslab.analysis.judge import Outcome, judgeable
+from chaoslab.analysis.measures import faults
+from chaoslab.analysis.measures.faults import FaultCount, InjectionCount
+from chaoslab.analysis.measures.impact import Impact, impacts
+from chaoslab.analysis.measures.intervals import Rate
+from chaoslab.core.events import FaultWitnessed
+from chaoslab.record.history import History
 from chaoslab.reports.page import count, percent, table, wrapped
 
 SOME = 8

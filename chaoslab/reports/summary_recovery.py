@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from chaoslab.events import FaultWitnessed
-from chaoslab.history import History
-from chaoslab.measures import mttr
-from chaoslab.measures.durations import duration
-from chaoslab.measures.intervals import Estimate
-from chaoslab.measures.mttr import Mttr, Recovery
+from chaoslab.analysis.measures import mttr
+from chaoslab.analysis.measures.durations import duration
+from chaoslab.analysis.measures.intervals import Estimate
+from chaoslab.analysis.measures.mttr import Mttr, Recovery
+from chaoslab.core.events import FaultWitnessed
+from chaoslab.record.history import History
 from chaoslab.reports.page import count, seconds, table, wrapped
 
 RARE = ("fallback", "late", "harm")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from chaoslab.events import PromptStarted, RunStarted
-from chaoslab.history import History
-from chaoslab.identity import nth
-from chaoslab.judge import Outcome, Verdict
-from chaoslab.registry import did_you_mean
+from chaoslab.analysis.judge import Outcome, Verdict
+from chaoslab.base.identity import nth
+from chaoslab.base.registry import did_you_mean
+from chaoslab.core.events import PromptStarted, RunStarted
+from chaoslab.record.history import History
 
 WORST_FIRST = (
     Outcome.HARM, Outcome.WRONG, Outcome.FAILED, Outcome.HUNG, Outcome.DEGRADED, Outcome.INVALID, Outcome.UNFINISHED,

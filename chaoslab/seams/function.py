@@ -15,14 +15,14 @@ from http import HTTPStatus
 from threading import Lock
 from typing import Any
 
-from chaoslab import events
-from chaoslab.clock import Clock, system
-from chaoslab.events import REPLY_MAX, Event
-from chaoslab.exchange import Call, Failure, Reply, Seen, Told, chain, play
-from chaoslab.identity import IDEMPOTENCY_KEY, Request, Requests, request_id
-from chaoslab.notebook import Notebook
-from chaoslab.plain import ATOMS, BITS_MAX, UNCHANGING, brief, line, named, plain
-from chaoslab.plan import Injection, Plan, Telling
+from chaoslab.base.clock import Clock, system
+from chaoslab.base.identity import IDEMPOTENCY_KEY, Request, Requests, request_id
+from chaoslab.base.jsonable import ATOMS, BITS_MAX, UNCHANGING, brief, line, named, plain
+from chaoslab.core import events
+from chaoslab.core.events import REPLY_MAX, Event
+from chaoslab.core.exchange import Call, Failure, Reply, Seen, Told, chain, play
+from chaoslab.core.plan import Injection, Plan, Telling
+from chaoslab.record.trial_log import Notebook
 
 NATIVE: dict[str, tuple[type[OSError], str]] = {
     "timed_out": (TimeoutError, "no answer within its deadline"),

@@ -17,15 +17,15 @@ from typing import Any
 
 import httpx
 
-from chaoslab import events
-from chaoslab.api import TROUBLE, ErrorReply
-from chaoslab.clock import Clock
-from chaoslab.events import REPLY_MAX, Event
-from chaoslab.exchange import Call, Failure, Reply, Seen, chain, play
-from chaoslab.identity import Request, Requests, Trial, digest, parsed
-from chaoslab.log import Log
-from chaoslab.plain import line
-from chaoslab.plan import Plan, Telling
+from chaoslab.base.clock import Clock
+from chaoslab.base.identity import Request, Requests, Trial, digest, parsed
+from chaoslab.base.jsonable import line
+from chaoslab.core import events
+from chaoslab.core.events import REPLY_MAX, Event
+from chaoslab.core.exchange import Call, Failure, Reply, Seen, chain, play
+from chaoslab.core.plan import Plan, Telling
+from chaoslab.core.service_spec import TROUBLE, ErrorReply
+from chaoslab.record.log import Log
 from chaoslab.wire.control import Answer
 from chaoslab.wire.lanes import Door
 from chaoslab.wire.sending import Sockets, Way, Ways, native, over

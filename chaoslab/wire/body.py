@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import AsyncIterable
 
-from chaoslab.exchange import Failure
+from chaoslab.core.exchange import Failure
 
 BODY_MAX = 4 * 1024 * 1024
 """Bytes, on the wire and unpacked. More than any model could read; a tool that says more is cut off."""

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from chaoslab.exchange import Call
+from chaoslab.core.exchange import Call
 
 VERSION = 1
 """Of the tables below. State of another version is thrown away: it holds nothing that the log does not."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from chaoslab.clock import Clock
-from chaoslab.exchange import Call, Seen
+from chaoslab.base.clock import Clock
+from chaoslab.core.exchange import Call, Seen
 from chaoslab.wire.control import Answer, Control, explain
 
 LATE_S = 0.25

@@ -15,7 +15,7 @@ import anyio
 import httpcore
 import httpx
 
-from chaoslab.exchange import Failure, Reply
+from chaoslab.core.exchange import Failure, Reply
 from chaoslab.wire.body import ACCEPTED, BODY_MAX, whole
 
 Address = tuple[str, int]

@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
 
-from chaoslab.commandline import INTERRUPTED
-from chaoslab.interrupts import Interrupts
+from chaoslab.base.commandline import INTERRUPTED
+from chaoslab.base.interrupts import Interrupts
 from chaoslab.worlds.local import WorldError as WorldError
 
 FILE = Path("docker-compose.yaml")

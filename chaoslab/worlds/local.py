@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from chaoslab.clock import Clock
-from chaoslab.commandline import INTERRUPTED, LAB_DOWN
-from chaoslab.settings import without_keys_of_tools
-from chaoslab.topology import BASE_PORT, MODEL, SERVICES, Ports
+from chaoslab.base.clock import Clock
+from chaoslab.base.commandline import INTERRUPTED, LAB_DOWN
+from chaoslab.config.settings import without_keys_of_tools
+from chaoslab.config.topology import BASE_PORT, MODEL, SERVICES, Ports
 
 HOST = "127.0.0.1"
 _LISTEN = re.compile(r"listen (?:on|tcp) \S*:(?P<port>[0-9]{1,5})\b")

@@ -18,14 +18,14 @@ from agent.config import Config
 from agent.prompts import Prompt
 from agent.session import Progress, Session
 from agent.tools import Toolbox
-from chaoslab import events
-from chaoslab.clock import Clock, system
-from chaoslab.exchange import Reply
-from chaoslab.history import History
+from chaoslab.base.clock import Clock, system
+from chaoslab.config.scenario import from_settings
+from chaoslab.config.settings import Settings
+from chaoslab.core import events
+from chaoslab.core.exchange import Reply
+from chaoslab.core.plan import Plan
 from chaoslab.model.endpoint import ERRORS, INSUFFICIENT_QUOTA
-from chaoslab.plan import Plan
-from chaoslab.scenario import from_settings
-from chaoslab.settings import Settings
+from chaoslab.record.history import History
 from flask_tools import calculator, messaging
 
 SERVICES = {"calculator": calculator.SERVICE, "messaging": messaging.SERVICE}

@@ -10,9 +10,9 @@ import pytest
 
 from agent.assembly import of_model, of_service, upstream
 from agent.config import Config, load
-from chaoslab.api import Service
-from chaoslab.settings import SettingError, Settings
-from chaoslab.topology import Ports
+from chaoslab.config.settings import SettingError, Settings
+from chaoslab.config.topology import Ports
+from chaoslab.core.service_spec import Service
 
 REAL = {"url": "https://api.openweathermap.org", "key": "$WEATHER_KEY"}
 

@@ -9,7 +9,7 @@ from session_parts import no, says, session
 
 from agent.display import Plain
 from agent.session import Ended, Progress
-from chaoslab.plan import Choice, Injection, Plan
+from chaoslab.core.plan import Choice, Injection, Plan
 
 
 async def nobody_asks() -> str:

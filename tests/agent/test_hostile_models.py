@@ -17,9 +17,9 @@ from hostile_parts import Answer, Hostile, hostile, never, reply
 from session_parts import PRICED, Told, session
 
 from agent.prompts import Prompt
-from chaoslab import events
-from chaoslab.exchange import Reply
-from chaoslab.history import History
+from chaoslab.core import events
+from chaoslab.core.exchange import Reply
+from chaoslab.record.history import History
 from chaoslab.seams.http import AT_ONCE
 
 SDK_TRIES = 3

@@ -18,12 +18,12 @@ from langchain_core.tools import ToolException
 
 from agent.config import Config
 from agent.tools import Toolbox
-from chaoslab import events
-from chaoslab.clock import system
-from chaoslab.history import History
-from chaoslab.identity import Trial
-from chaoslab.plan import Plan
-from chaoslab.settings import Settings
+from chaoslab.base.clock import system
+from chaoslab.base.identity import Trial
+from chaoslab.config.settings import Settings
+from chaoslab.core import events
+from chaoslab.core.plan import Plan
+from chaoslab.record.history import History
 from chaoslab.wire.body import BODY_MAX
 from flask_tools.calculator import SERVICE
 

@@ -18,15 +18,16 @@ import pytest
 from agent_parts import NOW, embedded, eventually, managed, said, site
 from cli_parts import free_base
 
-from chaoslab import events, settings
-from chaoslab.clock import SystemClock, system
-from chaoslab.exchange import Call
-from chaoslab.history import History
-from chaoslab.plan import Plan
-from chaoslab.runs import Run
+from chaoslab.base.clock import SystemClock, system
+from chaoslab.config import settings
+from chaoslab.config.settings import Settings
+from chaoslab.config.topology import Ports
+from chaoslab.core import events
+from chaoslab.core.exchange import Call
+from chaoslab.core.plan import Plan
+from chaoslab.record.history import History
+from chaoslab.record.runs import Run
 from chaoslab.seams.http import Target
-from chaoslab.settings import Settings
-from chaoslab.topology import Ports
 from chaoslab.wire.control import Control
 from chaoslab.wire.lanes import Health, LabDown
 from chaoslab.worlds.local import Local

@@ -12,8 +12,8 @@ import pytest
 
 from agent.prompts import Lookup, Prompt, at, check_stated, dated, load
 from agent.tools import schema
-from chaoslab.settings import SettingError
-from chaoslab.topology import SERVICES as TABLE
+from chaoslab.config.settings import SettingError
+from chaoslab.config.topology import SERVICES as TABLE
 
 NOW = datetime.fromisoformat("2026-06-01T09:00:00+00:00")
 

@@ -15,16 +15,16 @@ import pytest
 from flask.testing import FlaskClient
 
 from agent.prompts import Lookup, Prompt, at, dated, load
-from chaoslab.api import Service, Tool, fill
-from chaoslab.clock import system
-from chaoslab.events import PromptFinished, PromptStarted
-from chaoslab.history import History
-from chaoslab.identity import Trial
-from chaoslab.judge import Outcome, judge
-from chaoslab.log import Log
+from chaoslab.analysis.judge import Outcome, judge
+from chaoslab.base.clock import system
+from chaoslab.base.identity import Trial
+from chaoslab.config.topology import SERVICES
+from chaoslab.core.events import PromptFinished, PromptStarted
+from chaoslab.core.service_spec import Service, Tool, fill
 from chaoslab.model.chat import answer
-from chaoslab.runs import Run
-from chaoslab.topology import SERVICES
+from chaoslab.record.history import History
+from chaoslab.record.log import Log
+from chaoslab.record.runs import Run
 from flask_tools.app import create_app
 
 PROMPTS = load()

@@ -17,11 +17,11 @@ from patch_parts import in_place
 from session_parts import ASKED, SUM, Told, calls, no, says, session, session_over_loopback
 
 from agent.prompts import Prompt
-from chaoslab import events
-from chaoslab.clock import SystemClock, iso
-from chaoslab.exchange import Reply
+from chaoslab.base.clock import SystemClock, iso
+from chaoslab.core import events
+from chaoslab.core.exchange import Reply
+from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.model.endpoint import INSUFFICIENT_QUOTA
-from chaoslab.plan import Choice, Injection, Plan
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 BROKEN = no(400)

@@ -17,14 +17,14 @@ from langchain_core.tools import ToolException
 
 from agent.config import Config, RealService
 from agent.tools import Toolbox, discover
-from chaoslab import events
-from chaoslab.api import Service
-from chaoslab.clock import SystemClock
-from chaoslab.exchange import Reply
-from chaoslab.identity import Trial
-from chaoslab.plan import Choice, Injection, Plan
-from chaoslab.settings import SettingError, Settings
-from chaoslab.topology import Ports
+from chaoslab.base.clock import SystemClock
+from chaoslab.base.identity import Trial
+from chaoslab.config.settings import SettingError, Settings
+from chaoslab.config.topology import Ports
+from chaoslab.core import events
+from chaoslab.core.exchange import Reply
+from chaoslab.core.plan import Choice, Injection, Plan
+from chaoslab.core.service_spec import Service
 from flask_tools import calculator, calendar, messaging, movies, search, translator, weather
 
 SERVICES: dict[str, Service] = {

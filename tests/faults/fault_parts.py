@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from chaoslab.api import ErrorReply
-from chaoslab.events import Event
-from chaoslab.exchange import Call, Failure, Fault, Flow, Note, Reply, Seen, Told, Wait, chain
+from chaoslab.core.events import Event
+from chaoslab.core.exchange import Call, Failure, Fault, Flow, Note, Reply, Seen, Told, Wait, chain
+from chaoslab.core.service_spec import ErrorReply
 
 CALL = Call("weather", "current_weather", "p1.r1", 1, 1, "id", {"city": "Oslo"})
 

@@ -8,9 +8,9 @@ from typing import Literal
 import pytest
 from fault_parts import CALL, WORDS, Target, answer, meet
 
-from chaoslab import events
-from chaoslab.dice import Dice
-from chaoslab.faults.budget import Budget
+from chaoslab.base.dice import Dice
+from chaoslab.core import events
+from chaoslab.faults.budget.budget import Budget
 
 LIMITS = ("tokens", "cost_usd", "calls", "seconds")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from fault_parts import Target, meet, saw
 
-from chaoslab.dice import Dice
-from chaoslab.exchange import Toxic
-from chaoslab.faults.latency import Latency, Stream
+from chaoslab.base.dice import Dice
+from chaoslab.core.exchange import Toxic
+from chaoslab.faults.network.latency import Latency, Stream
 
 
 @pytest.mark.parametrize("stream", ["upstream", "downstream"])

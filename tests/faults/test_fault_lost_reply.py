@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fault_parts import Target, answer, meet, saw
 
-from chaoslab.dice import Dice
-from chaoslab.exchange import Seen
-from chaoslab.faults.lost_reply import LostReply
+from chaoslab.base.dice import Dice
+from chaoslab.core.exchange import Seen
+from chaoslab.faults.tool.lost_reply import LostReply
 
 
 def test_the_work_is_done_once_and_the_caller_hears_nothing_until_its_deadline() -> None:

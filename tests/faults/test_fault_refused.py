@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fault_parts import Target, meet, saw
 
-from chaoslab.dice import Dice
-from chaoslab.exchange import Toxic
-from chaoslab.faults.refused import Refused
+from chaoslab.base.dice import Dice
+from chaoslab.core.exchange import Toxic
+from chaoslab.faults.network.refused import Refused
 
 
 def test_the_call_never_leaves() -> None:

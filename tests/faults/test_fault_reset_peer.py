@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fault_parts import Target, meet, saw
 
-from chaoslab.dice import Dice
-from chaoslab.exchange import Toxic
-from chaoslab.faults.reset_peer import ResetPeer
+from chaoslab.base.dice import Dice
+from chaoslab.core.exchange import Toxic
+from chaoslab.faults.network.reset_peer import ResetPeer
 
 
 def test_upstream_the_service_never_hears_of_it() -> None:

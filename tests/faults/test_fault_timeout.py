@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fault_parts import Target, meet, saw
 
-from chaoslab.dice import Dice
-from chaoslab.exchange import Toxic
-from chaoslab.faults.timeout import Timeout
+from chaoslab.base.dice import Dice
+from chaoslab.core.exchange import Toxic
+from chaoslab.faults.network.timeout import Timeout
 
 
 def test_never_answering_ends_at_the_callers_deadline() -> None:

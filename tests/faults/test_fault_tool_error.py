@@ -9,10 +9,10 @@ from dataclasses import replace
 import pytest
 from fault_parts import CALL, WORDS, Target, answer, meet
 
-from chaoslab.api import Service
-from chaoslab.dice import Dice
-from chaoslab.faults.tool_error import STATUSES, ToolError
-from chaoslab.topology import SERVICES
+from chaoslab.base.dice import Dice
+from chaoslab.config.topology import SERVICES
+from chaoslab.core.service_spec import Service
+from chaoslab.faults.tool.tool_error import STATUSES, ToolError
 
 
 @pytest.mark.parametrize("name", SERVICES)

@@ -9,9 +9,9 @@ from fault_parts import Target, meet
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chaoslab.dice import Dice
-from chaoslab.exchange import Call
-from chaoslab.faults.truncate_context import TruncateContext
+from chaoslab.base.dice import Dice
+from chaoslab.core.exchange import Call
+from chaoslab.faults.context.truncate_context import TruncateContext
 
 Message = dict[str, Any]
 SYSTEM: Message = {"role": "system", "content": "You are a careful assistant."}

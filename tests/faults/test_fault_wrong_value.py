@@ -10,9 +10,9 @@ from fault_parts import Target, answer, meet
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chaoslab.dice import Dice
-from chaoslab.exchange import Reply
-from chaoslab.faults.wrong_value import BOOKKEEPING, WrongValue
+from chaoslab.base.dice import Dice
+from chaoslab.core.exchange import Reply
+from chaoslab.faults.meaning.wrong_value import BOOKKEEPING, WrongValue
 
 EVENT = {
     "kind": "calendar#event", "etag": '"7"', "id": "seed0001", "status": "confirmed", "htmlLink": "https://example.org/e",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from flask.testing import FlaskClient
 
-from chaoslab.runs import Run
+from chaoslab.record.runs import Run
 from flask_tools.app import create_app
 
 NOW = "2026-06-01T09:00:00Z"

@@ -12,15 +12,15 @@ import pytest
 from flask import Flask
 from service_parts import EVENTS, NOW, service, trial
 
-from chaoslab.api import ErrorReply, Service
-from chaoslab.events import Effect
-from chaoslab.events import Warning as Notice
-from chaoslab.history import History
-from chaoslab.runs import Run
+from chaoslab.core.events import Effect
+from chaoslab.core.events import Warning as Notice
+from chaoslab.core.service_spec import ErrorReply, Service
+from chaoslab.record.history import History
+from chaoslab.record.runs import Run
 from flask_tools import ledger, movies
 from flask_tools.app import Desk, app_of
-from flask_tools.desk import DATA, Answer, Ask, Done, Route
 from flask_tools.ledger import Folders
+from flask_tools.service_module import DATA, Answer, Ask, Done, Route
 
 HELLO = {"channel": "Ana", "text": "Hello"}
 SEND = "/api/chat.postMessage"

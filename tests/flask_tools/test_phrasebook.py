@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flask_tools.desk import bundled
+from flask_tools.service_module import bundled
 from flask_tools.translator import detect, render
 
 BOOK = bundled("phrasebook.json")

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from service_parts import EVENTS, NOW, service, trial
 
-from chaoslab.api import Service
-from chaoslab.topology import SERVICES
+from chaoslab.config.topology import SERVICES
+from chaoslab.core.service_spec import Service
 from flask_tools.app import create_app
 from flask_tools.movies import read
 

@@ -16,7 +16,7 @@ from typing import IO, Any
 import pytest
 from cli_parts import free_base
 
-from chaoslab.topology import Ports
+from chaoslab.config.topology import Ports
 
 BIG = 1_000_000
 HUGE = 1_000_000_000

@@ -22,18 +22,18 @@ from cli_parts import chaoslab, environment, free_base, prompts
 from flask.testing import FlaskClient
 from service_parts import NOW, trial
 
-from chaoslab.clock import system
-from chaoslab.events import PromptFinished, RunStarted
-from chaoslab.history import History
-from chaoslab.runs import Run
-from chaoslab.settings import SettingError, Settings
-from chaoslab.topology import Ports
+from chaoslab.base.clock import system
+from chaoslab.config.settings import SettingError, Settings
+from chaoslab.config.topology import Ports
+from chaoslab.core.events import PromptFinished, RunStarted
+from chaoslab.record.history import History
+from chaoslab.record.runs import Run
 from chaoslab.worlds.local import Local
 from flask_tools import translator
 from flask_tools.__main__ import main
 from flask_tools.app import Desk, app_of
-from flask_tools.desk import Refusal
 from flask_tools.ledger import Folders
+from flask_tools.service_module import Refusal
 from flask_tools.translator_online import AT_ONCE_MAX, Online
 
 KEY = "s3cret-translator-key"

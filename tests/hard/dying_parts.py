@@ -17,7 +17,7 @@ from cli_parts import command, environment, free_base
 from lab_parts import eventually, fixed_ports
 from wire_parts import answers_by
 
-from chaoslab.clock import system
+from chaoslab.base.clock import system
 from chaoslab.worlds.local import free_ports
 
 __all__ = ["DEADLINE_S", "SERVERS", "Lab", "Mortal", "eventually", "gone", "lab", "mortal", "ports_are_free"]

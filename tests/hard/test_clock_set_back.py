@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from lab_parts import NOW, Bench, bench, embedded, eventually, open_run, said, site
 
-from chaoslab.clock import SystemClock
-from chaoslab.events import CallFinished, FaultHealed, FaultWitnessed
-from chaoslab.events import Warning as Notice
-from chaoslab.exchange import Call, Seen
-from chaoslab.history import History
-from chaoslab.identity import Trial
-from chaoslab.plan import Choice, Injection, Plan
-from chaoslab.runs import Run
+from chaoslab.base.clock import SystemClock
+from chaoslab.base.identity import Trial
+from chaoslab.core.events import CallFinished, FaultHealed, FaultWitnessed
+from chaoslab.core.events import Warning as Notice
+from chaoslab.core.exchange import Call, Seen
+from chaoslab.core.plan import Choice, Injection, Plan
+from chaoslab.record.history import History
+from chaoslab.record.runs import Run
 from chaoslab.wire.control import Control
 
 SLOW = Plan(1, (Injection("wire", (Choice("latency", 1.0, {"delay_s": 0.05, "stream": "downstream"}),), ("weather",)),))

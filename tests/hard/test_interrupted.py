@@ -9,9 +9,9 @@ import pytest
 from cli_parts import prompts
 from dying_parts import eventually, gone, lab, ports_are_free
 
-from chaoslab.events import PromptFinished, RunFinished
-from chaoslab.history import History
-from chaoslab.judge import Outcome, verdicts
+from chaoslab.analysis.judge import Outcome, verdicts
+from chaoslab.core.events import PromptFinished, RunFinished
+from chaoslab.record.history import History
 
 EASY = ("What is 17 times 24?", "What is the weather in Oslo?") * 20
 SLOW = ("TOXIC_PROB=1", "TOXICS=latency", "LATENCY_MS=400", "JITTER_MS=0", "ERROR_PROB=0")

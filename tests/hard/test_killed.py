@@ -13,13 +13,13 @@ import pytest
 from cli_parts import chaoslab, environment, free_base, prompts
 from dying_parts import DEADLINE_S, LONG_S, eventually, gone, lab, ports_are_free
 
-from chaoslab import events
-from chaoslab.clock import system
-from chaoslab.history import History, parse_line
-from chaoslab.judge import Outcome, verdicts
-from chaoslab.runs import Run
-from chaoslab.settings import Settings
-from chaoslab.topology import Ports
+from chaoslab.analysis.judge import Outcome, verdicts
+from chaoslab.base.clock import system
+from chaoslab.config.settings import Settings
+from chaoslab.config.topology import Ports
+from chaoslab.core import events
+from chaoslab.record.history import History, parse_line
+from chaoslab.record.runs import Run
 from chaoslab.wire.lanes import FORGOTTEN
 from chaoslab.worlds.local import Local
 

@@ -18,27 +18,35 @@ from cli_parts import command, environment, prompts
 from disk_parts import NOW, Rest, free_base, limit, read_only, rest_of_the_lab, small_disk
 from lab_parts import Bench, bench, embedded, said, site
 
-from chaoslab.api import TROUBLE
+from chaoslab.base.clock import system
+from chaoslab.base.dice import Dice
+from chaoslab.base.identity import Trial
 from chaoslab.cli import main
-from chaoslab.clock import system
-from chaoslab.dice import Dice
-from chaoslab.events import Effect, FaultArmed, FaultWitnessed, PromptFinished, PromptStarted, RunFinished, RunStarted
-from chaoslab.events import Warning as Notice
-from chaoslab.exchange import Call
-from chaoslab.history import History
-from chaoslab.identity import Trial
-from chaoslab.log import Log, LogLost
-from chaoslab.plan import Choice, Injection, Plan
+from chaoslab.core.events import (
+    Effect,
+    FaultArmed,
+    FaultWitnessed,
+    PromptFinished,
+    PromptStarted,
+    RunFinished,
+    RunStarted,
+)
+from chaoslab.core.events import Warning as Notice
+from chaoslab.core.exchange import Call
+from chaoslab.core.plan import Choice, Injection, Plan
+from chaoslab.core.service_spec import TROUBLE
+from chaoslab.execution.launch import leave
+from chaoslab.record.history import History
+from chaoslab.record.log import Log, LogLost
+from chaoslab.record.runs import Run
 from chaoslab.reports import charts
-from chaoslab.running import leave
-from chaoslab.runs import Run
 from chaoslab.seams.http import Episode
 from chaoslab.wire.control import Control
 from chaoslab.wire.lanes import LabDown
 from flask_tools import messaging as messaging_desk
 from flask_tools.app import Desk, app_of, create_app
-from flask_tools.desk import Answer, Ask, Route
 from flask_tools.ledger import Folders
+from flask_tools.service_module import Answer, Ask, Route
 
 SLOW = Plan(1, (Injection("wire", (Choice("latency", 1.0, {"delay_s": 0.01, "stream": "downstream"}),), ("weather",)),))
 SEND = "/api/chat.postMessage"
@@ -103,8 +111,8 @@ def test_a_full_disk_takes_whole_lines_or_none_and_goes_on_when_there_is_room(tm
 WRITER = """
 import resource, signal, sys
 from pathlib import Path
-from chaoslab.events import Warning
-from chaoslab.log import Log, LogLost
+from chaoslab.core.events import Warning
+from chaoslab.record.log import Log, LogLost
 if sys.argv[2] == "killed":
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
 if len(sys.argv) > 4:

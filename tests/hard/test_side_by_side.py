@@ -7,9 +7,9 @@ from pathlib import Path
 from cli_parts import chaoslab, free_base, prompts
 from dying_parts import Lab, lab, mortal
 
-from chaoslab import events
-from chaoslab.history import History
-from chaoslab.topology import Ports
+from chaoslab.config.topology import Ports
+from chaoslab.core import events
+from chaoslab.record.history import History
 from chaoslab.wire.client import ToxiproxyClient
 
 ASKED = ("What is 17 times 24?", "What is the weather in Oslo?") * 2

@@ -16,11 +16,11 @@ from cli_parts import prompts
 from disk_parts import Rest, eventually, limit, read_only, rest_of_the_lab, small_disk
 from lab_parts import bench, embedded, said, site
 
+from chaoslab.base.identity import Trial
 from chaoslab.cli import main
-from chaoslab.events import FaultArmed, FaultHealed, RunFinished
-from chaoslab.exchange import Call
-from chaoslab.identity import Trial
-from chaoslab.plan import Choice, Injection, Plan
+from chaoslab.core.events import FaultArmed, FaultHealed, RunFinished
+from chaoslab.core.exchange import Call
+from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.wire.control import VERSION, Control, explain
 from chaoslab.wire.lanes import LabDown
 

@@ -12,14 +12,14 @@ import pytest
 from dying_parts import SERVERS, Mortal, eventually, mortal
 from lab_parts import Bench, bench, managed, said, site
 
-from chaoslab import events
-from chaoslab.exchange import Call, Seen
-from chaoslab.history import History
-from chaoslab.identity import Requests, Trial
-from chaoslab.judge import Outcome, verdicts
-from chaoslab.measures import faults
-from chaoslab.plan import Choice, Injection, Plan
-from chaoslab.runs import Run
+from chaoslab.analysis.judge import Outcome, verdicts
+from chaoslab.analysis.measures import faults
+from chaoslab.base.identity import Requests, Trial
+from chaoslab.core import events
+from chaoslab.core.exchange import Call, Seen
+from chaoslab.core.plan import Choice, Injection, Plan
+from chaoslab.record.history import History
+from chaoslab.record.runs import Run
 from chaoslab.wire.control import Control
 from chaoslab.wire.lanes import Health
 

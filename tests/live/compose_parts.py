@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from cli_parts import environment
 
-from chaoslab.clock import system
-from chaoslab.history import History, parse_line
+from chaoslab.base.clock import system
+from chaoslab.record.history import History, parse_line
 
 if TYPE_CHECKING:
     from docker import DockerClient

@@ -10,7 +10,7 @@ import pytest
 from cli_parts import free_base
 from compose_parts import OWNER, ROOT, Stack, docker_missing
 
-from chaoslab.topology import Ports
+from chaoslab.config.topology import Ports
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ from itertools import takewhile
 import pytest
 from compose_parts import ROOT, Stack
 
-from chaoslab.topology import SERVICES
+from chaoslab.config.topology import SERVICES
 
 PARTS = [*SERVICES, "model", "proxy_manager", "agent", "charts"]
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from cli_parts import chaoslab, free_base
 from compose_parts import Stack
 
-from chaoslab.events import FaultScheduled, FaultWitnessed
-from chaoslab.history import History
+from chaoslab.core.events import FaultScheduled, FaultWitnessed
+from chaoslab.record.history import History
 
 SETTINGS = {
     "SEED": "11",

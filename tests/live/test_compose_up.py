@@ -14,8 +14,8 @@ from typing import Any
 from compose_parts import Stack, until
 from test_readme import commands, in_containers
 
-from chaoslab.events import CallFinished, FaultWitnessed, PromptFinished, RunFinished, RunStarted
-from chaoslab.topology import MODEL, SERVICES
+from chaoslab.config.topology import MODEL, SERVICES
+from chaoslab.core.events import CallFinished, FaultWitnessed, PromptFinished, RunFinished, RunStarted
 
 SECRET = "gsk_" + "s3cret" * 4
 MOUNTED = {"proxy_manager", "agent", *SERVICES}

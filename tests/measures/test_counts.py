@@ -6,7 +6,12 @@ from typing import Any
 
 import pytest
 
-from chaoslab.events import (
+from chaoslab.analysis.measures import faults
+from chaoslab.analysis.measures.latency import attempts, latency, percentile
+from chaoslab.analysis.measures.success import success
+from chaoslab.analysis.measures.throughput import throughput
+from chaoslab.analysis.measures.usage import usage
+from chaoslab.core.events import (
     CallDisturbed,
     CallFinished,
     Event,
@@ -19,12 +24,7 @@ from chaoslab.events import (
     RunStarted,
     Usage,
 )
-from chaoslab.history import History, Record
-from chaoslab.measures import faults
-from chaoslab.measures.latency import attempts, latency, percentile
-from chaoslab.measures.success import success
-from chaoslab.measures.throughput import throughput
-from chaoslab.measures.usage import usage
+from chaoslab.record.history import History, Record
 
 
 def history(*events: Event) -> History:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chaoslab.measures.durations import duration, span
+from chaoslab.analysis.measures.durations import duration, span
 
 
 @pytest.mark.parametrize(

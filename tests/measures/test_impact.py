@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from chaoslab.events import CallFinished, CallStarted, FaultWitnessed, PromptFinished, PromptStarted
-from chaoslab.history import History, Record
-from chaoslab.measures.impact import Impact, Impacts, impacts
+from chaoslab.analysis.measures.impact import Impact, Impacts, impacts
+from chaoslab.core.events import CallFinished, CallStarted, FaultWitnessed, PromptFinished, PromptStarted
+from chaoslab.record.history import History, Record
 
 TRIALS = {
     # trial: its prompt, seconds, calls by target, faults by target, outcome

@@ -6,7 +6,15 @@ import math
 
 import pytest
 
-from chaoslab.measures.intervals import Interval, Spell, bootstrap_mean, clopper_pearson, kaplan_meier, rate, wilson
+from chaoslab.analysis.measures.intervals import (
+    Interval,
+    Spell,
+    bootstrap_mean,
+    clopper_pearson,
+    kaplan_meier,
+    rate,
+    wilson,
+)
 
 FREIREICH_6MP = [
     *(Spell(t) for t in (6, 6, 6, 7, 10, 13, 16, 22, 23)),

@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from chaoslab.events import CallFinished, CallStarted, Effect, Event, FaultWitnessed, PromptFinished
-from chaoslab.history import History, Record
-from chaoslab.measures.mttr import Ending, Incident, incidents, mttr, recovery
+from chaoslab.analysis.measures.mttr import Ending, Incident, incidents, mttr, recovery
+from chaoslab.core.events import CallFinished, CallStarted, Effect, Event, FaultWitnessed, PromptFinished
+from chaoslab.record.history import History, Record
 
 Moment = tuple[float, Event]
 

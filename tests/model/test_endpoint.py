@@ -17,7 +17,7 @@ from seven_tools import SYSTEM
 from seven_tools import TOOLS as OFFERED
 from werkzeug.test import Client
 
-from chaoslab.clock import Clock
+from chaoslab.base.clock import Clock
 from chaoslab.model.endpoint import ERRORS, INSUFFICIENT_QUOTA, create_app, serve
 
 TOOLS: Any = OFFERED

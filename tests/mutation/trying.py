@@ -20,7 +20,7 @@ from guards import GUARDS
 from mutants import Mutant
 from reach import CHOSEN, NOTES, Reached, instrumented
 
-from chaoslab.clock import system
+from chaoslab.base.clock import system
 
 ROOT = Path(__file__).resolve().parents[2]
 LEFT_OUT = {".git", ".venv", "logs", "state", "charts", "build", ".hypothesis"}

@@ -16,17 +16,17 @@ import pytest
 from manager_parts import SERVERS, Bench, bench, embedded, eventually, open_run, said, site
 from urllib3 import PoolManager
 
-from chaoslab import events
-from chaoslab.clock import Clock, SystemClock, system
-from chaoslab.exchange import Call, Seen
-from chaoslab.identity import Trial
-from chaoslab.plan import Choice, Injection, Plan
-from chaoslab.runs import Run
+from chaoslab.base.clock import Clock, SystemClock, system
+from chaoslab.base.identity import Trial
+from chaoslab.core import events
+from chaoslab.core.exchange import Call, Seen
+from chaoslab.core.plan import Choice, Injection, Plan
+from chaoslab.record.runs import Run
 from chaoslab.wire.client import ToxicInfo, ToxiproxyClient
 from chaoslab.wire.control import Control
 from chaoslab.wire.lanes import Health, LabDown
+from proxy_manager import clean_proxies
 from proxy_manager import manager as manager_module
-from proxy_manager import standing
 from proxy_manager.arming import Places
 from proxy_manager.manager import Manager
 
@@ -261,7 +261,7 @@ def test_a_run_that_cannot_be_opened_says_why(tmp_path: Path) -> None:
 
 
 def test_a_dead_toxiproxy_is_waited_for_and_then_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(standing, "RECOVER_S", 0.5)
+    monkeypatch.setattr(clean_proxies, "RECOVER_S", 0.5)
     seen: list[Health] = []  # no longer than the half second that Toxiproxy is waited for
 
     async def run(address: str) -> None:

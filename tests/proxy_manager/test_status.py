@@ -12,8 +12,8 @@ import httpx
 import pytest
 from manager_parts import bench, embedded, eventually, said, site
 
-from chaoslab.plan import Plan
-from proxy_manager import standing
+from chaoslab.core.plan import Plan
+from proxy_manager import clean_proxies
 from proxy_manager.manager import Manager
 from proxy_manager.status import server
 
@@ -54,7 +54,7 @@ def test_health_status_pause_and_resume(tmp_path: Path) -> None:
 
 
 def test_health_is_503_when_toxiproxy_is_dead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(standing, "RECOVER_S", 0.5)
+    monkeypatch.setattr(clean_proxies, "RECOVER_S", 0.5)
 
     async def run(address: str) -> None:
         with embedded() as url:

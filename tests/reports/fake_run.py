@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from chaoslab.dice import Dice
-from chaoslab.events import (
+from chaoslab.base.dice import Dice
+from chaoslab.core.events import (
     CallFinished,
     CallStarted,
     Effect,
@@ -24,8 +24,8 @@ from chaoslab.events import (
     RunStarted,
     Usage,
 )
-from chaoslab.history import History
-from chaoslab.log import Log
+from chaoslab.record.history import History
+from chaoslab.record.log import Log
 
 TARGETS = {
     "search": "search_web",

@@ -19,7 +19,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
-from chaoslab.events import (
+from chaoslab.core.events import (
     UNTOLD,
     UNTOLD_S,
     CallDisturbed,
@@ -31,7 +31,7 @@ from chaoslab.events import (
     PromptFinished,
     PromptStarted,
 )
-from chaoslab.history import History, Record
+from chaoslab.record.history import History, Record
 from chaoslab.reports.charts import draw, main, overlay, save
 from chaoslab.reports.charts.errors import errors
 from chaoslab.reports.charts.mttr import mttr

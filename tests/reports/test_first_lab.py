@@ -19,9 +19,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_charts import check_legible, said
 
-from chaoslab import first_lab
+from chaoslab.analysis.judge import verdicts
+from chaoslab.analysis.measures.latency import attempts
+from chaoslab.analysis.measures.mttr import Ending, incidents
 from chaoslab.cli import main
-from chaoslab.events import (
+from chaoslab.core.events import (
     CallFinished,
     Fallback,
     FaultWitnessed,
@@ -33,11 +35,9 @@ from chaoslab.events import (
     RunStarted,
     Usage,
 )
-from chaoslab.first_lab.scan import scan
-from chaoslab.history import History
-from chaoslab.judge import verdicts
-from chaoslab.measures.latency import attempts
-from chaoslab.measures.mttr import Ending, incidents
+from chaoslab.record import legacy_logs
+from chaoslab.record.history import History
+from chaoslab.record.legacy_logs.scan import scan
 from chaoslab.reports import folder
 from chaoslab.reports.charts import draw, overlay
 from chaoslab.reports.charts import main as charts
@@ -79,7 +79,7 @@ def read(place: Path, *, info: str = "", agent: str = "", number: int | None = N
     for name, text in (("info", info), ("agent", agent)):
         if text:
             (place / f"{name}.log").write_text(text)
-    history = first_lab.read(place, number=number)
+    history = legacy_logs.read(place, number=number)
     assert history is not None
     return history
 
@@ -441,7 +441,7 @@ def test_whatever_its_fields_hold_a_log_is_told(info: list[Any], agent: list[Any
         for file, pieces in (("info", info), ("agent", agent)):
             text = written(pieces)[0]
             (Path(name) / f"{file}.log").write_text(text[: max(0, len(text) - cut)], encoding="utf-8", errors="replace")
-        history = first_lab.read(Path(name))
+        history = legacy_logs.read(Path(name))
         if history is not None:
             assert render(history)
             assert all(incident.duration_s >= 0 for incident in incidents(history))

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from chaoslab.events import RunStarted
-from chaoslab.log import Log
+from chaoslab.core.events import RunStarted
+from chaoslab.record.log import Log
 from chaoslab.reports.folder import find, read
 
 NAME = "v3-1f2e0011aabbccdd"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from chaoslab.analysis.judge import Outcome, Verdict
 from chaoslab.cli import main
-from chaoslab.judge import Outcome, Verdict
 from chaoslab.reports.gate import Gate, rule
 
 

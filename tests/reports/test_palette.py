@@ -7,8 +7,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from chaoslab import registry
-from chaoslab.judge import Outcome
+from chaoslab.analysis.judge import Outcome
+from chaoslab.base import registry
 from chaoslab.reports.charts import palette
 from chaoslab.reports.charts.palette import FAULTS, LONE, OUTCOMES, SERIES, STRANGERS, Look, faults, series
 

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from chaoslab.judge import Outcome
-from chaoslab.measures.durations import duration, span
+from chaoslab.analysis.judge import Outcome
+from chaoslab.analysis.measures.durations import duration, span
 from chaoslab.reports.progress import LIVE_S, PLAIN_S, Progress
 
 

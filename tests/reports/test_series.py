@@ -9,11 +9,11 @@ import pytest
 from fake_run import FakeRun, stated
 from test_charts import check_legible, said
 
-from chaoslab.history import History
+from chaoslab.config.settings import Settings
+from chaoslab.record.history import History
 from chaoslab.reports.charts import main, overlay
 from chaoslab.reports.charts.series import lines
 from chaoslab.reports.charts.series import said as why
-from chaoslab.settings import Settings
 
 FIRST_LAB = Path(__file__).parent / "first_lab"
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from fake_run import FakeRun
 
-from chaoslab.events import (
+from chaoslab.analysis.judge import Outcome
+from chaoslab.core.events import (
     REPLY_MAX,
     CallDisturbed,
     CallFinished,
@@ -22,8 +23,7 @@ from chaoslab.events import (
     PromptFinished,
     PromptStarted,
 )
-from chaoslab.history import History, Record
-from chaoslab.judge import Outcome
+from chaoslab.record.history import History, Record
 from chaoslab.reports.show import render
 
 PLACE = ("search", 1, 1, "id")

@@ -10,7 +10,8 @@ import pytest
 from fake_run import FakeRun, ScriptedClock
 
 import chaoslab as lab
-from chaoslab.events import (
+from chaoslab.analysis.judge import Outcome, Verdict
+from chaoslab.core.events import (
     Budget,
     CallFinished,
     CallStarted,
@@ -20,9 +21,8 @@ from chaoslab.events import (
     PromptStarted,
     RunStarted,
 )
-from chaoslab.events import Warning as Notice
-from chaoslab.history import History, Record
-from chaoslab.judge import Outcome, Verdict
+from chaoslab.core.events import Warning as Notice
+from chaoslab.record.history import History, Record
 from chaoslab.reports.folder import read
 from chaoslab.reports.summary import harm, render
 

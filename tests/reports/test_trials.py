@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from chaoslab.events import PromptStarted, RunStarted
-from chaoslab.history import History, Record
-from chaoslab.judge import Outcome, Verdict
+from chaoslab.analysis.judge import Outcome, Verdict
+from chaoslab.core.events import PromptStarted, RunStarted
+from chaoslab.record.history import History, Record
 from chaoslab.reports.trials import counted, named, outcomes, prompts_of, worst
 
 THERE = ["p1.r1", "p2.r1", "p3.r1", "p1.r2", "p2.r2", "p3.r2", "p1.r3"]

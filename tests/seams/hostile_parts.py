@@ -11,7 +11,7 @@ from typing import cast
 
 from lab_parts import Heard
 
-from chaoslab.worlds.virtual.here import world
+from chaoslab.worlds.virtual.context import world
 from chaoslab.worlds.virtual.network import End
 from chaoslab.worlds.virtual.sockets import VirtualSocket
 

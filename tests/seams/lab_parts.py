@@ -19,14 +19,14 @@ from typing import Any
 import httpx
 from wire_parts import embedded, free_port, real
 
-from chaoslab.clock import Clock, system
-from chaoslab.exchange import Reply
-from chaoslab.history import History
-from chaoslab.identity import Request
-from chaoslab.log import LogLost
+from chaoslab.base.clock import Clock, system
+from chaoslab.base.identity import Request
+from chaoslab.core.exchange import Reply
+from chaoslab.core.plan import Plan
 from chaoslab.model.prices import cost_usd
-from chaoslab.plan import Plan
-from chaoslab.runs import Run
+from chaoslab.record.history import History
+from chaoslab.record.log import LogLost
+from chaoslab.record.runs import Run
 from chaoslab.seams.http import EXTENSION, Asked, HttpSeam, Target
 from chaoslab.wire.client import ToxiproxyClient
 from chaoslab.wire.control import Control

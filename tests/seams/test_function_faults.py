@@ -15,7 +15,8 @@ import pytest
 from patch_parts import in_place
 
 import chaoslab as lab
-from chaoslab.events import (
+from chaoslab.base.identity import Request, Requests, Trial, request_id
+from chaoslab.core.events import (
     REPLY_MAX,
     Budget,
     CallFinished,
@@ -25,9 +26,8 @@ from chaoslab.events import (
     FaultScheduled,
     FaultWitnessed,
 )
-from chaoslab.identity import Request, Requests, Trial, request_id
-from chaoslab.notebook import Notebook
-from chaoslab.plan import Choice, Injection, Plan
+from chaoslab.core.plan import Choice, Injection, Plan
+from chaoslab.record.trial_log import Notebook
 from chaoslab.seams.function import FunctionSeam, Tool
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)

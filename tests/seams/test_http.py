@@ -12,16 +12,16 @@ import pytest
 import virtual_parts
 from lab_parts import SERVERS, Bench, Heard, bench, said, site
 
-from chaoslab import events
-from chaoslab.events import Event
-from chaoslab.exchange import Call, Failure, Reply, Seen, Told, chain, play
-from chaoslab.history import History
-from chaoslab.identity import Request, Requests, Trial
-from chaoslab.measures.intervals import clopper_pearson
-from chaoslab.plan import Plan
-from chaoslab.scenario import from_settings
-from chaoslab.settings import Settings
-from chaoslab.worlds.virtual.ways import Ways
+from chaoslab.analysis.measures.intervals import clopper_pearson
+from chaoslab.base.identity import Request, Requests, Trial
+from chaoslab.config.scenario import from_settings
+from chaoslab.config.settings import Settings
+from chaoslab.core import events
+from chaoslab.core.events import Event
+from chaoslab.core.exchange import Call, Failure, Reply, Seen, Told, chain, play
+from chaoslab.core.plan import Plan
+from chaoslab.record.history import History
+from chaoslab.worlds.virtual.in_process_transport import Ways
 
 Met = tuple[str, str, int, int, str]
 """(trial, target, request, attempt, fault)"""

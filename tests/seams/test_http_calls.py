@@ -14,15 +14,15 @@ import virtual_parts
 from lab_parts import Bench, bench, embedded, said, site
 from wire_parts import upstream
 
-from chaoslab import events
-from chaoslab.clock import system
-from chaoslab.events import REPLY_MAX
-from chaoslab.exchange import Reply
-from chaoslab.identity import Request, Trial
-from chaoslab.plan import Choice, Injection, Plan
+from chaoslab.base.clock import system
+from chaoslab.base.identity import Request, Trial
+from chaoslab.core import events
+from chaoslab.core.events import REPLY_MAX
+from chaoslab.core.exchange import Reply
+from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.seams.http import _tokens, episode
 from chaoslab.wire.lanes import LabDown
-from proxy_manager import standing
+from proxy_manager import clean_proxies
 
 DEADLINE_S = 0.3
 
@@ -90,7 +90,7 @@ def test_a_service_that_hangs_up_is_not_a_dead_lab(tmp_path: Path) -> None:
 
 
 def test_a_dead_toxiproxy_is_no_fault_of_the_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(standing, "RECOVER_S", 0.5)
+    monkeypatch.setattr(clean_proxies, "RECOVER_S", 0.5)
 
     async def run(address: str) -> None:
         with embedded() as url:

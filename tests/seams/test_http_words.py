@@ -14,16 +14,16 @@ import pytest
 from lab_parts import Heard, get, said
 from virtual_parts import Bench, bench, site, virtually
 
-from chaoslab import events
-from chaoslab.api import TROUBLE, ErrorReply
-from chaoslab.clock import system
-from chaoslab.exchange import Call, Reply
-from chaoslab.identity import Request, Requests, Trial, digest
-from chaoslab.plan import Choice, Injection, Plan
+from chaoslab.base.clock import system
+from chaoslab.base.identity import Request, Requests, Trial, digest
+from chaoslab.core import events
+from chaoslab.core.exchange import Call, Reply
+from chaoslab.core.plan import Choice, Injection, Plan
+from chaoslab.core.service_spec import TROUBLE, ErrorReply
 from chaoslab.seams.http import EXTENSION, Around, Episode, Target
 from chaoslab.wire.control import Answer
 from chaoslab.wire.lanes import LabDown
-from chaoslab.worlds.virtual.here import world
+from chaoslab.worlds.virtual.context import world
 from chaoslab.worlds.virtual.lanes import Lanes
 
 TARGET = Target("weather", "http://weather", ("weather", 80), 2.0)

@@ -17,7 +17,7 @@ from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 
 import chaoslab as lab
-from chaoslab.events import CallStarted
+from chaoslab.core.events import CallStarted
 from chaoslab.seams.injected import injected
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from langchain_core.tools import BaseTool, InjectedToolArg, InjectedToolCallId, 
 from patch_parts import in_place
 
 import chaoslab as lab
-from chaoslab.events import CallFinished, CallStarted
+from chaoslab.core.events import CallFinished, CallStarted
 from chaoslab.seams.langchain import is_async_only, is_runnable, is_tool
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)

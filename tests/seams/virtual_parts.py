@@ -13,16 +13,16 @@ from typing import Any, TypeVar
 import httpx
 from lab_parts import NOW, Heard, get
 
-from chaoslab.clock import system
-from chaoslab.exchange import Reply
-from chaoslab.history import History
-from chaoslab.identity import Request
+from chaoslab.base.clock import system
+from chaoslab.base.identity import Request
+from chaoslab.core.exchange import Reply
+from chaoslab.core.plan import Plan
 from chaoslab.model.prices import cost_usd
-from chaoslab.plan import Plan
-from chaoslab.runs import Run
+from chaoslab.record.history import History
+from chaoslab.record.runs import Run
 from chaoslab.seams.http import HttpSeam, Target
 from chaoslab.wire.sending import Ways
-from chaoslab.worlds.virtual.here import world
+from chaoslab.worlds.virtual.context import world
 from chaoslab.worlds.virtual.lanes import Lanes
 from chaoslab.worlds.virtual.patches import Patches
 from chaoslab.worlds.virtual.serving import serve

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from parity_parts import Ask, delete, get, patch, post
 
-from chaoslab.dice import Dice
+from chaoslab.base.dice import Dice
 
 TYPES = ("latency", "bandwidth", "slicer", "timeout", "reset_peer", "slow_close", "limit_data", "noop")
 ATTRIBUTES = ("latency", "jitter", "rate", "timeout", "delay", "bytes", "average_size", "RATE", "none")

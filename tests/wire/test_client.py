@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from wire_parts import dial, echo, embedded, free_port, read_exactly, real, upstream
 
-from chaoslab.clock import system
+from chaoslab.base.clock import system
 from chaoslab.wire.client import ProxyInfo, ToxicInfo, ToxiproxyClient, ToxiproxyDown, ToxiproxyError
 
 NOBODY = "127.0.0.1:9"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from chaoslab.exchange import Call
+from chaoslab.core.exchange import Call
 from chaoslab.wire.control import Answer, Control, Row, RunRow
 
 CALL = Call("weather", "current_weather", "p1.r1", 3, 2, "id3")

@@ -14,9 +14,9 @@ import httpx
 import pytest
 from wire_parts import dial, echo, live, process, read_exactly, real, upstream
 
-from chaoslab.clock import system
-from chaoslab.dice import Dice
-from chaoslab.pipe import Timed
+from chaoslab.base.clock import system
+from chaoslab.base.dice import Dice
+from chaoslab.core.pipe import Timed
 from chaoslab.wire.server.proxy import Attached
 from chaoslab.wire.toxics.latency import Latency
 from chaoslab.worlds.virtual.lanes import Lane

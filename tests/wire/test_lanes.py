@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from chaoslab.clock import SystemClock
-from chaoslab.exchange import Call, Seen
+from chaoslab.base.clock import SystemClock
+from chaoslab.core.exchange import Call, Seen
 from chaoslab.wire.control import Answer, Control
 from chaoslab.wire.lanes import FORGOTTEN, LATE_S, LOST_S, MENDING_S, Health, LabDown, Lanes
 

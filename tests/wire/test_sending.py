@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 import httpx
 import pytest
 
-from chaoslab.exchange import Failure
+from chaoslab.core.exchange import Failure
 from chaoslab.wire.sending import Sockets, Way, over
 
 TLS = httpx.create_ssl_context()

@@ -15,7 +15,7 @@ import pytest
 from lab_parts import eventually
 from wire_parts import DEADLINE_S, dial, echo, process, read_exactly, upstream
 
-from chaoslab.clock import system
+from chaoslab.base.clock import system
 
 SOON_S = 1.0  # it takes a few milliseconds; what is being starved takes as long as the stream has data
 FILES = 120

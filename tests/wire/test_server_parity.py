@@ -21,8 +21,8 @@ from parity_parts import Ask, Side, delete, fresh, get, patch, post
 from parity_stories import STORIES
 from wire_parts import dial, echo, embedded, free_port, read_exactly, real_with, upstream
 
+from chaoslab.base.dice import Dice
 from chaoslab.cli import main
-from chaoslab.dice import Dice
 
 DOCS = Path(__file__).parents[2] / "docs" / "toxiproxy.md"
 SEED = 4

@@ -20,8 +20,8 @@ from typing import Any, cast
 import pytest
 from wire_parts import black_hole, free_port
 
-from chaoslab.clock import system
-from chaoslab.dice import Dice
+from chaoslab.base.clock import system
+from chaoslab.base.dice import Dice
 from chaoslab.wire.server.process import allow_many_files
 
 PROXIES = 10_000

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from wire_parts import DEADLINE_S
 
-from chaoslab.dice import Dice
+from chaoslab.base.dice import Dice
 from chaoslab.wire.server.catalog import Catalog
 from chaoslab.wire.server.rest import Request, answer
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from chaoslab import events
-from chaoslab.exchange import Call, Fault, Told, Toxic
-from chaoslab.faults.latency import Latency
-from chaoslab.faults.refused import Refused
-from chaoslab.faults.reset_peer import ResetPeer
-from chaoslab.faults.timeout import Timeout
-from chaoslab.faults.tool_error import ToolError
-from chaoslab.wire import stages
+from chaoslab.core import events
+from chaoslab.core.exchange import Call, Fault, Told, Toxic
+from chaoslab.faults.network.latency import Latency
+from chaoslab.faults.network.refused import Refused
+from chaoslab.faults.network.reset_peer import ResetPeer
+from chaoslab.faults.network.timeout import Timeout
+from chaoslab.faults.tool.tool_error import ToolError
+from chaoslab.wire import fault_lifecycle
 from chaoslab.wire.client import ToxicInfo
 
 CALL = Call("weather", "current_weather", "p1.r1", 3, 2, "id3")
@@ -33,28 +33,30 @@ def test_a_toxic_is_named_by_its_kind_and_its_way_and_its_seconds_are_millisecon
     fault: Fault, name: str, kind: str, stream: str, attributes: dict[str, int]
 ) -> None:
     (toxic,) = fault.toxics()
-    assert stages.in_toxiproxys_words(toxic) == ToxicInfo(name, kind, stream, 1.0, attributes)
+    assert fault_lifecycle.in_toxiproxys_words(toxic) == ToxicInfo(name, kind, stream, 1.0, attributes)
 
 
 def test_a_toxic_without_a_way_is_downstream_as_toxiproxys_own_default() -> None:
-    assert stages.in_toxiproxys_words(Toxic("noop", "")) == ToxicInfo("noop_", "noop", "downstream", 1.0, {})
+    assert fault_lifecycle.in_toxiproxys_words(Toxic("noop", "")) == ToxicInfo("noop_", "noop", "downstream", 1.0, {})
 
 
 @pytest.mark.parametrize(
     ("fault", "refused"), [(Refused(), True), (Latency(stream="upstream"), False), (ToolError(), False)]
 )
 def test_only_a_refusal_needs_no_lane_of_its_own(fault: Fault, refused: bool) -> None:
-    assert stages.is_refused(Told("wire", "any", fault)) is refused
+    assert fault_lifecycle.is_refused(Told("wire", "any", fault)) is refused
 
 
 def test_a_fault_that_was_met_is_injected_witnessed_and_healed() -> None:
-    assert stages.armed(LATE, CALL, lane="lane.7", took_s=0.01) == events.FaultArmed(*PLACE, lane="lane.7", took_s=0.01)
-    injected, witnessed, healed = stages.healed(LATE, CALL, evidence="took 0.3 s")
+    assert fault_lifecycle.armed(LATE, CALL, lane="lane.7", took_s=0.01) == events.FaultArmed(
+        *PLACE, lane="lane.7", took_s=0.01
+    )
+    injected, witnessed, healed = fault_lifecycle.healed(LATE, CALL, evidence="took 0.3 s")
     assert injected == events.FaultInjected(*PLACE)
     assert witnessed == events.FaultWitnessed(*PLACE, evidence="took 0.3 s")
     assert healed == events.FaultHealed(*PLACE, witnessed=True)
 
 
 def test_a_fault_that_nobody_met_is_only_healed_and_says_so() -> None:
-    (healed,) = stages.healed(LATE, CALL, evidence=None)
+    (healed,) = fault_lifecycle.healed(LATE, CALL, evidence=None)
     assert healed == events.FaultHealed(*PLACE, witnessed=False)

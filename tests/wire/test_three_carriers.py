@@ -41,9 +41,9 @@ from toxic_scripts import (
 from wire_parts import DEADLINE_S, answers_by, free_port, real
 from wire_parts import play as run
 
-from chaoslab.clock import system
-from chaoslab.dice import Dice
-from chaoslab.pipe import Chain, Signal, Timed
+from chaoslab.base.clock import system
+from chaoslab.base.dice import Dice
+from chaoslab.core.pipe import Chain, Signal, Timed
 from chaoslab.wire import toxics
 from chaoslab.wire.server.proxy import Attached
 from chaoslab.worlds.virtual.lanes import Lane

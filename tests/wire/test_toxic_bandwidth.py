@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from wire_parts import END, live, play
 
-from chaoslab.pipe import Timed
+from chaoslab.core.pipe import Timed
 from chaoslab.wire.toxics.bandwidth import Bandwidth
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from wire_parts import END, live, play
 
-from chaoslab.pipe import Chain, Line, Timed
+from chaoslab.core.pipe import Chain, Line, Timed
 from chaoslab.wire.toxics.latency import Latency
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from wire_parts import END, live, play
 
-from chaoslab.dice import Dice
-from chaoslab.pipe import Chain
+from chaoslab.base.dice import Dice
+from chaoslab.core.pipe import Chain
 from chaoslab.wire.toxics.limit_data import LimitData
 
 

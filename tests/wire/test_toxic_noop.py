@@ -7,7 +7,7 @@ from dataclasses import fields
 import pytest
 from wire_parts import END, live, play
 
-from chaoslab.pipe import Signal
+from chaoslab.core.pipe import Signal
 from chaoslab.wire import toxics
 from chaoslab.wire.toxics.noop import Noop
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from wire_parts import END, RESET, live, play
 
-from chaoslab.pipe import Chain, Timed
+from chaoslab.core.pipe import Chain, Timed
 from chaoslab.wire.toxics.slow_close import SlowClose
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from wire_parts import END, RESET, live, play
 
-from chaoslab.pipe import Chain, Signal, Timed
+from chaoslab.core.pipe import Chain, Signal, Timed
 from chaoslab.wire.toxics.timeout import Timeout
 
 

@@ -28,7 +28,7 @@ from wire_parts import (
     upstream,
 )
 
-from chaoslab.clock import system
+from chaoslab.base.clock import system
 
 DOCS = Path(__file__).parents[2] / "docs" / "toxiproxy.md"
 PATIENCE_S = 1.5  # after which an API that answers within milliseconds when well is taken for stuck

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chaoslab.dice import Dice
-from chaoslab.pipe import Chain, Signal, Timed
+from chaoslab.base.dice import Dice
+from chaoslab.core.pipe import Chain, Signal, Timed
 from chaoslab.wire.toxics import Toxic
 from chaoslab.wire.toxics.bandwidth import Bandwidth
 from chaoslab.wire.toxics.latency import Latency

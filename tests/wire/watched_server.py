@@ -15,7 +15,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from chaoslab.pipe import Chain, Line
+from chaoslab.core.pipe import Chain, Line
 from chaoslab.wire.server import serve
 from chaoslab.wire.server.end import End
 from chaoslab.wire.server.link import Link

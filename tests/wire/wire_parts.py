@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from chaoslab.clock import system
-from chaoslab.dice import Dice
-from chaoslab.pipe import Pipe, Signal, Timed
+from chaoslab.base.clock import system
+from chaoslab.base.dice import Dice
+from chaoslab.core.pipe import Pipe, Signal, Timed
 from chaoslab.wire.server import serve
 from chaoslab.wire.server.process import loop_factory
 from chaoslab.wire.toxics import Toxic

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from lab_parts import DEADLINE_S
 
+from chaoslab.base.clock import system
 from chaoslab.cli import main
-from chaoslab.clock import system
-from chaoslab.events import PromptFinished, PromptStarted, RunStarted
-from chaoslab.log import Log
+from chaoslab.core.events import PromptFinished, PromptStarted, RunStarted
+from chaoslab.record.log import Log
 from chaoslab.worlds import compose
 from chaoslab.worlds.compose import WorldError
 

@@ -16,15 +16,15 @@ from pathlib import Path
 import pytest
 from cli_parts import chaoslab, command, environment, free_base, prompts
 
-from chaoslab.clock import system
-from chaoslab.events import CallFinished, FaultArmed, FaultWitnessed, PromptFinished, RunFinished
-from chaoslab.exchange import Call
-from chaoslab.history import History
-from chaoslab.judge import Outcome, judge
-from chaoslab.runs import Run
-from chaoslab.scenario import from_settings
-from chaoslab.settings import Settings, child_environment
-from chaoslab.topology import Ports
+from chaoslab.analysis.judge import Outcome, judge
+from chaoslab.base.clock import system
+from chaoslab.config.scenario import from_settings
+from chaoslab.config.settings import Settings, child_environment
+from chaoslab.config.topology import Ports
+from chaoslab.core.events import CallFinished, FaultArmed, FaultWitnessed, PromptFinished, RunFinished
+from chaoslab.core.exchange import Call
+from chaoslab.record.history import History
+from chaoslab.record.runs import Run
 from chaoslab.worlds.local import Local, PortTaken, brought_up
 
 EASY = ({"prompt": "What is 17 times 24?", "facts": ["408"]}, "What is the weather in Oslo?")

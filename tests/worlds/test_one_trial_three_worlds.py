@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from cli_parts import chaoslab, command, environment, free_base, prompts
 
-from chaoslab.events import Budget, FaultScheduled, FaultWitnessed
-from chaoslab.history import History
+from chaoslab.core.events import Budget, FaultScheduled, FaultWitnessed
+from chaoslab.record.history import History
 
 LAB = Path(__file__).parent.parent.parent / "agent" / "prompts.json"
 QUIET = ("TOXIC_PROB=0", "ERROR_PROB=0")

@@ -13,8 +13,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from chaoslab.history import History
-from chaoslab.interrupts import heard_outside_imports
+from chaoslab.base.interrupts import heard_outside_imports
+from chaoslab.record.history import History
 from chaoslab.reports.charts.series import lines, said, toxic_prob
 from chaoslab.reports.folder import LATEST, LOGS, charts_of, read
 
@@ -28,7 +28,7 @@ DEFAULT = f"the run's own folder, logs/<run>/charts, and {OUT} too for the lates
 def draw(history: History) -> dict[str, Figure]:
     """The pictures of one run by file name (without `.png`); all of them, also where there is nothing to show."""
     _load()
-    from chaoslab.judge import judgeable, verdicts
+    from chaoslab.analysis.judge import judgeable, verdicts
     from chaoslab.reports.charts.errors import errors
     from chaoslab.reports.charts.mttr import mttr
     from chaoslab.reports.charts.network_latency import network_latency
@@ -60,7 +60,7 @@ def overlay(histories: Sequence[History]) -> dict[str, Figure]:
 
 def _load() -> None:
     """Imports matplotlib, whatever backend the environment names: these pictures need none."""
-    from chaoslab.settings import hidden
+    from chaoslab.config.settings import hidden
 
     with hidden("MPLBACKEND"):
         importlib.import_module("matplotlib")
@@ -127,7 +127,7 @@ def put(pictures: Mapping[str, bytes], folders: Sequence[Path]) -> tuple[list[Pa
 
 def main(arguments: Sequence[str] | None = None, *, logs: Path = LOGS) -> int:
     """Draws the latest run, or that one, or several over each other; 0, or 2 with one line on what was wrong."""
-    from chaoslab.commandline import Parser
+    from chaoslab.base.commandline import Parser
 
     parser = Parser(prog="charts.py", description="Draws a run of the lab, or lays several over each other.")
     parser.add_argument("runs", nargs="*", metavar="RUN", help="logs/<run> or its name; the latest when none is given")

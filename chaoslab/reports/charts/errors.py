@@ -6,8 +6,8 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from chaoslab.events import UNTOLD, CallDisturbed, CallFinished, FaultWitnessed
-from chaoslab.history import History
+from chaoslab.core.events import UNTOLD, CallDisturbed, CallFinished, FaultWitnessed
+from chaoslab.record.history import History
 from chaoslab.reports.charts.palette import FAILED, LONE, faults
 from chaoslab.reports.charts.palette import LAB as LAB_COLOR
 from chaoslab.reports.charts.style import canvas, legend, nothing, short, unmet

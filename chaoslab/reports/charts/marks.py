@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from chaoslab.measures.durations import duration
-from chaoslab.measures.latency import Attempt, latency
+from chaoslab.analysis.measures.durations import duration
+from chaoslab.analysis.measures.latency import Attempt, latency
 from chaoslab.reports.charts.palette import CLEAN, FAILED, LONE, Look, faults
 from chaoslab.reports.charts.style import counted, crowded, short, thin
 

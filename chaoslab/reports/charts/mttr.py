@@ -6,11 +6,11 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from chaoslab.events import Effect, FaultWitnessed
-from chaoslab.history import History
-from chaoslab.measures import mttr as measure
-from chaoslab.measures.durations import duration
-from chaoslab.measures.mttr import Ending, Incident
+from chaoslab.analysis.measures import mttr as measure
+from chaoslab.analysis.measures.durations import duration
+from chaoslab.analysis.measures.mttr import Ending, Incident
+from chaoslab.core.events import Effect, FaultWitnessed
+from chaoslab.record.history import History
 from chaoslab.reports.charts.palette import INK, OUTCOMES, SLATE, faults
 from chaoslab.reports.charts.style import (
     POINTS,

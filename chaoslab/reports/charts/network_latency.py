@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from chaoslab.events import FaultWitnessed
-from chaoslab.history import History
-from chaoslab.measures.latency import every_attempt
-from chaoslab.measures.throughput import first_prompt_t
+from chaoslab.analysis.measures.latency import every_attempt
+from chaoslab.analysis.measures.throughput import first_prompt_t
+from chaoslab.core.events import FaultWitnessed
+from chaoslab.record.history import History
 from chaoslab.reports.charts.marks import groups, said
 from chaoslab.reports.charts.style import canvas, legend, nothing, scale, unmet
 

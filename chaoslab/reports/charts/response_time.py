@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from chaoslab.events import PromptFinished
-from chaoslab.history import History
-from chaoslab.measures.durations import duration
-from chaoslab.measures.latency import percentile
+from chaoslab.analysis.measures.durations import duration
+from chaoslab.analysis.measures.latency import percentile
+from chaoslab.core.events import PromptFinished
+from chaoslab.record.history import History
 from chaoslab.reports.charts.palette import INK, OUTCOMES
 from chaoslab.reports.charts.style import canvas, counted, crowded, legend, nothing, scale, thin
 

@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from chaoslab.events import RunStarted
-from chaoslab.history import History
-from chaoslab.identity import digest
+from chaoslab.base.identity import digest
+from chaoslab.core.events import RunStarted
+from chaoslab.record.history import History
 
 AXIS = "TOXIC_PROB"
 FREE = (AXIS, "SEED", "REPEATS", "TRIALS", "JOBS", "BASE_PORT")

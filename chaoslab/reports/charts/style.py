@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from chaoslab.events import FaultWitnessed
-from chaoslab.history import History
+from chaoslab.core.events import FaultWitnessed
+from chaoslab.record.history import History
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

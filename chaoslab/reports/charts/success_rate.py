@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from chaoslab.measures.success import success
+from chaoslab.analysis.measures.success import success
 from chaoslab.reports.charts.palette import INK, OUTCOMES
 from chaoslab.reports.charts.style import canvas, nothing
 

@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from chaoslab.events import FaultWitnessed
-from chaoslab.history import History
-from chaoslab.judge import judgeable, verdicts
-from chaoslab.measures.intervals import Estimate
-from chaoslab.measures.mttr import Incident, Recovery, incidents, recovery
-from chaoslab.measures.success import UNJUDGED, success
+from chaoslab.analysis.judge import judgeable, verdicts
+from chaoslab.analysis.measures.intervals import Estimate
+from chaoslab.analysis.measures.mttr import Incident, Recovery, incidents, recovery
+from chaoslab.analysis.measures.success import UNJUDGED, success
+from chaoslab.core.events import FaultWitnessed
+from chaoslab.record.history import History
 from chaoslab.reports.charts.palette import SLATE, series
 from chaoslab.reports.charts.series import AXIS, Series, toxic_prob
 from chaoslab.reports.charts.style import canvas, counted, legend, nothing

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from chaoslab.events import Usage
-from chaoslab.history import History
-from chaoslab.measures import throughput as measure
+from chaoslab.analysis.measures import throughput as measure
+from chaoslab.core.events import Usage
+from chaoslab.record.history import History
 from chaoslab.reports.charts.palette import CALLS, PROMPTS
 from chaoslab.reports.charts.style import canvas, counted, legend, nothing
 

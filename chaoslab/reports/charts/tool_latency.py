@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from chaoslab.events import FaultWitnessed
-from chaoslab.history import History
-from chaoslab.measures.latency import Attempt, every_attempt
+from chaoslab.analysis.measures.latency import Attempt, every_attempt
+from chaoslab.core.events import FaultWitnessed
+from chaoslab.record.history import History
 from chaoslab.reports.charts.marks import groups
 from chaoslab.reports.charts.palette import INK
 from chaoslab.reports.charts.style import canvas, counted, legend, nothing, scale, short, spread

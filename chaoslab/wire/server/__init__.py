@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from chaoslab.dice import Dice
-from chaoslab.files import Unreadable, read
+from chaoslab.base.dice import Dice
+from chaoslab.base.files import Unreadable, read
 
 if TYPE_CHECKING:
     from chaoslab.wire.server.catalog import Catalog

@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Mapping
 from typing import Any
 
-from chaoslab.dice import Dice
+from chaoslab.base.dice import Dice
 from chaoslab.wire import toxics
 from chaoslab.wire.server import metrics
 from chaoslab.wire.server.address import is_old_spelling, same_place, split_address

@@ -7,8 +7,8 @@ import socket
 import struct
 from typing import TYPE_CHECKING, cast
 
-from chaoslab.dice import Dice
-from chaoslab.pipe import ROOM_BYTES, Chain, Signal, Timed
+from chaoslab.base.dice import Dice
+from chaoslab.core.pipe import ROOM_BYTES, Chain, Signal, Timed
 from chaoslab.wire.server.turns import TURN_PIECES, Alarm
 
 if TYPE_CHECKING:

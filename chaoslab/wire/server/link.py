@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Protocol
 
-from chaoslab.dice import Dice
+from chaoslab.base.dice import Dice
 from chaoslab.wire.server.end import End
 from chaoslab.wire.server.turns import Turns
 

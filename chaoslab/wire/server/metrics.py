@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from chaoslab.clock import system
+from chaoslab.base.clock import system
 from chaoslab.wire.server.spelling import sample
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
-from chaoslab.clock import system
-from chaoslab.dice import Dice
+from chaoslab.base.clock import system
+from chaoslab.base.dice import Dice
 from chaoslab.wire.server.address import bind, spell_address, split_address
 from chaoslab.wire.server.end import End
 from chaoslab.wire.server.link import Link

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from chaoslab import registry
-from chaoslab.dice import Dice
-from chaoslab.pipe import Pipe
+from chaoslab.base import registry
+from chaoslab.base.dice import Dice
+from chaoslab.core.pipe import Pipe
 
 GROUP = "wire.toxics"
 

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from chaoslab.dice import Dice
-from chaoslab.pipe import Line, Pipe, Signal, Timed
+from chaoslab.base.dice import Dice
+from chaoslab.core.pipe import Line, Pipe, Signal, Timed
 from chaoslab.wire.toxics import Toxic
 
 PIECE_S = 0.1  # a chunk leaves in pieces worth at most this long, so that a slow line trickles and does not burst

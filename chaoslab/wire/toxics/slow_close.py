@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from chaoslab.dice import Dice
-from chaoslab.pipe import Line, Pipe, Signal, Timed
+from chaoslab.base.dice import Dice
+from chaoslab.core.pipe import Line, Pipe, Signal, Timed
 from chaoslab.wire.toxics import Toxic
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from chaoslab.dice import Dice
-from chaoslab.pipe import BOUNDLESS, ROOM_BYTES, Pipe, Signal, Timed
+from chaoslab.base.dice import Dice
+from chaoslab.core.pipe import BOUNDLESS, ROOM_BYTES, Pipe, Signal, Timed
 from chaoslab.wire.toxics import Toxic
 
 

@@ -15,27 +15,27 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-from chaoslab.answers import Twin
-from chaoslab.clock import system
-from chaoslab.events import CallStarted, FaultWitnessed, PromptFinished, Replied
-from chaoslab.history import History, parse_line
-from chaoslab.identity import Trial, nth
-from chaoslab.judge import JUDGED, Outcome, judge
-from chaoslab.log import Kept, Shelf, lines_of
+from chaoslab.analysis.answers import Twin
+from chaoslab.analysis.judge import JUDGED, Outcome, judge
+from chaoslab.base.clock import system
+from chaoslab.base.identity import Trial, nth
+from chaoslab.config.settings import Settings, keep_tracing_off
+from chaoslab.config.topology import MODEL, SERVICES, Ports
+from chaoslab.core.events import CallStarted, FaultWitnessed, PromptFinished, Replied
+from chaoslab.core.plan import Plan
 from chaoslab.model import endpoint
 from chaoslab.model.prices import cost_usd
-from chaoslab.plan import Plan
-from chaoslab.runs import Run
+from chaoslab.record.history import History, parse_line
+from chaoslab.record.log import Kept, Shelf, lines_of
+from chaoslab.record.runs import Run
 from chaoslab.seams.function import CALLS_MAX
 from chaoslab.seams.http import HttpSeam
-from chaoslab.settings import Settings, keep_tracing_off
-from chaoslab.topology import MODEL, SERVICES, Ports
-from chaoslab.worlds.virtual import here, serving
+from chaoslab.worlds.virtual import context, serving
+from chaoslab.worlds.virtual.in_process_transport import Ways
 from chaoslab.worlds.virtual.lanes import Lanes
 from chaoslab.worlds.virtual.machine import STARTS_S, Hung
 from chaoslab.worlds.virtual.patches import Patches
-from chaoslab.worlds.virtual.recorded import Hearing, Recording
-from chaoslab.worlds.virtual.ways import Ways
+from chaoslab.worlds.virtual.recorded_targets import Hearing, Recording
 from chaoslab.worlds.virtual.world import World
 
 HOST = "127.0.0.1"
@@ -156,7 +156,7 @@ class Lab:
             log=self._logs["info"],
             clock=system,
             price=cost_usd,
-            on_call=lambda what: here.world().machine.steps.calls.step(f"calls {what}", "calls"),
+            on_call=lambda what: context.world().machine.steps.calls.step(f"calls {what}", "calls"),
             ways=Ways(),
         )
         client = httpx.AsyncClient(transport=seam, timeout=None)

@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from chaoslab.clock import Clock
-from chaoslab.dice import Dice
-from chaoslab.events import Event
-from chaoslab.exchange import Call, Seen, Told, Toxic
-from chaoslab.log import Log
-from chaoslab.plan import Plan
-from chaoslab.wire import stages, toxics
+from chaoslab.base.clock import Clock
+from chaoslab.base.dice import Dice
+from chaoslab.core.events import Event
+from chaoslab.core.exchange import Call, Seen, Told, Toxic
+from chaoslab.core.plan import Plan
+from chaoslab.record.log import Log
+from chaoslab.wire import fault_lifecycle, toxics
 from chaoslab.wire.control import Answer
 from chaoslab.wire.lanes import Health, LabDown
 from chaoslab.wire.server.proxy import Attached, Junction
 from chaoslab.wire.server.turns import Turns
-from chaoslab.worlds.virtual.here import world
+from chaoslab.worlds.virtual.context import world
 from chaoslab.worlds.virtual.loop import VirtualLoop
 from chaoslab.worlds.virtual.network import Address, End, Network
 
@@ -51,7 +51,7 @@ class Lane(Junction):
 
 
 def _attached(toxic: Toxic) -> Attached:
-    info = stages.in_toxiproxys_words(toxic)
+    info = fault_lifecycle.in_toxiproxys_words(toxic)
     kind = toxics.load(info.type)(**info.attributes)
     return Attached(info.name, info.type, info.stream, info.toxicity, kind)
 
@@ -82,10 +82,10 @@ class Lanes:
             return row, Answer("clear", rolled=rolled)
         self._write(told.scheduled(call), call)
         began_s = self._clock.monotonic()
-        name, lane = (stages.REFUSED, None) if stages.is_refused(told) else self._lane(told, call)
+        name, lane = (fault_lifecycle.REFUSED, None) if fault_lifecycle.is_refused(told) else self._lane(told, call)
         self._armed[row] = _Armed(told, call, lane)
         took_s = self._clock.monotonic() - began_s
-        self._write(stages.armed(told, call, lane=name, took_s=took_s), call)
+        self._write(fault_lifecycle.armed(told, call, lane=name, took_s=took_s), call)
         return row, Answer("armed", *(lane.address if lane else NOBODY), rolled)
 
     def _lane(self, told: Told, call: Call) -> tuple[str, Lane]:
@@ -105,7 +105,7 @@ class Lanes:
         armed = self._armed.pop(row)
         if armed.lane is not None:
             armed.lane.take_down()
-        for event in stages.healed(armed.told, armed.call, evidence=armed.told.fault.witnessed(seen)):
+        for event in fault_lifecycle.healed(armed.told, armed.call, evidence=armed.told.fault.witnessed(seen)):
             self._write(event, armed.call)
 
     def _write(self, event: Event, call: Call) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from greenlet import getcurrent
 
-from chaoslab.worlds.virtual.here import here
+from chaoslab.worlds.virtual.context import here
 from chaoslab.worlds.virtual.machine import Machine, Strand, Waiter
 
 RealLock, RealQueue = type(allocate_lock()), queue.SimpleQueue

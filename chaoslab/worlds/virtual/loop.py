@@ -9,12 +9,12 @@ from collections.abc import Callable, Coroutine
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from chaoslab.worlds.virtual.here import Uncovered
+from chaoslab.worlds.virtual.context import Uncovered
 from chaoslab.worlds.virtual.machine import Waiter
 from chaoslab.worlds.virtual.network import End
 from chaoslab.worlds.virtual.sockets import VirtualSocket
-from chaoslab.worlds.virtual.standing import told
 from chaoslab.worlds.virtual.transport import VirtualServer, VirtualTransport
+from chaoslab.worlds.virtual.wait_report import told
 
 if TYPE_CHECKING:
     from chaoslab.worlds.virtual.world import World

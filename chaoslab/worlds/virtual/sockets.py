@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from chaoslab.worlds.virtual.here import Uncovered, here, world
+from chaoslab.worlds.virtual.context import Uncovered, here, world
 from chaoslab.worlds.virtual.machine import Waiter
 from chaoslab.worlds.virtual.network import End
 

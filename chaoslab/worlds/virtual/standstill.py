@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from greenlet import getcurrent
 
-from chaoslab.worlds.virtual.here import own_line
+from chaoslab.worlds.virtual.context import own_line
 
 if TYPE_CHECKING:
     from chaoslab.worlds.virtual.machine import Machine, Wait

@@ -15,7 +15,7 @@ import threading
 import weakref
 from typing import Any, Protocol
 
-from chaoslab.worlds.virtual.here import here
+from chaoslab.worlds.virtual.context import here
 
 
 class Owner(Protocol):

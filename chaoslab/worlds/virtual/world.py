@@ -10,9 +10,9 @@ from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
-from chaoslab.dice import Dice
+from chaoslab.base.dice import Dice
 from chaoslab.seams.function import CALLS_MAX
-from chaoslab.worlds.virtual.here import Uncovered, within
+from chaoslab.worlds.virtual.context import Uncovered, within
 from chaoslab.worlds.virtual.loop import VirtualLoop
 from chaoslab.worlds.virtual.machine import STARTS_S, Machine
 from chaoslab.worlds.virtual.network import Address, Network

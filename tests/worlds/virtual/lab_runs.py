@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from chaoslab.dice import Dice
-from chaoslab.log import Kept
-from chaoslab.running import order_of
-from chaoslab.runs import Run
-from chaoslab.settings import Settings
-from chaoslab.sweep import spread
-from chaoslab.worlds.virtual.book import Book
+from chaoslab.base.dice import Dice
+from chaoslab.config.settings import Settings
+from chaoslab.execution.launch import order_of
+from chaoslab.execution.workers import spread
+from chaoslab.record.log import Kept
+from chaoslab.record.runs import Run
 from chaoslab.worlds.virtual.lab import Done, Order, Unit
+from chaoslab.worlds.virtual.run_writer import Book
 
 EVERYTHING = {
     "TOXIC_PROB": "0.3", "MODEL_TOXIC_PROB": "0.3", "ERROR_PROB": "0.3", "HALLUCINATION_PROB": "0.3", "CONTEXT_PROB": "0.3",

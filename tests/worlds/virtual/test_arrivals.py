@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from patch_parts import world
 
-from chaoslab.worlds.virtual.here import Uncovered
+from chaoslab.worlds.virtual.context import Uncovered
 from chaoslab.worlds.virtual.machine import STARTS_S
 from chaoslab.worlds.virtual.patches import Patches
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from chaoslab.events import Event, PromptAttempt, PromptFinished, PromptStarted, RunFinished, RunStarted
-from chaoslab.history import History
-from chaoslab.log import Kept, LogLost, told
-from chaoslab.worlds.virtual.book import Book
+from chaoslab.core.events import Event, PromptAttempt, PromptFinished, PromptStarted, RunFinished, RunStarted
+from chaoslab.record.history import History
+from chaoslab.record.log import Kept, LogLost, told
+from chaoslab.worlds.virtual.run_writer import Book
 
 NOW = "2026-06-01T09:00:00Z"
 STARTED = RunStarted(1, {}, {"seed": 1, "injections": []}, 2, NOW, "chaoslab-offline", "virtual", [], {})

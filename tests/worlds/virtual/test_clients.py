@@ -22,7 +22,7 @@ import urllib3
 from machine_parts import a_world, answers, now, since
 from patch_parts import in_place
 
-from chaoslab.worlds.virtual.here import Uncovered
+from chaoslab.worlds.virtual.context import Uncovered
 from chaoslab.worlds.virtual.network import TRIP_S, End
 from chaoslab.worlds.virtual.patches import Patches
 from chaoslab.worlds.virtual.sockets import Poll, select
@@ -261,7 +261,7 @@ def test_a_kept_connection_that_the_other_side_has_closed_is_not_used_again() ->
 
 
 def _world_of_here() -> World:
-    from chaoslab.worlds.virtual.here import world
+    from chaoslab.worlds.virtual.context import world
 
     return world()
 

@@ -16,8 +16,8 @@ import pytest
 import time_machine
 from patch_parts import NOW, named, run, take_out, world
 
-from chaoslab.clock import system
-from chaoslab.worlds.virtual.here import Uncovered
+from chaoslab.base.clock import system
+from chaoslab.worlds.virtual.context import Uncovered
 from chaoslab.worlds.virtual.machine import STARTS_S
 from chaoslab.worlds.virtual.patches import Patches, clocks
 

@@ -18,7 +18,7 @@ from langchain_core.utils.uuid import uuid7 as uuid7_of_langchain
 from langgraph.checkpoint.base import id as checkpoint_id
 from patch_parts import NOW, run, take_out, world
 
-from chaoslab.worlds.virtual.here import here
+from chaoslab.worlds.virtual.context import here
 from chaoslab.worlds.virtual.patches import Patches, ids
 
 rust = importlib.import_module("uuid_utils._uuid_utils")

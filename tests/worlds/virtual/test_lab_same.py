@@ -13,7 +13,7 @@ import lab_runs
 import pytest
 from cli_parts import environment
 
-from chaoslab.sweep import spread
+from chaoslab.execution.workers import spread
 from chaoslab.worlds.virtual.lab import Done, Order, Unit
 
 TRIALS = 30

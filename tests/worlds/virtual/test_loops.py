@@ -18,7 +18,7 @@ import tenacity
 from machine_parts import a_world, now, told
 from patch_parts import in_place
 
-from chaoslab.worlds.virtual.here import Uncovered
+from chaoslab.worlds.virtual.context import Uncovered
 from chaoslab.worlds.virtual.loop import VirtualLoop
 from chaoslab.worlds.virtual.patches import Patches
 

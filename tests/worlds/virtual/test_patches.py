@@ -28,7 +28,7 @@ import time_machine
 from patch_parts import NOW, world
 
 from chaoslab.worlds.virtual import patches
-from chaoslab.worlds.virtual.here import Uncovered, here
+from chaoslab.worlds.virtual.context import Uncovered, here
 from chaoslab.worlds.virtual.machine import STARTS_S, Hung
 from chaoslab.worlds.virtual.patches import Patch, Patches, clocks
 

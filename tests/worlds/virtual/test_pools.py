@@ -16,7 +16,7 @@ import pytest
 from machine_parts import a_world, now, told
 from patch_parts import in_place
 
-from chaoslab.worlds.virtual.here import Uncovered
+from chaoslab.worlds.virtual.context import Uncovered
 from chaoslab.worlds.virtual.patches import Patches
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)

@@ -11,15 +11,15 @@ from typing import Any
 import httpx
 import pytest
 
-from chaoslab.events import CallStarted, Replied
-from chaoslab.exchange import Failure
-from chaoslab.identity import digest
-from chaoslab.log import Kept
+from chaoslab.base.identity import digest
+from chaoslab.core.events import CallStarted, Replied
+from chaoslab.core.exchange import Failure
+from chaoslab.record.log import Kept
 from chaoslab.wire.sending import Way, over
+from chaoslab.worlds.virtual.in_process_transport import Ways
 from chaoslab.worlds.virtual.patches import Patches
-from chaoslab.worlds.virtual.recorded import FOR_EVER_S, NO_REPLY, Hearing, Recording
+from chaoslab.worlds.virtual.recorded_targets import FOR_EVER_S, NO_REPLY, Hearing, Recording
 from chaoslab.worlds.virtual.serving import serve
-from chaoslab.worlds.virtual.ways import Ways
 from chaoslab.worlds.virtual.world import World
 
 TLS = httpx.create_ssl_context()

@@ -27,7 +27,7 @@ import pytest
 import uvloop
 from patch_parts import named, run, take_out, world
 
-from chaoslab.worlds.virtual.here import Uncovered
+from chaoslab.worlds.virtual.context import Uncovered
 from chaoslab.worlds.virtual.patches import Patches, refusals
 from chaoslab.worlds.virtual.serving import serve
 

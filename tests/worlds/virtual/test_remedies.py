@@ -33,7 +33,7 @@ import requests
 from machine_parts import a_world, answers, now
 
 from chaoslab.worlds.virtual import patches as installed
-from chaoslab.worlds.virtual.here import Uncovered
+from chaoslab.worlds.virtual.context import Uncovered
 from chaoslab.worlds.virtual.network import TRIP_S
 from chaoslab.worlds.virtual.patches import Patch, Patches
 from chaoslab.worlds.virtual.serving import serve
@@ -430,9 +430,9 @@ def test_all_that_these_stories_leave_alone_is_told_elsewhere() -> None:
     }  # test_clients: without them, names would be asked for, and the process's timeout be set
     known = {name for _, remedy in REMEDIES for name in remedy.split()} | elsewhere
     from chaoslab.worlds.virtual import locks
-    from chaoslab.worlds.virtual.patches import order, sockets
+    from chaoslab.worlds.virtual.patches import set_order, sockets
     from chaoslab.worlds.virtual.patches import threads as of_threads
 
-    every = [patch for module in (of_threads, order, sockets) for patch in module.patches()]
+    every = [patch for module in (of_threads, set_order, sockets) for patch in module.patches()]
     named = {patch.name for patch in every if not isinstance(patch.value, locks.Lock | locks.SimpleQueue)}
     assert named - known == set()

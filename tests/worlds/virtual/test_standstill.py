@@ -28,8 +28,8 @@ from machine_parts import a_world
 from patch_parts import in_place
 
 import chaoslab as lab
-from chaoslab.events import PromptAttempt, PromptFinished
-from chaoslab.judge import Outcome
+from chaoslab.analysis.judge import Outcome
+from chaoslab.core.events import PromptAttempt, PromptFinished
 from chaoslab.worlds.virtual import standstill
 from chaoslab.worlds.virtual.lab import Lab, Unit
 from chaoslab.worlds.virtual.machine import Hung

@@ -16,7 +16,7 @@ import pytest
 from machine_parts import a_world, now, told
 from patch_parts import in_place
 
-from chaoslab.worlds.virtual.here import Uncovered
+from chaoslab.worlds.virtual.context import Uncovered
 from chaoslab.worlds.virtual.machine import STARTS_S, Hung
 from chaoslab.worlds.virtual.patches import Patches
 

@@ -9,11 +9,11 @@ from typing import Any
 import lab_runs
 import pytest
 
-from chaoslab.clock import system
-from chaoslab.events import PromptStarted
-from chaoslab.judge import Outcome
-from chaoslab.sweep import spread
-from chaoslab.worlds.virtual.here import Uncovered, here
+from chaoslab.analysis.judge import Outcome
+from chaoslab.base.clock import system
+from chaoslab.core.events import PromptStarted
+from chaoslab.execution.workers import spread
+from chaoslab.worlds.virtual.context import Uncovered, here
 from chaoslab.worlds.virtual.lab import Order, Unit, one_by_one
 from chaoslab.worlds.virtual.machine import Hung
 

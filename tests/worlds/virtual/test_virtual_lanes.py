@@ -14,15 +14,15 @@ import httpx
 import pytest
 from patch_parts import in_place
 
-from chaoslab import events
-from chaoslab.clock import system
-from chaoslab.events import Event
-from chaoslab.exchange import Call, Seen
-from chaoslab.history import History
-from chaoslab.identity import Trial
+from chaoslab.base.clock import system
+from chaoslab.base.identity import Trial
+from chaoslab.core import events
+from chaoslab.core.events import Event
+from chaoslab.core.exchange import Call, Seen
+from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.model.prices import cost_usd
-from chaoslab.plan import Choice, Injection, Plan
-from chaoslab.runs import Run
+from chaoslab.record.history import History
+from chaoslab.record.runs import Run
 from chaoslab.seams.http import EXTENSION, Asked, Episode, HttpSeam, Target
 from chaoslab.worlds.virtual.lanes import Lanes
 from chaoslab.worlds.virtual.machine import STARTS_S

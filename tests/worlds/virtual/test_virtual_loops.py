@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from patch_parts import named
 
-from chaoslab.worlds.virtual.here import Uncovered
+from chaoslab.worlds.virtual.context import Uncovered
 from chaoslab.worlds.virtual.network import End
 from chaoslab.worlds.virtual.world import World
 

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import pytest
 
 from chaoslab.worlds.virtual import sockets
-from chaoslab.worlds.virtual.here import Uncovered
+from chaoslab.worlds.virtual.context import Uncovered
 from chaoslab.worlds.virtual.machine import STARTS_S
 from chaoslab.worlds.virtual.network import TRIP_S, WINDOW_BYTES, End
 from chaoslab.worlds.virtual.sockets import VirtualSocket

@@ -11,10 +11,10 @@ import httpx
 import pytest
 from patch_parts import in_place
 
-from chaoslab.exchange import Failure, Reply
+from chaoslab.core.exchange import Failure, Reply
 from chaoslab.wire.sending import Sockets, Ways, over
+from chaoslab.worlds.virtual import in_process_transport as virtual_ways
 from chaoslab.worlds.virtual import serving
-from chaoslab.worlds.virtual import ways as virtual_ways
 from chaoslab.worlds.virtual.machine import STARTS_S
 from chaoslab.worlds.virtual.network import TRIP_S
 from chaoslab.worlds.virtual.patches import Patches

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from types import MethodType, ModuleType, TracebackType
 from typing import Any, ClassVar
 
-from chaoslab.worlds.virtual.patches.arrivals import Arrivals
+from chaoslab.worlds.virtual.patches.import_hook import Arrivals
 from chaoslab.worlds.virtual.patches.swap import Swap, fitting
 
 MODULES = ("clocks", "chance", "ids", "computer", "threads", "order", "sockets", "refusals")

@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, cast
 
-from chaoslab.worlds.virtual.here import here
+from chaoslab.worlds.virtual.context import here
 from chaoslab.worlds.virtual.patches import Patch
 
 if TYPE_CHECKING:

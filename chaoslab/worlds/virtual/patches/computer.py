@@ -7,7 +7,7 @@ import platform
 from collections.abc import Iterable
 from typing import Any
 
-from chaoslab.worlds.virtual.here import here
+from chaoslab.worlds.virtual.context import here
 from chaoslab.worlds.virtual.patches import Patch
 
 CPUS, NAME = 4, "localhost"

@@ -13,7 +13,7 @@ import uuid
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, cast
 
-from chaoslab.worlds.virtual.here import here
+from chaoslab.worlds.virtual.context import here
 from chaoslab.worlds.virtual.patches import Patch, chance
 
 if TYPE_CHECKING:

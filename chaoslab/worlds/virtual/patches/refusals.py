@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from chaoslab.worlds.virtual.here import Uncovered, here
+from chaoslab.worlds.virtual.context import Uncovered, here
 from chaoslab.worlds.virtual.patches import Patch
 
 

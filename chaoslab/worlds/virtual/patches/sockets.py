@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from chaoslab.worlds.virtual import sockets
-from chaoslab.worlds.virtual.here import Uncovered, here
+from chaoslab.worlds.virtual.context import Uncovered, here
 from chaoslab.worlds.virtual.loop import VirtualLoop
 from chaoslab.worlds.virtual.patches import Patch
 

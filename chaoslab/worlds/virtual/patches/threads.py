@@ -18,7 +18,7 @@ from typing import Any
 
 from greenlet import GreenletExit, getcurrent
 
-from chaoslab.worlds.virtual.here import Uncovered, here
+from chaoslab.worlds.virtual.context import Uncovered, here
 from chaoslab.worlds.virtual.locks import Lock, RealLock, RealQueue, ReLock, SimpleQueue
 from chaoslab.worlds.virtual.machine import Strand
 from chaoslab.worlds.virtual.patches import Patch, pools

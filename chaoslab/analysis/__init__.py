@@ -1,0 +1,1 @@
+"""Pure functions of histories: verdicts, measures, what differs between two runs."""

@@ -1,0 +1,154 @@
+"""What the faults led to and what they cost: for each fault, at each target and at all of them together.
+
+*Met*: the trials in which a caller witnessed the fault there. A trial that met several faults counts for each of them, so the rows do not
+add up, and none of them says that this fault alone was the cause; what to hold it against is the share of bad outcomes `without`: among
+the trials that called the same target and did not meet the fault there.
+
+*Bad*: every outcome but correct. The share is of the trials that could be judged; where nothing was stated about right answers, a trial
+that failed, hung or did harm is bad and every other one is not, and only invalid and unfinished ones are left out.
+
+*Lost*: what a trial took more than it would have without faults, in seconds of its world and in attempts at calls, as a mean over the
+trials that met the fault; negative where it gave up early. A trial is held against its twin where the log tells what that took
+(`PromptStarted.twin_s`, `twin_calls`), else against the median of the trials of the same prompt that met no fault at all; with neither,
+nothing is known. Trials that hung, are invalid or are unfinished are left out: how long they took says nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import fmean, median
+
+from chaoslab.analysis.measures.intervals import Rate, rate
+from chaoslab.analysis.measures.success import UNJUDGED
+from chaoslab.core.events import CallFinished, CallStarted, FaultWitnessed, PromptFinished, PromptStarted
+from chaoslab.record.history import History
+
+NO_TIME = ("hung", "invalid", "unfinished")
+"""Outcomes whose duration says nothing."""
+
+
+@dataclass(frozen=True)
+class Impact:
+    """What a fault led to. `trials`, `attempts`: those that met it; `outcomes`: of these trials, how many ended how. What is not known, or
+    has nothing to be held against, is None. `beside_twin`, `beside_median`: how many trials the mean of what was lost is over."""
+
+    trials: int
+    attempts: int
+    outcomes: Mapping[str, int]
+    bad: Rate | None
+    without: Rate | None
+    lost_s: float | None
+    lost_calls: float | None
+    beside_twin: int
+    beside_median: int
+
+
+@dataclass(frozen=True)
+class Impacts:
+    """Per fault over all its targets, and per fault and target; sorted by name."""
+
+    by_fault: dict[str, Impact]
+    by_target: dict[tuple[str, str], Impact]
+
+
+def impacts(history: History, outcomes: Mapping[str, str], *, judgeable: bool = True) -> Impacts:
+    """`outcomes`: each trial's, as `judge` gives them; `judgeable`: whether anything was stated about right answers."""
+    met: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for record, fault in history.of(FaultWitnessed):
+        if record.trial is not None:
+            met[fault.fault, fault.target][record.trial] += 1
+    told = _Told(
+        history, outcomes, judgeable=judgeable, poisoned={trial for trials in met.values() for trial in trials}
+    )
+    targets: dict[str, set[str]] = defaultdict(set)
+    for name, target in met:
+        targets[name].add(target)
+    by_target = {place: told.impact(met[place], {place[1]}) for place in sorted(met)}
+    by_fault = {
+        name: told.impact(sum((met[name, target] for target in there), Counter()), there)
+        for name, there in sorted(targets.items())
+    }
+    return Impacts(by_fault, by_target)
+
+
+@dataclass(frozen=True)
+class _Took:
+    """What a trial took; None where that is not told or says nothing."""
+
+    seconds: float | None
+    calls: int | None
+
+
+class _Told:
+    """What is known of each trial."""
+
+    def __init__(self, history: History, outcomes: Mapping[str, str], *, judgeable: bool, poisoned: set[str]) -> None:
+        self.outcomes = outcomes
+        self.unjudged = UNJUDGED if judgeable else tuple(name for name in UNJUDGED if name != "unknown")
+        self.good = ("correct",) if judgeable else ("correct", "unknown")
+        self.started = {record.trial: event for record, event in history.of(PromptStarted) if record.trial}
+        made: dict[str, set[tuple[str, int, int]]] = defaultdict(set)
+        for record, began in history.of(CallStarted):
+            made[record.trial or ""].add((began.target, began.request, began.attempt))
+        for record, ended in history.of(CallFinished):
+            made[record.trial or ""].add((ended.target, ended.request, ended.attempt))
+        self.callers: dict[str, set[str]] = defaultdict(set)
+        for trial, calls in made.items():
+            for target, _, _ in calls:
+                self.callers[target].add(trial)
+        self.took = {
+            record.trial: _Took(None if math.isnan(event.duration_s) else event.duration_s, len(made[record.trial]))
+            for record, event in history.of(PromptFinished)
+            if record.trial and outcomes.get(record.trial) not in NO_TIME
+        }
+        self.calm: dict[tuple[int, str], list[_Took]] = defaultdict(list)
+        for trial, took in self.took.items():
+            if trial in self.started and trial not in poisoned:
+                self.calm[self._prompt(trial)].append(took)
+
+    def _prompt(self, trial: str) -> tuple[int, str]:
+        return self.started[trial].prompt_index, self.started[trial].prompt
+
+    def impact(self, met: Counter[str], targets: set[str]) -> Impact:
+        """`met`: the trials that met it, and how often."""
+        others = set().union(*(self.callers[target] for target in targets)) - set(met)
+        lost = [found for trial in met if (found := self._lost(trial)) is not None]
+        seconds = [s for s, _, _ in lost if s is not None]
+        calls = [c for _, c, _ in lost if c is not None]
+        return Impact(
+            trials=len(met),
+            attempts=met.total(),
+            outcomes=Counter(self.outcomes[trial] for trial in met if trial in self.outcomes),
+            bad=self._bad(set(met)),
+            without=self._bad(others),
+            lost_s=fmean(seconds) if seconds else None,
+            lost_calls=fmean(calls) if calls else None,
+            beside_twin=sum(twin for _, _, twin in lost),
+            beside_median=sum(not twin for _, _, twin in lost),
+        )
+
+    def _bad(self, trials: set[str]) -> Rate | None:
+        judged = [o for trial in trials if (o := self.outcomes.get(trial)) is not None and o not in self.unjudged]
+        return rate(sum(outcome not in self.good for outcome in judged), len(judged))
+
+    def _lost(self, trial: str) -> tuple[float | None, float | None, bool] | None:
+        """Seconds and calls beyond what it would have taken, and whether that is what its twin took; None: nothing is known."""
+        took, started = self.took.get(trial), self.started.get(trial)
+        if took is None or started is None:
+            return None
+        twin = started.twin_s is not None or started.twin_calls is not None
+        if twin:
+            base = _Took(started.twin_s, started.twin_calls)
+        elif calm := self.calm.get(self._prompt(trial)):
+            return _more(took.seconds, [t.seconds for t in calm]), _more(took.calls, [t.calls for t in calm]), False
+        else:
+            return None
+        return _more(took.seconds, [base.seconds]), _more(took.calls, [base.calls]), True
+
+
+def _more(took: float | None, others: list[float | None] | list[int | None]) -> float | None:
+    known = [other for other in others if other is not None]
+    return took - median(known) if took is not None and known else None

@@ -1,0 +1,228 @@
+"""Each outage of a target as one trial met it: when it began, when it was noticed, and how it ended.
+
+An *incident* opens when the attempt begins that is the first to meet a fault at a target, and closes when that very request first gets a
+right result: an attempt that is ok and met no fault that corrupts. One incident per trial and target, so that incidents are independent
+of each other; it bears the name of the fault that opened it. It is *noticed* when that attempt ends, which is when its fault is witnessed.
+
+Faults from which nothing can recover open none: those that corrupt a value in silence (wrong_value, truncate_context), since nobody can
+notice them, and those that last until the trial ends (budget). The fault's class says so (`traits`). Nor does a fault open one at an
+attempt that was answered and corrupted too: late or not, nobody could know that there was something to repair.
+
+It ends in one of five ways. By `retry` (a later attempt, asked by tool, agent or a new plan). By `fallback` (an attempt around the
+proxy). `late`: the attempt that met the fault was right all the same; there was nothing to notice. With `harm`: a right result came, and
+on the way there, from the incident's opening to that result, an effect happened at the target that had happened already: two entries of
+its ledger by the same tool with equal content and without one request id in common (an agent that wants the same thing twice at once
+looks alike). Or `censored`: the trial ended first.
+
+A log that does not tell of faults (the first lab's) lets incidents only be *inferred*. At a tool, one opens when a trial's first failed
+attempt was noticed, which is later than its fault came, and closes when that request first succeeds; a failure of which only the
+number of attempts tells opens none, since its moment is not known. At the agent, one opens at the end of a prompt's first failed
+attempt and closes at the end of the first that succeeds. Their faults' names say that they are inferred.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from chaoslab.analysis.measures import traits
+from chaoslab.analysis.measures.intervals import Spell
+from chaoslab.core.events import (
+    UNTOLD,
+    CallFinished,
+    CallStarted,
+    Effect,
+    FaultWitnessed,
+    PromptAttempt,
+    PromptFinished,
+)
+from chaoslab.record.history import History, Record
+
+INFERRED = "inferred"
+Place = tuple[str | None, str, int, int]
+"""(trial, target, request, attempt)."""
+
+
+class Ending(StrEnum):
+    """How an incident ended."""
+
+    RETRY = "retry"
+    FALLBACK = "fallback"
+    LATE = "late"
+    HARM = "harm"
+    CENSORED = "censored"
+
+
+RECOVERED = (Ending.RETRY, Ending.FALLBACK, Ending.LATE)
+
+
+@dataclass(frozen=True)
+class Incident:
+    """One outage of a target as one trial met it.
+
+    `opened_t`: when the attempt began that met the fault. `duration_s`: from there to the right result, or to the trial's end.
+    `noticed_after_s`: from there to the end of that attempt.
+    """
+
+    trial: str
+    target: str
+    request: int
+    fault: str
+    injection: str
+    opened_t: float
+    duration_s: float
+    ending: Ending
+    noticed_after_s: float = 0.0
+
+    @property
+    def recovered(self) -> bool:
+        """Whether a right result came and nothing was done twice on the way."""
+        return self.ending in RECOVERED
+
+    @property
+    def since_notice_s(self) -> float | None:
+        """From the notice to the right result, or to the trial's end; None where there was nothing to notice."""
+        return None if self.ending is Ending.LATE else round(max(0.0, self.duration_s - self.noticed_after_s), 6)
+
+    @property
+    def spell(self) -> Spell:
+        """For the curve: without a recovery it lasts at least so long, and a recovery that did harm is none."""
+        return Spell(self.duration_s, ended=self.recovered)
+
+
+def incidents(history: History) -> list[Incident]:
+    """The incidents in the order in which they opened."""
+    if not history.tells(FaultWitnessed):
+        return sorted([*_of_tools(history), *_of_prompts(history)], key=lambda i: (i.opened_t, i.trial, i.target))
+    told = _Told(history)
+    first: dict[tuple[str, str], tuple[Record, FaultWitnessed]] = {}
+    for record, fault in history.of(FaultWitnessed):
+        if record.trial is not None and told.noticeable(record.trial, fault):
+            first.setdefault((record.trial, fault.target), (record, fault))
+    found = [told.incident(trial, record.t, fault) for (trial, _), (record, fault) in first.items()]
+    return sorted(found, key=lambda i: (i.opened_t, i.trial, i.target))
+
+
+@dataclass
+class _Told:
+    """What the logs tell of calls, effects and ends, by where to look it up."""
+
+    history: History
+
+    def __post_init__(self) -> None:
+        history = self.history
+        self.corrupted: set[Place] = {
+            (record.trial, e.target, e.request, e.attempt)
+            for record, e in history.of(FaultWitnessed)
+            if traits.corrupts(e.fault)
+        }
+        self.ends = {record.trial: record.t for record, _ in history.of(PromptFinished)}
+        self.last = {record.trial: record.t for record in history.records}
+        self.began: dict[Place, float] = {
+            (record.trial, e.target, e.request, e.attempt): record.t for record, e in history.of(CallStarted)
+        }
+        self.calls: dict[tuple[str | None, str, int], list[tuple[float, CallFinished]]] = {}
+        for record, call in history.of(CallFinished):
+            self.calls.setdefault((record.trial, call.target, call.request), []).append((record.t, call))
+        self.effects: dict[tuple[str | None, str], list[tuple[float, Effect]]] = {}
+        for record, effect in history.of(Effect):
+            self.effects.setdefault((record.trial, effect.target), []).append((record.t, effect))
+
+    def noticeable(self, trial: str, fault: FaultWitnessed) -> bool:
+        """Whether somebody could know of it, and do something about it."""
+        if traits.corrupts(fault.fault) or traits.lasts(fault.fault):
+            return False
+        place: Place = (trial, fault.target, fault.request, fault.attempt)
+        answered = any(c.ok for _, c in self.calls.get(place[:3], ()) if c.attempt == fault.attempt)
+        return not (answered and place in self.corrupted)
+
+    def incident(self, trial: str, witnessed_t: float, fault: FaultWitnessed) -> Incident:
+        """Attempts are told apart by number and not by time, because the witness of a fault on the wire is another process, which may log
+        it a moment after the next attempt began."""
+        place: Place = (trial, fault.target, fault.request, fault.attempt)
+        tries = self.calls.get(place[:3], [])
+        noticed_t, met = next(((t, c) for t, c in tries if c.attempt == fault.attempt), (witnessed_t, None))
+        lasted_s = met.duration_s if met and not math.isnan(met.duration_s) else 0.0
+        opened_t = min(self.began.get(place, noticed_t - lasted_s), noticed_t)
+        closed_t, ending = self._ending(
+            fault, [(t, c) for t, c in tries if (*place[:3], c.attempt) not in self.corrupted]
+        )
+        if closed_t is None:
+            closed_t = self.ends.get(trial, self.last[trial])
+        elif _repeated(e for t, e in self.effects.get((trial, fault.target), ()) if opened_t <= t <= closed_t):
+            ending = Ending.HARM
+        duration_s, noticed_after_s = (round(max(0.0, t - opened_t), 6) for t in (closed_t, noticed_t))
+        return Incident(
+            trial, fault.target, fault.request, fault.fault, fault.injection, opened_t, duration_s, ending, noticed_after_s
+        )  # fmt: skip
+
+    def _ending(self, fault: FaultWitnessed, tries: list[tuple[float, CallFinished]]) -> tuple[float | None, Ending]:
+        """When the first right one of the request's attempts ended, and what kind it was."""
+        for t, call in tries:
+            if call.ok and (call.attempt >= fault.attempt or call.via == "direct"):
+                if call.via == "direct":
+                    return t, Ending.FALLBACK
+                return t, Ending.LATE if call.attempt == fault.attempt else Ending.RETRY
+        return None, Ending.CENSORED
+
+
+def _repeated(effects: Iterable[Effect]) -> bool:
+    """Whether one of them happened twice; entries with one request id are one effect."""
+    known: list[Effect] = []
+    for effect in effects:
+        alike = (e for e in known if (e.tool, e.effect, e.content) == (effect.tool, effect.effect, effect.content))
+        if any(not effect.request_id or effect.request_id != e.request_id for e in alike):
+            return True
+        known.append(effect)
+    return False
+
+
+# Inferred, from a log that tells of no faults.
+
+
+def _of_tools(history: History) -> list[Incident]:
+    """One incident per trial and tool, opened by the first failure that was noticed."""
+    ends = {record.trial: record.t for record, _ in history.of(PromptFinished)}
+    opened: dict[tuple[str, str], tuple[float, CallFinished]] = {}
+    closed: dict[tuple[str, str], tuple[float, Ending]] = {}
+    for record, call in history.of(CallFinished):
+        place = (record.trial or "", call.target)
+        if record.trial is None or place in closed:
+            continue
+        if place not in opened:
+            if not call.ok and call.error != UNTOLD:
+                opened[place] = (record.t, call)
+        elif call.ok and call.request == opened[place][1].request:
+            closed[place] = (record.t, Ending.FALLBACK if call.via == "direct" else Ending.RETRY)
+    found = []
+    for (trial, target), (opened_t, call) in opened.items():
+        closed_t, ending = closed.get((trial, target), (max(opened_t, ends.get(trial, opened_t)), Ending.CENSORED))
+        found.append(_inferred(trial, target, call.request, call.error or "failure", opened_t, closed_t, ending))
+    return found
+
+
+def _of_prompts(history: History) -> list[Incident]:
+    """One incident per trial with a failed attempt at its prompt."""
+    tries: dict[str, list[tuple[float, PromptAttempt]]] = {}
+    for record, attempt in history.of(PromptAttempt):
+        tries.setdefault(record.trial or "", []).append((record.t, attempt))
+    found = []
+    for trial, attempts in tries.items():
+        failed = next((n for n, (_, attempt) in enumerate(attempts) if attempt.status != "ok"), None)
+        if failed is None:
+            continue
+        opened_t, attempt = attempts[failed]
+        right = next((t for t, later in attempts[failed:] if later.status == "ok"), None)
+        closed_t, ending = (attempts[-1][0], Ending.CENSORED) if right is None else (right, Ending.RETRY)
+        kind = f"{attempt.error_type} error"
+        found.append(_inferred(trial, "agent", attempt.prompt_index, kind, opened_t, closed_t, ending))
+    return found
+
+
+def _inferred(
+    trial: str, target: str, request: int, fault: str, opened_t: float, closed_t: float, ending: Ending
+) -> Incident:
+    lasted_s = round(closed_t - opened_t, 6)
+    return Incident(trial, target, request, f"{fault}, {INFERRED}", "", opened_t, lasted_s, ending)

@@ -1,0 +1,194 @@
+"""How sure a figure is: intervals for rates, means and times that were cut short.
+
+Sources: Wilson 1927; Clopper and Pearson 1934; Kaplan and Meier 1958 with Greenwood's variance on the log(−log) scale
+(Kalbfleisch and Prentice); Brookmeyer and Crowley 1982 for the median; Efron's percentile bootstrap.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist, fmean, stdev
+
+from chaoslab.base.dice import Dice
+
+CONFIDENCE = 0.95
+MANY = 500
+
+
+@dataclass(frozen=True)
+class Interval:
+    """From `low` to `high`; infinite where the data do not bound it."""
+
+    low: float
+    high: float
+
+    def __contains__(self, value: float) -> bool:
+        return self.low <= value <= self.high
+
+
+@dataclass(frozen=True)
+class Rate:
+    """`count` of `total` (which is above 0), with its Wilson interval."""
+
+    count: int
+    total: int
+    interval: Interval
+
+    @property
+    def value(self) -> float:
+        return self.count / self.total
+
+
+def rate(count: int, total: int) -> Rate | None:
+    """None when there was nothing to count."""
+    interval = wilson(count, total)
+    return None if interval is None else Rate(count, total, interval)
+
+
+def wilson(count: int, total: int, *, confidence: float = CONFIDENCE) -> Interval | None:
+    """Wilson's score interval; None for a total of 0."""
+    if total == 0:
+        return None
+    z = NormalDist().inv_cdf((1 + confidence) / 2)
+    share = count / total
+    middle = (share + z * z / (2 * total)) / (1 + z * z / total)
+    half = z / (1 + z * z / total) * math.sqrt(share * (1 - share) / total + z * z / (4 * total * total))
+    return Interval(0.0 if count == 0 else middle - half, 1.0 if count == total else middle + half)
+
+
+def clopper_pearson(count: int, total: int, *, confidence: float = CONFIDENCE) -> Interval | None:
+    """The exact binomial interval; None for a total of 0."""
+    if total == 0:
+        return None
+    tail = (1 - confidence) / 2
+    low = 0.0 if count == 0 else _bisect(lambda p: _at_least(count, total, p) - tail)
+    high = 1.0 if count == total else _bisect(lambda p: tail - (1 - _at_least(count + 1, total, p)))
+    return Interval(low, high)
+
+
+def _at_least(count: int, total: int, chance: float) -> float:
+    """P(X ≥ count) for X ~ Binomial(total, chance), summed over the shorter tail."""
+    if not 0 < chance < 1:
+        return float(chance >= 1 or count <= 0)
+    upper = total - count < count
+    terms = range(count, total + 1) if upper else range(count)
+    fixed = math.lgamma(total + 1)
+    log_p, log_q = math.log(chance), math.log1p(-chance)
+    logs = (fixed - math.lgamma(k + 1) - math.lgamma(total - k + 1) + k * log_p + (total - k) * log_q for k in terms)
+    share = math.fsum(math.exp(x) for x in logs)
+    return share if upper else 1 - share
+
+
+def _bisect(rising: Callable[[float], float]) -> float:
+    """Where a rising function on (0, 1) crosses 0."""
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if rising(middle) < 0 else (low, middle)
+    return (low + high) / 2
+
+
+def bootstrap_mean(values: Sequence[float], *, seed: int = 0, resamples: int = 1000) -> Interval | None:
+    """The percentile bootstrap of the mean; the same values and seed give the same interval. None below two values. Of more than MANY values
+    the mean is as good as normal, and its normal interval is given, kept within the values: to draw a million times would take longer."""
+    if len(values) < 2:
+        return None
+    if len(values) > MANY:
+        mean, half = fmean(values), _z() * stdev(values) / math.sqrt(len(values))
+        return Interval(max(min(values), mean - half), min(max(values), mean + half))
+    dice = Dice(seed, "bootstrap", len(values))
+    means = sorted(fmean(values[int(dice.uniform() * len(values))] for _ in values) for _ in range(resamples))
+    cut = round(resamples * (1 - CONFIDENCE) / 2)
+    return Interval(means[cut], means[-cut - 1])
+
+
+@dataclass(frozen=True)
+class Spell:
+    """How long something lasted; not `ended`: it went on for at least so long (censored)."""
+
+    duration_s: float
+    ended: bool = True
+
+
+@dataclass(frozen=True)
+class Step:
+    """The share that still lasts after `at_s`, with its interval, and of how many it was known just before."""
+
+    at_s: float
+    share: float
+    interval: Interval
+    greenwood: float
+    at_risk: int
+    ended: int
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A figure and its interval."""
+
+    value: float
+    interval: Interval
+
+
+@dataclass(frozen=True)
+class Survival:
+    """Kaplan–Meier's curve; `horizon_s` is the longest duration seen, ended or not."""
+
+    steps: tuple[Step, ...]
+    horizon_s: float
+
+    @property
+    def median(self) -> Estimate | None:
+        """The first time at which no more than half still last; None when that time was never seen."""
+        at = self._first(lambda step: step.share)
+        if at is None:
+            return None
+        low, high = self._first(lambda step: step.interval.low), self._first(lambda step: step.interval.high)
+        return Estimate(at, Interval(at if low is None else low, math.inf if high is None else high))
+
+    def _first(self, level: Callable[[Step], float]) -> float | None:
+        return next((step.at_s for step in self.steps if level(step) <= 0.5 + 1e-12), None)
+
+    @property
+    def restricted_mean(self) -> Estimate:
+        """The mean duration up to the horizon: the area under the curve, normal interval by Greenwood's variance."""
+        starts = [0.0, *(step.at_s for step in self.steps)]
+        ends = [*starts[1:], self.horizon_s]
+        shares = [1.0, *(step.share for step in self.steps)]
+        areas = [share * (end - start) for start, end, share in zip(starts, ends, shares, strict=True)]
+        variance = sum(
+            math.fsum(areas[n + 1 :]) ** 2 * step.ended / (step.at_risk * (step.at_risk - step.ended))
+            for n, step in enumerate(self.steps)
+            if step.at_risk > step.ended
+        )
+        mean, half = math.fsum(areas), _z() * math.sqrt(variance)
+        return Estimate(mean, Interval(max(0.0, mean - half), min(self.horizon_s, mean + half)))
+
+
+def kaplan_meier(spells: Sequence[Spell]) -> Survival | None:
+    """The curve of what lasted so long; what ends at a moment ends before what is censored there. None without spells."""
+    if not spells:
+        return None
+    steps, share, greenwood = [], 1.0, 0.0
+    ranked = sorted(spell.duration_s for spell in spells)
+    for at_s, ended in sorted(Counter(spell.duration_s for spell in spells if spell.ended).items()):
+        at_risk = len(ranked) - bisect_left(ranked, at_s)
+        share *= 1 - ended / at_risk
+        greenwood += ended / (at_risk * (at_risk - ended)) if at_risk > ended else math.inf
+        steps.append(Step(at_s, share, _log_log(share, greenwood), greenwood, at_risk, ended))
+    return Survival(tuple(steps), max(spell.duration_s for spell in spells))
+
+
+def _log_log(share: float, greenwood: float) -> Interval:
+    if share <= 0:
+        return Interval(0.0, 0.0)
+    spread = _z() * math.sqrt(greenwood) / -math.log(share)
+    return Interval(share ** math.exp(spread), share ** math.exp(-spread))
+
+
+def _z() -> float:
+    return NormalDist().inv_cdf((1 + CONFIDENCE) / 2)

@@ -1,0 +1,98 @@
+"""How long it takes from a fault to a right answer, over many incidents (`incidents.py` says what one is).
+
+The main figure counts from the fault's *beginning*, since that is what a user waits: a timeout of 2 s that is asked again at once and
+answered within 0.1 s took 2.1 s. The time from its *notice* (0.1 s there) says how quick the agent is, and is given beside it; a late
+answer has none.
+
+No recovery counts as a duration of 0. An incident that never recovered, or did so with harm, counts in Kaplan–Meier's curve as "at
+least so long" and never as recovered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from chaoslab.analysis.measures.incidents import Ending as Ending
+from chaoslab.analysis.measures.incidents import Incident as Incident
+from chaoslab.analysis.measures.incidents import incidents as incidents
+from chaoslab.analysis.measures.intervals import Estimate, Interval, bootstrap_mean, kaplan_meier
+from chaoslab.record.history import History
+
+ENOUGH = 8
+"""Fewer incidents get no interval and no estimate beyond the plain mean: it would promise what they cannot hold."""
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """What is known of some incidents. `mean_s` is over the recovered ones alone, from the fault's beginning, and `since_notice_s` over
+    those by retry or fallback, from its notice; the estimates are None below 8 incidents, the median also where half of the incidents
+    never recovered in sight."""
+
+    n: int
+    retry: int
+    fallback: int
+    late: int
+    harmed: int
+    censored: int
+    mean_s: float | None
+    since_notice_s: float | None
+    mean_interval: Interval | None
+    median: Estimate | None
+    restricted_mean: Estimate | None
+    horizon_s: float | None
+
+    @property
+    def recovered(self) -> int:
+        """Without harm."""
+        return self.n - self.censored - self.harmed
+
+    @property
+    def enough(self) -> bool:
+        return self.n >= ENOUGH
+
+
+@dataclass(frozen=True)
+class Mttr:
+    """The incidents and what is known of them: of all, per fault, per target and fault."""
+
+    incidents: tuple[Incident, ...]
+    overall: Recovery
+    by_fault: dict[str, Recovery]
+    by_target: dict[tuple[str, str], Recovery]
+
+
+def mttr(history: History) -> Mttr:
+    """Every incident of a run, and the recovery in all groups; an empty run gives empty groups."""
+    found = incidents(history)
+    faults = sorted({i.fault for i in found})
+    places = sorted({(i.target, i.fault) for i in found})
+    return Mttr(
+        tuple(found),
+        recovery(found),
+        {fault: recovery([i for i in found if i.fault == fault]) for fault in faults},
+        {place: recovery([i for i in found if (i.target, i.fault) == place]) for place in places},
+    )
+
+
+def recovery(found: Sequence[Incident]) -> Recovery:
+    """The figures of some incidents."""
+    counts = {ending: sum(i.ending is ending for i in found) for ending in Ending}
+    durations = [i.duration_s for i in found if i.recovered]
+    noticed = [i.since_notice_s for i in found if i.recovered and i.since_notice_s is not None]
+    curve = kaplan_meier([i.spell for i in found]) if len(found) >= ENOUGH else None
+    return Recovery(
+        n=len(found),
+        retry=counts[Ending.RETRY],
+        fallback=counts[Ending.FALLBACK],
+        late=counts[Ending.LATE],
+        harmed=counts[Ending.HARM],
+        censored=counts[Ending.CENSORED],
+        mean_s=fmean(durations) if durations else None,
+        since_notice_s=fmean(noticed) if noticed else None,
+        mean_interval=bootstrap_mean(durations) if curve else None,
+        median=curve.median if curve else None,
+        restricted_mean=curve.restricted_mean if curve else None,
+        horizon_s=curve.horizon_s if curve else None,
+    )

@@ -1,0 +1,154 @@
+"""What the text of a setting may be: each parser returns the value, or raises a ValueError that says what would be right."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Callable, Iterable
+from urllib.parse import urlsplit
+
+from chaoslab.base.clock import system
+
+SECONDS_MAX = 315_360_000
+"""Ten years, as the longest wait that is meant: clocks and calendars can carry it."""
+
+FIRST_YEAR, LAST_YEAR = 2, 9998
+Weights = tuple[tuple[str, float], ...]
+
+
+def chance(text: str) -> float:
+    return bounded(text, 0.0, 1.0, "a chance from 0 to 1")
+
+
+def positive(text: str) -> float:
+    return _above_0(text, math.inf, "a number above 0")
+
+
+def seconds(text: str) -> float:
+    return _above_0(text, SECONDS_MAX, f"a number above 0, up to {SECONDS_MAX} (ten years)")
+
+
+def _above_0(text: str, high: float, what: str) -> float:
+    value = bounded(text, 0.0, high, what)
+    if value == 0:
+        raise ValueError(what)
+    return value
+
+
+def milliseconds(text: str) -> float:
+    return bounded(text, 0.0, 1000 * SECONDS_MAX, f"a number from 0 to {1000 * SECONDS_MAX} (ten years)")
+
+
+def bounded(text: str, low: float, high: float, what: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise ValueError(what) from None
+    if not (low <= value <= high) or math.isinf(value):
+        raise ValueError(what)
+    return value
+
+
+def whole(low: int, high: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        what = f"a whole number from {low} to {high}"
+        try:
+            value = int(text)
+        except ValueError:
+            raise ValueError(what) from None
+        if not low <= value <= high:
+            raise ValueError(what)
+        return value
+
+    return parse
+
+
+def one_of(*words: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text.lower() not in words:
+            raise ValueError(" or ".join(words))
+        return text.lower()
+
+    return parse
+
+
+def weights(*known: str) -> Callable[[str], Weights]:
+    def parse(text: str) -> Weights:
+        what = f"names with weights like {known[0]}:1,{known[1]}:2 out of {', '.join(known)}"
+        parsed = []
+        for part in text.split(","):
+            name, _, weight = part.strip().partition(":")
+            if name not in known:
+                raise ValueError(what + near(name, known))
+            parsed.append((name, bounded(weight or "1", 0.0, 1e6, what)))
+        if not any(weight for _, weight in parsed):
+            raise ValueError("at least one weight above 0")
+        return tuple(parsed)
+
+    return parse
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Services by name, or `all`; checked against the table by the plan."""
+    names = tuple(part.strip() for part in text.split(",") if part.strip())
+    if not names:
+        raise ValueError("all, or names with commas")
+    return names
+
+
+def key(text: str) -> str:
+    if not re.fullmatch(r"[!-~]+", text):
+        raise ValueError("a key: letters, digits and signs without blanks")
+    return text
+
+
+def url(text: str) -> str:
+    what = "an address like http://127.0.0.1:8474"
+    try:
+        parts = urlsplit(text)
+        host(parts.hostname or "")
+        text.encode()
+        fits = parts.port != 0 and not _BLANK.search(text)  # asking for a port that is no port raises
+    except ValueError:
+        raise ValueError(what) from None
+    if parts.scheme not in ("http", "https") or not fits:
+        raise ValueError(what)
+    return text.rstrip("/")
+
+
+def host(text: str) -> str:
+    """A name or an address that a lookup can be made of, whether there is such a host or not."""
+    what = "a host's name or an address like 127.0.0.1"
+    try:
+        text.encode("idna")  # its parts between dots are 1 to 63 letters long
+    except UnicodeError:
+        raise ValueError(what) from None
+    if not text or len(text) > HOST_MAX or _BLANK.search(text) or set(text) & set("/@?#\\"):
+        raise ValueError(what)
+    return text
+
+
+HOST_MAX = 253
+_BLANK = re.compile(r"[\x00-\x20\x7f]")
+
+
+def moment(text: str) -> str:
+    """In UTC. Not at the calendar's ends, where there would be no room for what came before it or comes after it."""
+    from datetime import UTC, datetime
+
+    if text == "now":
+        return system.utc().strftime("%Y-%m-%dT%H:%M:%SZ")
+    try:
+        moment = datetime.fromisoformat(text)
+        moment = moment.replace(tzinfo=moment.tzinfo or UTC).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise ValueError("a moment like 2026-06-01T09:00:00Z, or now") from None
+    if not FIRST_YEAR <= moment.year <= LAST_YEAR:
+        raise ValueError(f"a moment in the years {FIRST_YEAR} to {LAST_YEAR}")
+    return moment.replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
+
+
+def near(wrong: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(wrong, list(known), n=1, cutoff=0.6)
+    return f"; did you mean {near[0]}?" if near else ""

@@ -1,0 +1,1 @@
+"""Settings, ports, and the plan that the settings describe."""

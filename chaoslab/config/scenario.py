@@ -1,0 +1,59 @@
+"""What shall go wrong, as the user says it, turned into a plan. Settings are the first way to say it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from chaoslab.base.registry import did_you_mean
+from chaoslab.config.settings import SettingError, Settings
+from chaoslab.config.topology import MODEL, SERVICES
+from chaoslab.core.plan import Choice, Injection, Plan
+
+
+def from_settings(settings: Settings) -> Plan:
+    """The plan that the settings describe; an injection that can never hit is left out.
+
+    Raises:
+        SettingError: a target that the table of services does not know.
+    """
+    params: dict[str, dict[str, Any]] = {
+        "latency": {"delay_s": settings.latency_ms / 1000, "jitter_s": settings.jitter_ms / 1000},
+        "timeout": {"after_s": settings.timeout_ms / 1000},
+    }
+
+    def choices(weights: Iterable[tuple[str, float]]) -> tuple[Choice, ...]:
+        return tuple(Choice(name, weight, params.get(name, {})) for name, weight in weights if weight)
+
+    poisoned = _targets("TOXIC_TARGETS", settings.toxic_targets)
+    failing = _targets("ERROR_TARGETS", settings.error_targets)
+    limits = {
+        "tokens": settings.token_limit,
+        "cost_usd": settings.cost_limit_in_force_usd,
+        "calls": settings.call_limit,
+        "seconds": settings.time_limit_s,
+    }
+    budget = {name: limit for name, limit in limits.items() if limit}
+    injections = (
+        Injection("wire", choices(settings.toxics), poisoned, settings.toxic_prob),
+        Injection("model_wire", choices(settings.toxics), (MODEL,), settings.model_toxic_prob),
+        Injection("errors", choices(settings.errors), failing, settings.error_prob),
+        Injection("hallucination", (Choice("wrong_value"),), failing, settings.hallucination_prob),
+        Injection("context", (Choice("truncate_context"),), (MODEL,), settings.context_prob),
+        Injection(
+            "budget",
+            (Choice("budget", 1.0, {**budget, "mode": settings.budget}),),
+            (*SERVICES, MODEL),
+            1.0 if budget else 0.0,
+        ),
+    )
+    return Plan(settings.seed, tuple(i for i in injections if i.chance > 0))
+
+
+def _targets(setting: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    if names == ("all",):
+        return tuple(SERVICES)
+    for name in names:
+        if name not in SERVICES:
+            raise SettingError(f"{setting} names '{name}', which is no service: {did_you_mean(name, SERVICES)}")
+    return names

@@ -1,0 +1,364 @@
+"""Every setting of the lab: its name, meaning, default and bounds, in one table.
+
+Command line > environment > `.env` > default; an empty value means unset. This module alone reads the environment.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from chaoslab.base import parsers
+from chaoslab.base.files import Unreadable, text_of
+
+DEFAULT_NOW = "2026-06-01T09:00:00Z"
+COST_LIMIT_WITH_KEY_USD = 0.5
+GROQ_URL = "https://api.groq.com"
+GROQ_MODEL = "llama-3.3-70b-versatile"
+OFFLINE_MODEL = "chaoslab-offline"
+COMPOSES_OWN = ("COMPOSE_", "DOCKER_", "STATUS_PORT", "TOXIPROXY_PORT")
+"""What `.env` may hold besides: `docker compose` reads it too."""
+TOOLS_KEYS = ("TRANSLATOR_KEY",)
+
+
+class SettingError(ValueError):
+    """A setting that cannot be: says what, where it was read, and what would be right."""
+
+
+def _setting(default: Any, parse: Callable[[str], Any], doc: str, *, group: str = "", secret: bool = False) -> Any:
+    return field(default=default, metadata={"parse": parse, "doc": doc, "group": group, "secret": secret})
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All settings in force. A field's environment name is its own name in capitals."""
+
+    groq_api_key: str = _setting(
+        "", parsers.key, "A Groq key. Empty: the offline model answers.", group="The model", secret=True
+    )
+    model: str = _setting("", str, f"The model's name. Empty: {GROQ_MODEL} with a key, {OFFLINE_MODEL} without.")
+    model_url: str = _setting(
+        "",
+        parsers.url,
+        f"An OpenAI-compatible address, without its /openai/v1. Empty: {GROQ_URL} with a key, `chaoslab model` without.",
+    )
+
+    seed: int = _setting(
+        1, parsers.whole(0, 2**63 - 1), "The seed of all dice: the same seed draws the same faults.", group="The run"
+    )
+    repeats: int = _setting(
+        1, parsers.whole(1, 1000), "The whole prompt file so many times, each time with other dice."
+    )
+    trials: int | None = _setting(
+        None,
+        parsers.whole(1, 1_000_000),
+        "So many trials in all: the prompts in order, then again from the first. Empty: every prompt REPEATS times.",
+    )
+    world: str = _setting(
+        "local",
+        parsers.one_of("local", "compose", "virtual"),
+        "Where the lab runs: processes on loopback (local), containers (compose), or one process on a clock that jumps (virtual).",
+    )
+    jobs: int | None = _setting(
+        None,
+        parsers.whole(1, 256),
+        "Processes of a virtual run. Empty: one, or as many as there are cores for a long run.",
+    )
+    deadline_s: float = _setting(
+        3600.0, parsers.seconds, "Virtual seconds that one prompt may take before it counts as hung (virtual world)."
+    )
+    prompts: str = _setting("", str, "A JSON file of prompts. Empty: the prompts that come with the agent.")
+    now: str = _setting(
+        DEFAULT_NOW,
+        parsers.moment,
+        "What the tools and the model call now (UTC); `now` is the clock's. Fixed, so that a seed repeats.",
+    )
+
+    toxic_prob: float = _setting(
+        0.1,
+        parsers.chance,
+        "Chance that one attempt of a tool request goes over a poisoned connection.",
+        group="Faults of the network",
+    )
+    toxics: parsers.Weights = _setting(
+        (("timeout", 1.0), ("latency", 1.0)),
+        parsers.weights("timeout", "latency", "reset_peer", "refused"),
+        "Which, by weight: latency, timeout, reset_peer, refused. Up- or downstream is drawn too.",
+    )
+    toxic_targets: tuple[str, ...] = _setting(
+        ("all",), parsers.names, "Services whose connections may be poisoned: all, or names with commas."
+    )
+    latency_ms: float = _setting(500.0, parsers.milliseconds, "How late, in milliseconds.")
+    jitter_ms: float = _setting(200.0, parsers.milliseconds, "More or less by up to so much, in milliseconds.")
+    timeout_ms: float = _setting(
+        0.0, parsers.milliseconds, "How long a timeout holds the connection before it closes; 0: never answers."
+    )
+    model_toxic_prob: float = _setting(0.0, parsers.chance, "The same chance for the model's connection.")
+
+    error_prob: float = _setting(
+        0.1,
+        parsers.chance,
+        "Chance that one attempt of a tool request meets an application error.",
+        group="Faults of tools and meaning",
+    )
+    errors: parsers.Weights = _setting(
+        (("tool_error", 4.0), ("lost_reply", 1.0)),
+        parsers.weights("tool_error", "lost_reply"),
+        "Which, by weight: tool_error (the service's own 500, 503, 429, 401 or 404), lost_reply (done, but unanswered).",
+    )
+    error_targets: tuple[str, ...] = _setting(
+        ("all",), parsers.names, "Services that may fail or answer wrongly: all, or names with commas."
+    )
+    hallucination_prob: float = _setting(0.0, parsers.chance, "Chance that a tool's answer has a wrong value in it.")
+    context_prob: float = _setting(
+        0.0, parsers.chance, "Chance that a model call loses the oldest half of its messages."
+    )
+
+    token_limit: float | None = _setting(
+        None, parsers.positive, "Tokens that one prompt may use. Empty: no limit.", group="Budgets"
+    )
+    cost_limit_usd: float | None = _setting(
+        None,
+        parsers.positive,
+        f"Dollars that the run may cost. Empty: no limit, but {COST_LIMIT_WITH_KEY_USD:g} with a key.",
+    )
+    call_limit: float | None = _setting(
+        None, parsers.positive, "Calls to tools and model that one prompt may make. Empty: no limit."
+    )
+    time_limit_s: float | None = _setting(None, parsers.seconds, "Seconds that one prompt may take. Empty: no limit.")
+    budget: str = _setting(
+        "hard", parsers.one_of("hard", "soft"), "hard: a call over the limit is refused; soft: it is only logged."
+    )
+
+    tool_limit: int = _setting(
+        1,
+        parsers.whole(0, 20),
+        "Retries of one tool request: 1 means two attempts, with one request id.",
+        group="The agent's resilience",
+    )
+    prompt_limit: int = _setting(
+        1, parsers.whole(0, 20), "Retries of a prompt after a model error, an empty answer or the loop bound."
+    )
+    fallback: str = _setting(
+        "direct", parsers.one_of("direct", "none"), "After the last retry: one call around the proxy (direct), or none."
+    )
+    tool_timeout_s: float = _setting(2.0, parsers.seconds, "Deadline of one attempt at a tool, in seconds.")
+    model_timeout_s: float = _setting(30.0, parsers.seconds, "Deadline of one attempt at the model, in seconds.")
+
+    translator: str = _setting(
+        "phrasebook",
+        parsers.one_of("phrasebook", "online"),
+        "What translates: the bundled phrasebook, or a LibreTranslate server (online; needs `chaoslab[online]`).",
+        group="The translator",
+    )
+    translator_url: str = _setting("", parsers.url, "That server's address. There is no default.")
+    translator_key: str = _setting("", str, "Its key, if it wants one.", secret=True)
+
+    toxiproxy_url: str = _setting(
+        "", parsers.url, "A Toxiproxy server to use. Empty: the embedded one.", group="Where things are"
+    )
+    base_port: int | None = _setting(
+        None,
+        parsers.whole(1024, 60000),
+        "Services from here, proxies 1000 above, manager 3000 and Toxiproxy 3474 above. Empty: 5000, or higher where taken.",
+    )
+
+    def override(self, given: Mapping[str, str], *, where: str = "") -> Settings:
+        """These settings with some others, by environment name and as text.
+
+        Raises:
+            SettingError: an unknown name, or a value out of its bounds.
+        """
+        table = {f.name.upper(): f for f in fields(self)}
+        found: dict[str, Any] = {}
+        for name, text in given.items():
+            at = f" ({where})" if where else ""
+            if name not in table:
+                raise SettingError(f"{name} is not a setting{at}{parsers.near(name.upper(), table)}")
+            if not text.strip():
+                continue
+            if "\0" in text:  # no environment can carry it to the lab's other processes
+                raise SettingError(f"{name}{at} has a NUL character in it; a value is one line of text")
+            try:
+                found[table[name].name] = table[name].metadata["parse"](text.strip())
+            except ValueError as error:
+                shown = "" if table[name].metadata["secret"] else text.strip()[:60]
+                raise SettingError(f"{name}={shown}{at} should be {error}") from None
+        return replace(self, **found)
+
+    def trials_of(self, prompts: int) -> int:
+        """How many trials a file of so many prompts makes."""
+        return self.trials or prompts * self.repeats
+
+    def shown(self) -> dict[str, Any]:
+        """All settings by environment name, as JSON, with secrets masked. JOBS is not among them, since nothing depends on it."""
+        return {
+            f.name.upper(): ("***" if getattr(self, f.name) else "") if f.metadata["secret"] else getattr(self, f.name)
+            for f in fields(self)
+            if f.name != "jobs"
+        }
+
+    @classmethod
+    def from_shown(cls, shown: Mapping[str, Any], *, where: str) -> Settings:
+        """What `shown` was made of, read back from JSON; a secret comes back empty, since it was never told.
+
+        Raises:
+            SettingError: a name or a value that this version does not know, blamed on `where`.
+        """
+        secret = {f.name.upper() for f in fields(cls) if f.metadata["secret"]}
+        return cls().override({n: _text(_frozen(v)) for n, v in shown.items() if n not in secret}, where=where)
+
+    def environment(self) -> dict[str, str]:
+        """What to set in a child's environment so that it loads these very settings."""
+        return {f.name.upper(): _text(getattr(self, f.name)) for f in fields(self)}
+
+    @property
+    def model_name(self) -> str:
+        return self.model or (GROQ_MODEL if self.groq_api_key else OFFLINE_MODEL)
+
+    @property
+    def cost_limit_in_force_usd(self) -> float | None:
+        return self.cost_limit_usd or (COST_LIMIT_WITH_KEY_USD if self.groq_api_key else None)
+
+
+def _frozen(value: Any) -> Any:
+    """JSON's lists as the tuples that they were."""
+    return tuple(_frozen(one) for one in value) if isinstance(value, list) else value
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, tuple):
+        return ",".join(f"{v[0]}:{_text(v[1])}" if isinstance(v, tuple) else str(v) for v in value)
+    return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)
+
+
+def load(
+    arguments: Iterable[str] = (), *, environment: Mapping[str, str] | None = None, env_file: Path = Path(".env")
+) -> Settings:
+    """The settings in force, from `NAME=value` arguments, the environment and the file, in this order of precedence.
+
+    Raises:
+        SettingError: one line that says what is wrong, where, and what would be right.
+    """
+    environment = os.environ if environment is None else environment
+    settings = Settings()
+    for number, name, value in _parse(env_file):
+        if name.startswith(COMPOSES_OWN):
+            continue
+        settings = settings.override({name: value}, where=f"{env_file}, line {number}")
+    given: dict[str, str] = {}
+    for argument in arguments:
+        name, equals, value = argument.partition("=")
+        if not equals:
+            raise SettingError(
+                f"{_begun(argument)} (command line) is not understood: settings are given as NAME=value, e.g. TOXIC_PROB=0.3"
+            )
+        given[name] = value
+    # make hands its command line on in the environment too: what is given here is to be blamed on here.
+    known = {f.name.upper() for f in fields(Settings) if not given.get(f.name.upper(), "").strip()}
+    settings = settings.override({k: v for k, v in environment.items() if k in known}, where="environment")
+    return settings.override(given, where="command line")
+
+
+def origin(
+    name: str,
+    arguments: Iterable[str] = (),
+    *,
+    environment: Mapping[str, str] | None = None,
+    env_file: Path = Path(".env"),
+) -> str:
+    """Where the value in force was given, so that one that proves wrong only in use is blamed on the right place."""
+    environment = os.environ if environment is None else environment
+    found = "default"
+    for number, key, value in _parse(env_file):
+        found = f"{env_file}, line {number}" if key == name and value else found
+    given = {key for key, _, value in (argument.partition("=") for argument in arguments) if value.strip()}
+    return "command line" if name in given else "environment" if environment.get(name, "").strip() else found
+
+
+_QUOTED = re.compile(r"""(?P<mark>['"])(?P<text>.*?)(?P=mark)(\s+#.*)?""")
+_COMMENT = re.compile(r"(^|\s)#.*")
+
+
+def _begun(text: str) -> str:
+    """The word that something not understood begins with: what follows may be a key that lost its name."""
+    word = text[: len(text) - len(text.lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"))]
+    return f"'{word}'" if word == text else f"'{word}…'"
+
+
+def _parse(path: Path) -> Iterable[tuple[int, str, str]]:
+    """(line, name, value) of each setting in the file; of a file that is not there, none."""
+    try:
+        text = text_of(path)
+    except Unreadable as error:
+        if error.missing:
+            return
+        raise SettingError(f"{path} {error}; it should be a file of lines NAME=value") from None
+    for number, line in enumerate(text.split("\n"), 1):
+        line = line.strip().removeprefix("export ").strip()
+        if not line or line.startswith("#"):
+            continue
+        name, equals, value = line.partition("=")
+        if not equals:
+            raise SettingError(f"{_begun(line)} ({path}, line {number}) is not understood: lines read NAME=value")
+        value = value.strip()
+        quoted = _QUOTED.fullmatch(value)
+        if value[:1] in ("'", '"') and not quoted:
+            raise SettingError(f"{name.strip()} ({path}, line {number}) should end with the quote that it begins with")
+        yield number, name.strip(), quoted["text"] if quoted else _COMMENT.sub("", value).strip()
+
+
+def example() -> str:
+    """The text of `.env.example`: every setting with its meaning and default."""
+    lines = ["# Every setting of the lab, with its default. Copy to .env and change what you like; empty means unset."]
+    for f in fields(Settings):
+        if f.metadata["group"]:
+            lines += ["", f"# --- {f.metadata['group']} ---"]
+        lines += [f"# {f.metadata['doc']}", f"{f.name.upper()}={_text(f.default)}"]
+    return "\n".join(lines) + "\n"
+
+
+def table() -> str:
+    """All settings as a Markdown table, for the README."""
+    lines = ["| setting | default | meaning |", "|---|---|---|"]
+    for f in fields(Settings):
+        lines.append(f"| {f.name.upper()} | {_text(f.default).replace('|', '/')} | {f.metadata['doc']} |")
+    return "\n".join(lines) + "\n"
+
+
+def read_variable(name: str) -> str:
+    """One variable of the environment, for a key that a configuration file refers to by name; empty when unset."""
+    return os.environ.get(name, "")
+
+
+def without_keys_of_tools(environment: Mapping[str, str]) -> dict[str, str]:
+    """What a process gets that serves no tools: the keys that only those use are masked, also against its reading them in `.env`."""
+    return {name: "***" if name in TOOLS_KEYS and value else value for name, value in environment.items()}
+
+
+def child_environment(settings: Settings) -> dict[str, str]:
+    """This process's environment with the settings in force."""
+    return {**os.environ, **settings.environment()}
+
+
+def keep_tracing_off() -> None:
+    """No prompt leaves for a tracing service, whatever the environment says: the lab's log is the only output."""
+    os.environ.update(LANGSMITH_TRACING="false", LANGCHAIN_TRACING_V2="false", LANGCHAIN_CALLBACKS_BACKGROUND="false")
+
+
+@contextlib.contextmanager
+def hidden(name: str) -> Iterator[None]:
+    """Within it the environment lacks this variable: what is imported there looks at it, and it is none of the lab's."""
+    held = os.environ.pop(name, None)
+    try:
+        yield
+    finally:
+        if held is not None:
+            os.environ[name] = held

@@ -1,0 +1,322 @@
+"""An exchange: everything an agent does to the world is a `Call`, answered by a `Reply` or ended by a `Failure`.
+
+A fault is a story about one exchange, told by a generator that does no I/O: it yields the `Call` to have it sent, a `Wait` to
+let time pass, a `Note` to have something logged, and returns the reply that the caller gets. `chain` nests several
+stories into one; a seam's driver does what the outermost yields, and nothing else does I/O.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, ClassVar, Protocol
+
+from chaoslab.base.differences import differences
+from chaoslab.base.jsonable import brief, cut
+from chaoslab.core.events import REPLY_MAX, Event, FaultScheduled
+from chaoslab.core.service_spec import ErrorReply
+
+forever = math.inf
+
+
+@dataclass(frozen=True)
+class Call:
+    """One attempt of a request, as it leaves the seam.
+
+    `value` is its meaning: a tool's arguments, or a chat request's JSON. `errors` are the target's own words for a failure by
+    status. `spent` is what was used up before this call: tokens, cost_usd, calls, seconds.
+    """
+
+    target: str
+    tool: str
+    trial: str
+    request: int
+    attempt: int
+    request_id: str = ""
+    value: Any = None
+    errors: Mapping[int, ErrorReply] = field(default_factory=dict)
+    spent: Mapping[str, float] = field(default_factory=dict)
+
+    def with_value(self, value: Any) -> Call:
+        return replace(self, value=value)
+
+    def refused_with(self, status: int) -> Reply:
+        """The reply by which this target says `status`, in its own shape; a plain JSON one when it has no words for it."""
+        said = self.errors.get(status) or ErrorReply(status, {"error": f"status {status}"})
+        headers = {"Content-Type": "application/json", **said.headers}
+        return Reply(said.status, headers, json.dumps(said.body).encode())
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What came back, whole. `value` is its meaning: the JSON of its body, or None."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @cached_property
+    def value(self) -> Any:
+        try:
+            return json.loads(self.body)
+        except (ValueError, RecursionError):  # brackets by the thousand
+            return None
+
+    @property
+    def unreadable(self) -> bool:
+        """Whether there is a body of which nothing can be made: neither JSON nor a stream of events."""
+        if self.value is not None or self.body.strip() in (b"", b"null"):
+            return False
+        return not any(
+            k.lower() == "content-type" and v.startswith("text/event-stream") for k, v in self.headers.items()
+        )
+
+    def with_value(self, value: Any) -> Reply:
+        body = json.dumps(value, ensure_ascii=False).encode()
+        kept = {k: v for k, v in self.headers.items() if k.lower() not in ("content-length", "content-encoding")}
+        return Reply(self.status, kept, body)
+
+    def same_as(self, other: Reply | None) -> bool:
+        return other is not None and self.status == other.status and self.body == other.body
+
+
+class Failure(Exception):
+    """The exchange ended without a reply. `kind`: timed_out, refused, reset, closed, garbled, or too_large."""
+
+    def __init__(self, kind: str, *, native: Exception | None = None) -> None:
+        super().__init__(kind)
+        self.kind = kind
+        self.native = native
+
+
+@dataclass(frozen=True)
+class Wait:
+    """Let time pass; `forever` ends at the attempt's deadline, with a `Failure` thrown into the story."""
+
+    delay_s: float
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something for the log."""
+
+    event: Event
+
+
+Step = Call | Wait | Note
+Flow = Generator[Step, Reply, Reply]
+"""Sent into a story: the reply to a `Call`. What a `Wait` or a `Note` gives back is not to be looked at."""
+
+
+@dataclass(frozen=True)
+class Toxic:
+    """One toxic on a connection, in the lab's units (seconds, bytes); wire/ turns them into Toxiproxy's."""
+
+    type: str
+    stream: str
+    params: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the caller observed of one attempt. `error` is a Failure's kind or None; the last three only where the seam told stories:
+    the call that really left, the reply that the caller got, and what the fault's own story had yielded and returned."""
+
+    duration_s: float
+    deadline_s: float
+    error: str | None = None
+    status: int | None = None
+    bytes: int = 0
+    sent: Call | None = None
+    reply: Reply | None = None
+    told_call: Call | None = None
+    told_reply: Reply | None = None
+
+
+class Fault(Protocol):
+    """What a plug-in in faults/ is: a frozen dataclass of its parameters.
+
+    A fault may have `conditional = True`: its story decides by itself whether there is anything to do, so it is scheduled when it
+    acts, and its rate says nothing about dice. `corrupts = "call"` or `"reply"`: it changes that half in silence, so nobody can notice it
+    and nobody recovers from it. `lasts = True`: it goes on until the trial ends.
+    """
+
+    layer: ClassVar[str]
+
+    def draw(self, dice: Any) -> Fault:
+        """The fault for one exchange, with all that is left to chance decided."""
+
+    def flow(self, call: Call) -> Flow:
+        """The story."""
+
+    def toxics(self) -> Sequence[Toxic]:
+        """Empty for a fault that does not belong on the wire."""
+
+    def witnessed(self, seen: Seen) -> str | None:
+        """The evidence that the caller met this fault, in words, or None."""
+
+
+REPLY_SHOWN = 120
+"""Characters of a reply that a fault kept from its caller, where the log says what changed."""
+
+
+@dataclass
+class Told:
+    """A story that was told: which fault of which injection, whether it changed the exchange, and how.
+
+    `given`: the call as it came to the story, and `call` the other one that it sent; `got`: the reply that came back to it, and `reply`
+    the other one that it returned; `sent`: how often it sent the call on; `failed`: the failure of its own with which it ended.
+    """
+
+    injection: str
+    fault_name: str
+    fault: Fault
+    injected: bool = False
+    call: Call | None = None
+    reply: Reply | None = None
+    given: Call | None = None
+    got: Reply | None = None
+    sent: int = 0
+    failed: str | None = None
+
+    def on(self, call: Call) -> tuple[str, str, str, int, int, str]:
+        """What every event of this fault on that call begins with."""
+        return (self.fault_name, self.injection, call.target, call.request, call.attempt, call.request_id)
+
+    def scheduled(self, call: Call) -> Event:
+        """What is noted before anything is done about it."""
+        return FaultScheduled(*self.on(call), params=dict(vars(self.fault)))
+
+    def changed(self) -> str:
+        """Each value that the story changed, before and after, in one line of at most `REPLY_MAX` characters."""
+        found = []
+        if self.given is not None and self.call is not None:
+            found.append(differences(self.given.value, self.call.value, most=REPLY_MAX))
+        if self.sent > 1:
+            found.append(f"sent {self.sent} times")
+        if self.reply is not None:
+            found.append(_unlike(self.got, self.reply) if self.got else f"{self._without} → {self.reply.status}")
+        elif self.failed is not None and self.got is not None:
+            found.append(f"{brief(self.got.value, REPLY_SHOWN)} → {self.failed}")
+        return cut("; ".join(filter(None, found)), REPLY_MAX)
+
+    @property
+    def _without(self) -> str:
+        """Why no reply came back to the story."""
+        return "no answer" if self.sent else "not asked"
+
+
+def _unlike(was: Reply, now: Reply) -> str:
+    if was.status != now.status:
+        return f"{was.status} → {now.status}"
+    found = differences(was.value, now.value, most=REPLY_MAX)
+    return found or ("" if was.body == now.body else f"{len(was.body)} bytes → {len(now.body)} bytes")
+
+
+def chain(
+    reach: Sequence[Callable[[Call], Told | None]], call: Call, on_injected: Callable[[Told], None] = lambda _: None
+) -> Flow:
+    """The stories as one: each `yield call` of an outer story is told by the next, the innermost goes out.
+
+    `reach` holds a function per injection, outermost first, that rolls its dice when the story is reached; what an outer fault
+    masks is never rolled. A story counts as injected when it changed the exchange, which is seen here and not claimed by it.
+    """
+    for depth in range(len(reach)):
+        told = reach[depth](call)
+        if told is not None:
+            break
+    else:
+        return (yield call)
+    inner_reach = reach[depth + 1 :]
+
+    def touched() -> None:
+        if not told.injected:
+            told.injected = True
+            on_injected(told)
+
+    told.given = call
+    story = told.fault.flow(call)
+    resume: Callable[[], Step] = lambda: next(story)  # noqa: E731
+    inner: Reply | None = None
+    failed: Failure | None = None
+    passed_on: Failure | None = None
+    while True:
+        try:
+            step = resume()
+        except StopIteration as end:
+            reply: Reply = end.value
+            if reply is not inner:
+                told.reply = reply
+                touched()
+            return reply
+        except Failure as failure:
+            if failure is not passed_on:
+                told.failed = failure.kind
+            if failure is not failed:
+                touched()
+            raise
+        try:
+            if isinstance(step, Call):
+                if step is not call:
+                    told.call = step
+                if step is not call or told.sent:
+                    touched()
+                told.sent += 1
+                told.got = inner = answer = yield from chain(inner_reach, step, on_injected)
+            else:
+                if isinstance(step, Wait):
+                    touched()
+                answer = yield step
+        except Failure as failure:
+            failed = failure
+            if isinstance(step, Call):
+                passed_on = failure
+            resume = _thrower(story, failure)
+        else:
+            resume = _sender(story, answer)
+
+
+def _sender(story: Flow, answer: Any) -> Callable[[], Step]:
+    return lambda: story.send(answer)
+
+
+def _thrower(story: Flow, failure: Failure) -> Callable[[], Step]:
+    return lambda: story.throw(failure)
+
+
+class Driver(Protocol):
+    """What a seam can do for a story. `send` and `wait` raise `Failure`, at the attempt's deadline at the latest."""
+
+    async def send(self, call: Call) -> Reply: ...
+    async def wait(self, delay_s: float) -> None: ...
+    def note(self, event: Event) -> None: ...
+
+
+async def play(flow: Flow, driver: Driver) -> Reply:
+    """Does what the flow asks for until it returns the caller's reply.
+
+    Raises:
+        Failure: the exchange ended without a reply.
+    """
+    resume: Callable[[], Step] = lambda: next(flow)  # noqa: E731
+    while True:
+        try:
+            step = resume()
+        except StopIteration as end:
+            reply: Reply = end.value
+            return reply
+        try:
+            answer: Any = None
+            if isinstance(step, Call):
+                answer = await driver.send(step)
+            elif isinstance(step, Wait):
+                await driver.wait(step.delay_s)
+            else:
+                driver.note(step.event)
+        except Failure as failure:
+            resume = _thrower(flow, failure)
+        else:
+            resume = _sender(flow, answer)

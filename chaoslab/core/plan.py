@@ -1,0 +1,190 @@
+"""A plan is data: which fault may hit which call, and with what chance. Whether it hits is a pure function of names.
+
+The dice of an injection are named (seed, trial, injection, target, request, attempt), so that taking one injection out moves no
+other, and one retry more moves no later request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property, partial
+from typing import Any
+
+from chaoslab.base.dice import Dice
+from chaoslab.base.registry import load
+from chaoslab.core.events import Event, FaultInjected, FaultWitnessed
+from chaoslab.core.exchange import Call, Seen, Told
+
+LAYERS = ("budget", "context", "meaning", "tool", "wire")
+"""Outermost first: an exhausted budget masks everything, the wire is what is left when all else lets a call pass."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of the faults that an injection may be, with its weight against the others."""
+
+    fault: str
+    weight: float = 1.0
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Injection:
+    """One source of faults. `targets`: whom it may hit. `chance` (0–1) is rolled per attempt; `calls` instead hits the first attempts
+    of exactly those requests (counted from 1)."""
+
+    name: str
+    choices: tuple[Choice, ...]
+    targets: tuple[str, ...]
+    chance: float = 1.0
+    calls: tuple[int, ...] = ()
+
+    @property
+    def layer(self) -> str:
+        layer: str = load("faults", self.choices[0].fault).layer
+        return layer
+
+    @property
+    def conditional(self) -> bool:
+        """Whether a fault of it decides by itself if there is anything to do."""
+        return any(getattr(load("faults", choice.fault), "conditional", False) for choice in self.choices)
+
+    def covers(self, call: Call) -> bool:
+        return call.target in self.targets
+
+    @property
+    def may_hit(self) -> bool:
+        """Whether there is any call that it could hit."""
+        return self.chance > 0 or bool(self.calls)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A seed and its injections."""
+
+    seed: int
+    injections: tuple[Injection, ...] = ()
+
+    @cached_property
+    def named(self) -> tuple[tuple[Injection, str, int], ...]:
+        """Every request that is to be hit by its number: the injection, the target and the number."""
+        return tuple((i, target, request) for i in self.injections for target in i.targets for request in i.calls)
+
+    def on_the_wire(self, *, wire: bool) -> tuple[Injection, ...]:
+        """The injections of the wire, or all others, outermost first."""
+        return self._by_wire[wire]
+
+    def reach(self, target: str, *, wire: bool) -> tuple[Injection, ...]:
+        """Those of them that may hit a call of this target."""
+        found = self._reach.get((target, wire))
+        if found is None:
+            found = tuple(i for i in self.on_the_wire(wire=wire) if i.may_hit and target in i.targets)
+            self._reach[target, wire] = found
+        return found
+
+    @cached_property
+    def _reach(self) -> dict[tuple[str, bool], tuple[Injection, ...]]:
+        return {}
+
+    @cached_property
+    def _by_wire(self) -> dict[bool, tuple[Injection, ...]]:
+        ordered = sorted(self.injections, key=lambda i: LAYERS.index(i.layer))
+        return {wire: tuple(i for i in ordered if (i.layer == "wire") is wire) for wire in (True, False)}
+
+    def hit_on_the_wire(self, call: Call) -> tuple[Told | None, list[str]]:
+        """The fault of the wire that this call shall meet, one at most, and the injections whose dice were rolled for it."""
+        rolled: list[str] = []
+        for injection in self.reach(call.target, wire=True):
+            rolled.append(injection.name)
+            if (told := self.roll(injection, call)) is not None:
+                return told, rolled
+        return None, rolled
+
+    def hits(self, injection: Injection, trial: str, target: str, request: int, attempt: int) -> bool:
+        """Whether the injection hits this attempt."""
+        if injection.calls:
+            return request in injection.calls and attempt == 1
+        return Dice(self.seed, trial, injection.name, target, request, attempt, "hit").hits(injection.chance)
+
+    def told(self, injection: Injection, call: Call) -> Told:
+        """The fault that an injection which hits has for this call, all its own chances drawn."""
+        dice = Dice(self.seed, call.trial, injection.name, call.target, call.request, call.attempt)
+        choice, *others = injection.choices
+        if others:
+            choice = dice("which").pick(injection.choices, [c.weight for c in injection.choices])
+        fault = load("faults", choice.fault)(**choice.params).draw(dice("draw"))
+        return Told(injection.name, choice.fault, fault)
+
+    def roll(self, injection: Injection, call: Call) -> Told | None:
+        """That fault; None when the injection does not hit."""
+        hit = self.hits(injection, call.trial, call.target, call.request, call.attempt)
+        return self.told(injection, call) if hit else None
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Plan:
+        return cls(
+            seed=int(data["seed"]),
+            injections=tuple(
+                Injection(
+                    name=i["name"],
+                    choices=tuple(Choice(**c) for c in i["choices"]),
+                    targets=tuple(i["targets"]),
+                    chance=float(i["chance"]),
+                    calls=tuple(i["calls"]),
+                )
+                for i in data["injections"]
+            ),
+        )
+
+
+class Telling:
+    """The stories that one attempt is told: the dice of each are rolled when it is reached, and its stages noted.
+
+    `rolled`: the injections whose dice were; `told`: the stories that hit. `note` takes the events.
+    """
+
+    __slots__ = ("_call", "_note", "_plan", "rolled", "told")
+
+    def __init__(self, plan: Plan, call: Call, note: Callable[[Event], object]) -> None:
+        self._plan, self._call, self._note = plan, call, note
+        self.rolled: list[str] = []
+        self.told: list[Told] = []
+
+    def reach(self, injections: Iterable[Injection]) -> list[Callable[[Call], Told | None]]:
+        """For `chain`, in the same order."""
+        return [partial(self._roll, injection) for injection in injections]
+
+    def _roll(self, injection: Injection, call: Call) -> Told | None:
+        self.rolled.append(injection.name)
+        hit = self._plan.hits(injection, call.trial, call.target, call.request, call.attempt)
+        return self.begin(injection, call) if hit else None
+
+    def begin(self, injection: Injection, call: Call) -> Told:
+        """For `chain`, in the place of an injection whose dice have hit already."""
+        told = self._plan.told(injection, call)
+        self.told.append(told)
+        if not injection.conditional:
+            self._note(told.scheduled(self._call))
+        return told
+
+    def injected(self, told: Told) -> None:
+        """For `chain`: the story has changed the exchange."""
+        if getattr(told.fault, "conditional", False):
+            self._note(told.scheduled(self._call))
+        self._note(FaultInjected(*told.on(self._call)))
+
+    def witnessed(self, seen: Seen) -> list[str]:
+        """Notes, now that the attempt is over, which of the stories its caller met; the names of their faults."""
+        met = []
+        for told in self.told:
+            changed = told.call or told.reply
+            its = replace(seen, told_call=told.call, told_reply=told.reply) if changed else seen
+            evidence = told.injected and told.fault.witnessed(its)
+            if evidence:
+                met.append(told.fault_name)
+                self._note(FaultWitnessed(*told.on(self._call), evidence=evidence, changed=told.changed()))
+        return met

@@ -1,0 +1,1 @@
+"""The composition root: puts a run together in one of the worlds and carries it out."""

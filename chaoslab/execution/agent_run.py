@@ -1,0 +1,410 @@
+"""An agent with its functions, a plan and a world: what does one trial of it, and the next.
+
+Where a trial happens is chosen here; the trial itself is the same in both worlds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import inspect
+import json
+import threading
+from asyncio import _get_running_loop, _set_running_loop
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+
+from chaoslab.analysis.answers import Twin
+from chaoslab.analysis.judge import HUNG
+from chaoslab.base.clock import iso, system
+from chaoslab.base.identity import nth
+from chaoslab.base.jsonable import named, plain
+from chaoslab.core import events
+from chaoslab.core.plan import Plan
+from chaoslab.execution.workers import portable
+from chaoslab.record.trial_log import Notebook
+from chaoslab.seams import langchain
+from chaoslab.seams.function import CALLS_MAX, FunctionSeam, Tool
+from chaoslab.seams.injected import injected
+from chaoslab.seams.references import References
+from chaoslab.worlds.virtual.context import own_line
+
+WORLDS = ("virtual", "local")
+Hangs = tuple[type[Exception], ...]
+"""What a world raises for a trial that would never end."""
+Pairs = list[tuple[Any, Any]]
+"""Real things, and what stands in for them."""
+_alone = threading.Lock()
+
+
+class Place(Protocol):
+    """Where one trial happens."""
+
+    def entered(self) -> AbstractContextManager[None]: ...
+    def run(self, work: Callable[[], Any], *, over: Callable[[], object]) -> Any:
+        """`over` is called when the work is: what those whom it has left behind still do is no part of it."""
+
+    def run_async(self, work: Callable[[], Coroutine[Any, Any, Any]], *, over: Callable[[], object]) -> Any: ...
+
+    def pace(self, function: str) -> int:
+        """How many calls may be made until this is asked again, this one of that function among them; ends a trial that would never end."""
+
+
+class Here:
+    """This process, in real time. `late`: which call came after the deadline, if one did: it raises SystemExit, which agents do not take for
+    one more failure, event loops end with, and threads end by without a word."""
+
+    def __init__(self, deadline_s: float) -> None:
+        self.deadline_s, self.deadline, self.late = deadline_s, system.monotonic() + deadline_s, ""
+
+    def pace(self, function: str) -> int:
+        if system.monotonic() <= self.deadline:
+            return 1
+        self.late = self.late or f"{own_line()} calls {function} after the deadline of {self.deadline_s:g} s"
+        raise SystemExit(self.late)
+
+    def entered(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def run(self, work: Callable[[], Any], *, over: Callable[[], object]) -> Any:
+        outer = _get_running_loop()
+        _set_running_loop(None)  # in a notebook, say: the loop there rests while the trial's own runs
+        try:
+            return work()
+        finally:
+            over()
+            _set_running_loop(outer)
+
+    def run_async(self, work: Callable[[], Coroutine[Any, Any, Any]], *, over: Callable[[], object]) -> Any:
+        return self.run(lambda: asyncio.run(work()), over=over)
+
+
+@dataclass
+class Ended:
+    """What came of one trial. `book`: all that happened; `warnings`: what a person should know of it; `called`: the names of
+    the functions that were called."""
+
+    book: Notebook
+    answer: Any = None
+    error: BaseException | None = None
+    hung: str = ""
+    seconds: float = 0.0
+    warnings: tuple[str, ...] = ()
+    called: frozenset[str] = frozenset()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """To another process goes an error that can be made again there; of any other, its name and its words."""
+        error = self.error
+        return {**vars(self), "error": error and portable(error, named(error))}
+
+
+@dataclass(frozen=True)
+class Fresh:
+    """An agent that is made anew for each trial, in that trial's world."""
+
+    make: Callable[[], Any]
+
+
+def fresh(make: Callable[[], Any]) -> Fresh:
+    """An agent for `run` and `run_many` that `make()` makes anew for each trial, so that nothing it keeps leads from one trial to the next:
+    `lab.run(lab.fresh(Shop), …, tools=[Shop.order])`.
+
+    Raises:
+        TypeError: `make` cannot be called.
+    """
+    if not callable(make):
+        raise TypeError(f"fresh was given a {type(make).__name__}: it should be a function that makes the agent")
+    return Fresh(make)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """`tools` have effects, `reads` have none. `effects` (None: not stated), `facts`: what was stated about a right answer, if `stated`;
+    `twin`: what to compare with, or `incomparable`: why it cannot be. `now`: what the wall clock says when a trial of virtual time
+    begins."""
+
+    agent: Any
+    prompt: Any
+    tools: Sequence[Any]
+    reads: Sequence[Any]
+    plan: Plan
+    run: str
+    world: str
+    now: datetime
+    timeout_s: float
+    deadline_s: float
+    services: Mapping[str, Any]
+    effects: Sequence[Mapping[str, Any]] | None = None
+    facts: Sequence[Sequence[str]] = ()
+    stated: bool = False
+    twin: Twin | None = None
+    incomparable: str = ""
+    notes: tuple[str, ...] = field(default=())
+    """Warnings that hold for each of its trials."""
+    calls_max: int = CALLS_MAX
+    called: frozenset[str] | None = None
+    """The names of the functions that were called in its twin, if it has one."""
+
+    @contextmanager
+    def prepared(self) -> Iterator[None]:
+        """The world is at hand meanwhile, so that it need not be made so again for each `opened`, and this process is nobody else's.
+
+        Raises:
+            RuntimeError: another trial is under way in this process.
+        """
+        if not _alone.acquire(blocking=False):
+            raise RuntimeError(
+                "another trial is under way in this process, and its functions are swapped: one after the other, or in processes"
+            )
+        try:
+            with {"virtual": self._virtual, "local": self._local}[self.world]():
+                yield
+        finally:
+            _alone.release()
+
+    def named(self, number: int) -> str:
+        """What its logs call the trial of that number, counted from 0."""
+        return nth(self.run, number, 1).key
+
+    @contextmanager
+    def opened(self) -> Iterator[Callable[[int], Ended]]:
+        """What does the trial of a number, counted from 0."""
+        with ExitStack() as stack:
+            new, hung, exchanged = stack.enter_context({"virtual": self._virtual, "local": self._local}[self.world]())
+            seam = FunctionSeam(self.plan, timeout_s=self.timeout_s)
+            pairs, unheld = stack.enter_context(self._wrapped(seam, exchanged))
+            ask, of_coroutine = self._ask(self.agent)
+            if isinstance(self.agent, Fresh):  # what it will reach is not known yet
+                ask, of_coroutine, unheld = self._anew(pairs), False, ()
+            yield lambda number: self._trial(number, seam, new, hung, ask, of_coroutine, unheld)
+
+    # The worlds.
+
+    @contextmanager
+    def _virtual(self) -> Iterator[tuple[Callable[[], Place], Hangs, Pairs]]:
+        parts = {
+            name: importlib.import_module(f"chaoslab.worlds.virtual.{name}")
+            for name in ("machine", "patches", "serving", "world")
+        }
+
+        def new() -> Place:
+            world: Any = parts["world"].World(
+                self.plan.seed, now=self.now, deadline_s=self.deadline_s, calls_max=self.calls_max
+            )
+            for name, app in self.services.items():
+                parts["serving"].serve(world.network, name, 80, app)
+            place: Place = world
+            return place
+
+        with parts["patches"].Patches():
+            yield new, (parts["machine"].Hung,), parts["patches"].Patches.exchanged()
+
+    @contextmanager
+    def _local(self) -> Iterator[tuple[Callable[[], Place], Hangs, Pairs]]:
+        yield lambda: Here(self.deadline_s), (), []
+
+    # The agent and its functions.
+
+    def _anew(self, pairs: Pairs) -> Callable[[Any], Any]:
+        """The agent as a callable that makes it first, with the stand-ins in place wherever it can reach the functions."""
+
+        def ask(prompt: Any) -> Any:
+            agent = self.agent.make()
+            if not callable(agent) and not langchain.is_runnable(agent):
+                raise TypeError(
+                    f"{name_of(self.agent)} made a {type(agent).__name__}: an agent is a callable, or a LangChain Runnable"
+                )
+            with References([agent], pairs):
+                return _fetched(self._ask(agent)[0](prompt))
+
+        return ask
+
+    def _ask(self, agent: Any) -> tuple[Callable[[Any], Any], bool]:
+        """The agent as a callable, and whether it is async. A Runnable is asked by `ainvoke` where a tool can be called in no other way,
+        else by `invoke`."""
+        if langchain.is_runnable(agent):
+            functions = [*self.tools, *self.reads]
+            only = any(langchain.is_async_only(f) or Tool("", f, effect=False).of_coroutine for f in functions)
+            return langchain.callable_of(agent, of_coroutine=only), only
+        return agent, Tool("", agent, effect=False).of_coroutine
+
+    @contextmanager
+    def _wrapped(self, seam: FunctionSeam, exchanged: Pairs) -> Iterator[tuple[Pairs, tuple[str, ...]]]:
+        """The stand-ins are in place, those of the world too, such as a clock that the agent keeps in an attribute; each with what it stands
+        for, and the names of the functions to which no reference was found."""
+        pairs, names = [], []
+        with ExitStack() as stack:
+            for functions, effect in ((self.tools, True), (self.reads, False)):
+                for function in functions:
+                    if langchain.is_tool(function):
+                        stack.enter_context(langchain.in_place(seam, function, effect=effect))
+                    else:
+                        names.append(name_of(function))
+                        pairs.append((function, seam.stand_in(Tool(names[-1], function, effect, unasked(function)))))
+            agent = self.agent.make if isinstance(self.agent, Fresh) else self.agent
+            found = References([agent, *self.tools, *self.reads], [*pairs, *exchanged])
+            swapped = stack.enter_context(found)
+            yield (
+                [*pairs, *exchanged],
+                tuple(name for name, count in zip(names, swapped.count, strict=False) if not count),
+            )
+
+    # One trial.
+
+    def _trial(
+        self, number: int, seam: FunctionSeam, new: Callable[[], Place], hung: tuple[type[Exception], ...],
+        ask: Callable[[Any], Any], of_coroutine: bool, unheld: Sequence[str],
+    ) -> Ended:  # fmt: skip
+        place = new()
+        with place.entered():
+            now = system.utc()
+            book = Notebook(nth(self.run, number, 1), began=now)
+            started = events.PromptStarted(
+                1,
+                str(self.prompt),
+                [list(fact) for fact in self.facts],
+                None if self.effects is None else [dict(effect) for effect in self.effects],
+                self.stated,
+                incomparable=self.incomparable,
+            )
+            if self.twin is not None:
+                twin = self.twin
+                started = replace(started, twin=twin.answer, twin_s=twin.seconds, twin_calls=twin.calls)
+            book.note(started)
+        ended = Ended(book, warnings=(*self.notes, *(UNHELD.format(name) for name in unheld)))
+
+        async def work_async() -> None:
+            with _caught(ended, hung):
+                ended.answer = await ask(self.prompt)
+
+        def work() -> None:
+            with _caught(ended, hung):
+                ended.answer = _fetched(ask(self.prompt))
+
+        def over() -> None:
+            ended.seconds = round(system.monotonic() - book.origin, 6)
+            seam.book = None
+
+        seam.book, seam.pace, seam.left = book, place.pace, 0
+        try:
+            with _caught(ended, hung):  # what another of its tasks or threads ended everything by
+                if of_coroutine:
+                    place.run_async(work_async, over=over)
+                else:
+                    place.run(work, over=over)
+        except hung as error:
+            ended.hung = str(error)
+        if isinstance(place, Here) and place.late:  # whatever the agent made of it
+            ended.hung = place.late
+        if ended.hung:
+            ended.answer = ended.error = None
+        ended.called = book.called()
+        ended.warnings += self._uncalled(ended.called, unheld)
+        with place.entered():
+            self._finish(ended, now)
+        return ended
+
+    def _uncalled(self, called: frozenset[str], unheld: Sequence[str]) -> tuple[str, ...]:
+        """In one line, which functions nobody called, neither in this trial nor in its twin, and which faults had nothing to hit for that."""
+        known = called.union(self.called or (), unheld)
+        names = [name for function in (*self.tools, *self.reads) if (name := name_of(function)) not in known]
+        if not names:
+            return ()
+        idle = [i.name for i in self.plan.injections if i.may_hit and not i.calls and set(i.targets) <= set(names)]
+        where = "" if self.called is None else ", neither in the trial nor in its twin"
+        were, them, others = ("was", "it", "another object") if len(names) == 1 else ("were", "them", "other objects")
+        said = f"{_listed(names)} {were} never called{where}: the agent had no use for {them}, or calls {others}"
+        return (f"{said}; {_listed(idle)} could hit nothing" if idle else said,)
+
+    def _finish(self, ended: Ended, now: datetime) -> None:
+        book, asked = ended.book, str(self.prompt)
+        kind = HUNG if ended.hung else "agent" if ended.error is not None else "none"
+        error = ended.hung or (named(ended.error) if ended.error is not None else "")
+        text = "" if kind != "none" else _text(ended.answer)
+        end = iso(now + timedelta(seconds=ended.seconds))
+        for warning in ended.warnings:
+            book.note(events.Warning(warning))
+        for unreached in self._unreached(book):
+            book.note(unreached)
+        book.note(
+            events.PromptAttempt(
+                1, asked, text, "ok" if kind == "none" else "error", iso(now), end, ended.seconds, kind, 1, error[:2000]
+            )
+        )
+        ok = "ok" if kind == "none" else "failed"
+        book.note(events.PromptFinished(1, asked, ok, text, 1, ended.seconds, kind))
+
+    def _unreached(self, book: Notebook) -> list[events.FaultUnreached]:
+        """What was to be hit by its number and was not."""
+        if not self.plan.named:
+            return []
+        met = {(event.injection, event.target, event.request) for event in book.noted(events.FaultScheduled)}
+        return [
+            events.FaultUnreached(injection.name, target, request, made)
+            for injection, target, request in self.plan.named
+            if request > (made := book.requests.made(target))
+            or ((injection.name, target, request) not in met and not injection.conditional)
+        ]
+
+
+UNHELD = "no reference to {} was found that the agent can reach, so its calls go unseen: give in tools= the very object that the agent calls"
+
+
+def _listed(names: Sequence[str]) -> str:
+    """ "a, b and c"."""
+    return " and ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else names[0]
+
+
+@contextmanager
+def _caught(ended: Ended, hung: tuple[type[Exception], ...]) -> Iterator[None]:
+    """Whatever an agent raises fails its trial, not whoever tries it."""
+    try:
+        yield
+    except hung:
+        raise
+    except (Exception, SystemExit, asyncio.CancelledError) as error:  # noqa: BLE001
+        ended.error = error
+
+
+def _fetched(answer: Any) -> Any:
+    """The answer itself, where the agent gave the promise of one; what nobody would ever run is none."""
+    if inspect.isawaitable(answer):
+
+        async def fetch() -> Any:
+            return await answer
+
+        return asyncio.run(fetch())
+    if inspect.isgenerator(answer) or inspect.isasyncgen(answer):
+        raise TypeError(
+            "the agent gave a generator, and nobody has run it: it should return its answer, as list(…) of it does"
+        )
+    return answer
+
+
+def unasked(function: Any) -> frozenset[str]:
+    """The parameters that are no arguments of a call's: a framework fills them in, or they are the object that a method belongs to."""
+    return injected(function) | _receiver(function)
+
+
+def _receiver(function: Any) -> frozenset[str]:
+    """The parameter by which a method that is named by its class (`Shop.order`) is given its object."""
+    path = getattr(function, "__qualname__", "").split(".")
+    if not inspect.isfunction(function) or len(path) < 2 or path[-2] == "<locals>":
+        return frozenset()
+    return frozenset(function.__code__.co_varnames[: min(1, function.__code__.co_argcount)])
+
+
+def name_of(function: Any) -> str:
+    """What a function is called in plans and logs."""
+    function = function.make if isinstance(function, Fresh) else function
+    named = function.name if langchain.is_tool(function) else getattr(function, "__name__", type(function).__name__)
+    return str(named)
+
+
+def _text(answer: Any) -> str:
+    """An answer in words, to be judged and written down; of a conversation (`{"messages": […]}`), its last message."""
+    answer = langchain.spoken(answer)
+    return answer if isinstance(answer, str) else json.dumps(plain(answer), ensure_ascii=False)

@@ -1,0 +1,437 @@
+"""Starts a run of the lab in the world that the settings name, and leaves its figures and pictures behind."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import importlib
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from chaoslab.base import extras
+from chaoslab.base.commandline import GATE_FAILED, LAB_DOWN, interrupted
+from chaoslab.base.interrupts import heard_outside_imports
+
+if TYPE_CHECKING:
+    from chaoslab.config.settings import Settings
+    from chaoslab.record.history import History
+    from chaoslab.reports.gate import Gate
+    from chaoslab.reports.progress import Progress
+    from chaoslab.worlds.virtual.lab import Done, Order
+
+LOGS, STATE, CHARTS = Path("logs"), Path("state/state.db"), Path("charts")
+FEW = 100
+"""Up to so many trials are done in one process: starting more would take longer."""
+
+
+def start(given: Sequence[str], *, gate: Gate | None = None) -> int:
+    """A run with these settings; the exit code. Bad input is said in a line. `gate`: what the run must come to.
+
+    Raises:
+        extras.Incomplete: something is not installed that this needs.
+    """
+    from chaoslab.config import settings
+
+    try:
+        chosen = settings.load(given)
+    except settings.SettingError as error:
+        return refuse(error)
+    worlds: dict[str, Callable[[Settings, Sequence[str], Gate | None], int]] = {
+        "local": _local, "compose": _compose, "virtual": _virtual,
+    }  # fmt: skip
+    return worlds[chosen.world](chosen, given, gate)
+
+
+# In processes on loopback.
+
+
+def _local(chosen: Settings, given: Sequence[str], gate: Gate | None) -> int:
+    from chaoslab.base.clock import system
+    from chaoslab.base.interrupts import Interrupts
+    from chaoslab.config import settings
+    from chaoslab.config.topology import Ports
+    from chaoslab.record.runs import Run
+    from chaoslab.worlds.local import Local, PortTaken, WorldError, brought_up, free_ports
+
+    try:
+        check_installed("local")
+        _check(chosen)
+        importlib.import_module("agent.model").check(chosen, given)
+        _check_toxiproxy(chosen.toxiproxy_url)
+        _check_state()
+        ports = free_ports(chosen.base_port, system)
+        _check_state()
+        run = Run.create(LOGS, now=chosen.now)
+    except (settings.SettingError, WorldError, OSError) as error:
+        return refuse(error)
+    if chosen.base_port is None and ports != Ports():
+        print(f"some port from {Ports().base} on is taken: this lab starts at {ports.base}")
+
+    def at(ports: Ports) -> Local:
+        there = chosen.override({"BASE_PORT": str(ports.base)})
+        return Local(ports, LOGS, STATE, run.folder, settings.child_environment(there), system)
+
+    code = 0
+    try:
+        with (
+            Interrupts() as interrupts,
+            interrupts.heard(),
+            brought_up(
+                ports,
+                at,
+                now=chosen.now,
+                toxiproxy=not chosen.toxiproxy_url,
+                model=not (chosen.groq_api_key or chosen.model_url),
+                movable=chosen.base_port is None,
+            ) as world,
+        ):
+            status = f"http://127.0.0.1:{world.ports.manager}/status"
+            print(f"run {run.name}: the lab is up, status at {status}", flush=True)
+            code = world.run_agent(("--run", run.name))
+    except PortTaken as error:
+        return refuse(error)
+    except WorldError as error:
+        return refuse(error, code=LAB_DOWN)
+    except KeyboardInterrupt:
+        code = interrupted()
+    return leave(run.folder, code, gate=gate)
+
+
+# In containers.
+
+
+def _compose(chosen: Settings, given: Sequence[str], gate: Gate | None) -> int:  # noqa: ARG001 - compose reads .env by itself
+    from chaoslab.config import settings
+    from chaoslab.worlds import compose
+
+    try:
+        check_installed("compose")
+        _check(chosen)
+        before = _latest()
+        code = compose.run(settings.child_environment(chosen))
+    except (settings.SettingError, compose.WorldError, OSError) as error:
+        return refuse(error)
+    return _ruled(gate, None if _latest() == before else _history(_latest()), code)
+
+
+def _latest() -> Path:
+    return (LOGS / "latest").resolve()
+
+
+# In one process, on a clock that jumps.
+
+
+def _virtual(chosen: Settings, given: Sequence[str], gate: Gate | None) -> int:  # noqa: ARG001
+    from chaoslab.config import settings
+    from chaoslab.record.runs import Run
+
+    try:
+        with heard_outside_imports():
+            check_installed("virtual")
+            asked = _check(chosen)
+            _check_stated(chosen, asked)
+            order = order_of(chosen, asked)
+        run = Run.create(LOGS, now=order.now, name=order.run)
+    except (settings.SettingError, OSError) as error:
+        return refuse(error)
+    run.make_latest()
+    return leave(run.folder, carry_out(order, asked, run.folder), gate=gate)
+
+
+def order_of(chosen: Settings, asked: Sequence[Any]) -> Order:
+    """The run as a value.
+
+    Raises:
+        SettingError: something in it is real, and this world has no way out.
+    """
+    from chaoslab.base.identity import digest
+    from chaoslab.config.scenario import from_settings
+    from chaoslab.config.settings import SettingError
+    from chaoslab.worlds.virtual.lab import Order
+
+    real = importlib.import_module("agent.config").load().services
+    if real:
+        raise SettingError(
+            f"agent/config.json points {', '.join(real)} at the real thing, and the virtual world has no way out: "
+            f"take {'it' if len(real) == 1 else 'them'} out of there, or use WORLD=local"
+        )
+    if chosen.translator == "online":
+        raise SettingError(
+            "TRANSLATOR=online asks a server, and the virtual world has no way out: leave it at phrasebook, or use WORLD=local"
+        )
+    if chosen.groq_api_key or chosen.model_url:
+        what = "GROQ_API_KEY" if chosen.groq_api_key else "MODEL_URL"
+        print(f"{what} is not used: the virtual world has no way out, and the offline model answers", file=sys.stderr)
+        chosen = replace(chosen, groq_api_key="", model_url="")
+    _check_calendar(chosen, chosen.trials_of(len(asked)))
+    plan = from_settings(chosen)
+    prompts = importlib.import_module("agent.prompts").as_data(asked)
+    name = f"v{chosen.seed}-{digest([plan.to_json(), chosen.shown(), prompts])}"
+    return Order(name, chosen.now, chosen, plan, prompts)
+
+
+def _check_calendar(chosen: Settings, trials: int) -> None:
+    """Raises SettingError: the calendar has no room for that many trials, each of which begins where the one before it ended."""
+    from datetime import MAXYEAR, datetime, timedelta
+
+    from chaoslab.config.settings import SettingError
+
+    try:
+        datetime.fromisoformat(chosen.now) + timedelta(seconds=chosen.deadline_s) * trials
+    except OverflowError:
+        raise SettingError(
+            f"NOW={chosen.now}, and then {trials} trials of up to DEADLINE_S={chosen.deadline_s:g} seconds, leads beyond the year {MAXYEAR}: "
+            "choose an earlier NOW or a smaller DEADLINE_S"
+        ) from None
+
+
+def carry_out(order: Order, asked: Sequence[Any], folder: Path) -> int:
+    """Does all trials of a run and writes them down in its folder; the exit code."""
+    from chaoslab.base.interrupts import Interrupts
+    from chaoslab.execution.workers import WorkerLost
+    from chaoslab.record.log import LogLost
+    from chaoslab.reports.progress import Progress
+    from chaoslab.worlds.virtual import lab
+    from chaoslab.worlds.virtual.context import Uncovered
+    from chaoslab.worlds.virtual.run_writer import Book
+
+    trials = order.settings.trials_of(len(asked))
+    started = importlib.import_module("agent.assembly").started(order.settings, order.plan, asked, trials, order.now)
+    progress = Progress(trials)
+    jobs = order.settings.jobs or (1 if trials <= FEW else os.cpu_count() or 1)
+    if lab.one_by_one(order.plan) and jobs > 1:
+        print(
+            "COST_LIMIT_USD bounds the whole run, so its trials are done one after the other: JOBS=1", file=sys.stderr
+        )
+        jobs = 1
+    reason, code = "done", 0
+    try:
+        with Book(folder, order.run, order.now) as book, Interrupts() as interrupts, progress:
+            book.begin(started)
+            try:
+                for done in _in_order(order, trials, jobs, progress, interrupts.heard):
+                    book.add(done.kept, seconds=done.seconds, ok=done.ok)
+                    progress.count(done.seconds, outcome=done.outcome, faults=done.witnessed)
+            except KeyboardInterrupt:
+                reason, code = "interrupted", interrupted()
+            except WorkerLost as lost:
+                progress.say(str(lost))
+                reason, code = "broken", LAB_DOWN
+            except Uncovered as error:
+                progress.say(str(error))
+                reason, code = "broken", 2
+            except LogLost:
+                raise
+            except BaseException:
+                book.end("broken")
+                raise
+            book.end(reason)
+    except LogLost as lost:
+        print(f"the lab is down: {lost}", file=sys.stderr)
+        return LAB_DOWN
+    return code
+
+
+def _in_order(
+    order: Order, trials: int, jobs: int, progress: Progress, heard: Callable[[], AbstractContextManager[object]]
+) -> Iterator[Done]:
+    """What comes of each; where a purse is bounded, each begins with what the ones before it have spent."""
+    from chaoslab.execution.workers import spread
+    from chaoslab.worlds.virtual import lab
+
+    spent_usd = 0.0
+    bounded = lab.one_by_one(order.plan)
+    units = (lab.Unit(number, spent_usd if bounded else 0.0) for number in range(trials))
+    for done in spread(order, units, jobs=jobs, tell=progress.say, heard=heard, name=order.named):
+        spent_usd = done.spent_usd
+        yield done
+
+
+# What is looked at before anything is started.
+
+
+def check_installed(world: str) -> None:
+    """Raises Incomplete: something is missing that a run in this world needs here, or is hidden by something else of that name."""
+    needed = {"virtual": ("virtual", "tools", "agent", "charts"), "local": ("tools", "agent", "charts"), "compose": ()}
+    extras.check_module(f"WORLD={world}", "pydantic", "lab")
+    extras.check(f"WORLD={world}", *needed[world], install="lab")
+    extras.check_parts()
+
+
+def _check(chosen: Settings) -> list[Any]:
+    """Reads what the parts will read, so that a mistake is said before any is started; the prompts.
+
+    Raises:
+        SettingError: as the part's own. OSError: something else stands where the lab will write.
+    """
+    from chaoslab.config.scenario import from_settings
+
+    from_settings(chosen)
+    _check_places()
+    asked: list[Any] = importlib.import_module("agent.prompts").load(_prompts(chosen))
+    importlib.import_module("agent.config").load()
+    importlib.import_module("flask_tools.app").check(chosen)
+    return asked
+
+
+def _prompts(chosen: Settings) -> Path:
+    return Path(chosen.prompts or importlib.import_module("agent.prompts").FILE)
+
+
+def _check_stated(chosen: Settings, asked: Sequence[Any]) -> None:
+    """What the agent of another world does once the services have told it what they offer.
+
+    Raises:
+        SettingError: a prompt states what no service can tell or do.
+    """
+    from chaoslab.config.topology import SERVICES
+
+    desk = importlib.import_module("flask_tools.app").Desk
+    offered = [desk.load(name, chosen).service for name in SERVICES]
+    importlib.import_module("agent.assembly").check(asked, _prompts(chosen), offered)
+
+
+def _check_places() -> None:
+    """Raises NotADirectoryError, IsADirectoryError: something else stands where the lab will write."""
+    for folder in (LOGS, STATE.parent, CHARTS):
+        if folder.exists() and not folder.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, "it should be a folder: rename it", str(folder))
+    if STATE.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "it should be a file: delete it", str(STATE))
+
+
+def _check_state() -> None:
+    """Opens the shared state as the manager will.
+
+    Raises:
+        WorldError: it cannot be used.
+    """
+    import sqlite3
+
+    from chaoslab.wire.control import Control, explain
+    from chaoslab.worlds.local import WorldError
+
+    try:
+        Control.fresh(STATE).close()
+    except sqlite3.Error as error:
+        raise WorldError(explain(STATE, error)) from error
+
+
+def _check_toxiproxy(url: str) -> None:
+    """Raises SettingError: a Toxiproxy was named and none answers there."""
+    from chaoslab.config.settings import SettingError
+    from chaoslab.wire.client import ToxiproxyClient, ToxiproxyError
+
+    if not url:
+        return
+    with ToxiproxyClient(url, read_timeout_s=5.0) as toxiproxy:
+        try:
+            toxiproxy.version()
+        except ToxiproxyError as error:
+            raise SettingError(
+                f"TOXIPROXY_URL={url} is no Toxiproxy: {error}; leave it empty for the embedded one"
+            ) from None
+
+
+# What is left behind.
+
+
+def leave(folder: Path, code: int, *, program: str | None = None, gate: Gate | None = None) -> int:
+    """What a run leaves for a person: its figures, whether it is what was asked for, its pictures, and where they are."""
+    with heard_outside_imports():
+        return _leave(folder, code, program, gate)
+
+
+def _leave(folder: Path, code: int, program: str | None, gate: Gate | None) -> int:
+    try:
+        history = _history(folder)
+    except OSError as error:
+        return refuse(error, code=code or 2)
+    if history is None:
+        return _ruled(gate, None, code)
+    from chaoslab.analysis.judge import verdicts
+    from chaoslab.reports import summary
+    from chaoslab.reports.trials import worst
+
+    print("\n" + summary.render(history), flush=True)
+    code = _ruled(gate, history, code)
+    print(f"\nlogs    {folder}/  (also {LOGS}/latest)")
+    if not _drawn(history, folder):
+        return code or 2
+    look_at = worst(verdicts(history)) or next(iter(history.trials), None)
+    print(f"next    {program or _called()} show latest{f' --trial {look_at}' if look_at else ''}")
+    return code
+
+
+def _drawn(history: History, folder: Path) -> bool:
+    """Whether the run's pictures lie with it, and in CHARTS if it is the latest. The run is over and counts all the same."""
+    from chaoslab.reports import charts
+
+    try:
+        pictures = charts.rendered(charts.draw(history))
+    except ModuleNotFoundError as error:
+        print(f"no charts: {charts.missing(error)}", file=sys.stderr)
+        return False
+    places = charts.places(folder / "charts", out=CHARTS, logs=LOGS)
+    paths, complaints = charts.put(pictures, places)
+    first, *others = dict.fromkeys(f"{path.parent}/" for path in paths) or [""]
+    said = "".join(f"  (also {other})" for other in others)
+    if complaints and first == f"{CHARTS}/":  # a disk that took no more of the run has been told of already
+        said = f"  ({complaints[0]})"
+    else:
+        for complaint in complaints:
+            print(complaint, file=sys.stderr)
+    if first:
+        print(f"charts  {first}{said}")
+    return not complaints
+
+
+def _history(folder: Path) -> History | None:
+    """What a run has written down; None when it never began."""
+    from chaoslab.core.events import RunStarted
+    from chaoslab.record.history import History
+
+    try:
+        history = History.read(folder)
+    except FileNotFoundError:
+        return None
+    return history if history.first(RunStarted) else None
+
+
+def _ruled(gate: Gate | None, history: History | None, code: int) -> int:
+    """The exit code once the run was held against what it must come to; the verdict is said in a line."""
+    if not gate:
+        return code
+    from chaoslab.analysis.judge import judgeable, verdicts
+    from chaoslab.reports.gate import rule
+
+    if code:
+        print("gate not asked: the run did not come to its end", file=sys.stderr, flush=True)
+        return code
+    if history is None:
+        print("gate FAILED: the run has left no logs here", file=sys.stderr, flush=True)
+        return GATE_FAILED
+    ruling = rule(gate, verdicts(history), judgeable=judgeable(history))
+    print(ruling.line, file=sys.stdout if ruling.passed else sys.stderr, flush=True)
+    return 0 if ruling.passed else GATE_FAILED
+
+
+def _called() -> str:
+    """This command as the user may type it again from here."""
+    program = Path(sys.argv[0])
+    return "python -m chaoslab" if program.name == "__main__.py" else str(program)
+
+
+def refuse(error: Exception, *, code: int = 2) -> int:
+    """One line, and the exit code."""
+    said = error.args[0] if error.args else error
+    if isinstance(error, OSError) and error.args:
+        said = f"{error.filename}: {error.strerror}" if error.filename else error.args[-1]
+    with contextlib.suppress(OSError):
+        print(said, file=sys.stderr)
+    return code

@@ -1,0 +1,272 @@
+"""What the log of a run remembers, as far as the run can be made again: its trials line by line, and the order that it was.
+
+The log alone counts. What it cannot give back is refused, in a line that says which.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from chaoslab.base.registry import load
+from chaoslab.config.settings import Settings
+from chaoslab.config.topology import MODEL
+from chaoslab.core.events import VERSION, CallFinished, PromptFinished, Replied, RunStarted, Usage
+from chaoslab.core.plan import Plan
+from chaoslab.record.history import History, Record, lines_of, log_files, parse_line
+from chaoslab.reports import folder as places
+from chaoslab.reports import trials
+
+if TYPE_CHECKING:
+    from chaoslab.worlds.virtual.lab import Order
+
+_TRIAL = re.compile(rb'"trial": *"(p\d+\.r\d+)"')
+_KEY = re.compile(r"p(?P<prompt>\d{1,6})\.r(?P<repeat>\d{1,6})", re.ASCII)
+
+
+class Unrepeatable(ValueError):
+    """This run, or this trial of it, cannot be made again; says why, and what can be."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a log as it stands there; `number` counts from 1. `record` is None where it cannot be read."""
+
+    number: int
+    raw: bytes
+    record: Record | None
+
+    @property
+    def trial(self) -> str | None:
+        return self.record.trial if self.record else None
+
+    @property
+    def cut(self) -> bool:
+        return self.record is None and bool(self.raw.strip())
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """A run's logs. `files`: each writer's lines, by the file's name; `trials`: the keys of those that were begun, in their order."""
+
+    folder: Path
+    run: str
+    started: RunStarted
+    files: dict[str, list[Line]]
+    history: History
+    trials: list[str]
+
+    @property
+    def beginning(self) -> str:
+        """Where it is told how the run began."""
+        lines = self.files.get("info.log", [])
+        number = next((line.number for line in lines if line.record and line.record.event is self.started), 1)
+        return f"{self.folder / 'info.log'}, line {number}"
+
+    @property
+    def virtual(self) -> bool:
+        return self.started.world == "virtual"
+
+    def lines(self, trial: str) -> dict[str, list[Line]]:
+        """What each file holds of that trial."""
+        return self._by_trial.get(trial, {})
+
+    @cached_property
+    def _by_trial(self) -> dict[str | None, dict[str, list[Line]]]:
+        found: dict[str | None, dict[str, list[Line]]] = {}
+        for name, lines in self.files.items():
+            for line in lines:
+                found.setdefault(line.trial, {}).setdefault(name, []).append(line)
+        return found
+
+    def number(self, trial: str) -> int:
+        """Its number in the run, from 0.
+
+        Raises:
+            Unrepeatable: no trial of its prompts has that name.
+        """
+        match = _KEY.fullmatch(trial)
+        prompts = len(self.started.asked)
+        if match is None or not 1 <= int(match["prompt"]) <= prompts or not int(match["repeat"]):
+            raise Unrepeatable(f"{self.folder}: {trial[:60]} is no trial of {prompts} prompts: it was changed")
+        return (int(match["repeat"]) - 1) * prompts + int(match["prompt"]) - 1
+
+    def spent_usd(self, trial: str) -> float:
+        """What the run had spent before that trial."""
+        return self._spent_usd[trial]
+
+    @cached_property
+    def _spent_usd(self) -> dict[str, float]:
+        """By trial, added up in the order in which it was spent, since sums of such numbers depend on it."""
+        costs: dict[str | None, list[float]] = {}
+        for record, event in self.history.of(Usage):
+            costs.setdefault(record.trial, []).append(event.cost_usd or 0.0)
+        before, spent_usd = {}, 0.0
+        for trial in self.trials:
+            before[trial] = spent_usd
+            for cost in costs.get(trial, ()):
+                spent_usd += cost
+        return before
+
+
+def read(name: str, *, logs: Path = places.LOGS) -> Remembered:
+    """The logs of a run, given as for `chaoslab show`.
+
+    Raises:
+        LookupError: no such run. Unrepeatable: its log does not hold what is needed.
+    """
+    folder = places.find(name, logs=logs)
+    try:
+        files = {
+            path.name: [Line(n, raw, parse_line(raw)) for n, raw in enumerate(lines_of(path), 1)]
+            for path in log_files(folder)
+        }
+    except OSError as error:
+        raise LookupError(places.unreadable(folder, error)) from None
+    records = [line.record for lines in files.values() for line in lines if line.record]
+    cut = {name: [line.number for line in lines if line.cut] for name, lines in files.items()}
+    history = History(records, cut={name: numbers for name, numbers in cut.items() if numbers})
+    begun = next(((record, event) for record, event in history.of(RunStarted)), None)
+    if begun is None:
+        if records:
+            raise Unrepeatable(
+                f"{folder} does not tell how its run began (run_started): info.log is missing or cut, or was changed"
+            )
+        places.read(name, logs=logs)  # says what is wrong with it, if it is nobody's
+        raise Unrepeatable(f"{folder} is of the first lab of this kind, which kept nothing to run it again from")
+    record, started = begun
+    _check_version(folder, started)
+    return Remembered(folder, record.run, started, files, history, history.trials)
+
+
+def _check_version(folder: Path, started: RunStarted) -> None:
+    written = started.code.get("log", "1")
+    if "log" in started.code and not started.asked:
+        raise Unrepeatable(
+            f"{folder} was made from Python (lab.run), and the log does not hold that program: run it again with its seed"
+        )
+    if not started.code or not started.asked or not started.world:
+        raise Unrepeatable(f"{folder} was written by version 1 of the log, which did not keep what a replay needs")
+    if written != str(VERSION):
+        raise Unrepeatable(f"{folder} was written by version {written} of the log; this lab replays version {VERSION}")
+
+
+def choose(remembered: Remembered, wanted: Sequence[str]) -> list[str]:
+    """The trials of these names, in the run's order; all without any. Names as `reports.trials` has them.
+
+    Raises:
+        Unrepeatable: no such trial, or one that is not whole.
+    """
+    there = remembered.trials
+    if not there:
+        raise Unrepeatable(f"no trial was begun in {remembered.folder}")
+    try:
+        prompts = len(remembered.started.asked)
+        named = {key for name in wanted for key in trials.named(name, there, prompts=prompts)}
+    except LookupError as error:
+        raise Unrepeatable(*error.args) from None
+    keys = named if wanted else set(there)
+    chosen = [key for key in there if key in keys]
+    ended = {record.trial for record, _ in remembered.history.of(PromptFinished)}
+    for key in chosen:
+        if key not in ended:
+            raise Unrepeatable(f"{key} was cut off, and nobody knows how it would have ended: {_others(there, key)}")
+    _check_whole(remembered, set(chosen))
+    _check_replies(remembered, set(chosen))
+    return chosen
+
+
+def _others(there: list[str], key: str) -> str:
+    """How to ask for all but that one."""
+    at = there.index(key) + 1
+    spans = [(1, at - 1), (at + 1, len(there))]
+    asked = [f"--trial {first}{f'-{last}' if last > first else ''}" for first, last in spans if first <= last]
+    return f"leave it out with {' '.join(asked)}" if asked else "there is no other"
+
+
+def _check_whole(remembered: Remembered, wanted: set[str]) -> None:
+    """A line that cannot be read belongs to the trial that it names, or else to any between those of the lines around it."""
+    there = remembered.trials
+    for name, lines in remembered.files.items():
+        for at, line in enumerate(lines):
+            if not line.cut:
+                continue
+            named = _TRIAL.search(line.raw)
+            first = next((there.index(one.trial) for one in reversed(lines[:at]) if one.trial in there), 0)
+            last = next((there.index(one.trial) for one in lines[at:] if one.trial in there), len(there) - 1)
+            if wanted & ({named[1].decode()} if named else set(there[first : last + 1])):
+                raise Unrepeatable(
+                    f"{remembered.folder / name}, line {line.number} cannot be read: it is cut, or was changed"
+                )
+
+
+def _check_replies(remembered: Remembered, wanted: set[str]) -> None:
+    """Each answer that came from a model or a service that was not the lab's own must be there."""
+    strangers = foreign(remembered)
+    known = {(r.trial, e.target, e.request, e.attempt) for r, e in remembered.history.of(Replied)}
+    for record, event in remembered.history.of(CallFinished):
+        if event.target not in strangers or record.trial not in wanted or event.status is None or event.via == "none":
+            continue
+        if (record.trial, event.target, event.request, event.attempt) not in known:
+            raise Unrepeatable(
+                f"the log holds no reply of the {_who(event.target)} for {event.target} {event.request}.{event.attempt} "
+                f"in {record.trial}, though one came: it was deleted, and nobody could make it say the same again"
+            )
+
+
+def _who(target: str) -> str:
+    return "model" if target == MODEL else "service"
+
+
+def foreign(remembered: Remembered) -> tuple[str, ...]:
+    """Who was not the lab's own in that run."""
+    shown = remembered.started.settings
+    asked = {event.target for _, event in remembered.history.of(Replied)}
+    if not remembered.virtual and (shown.get("GROQ_API_KEY") or shown.get("MODEL_URL")):
+        asked.add(MODEL)
+    return tuple(sorted(asked))
+
+
+def order(remembered: Remembered) -> Order:
+    """The run as the value that it was, to be carried out in virtual time, with what strangers said in it.
+
+    Raises:
+        SettingError: it was made with settings that this version does not know. Unrepeatable: the same of its plan or its prompts.
+    """
+    from chaoslab.worlds.virtual.lab import Order
+
+    started, where = remembered.started, remembered.beginning
+    chosen = Settings.from_shown(started.settings, where=where)
+    # No address and no key leads out of a virtual world: strangers are asked where the lab's own would be.
+    chosen = replace(chosen, model=started.model, model_url="", translator="phrasebook", toxiproxy_url="")
+    try:
+        plan = Plan.from_json(started.plan)
+        for injection in plan.injections:
+            for choice in injection.choices:
+                load("faults", choice.fault)(**choice.params)
+    except (LookupError, TypeError, ValueError) as error:
+        raise Unrepeatable(f"{where}: its plan is none of this lab's ({_flat(error)})") from None
+    try:
+        for prompt in started.asked:
+            importlib.import_module("agent.prompts").Prompt.model_validate(prompt)
+    except ValueError:
+        raise Unrepeatable(f"{where}: its prompts are none of this lab's") from None
+    if {started.seed, plan.seed} != {chosen.seed}:
+        raise Unrepeatable(
+            f"{where}: it has the seeds {started.seed}, {plan.seed} (plan) and {chosen.seed} (SEED): it was changed"
+        )
+    replies: dict[str, list[Replied]] = {}
+    for record, event in remembered.history.of(Replied):
+        replies.setdefault(record.trial or "", []).append(event)
+    return Order(
+        remembered.run, started.now, chosen, plan, started.asked, replies, foreign(remembered), twins=remembered.virtual
+    )
+
+
+def _flat(error: Exception) -> str:
+    return " ".join(str(error).split())

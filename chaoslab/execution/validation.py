@@ -1,0 +1,147 @@
+"""What a Python user gives to `run` and `run_many`, looked at before anything is started: one line for what cannot be meant so."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterable, Mapping, Sequence, Set
+from typing import Any
+
+from chaoslab.base.identity import canonical
+from chaoslab.base.jsonable import plain
+from chaoslab.base.parsers import SECONDS_MAX
+from chaoslab.base.registry import did_you_mean
+from chaoslab.execution.agent_run import Fresh, name_of, unasked
+from chaoslab.seams import langchain
+
+HOST = re.compile(r"[a-z0-9_][a-z0-9_.-]*")
+"""Clients fold a host's name before they look for it."""
+MOST = 2**63 - 1
+"""A whole number's limit, as on the command line."""
+SHOWN = 60
+"""Signs of a wrong value that are said."""
+
+
+def shown(value: Any) -> str:
+    """A value in part of a line."""
+    try:
+        text = " ".join(repr(value).split())
+    except (ValueError, RecursionError):  # thousands of digits, or of brackets
+        text = "a value that Python cannot write"
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
+
+
+def a_list(where: str, value: Any, like: str) -> list[Any]:
+    """None is an empty one. A text would be taken letter by letter, a LangChain tool field by field, a set in another order each time."""
+    other = isinstance(value, str | bytes | Mapping | Set) or langchain.is_tool(value)
+    if value is not None and (other or not isinstance(value, Iterable)):
+        raise TypeError(f"{where} is {shown(value)}: it should be a list, as in {like}")
+    return [] if value is None else list(value)
+
+
+def functions(where: str, value: Any) -> list[Any]:
+    found = a_list(where, value, f"[{name_of(value) if _is_function(value) else 'refund'}]")
+    for function in found:
+        if not _is_function(function):
+            raise TypeError(f"{where} has {shown(function)} in it: it should be a function, or a LangChain tool")
+    return found
+
+
+def _is_function(value: Any) -> bool:
+    return callable(value) or langchain.is_tool(value)
+
+
+def services(value: Any) -> dict[str, Any]:
+    if value is not None and not isinstance(value, Mapping):
+        raise TypeError(
+            f"services is {shown(value)}: it should be WSGI applications by host name, as in {{'bank': app}}"
+        )
+    found = dict(value or {})
+    for name, app in found.items():
+        if not isinstance(name, str) or not HOST.fullmatch(name):
+            raise ValueError(
+                f"services has the name {shown(name)}: it should be a host name alone, in small letters, as in 'bank'"
+            )
+        if not callable(app):
+            raise TypeError(f"services has {shown(app)} as '{name}': it should be a WSGI application")
+    return found
+
+
+def effects(value: Any, tools: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """`tools`: the functions that have any, by name."""
+    like = "{'effect': 'refund', 'order': 17}"
+    single = isinstance(value, Mapping) and "effect" in value
+    found = a_list("effects", value, f"[{shown(value) if single else like}]")
+    for effect in found:
+        if not isinstance(effect, Mapping) or "effect" not in effect:
+            raise TypeError(f"effects has {shown(effect)} in it: it should be as in {like}, with the name of a tool")
+        if effect["effect"] not in tools:
+            hint = did_you_mean(str(effect["effect"]), tools) if tools else "there are no tools"
+            raise LookupError(f"effects names {shown(effect['effect'])}, which is no tool: {hint}")
+        known = _parameters(tools[effect["effect"]])
+        for name in effect:
+            if known and name not in ("effect", *known):
+                hint = did_you_mean(str(name), known)
+                raise LookupError(f"effects has {shown(name)}, no parameter of {effect['effect']}: {hint}")
+    return [{name: _stated(effect, value) for name, value in effect.items()} for effect in found]
+
+
+def _stated(effect: Any, value: Any) -> Any:
+    """The value in the form in which a call's arguments are told. A list is a choice of values, every other collection is one value."""
+    told = [plain(one, depth=1) for one in (value if isinstance(value, list) else [value])]
+    _check_text(f"effects has {shown(effect)} in it", told)
+    return told if isinstance(value, list | tuple | Set) else told[0]
+
+
+def _check_text(where: str, value: Any) -> None:
+    """Raises ValueError: it holds text that no log and no terminal can carry."""
+    try:
+        canonical(value).encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"{where}, with half a surrogate pair ({error.object[error.start]!r}): it should be text"
+        ) from None
+
+
+def _parameters(tool: Any) -> list[str]:
+    """The names by which a call's arguments are told; none where only the call would tell them."""
+    try:
+        parameters = [] if langchain.is_tool(tool) else list(inspect.signature(tool).parameters.values())
+    except (TypeError, ValueError):  # some functions written in C
+        return []
+    open_ = any(each.kind in (each.VAR_KEYWORD, each.VAR_POSITIONAL) for each in parameters)
+    hidden = unasked(tool)
+    return [] if open_ else [each.name for each in parameters if each.name not in hidden]
+
+
+def facts(value: Any) -> list[list[str]]:
+    """Each as its spellings."""
+    found = []
+    for fact in a_list("facts", value, f"[{shown(value)}]" if isinstance(value, str) else "['30']"):
+        spellings = [fact] if isinstance(fact, str) else list(fact) if isinstance(fact, list | tuple) else []
+        if not spellings or not all(isinstance(spelling, str) and spelling.strip() for spelling in spellings):
+            raise TypeError(
+                f"facts has {shown(fact)} in it: it should be a text, as in '30', or a list of spellings, as in ['30', 'thirty']"
+            )
+        _check_text(f"facts has {shown(fact)} in it", spellings)
+        found.append(spellings)
+    return found
+
+
+def check_number(name: str, value: Any, *, whole: bool = False, least: int = 1) -> None:
+    fits = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
+    if not fits or not (least <= value <= MOST if whole else 0 < value <= SECONDS_MAX):
+        seconds = f"a number of seconds above 0, up to {SECONDS_MAX} (ten years)"
+        should = f"a whole number from {least} to {MOST}" if whole else seconds
+        raise ValueError(f"{name} is {shown(value)}: it should be {should}")
+
+
+def names_of(agent: Any, tools: Sequence[Any], reads: Sequence[Any], services: Mapping[str, Any]) -> list[str]:
+    """All that a fault may be aimed at."""
+    if not callable(agent) and not langchain.is_runnable(agent) and not isinstance(agent, Fresh):
+        raise TypeError(f"agent is a {type(agent).__name__}: it should be a callable, or a LangChain Runnable")
+    names = [*(name_of(function) for function in (*tools, *reads)), *services]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"two of tools, reads and services are called '{name}': each needs a name of its own")
+    return names

@@ -1,0 +1,319 @@
+"""Many trials: done one after the other here, or side by side in processes, and handed on in order.
+
+The work is a value that any process can take (`Work`), and so is each unit of it and what comes of that. A worker that dies takes no
+trial with it: what was in hand is done again, one trial at a time, so that the one that kills is known by name.
+"""
+
+from __future__ import annotations
+
+import itertools
+import multiprocessing
+import multiprocessing.connection
+import os
+import pickle
+import signal
+import threading
+import traceback
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from chaoslab.base.interrupts import SIGNALS
+
+U = TypeVar("U")
+R = TypeVar("R")
+U_contra = TypeVar("U_contra", contravariant=True)
+R_co = TypeVar("R_co", covariant=True)
+
+CHUNK_MAX = 25
+"""Units that a worker is given at once: sending them one by one would cost more than small ones take."""
+AHEAD = 3
+"""Chunks handed out for each worker beyond what it works on, so that it never waits."""
+TRIES = 2
+"""How often a unit may kill a worker that has nothing else to do."""
+
+
+class Work(Protocol, Generic[U_contra, R_co]):
+    """What all units have in common, picklable. `opened` gives what does one, in the process that does it."""
+
+    def opened(self) -> AbstractContextManager[Callable[[U_contra], R_co]]: ...
+
+
+class WorkerLost(Exception):
+    """A unit killed every worker that it was given to."""
+
+
+class NotSent(TypeError):
+    """The work cannot be had in another process: says why, and what to do."""
+
+    @classmethod
+    def of(cls, error: Exception) -> NotSent:
+        return cls(
+            f"other processes cannot be given this ({error}): where they are not forked, as from a notebook or any other process with "
+            "threads, functions have to stand at the top level of a module; move them into one, or take jobs=1"
+        )
+
+
+def spread(
+    work: Work[U, R],
+    units: Iterable[U],
+    *,
+    jobs: int = 1,
+    method: str | None = None,
+    tell: Callable[[str], None] = lambda _: None,
+    heard: Callable[[], AbstractContextManager[object]] = nullcontext,
+    name: Callable[[U], str] = str,
+) -> Iterator[R]:
+    """What comes of each unit, in the units' order. What a unit raises is raised here.
+
+    `jobs`: processes; 1 does everything in this one, and takes the next unit only when what came of the last was handed on. `method`:
+    how they are started (fork, spawn, forkserver); by default forked where nothing forbids it, since that spares them loading
+    everything again. `tell` is told in a line of workers that died. `heard` is around each wait, where an interrupt does no harm; what
+    was done before it is still handed on before it goes its way. `name`: what a unit is called in words.
+
+    Raises:
+        WorkerLost: names the unit; what came before it has been handed on.
+        NotSent: the processes are not forked, and the work does not get to them.
+    """
+    if jobs <= 1:
+        with work.opened() as do:
+            for unit in units:
+                with heard():
+                    pass
+                yield do(unit)
+        return
+    todo = list(units)
+    yield from _side_by_side(work, todo, max(1, min(jobs, len(todo))), method or _default_method(), tell, heard, name)
+
+
+def _default_method() -> str:
+    """Forking copies only the thread that forks, so it is left alone where there are others."""
+    can = "fork" in multiprocessing.get_all_start_methods() and threading.active_count() == 1
+    return "fork" if can else "spawn"
+
+
+def _side_by_side(
+    work: Work[U, R],
+    units: Sequence[U],
+    jobs: int,
+    method: str,
+    tell: Callable[[str], None],
+    heard: Callable[[], AbstractContextManager[object]],
+    name: Callable[[U], str],
+) -> Generator[R, None, None]:
+    size = max(1, min(CHUNK_MAX, len(units) // (jobs * 4)))
+    left = deque(units[begin : begin + size] for begin in range(0, len(units), size))
+    out: deque[tuple[Sequence[U], Future[_Came[R]] | None]] = deque()  # without a future: to be done one at a time
+    with _Workers(work, jobs, method) as workers, _Workers(work, 1, method) as lone:
+        while left or out:
+            while left and len(out) < jobs * (1 + AHEAD):
+                chunk = left.popleft()
+                out.append((chunk, workers.give(chunk)))
+            chunk, future = out[0]
+            if future is None:
+                out.popleft()
+                yield from _one_at_a_time(lone, chunk, heard, name)
+                continue
+            try:
+                with heard():
+                    came = future.result()
+            except BrokenProcessPool:
+                workers.end()
+                in_hand = list(itertools.islice((n for n, (_, was) in enumerate(out) if not _well(was)), jobs))
+                count = sum(len(out[n][0]) for n in in_hand)
+                tell(f"a worker died: the {count} trials that were in hand are done again, one at a time")
+                for n, (again, was) in enumerate(out):
+                    if n in in_hand:  # handed out in order, so that the one that kills is among these
+                        out[n] = again, None
+                    elif not _well(was):
+                        out[n] = again, workers.give(again)
+                continue
+            except KeyboardInterrupt:
+                workers.end()
+                for _, future in itertools.takewhile(lambda entry: _well(entry[1]), out):
+                    yield from future.result().done if future else ()
+                raise
+            out.popleft()
+            yield from came.of_it()
+
+
+def _well(future: Future[Any] | None) -> bool:
+    """Whether it is done and came to something."""
+    return future is not None and future.done() and not future.cancelled() and future.exception() is None
+
+
+def _one_at_a_time(
+    lone: _Workers[U, R],
+    chunk: Sequence[U],
+    heard: Callable[[], AbstractContextManager[object]],
+    name: Callable[[U], str],
+) -> Iterator[R]:
+    for unit in chunk:
+        for left in range(TRIES - 1, -1, -1):
+            future = lone.give([unit])
+            try:
+                with heard():
+                    came = future.result()
+            except BrokenProcessPool:
+                lone.end()
+                if not left:
+                    raise WorkerLost(f"{name(unit)} kills the process that does it, {TRIES} times in {TRIES}") from None
+            else:
+                yield from came.of_it()
+                break
+
+
+class _Workers(Generic[U, R]):
+    """Processes that are started when there is something to do, ended for good at once, and started anew when asked again."""
+
+    def __init__(self, work: Work[U, R], jobs: int, method: str) -> None:
+        self._jobs, self._context = jobs, multiprocessing.get_context(method)
+        self._sent = work if method == "fork" else _packed(work)
+        self._pool: ProcessPoolExecutor | None = None
+
+    def give(self, chunk: Sequence[U]) -> Future[_Came[R]]:
+        """What will come of it. BrokenProcessPool is only ever raised by the future."""
+        if self._pool is None:
+            self._pool = ProcessPoolExecutor(
+                self._jobs, mp_context=self._context, initializer=_open, initargs=(self._sent,)
+            )
+        # A new process is deaf to Ctrl-C until it has learnt to ignore it, as is a thread that would take it from this one.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        try:
+            return self._pool.submit(_do, chunk)
+        except BrokenProcessPool as error:
+            broken: Future[_Came[R]] = Future()
+            broken.set_exception(error)
+            return broken
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    def end(self) -> None:
+        """At once: what they are at is of no use to anybody any more."""
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            for process in list((pool._processes or {}).values()):
+                process.kill()
+            pool.shutdown(cancel_futures=True)
+
+    def __enter__(self) -> _Workers[U, R]:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+
+UNSENT = (
+    "what came of it cannot be sent from one process to another ({}): take jobs=1, or have it answered in plain data"
+)
+
+
+def _packed(work: Work[Any, Any]) -> bytes:
+    """As bytes, since a process that cannot make something again of its own accord dies without a word."""
+    try:
+        return pickle.dumps(work)
+    except Exception as error:  # whatever an object's own code does
+        raise NotSent.of(error) from error
+
+
+@dataclass(frozen=True)
+class _Came(Generic[R_co]):
+    """What came of a chunk: of its units up to the one that failed, if any did. It travels as bytes and is made again by whoever hands it
+    on, since the pool takes what cannot be for a worker that died."""
+
+    sent: bytes
+    error: BaseException | None = None
+
+    @classmethod
+    def of(cls, done: list[Any], error: BaseException | None = None) -> _Came[Any]:
+        try:
+            return cls(pickle.dumps(done), error)
+        except Exception as unsent:  # noqa: BLE001 - whatever an object's own code does
+            return cls(pickle.dumps([]), NotSent(UNSENT.format(unsent)))
+
+    @property
+    def done(self) -> list[R_co]:
+        try:
+            done: list[R_co] = pickle.loads(self.sent)
+        except Exception as error:
+            raise NotSent(UNSENT.format(error)) from error
+        return done
+
+    def of_it(self) -> Iterator[R_co]:
+        yield from self.done
+        if self.error is not None:
+            raise self.error
+
+
+# In a worker.
+
+_stack = ExitStack()
+_doing: list[Callable[[Any], Any]] = []
+
+
+def _open(sent: Work[Any, Any] | bytes) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for whoever handed out the work
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+    threading.Thread(target=_end_with_parent, name="lifeline", daemon=True).start()
+    try:
+        _doing[:] = [_stack.enter_context(_unpacked(sent).opened())]
+    except BaseException as error:  # noqa: BLE001 - the first unit raises it, for whoever handed it out
+        _doing[:] = [_raiser(error)]
+
+
+def _unpacked(sent: Work[Any, Any] | bytes) -> Work[Any, Any]:
+    if not isinstance(sent, bytes):
+        return sent
+    try:
+        work: Work[Any, Any] = pickle.loads(sent)
+    except Exception as error:  # whatever an object's own code does
+        raise NotSent.of(error) from error
+    return work
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        multiprocessing.connection.wait([parent.sentinel])
+        os._exit(1)
+
+
+def _raiser(error: BaseException) -> Callable[[Any], Any]:
+    def do(_: Any) -> Any:
+        raise error
+
+    return do
+
+
+def _do(chunk: Sequence[Any]) -> _Came[Any]:
+    done = []
+    for unit in chunk:
+        try:
+            done.append(_doing[0](unit))
+        except BaseException as error:  # noqa: BLE001 - it is raised where the unit came from
+            return _Came.of(done, _from_here(error))
+    return _Came.of(done)
+
+
+def _from_here(error: BaseException) -> BaseException:
+    """The error, with a note of where it was raised."""
+    where = "".join(traceback.format_exception(error)).rstrip()
+    sent = portable(error, where)
+    if sent is error:
+        error.add_note(f"in a worker:\n{where}")
+    return sent
+
+
+def portable(error: BaseException, otherwise: str) -> BaseException:
+    """The error as another process can have it: itself where it can be made again, else these words."""
+    try:
+        if type(pickle.loads(pickle.dumps(error))) is type(error):
+            return error
+    except Exception:  # noqa: BLE001 - whatever an exception's own code does
+        pass
+    return RuntimeError(otherwise)

@@ -1,0 +1,1 @@
+"""Faults of the budget: tokens, dollars, calls or time have run out."""

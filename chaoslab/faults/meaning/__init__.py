@@ -1,0 +1,1 @@
+"""Faults of meaning: an answer that is well-formed and wrong."""

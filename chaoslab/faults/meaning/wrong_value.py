@@ -1,0 +1,106 @@
+"""The answer looks right and is not: one value in it is wrong (a hallucination)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from typing import Any, ClassVar
+
+from chaoslab.base.dice import Dice
+from chaoslab.core.exchange import Call, Flow, Reply, Seen, Toxic
+
+BOOKKEEPING = {
+    "adult", "backdrop_path", "base", "cod", "code", "confidence", "created", "creator", "displayed_link", "dt",
+    "etag", "genre_ids", "google_url", "has_more", "htmlLink", "iCalUID", "icon", "id", "json_endpoint", "kind",
+    "lat", "link", "lon", "ok", "organizer", "page", "position", "poster_path", "snippet_highlighted_words", "status",
+    "success", "sunrise", "sunset", "timeZone", "timezone", "total_pages", "total_results", "ts", "type", "updated",
+    "video",
+}  # fmt: skip
+"""Keys whose value means nothing to the question that was asked; changing one would be a fault that nobody can meet."""
+
+Place = tuple[Any, Any]
+
+
+@dataclass(frozen=True)
+class WrongValue:
+    """Changes one value of a successful reply: a number by a factor, a text by swapping it for one that is not true.
+
+    `point` (0–1) picks which of the values, `factor` scales numbers; both are drawn. A reply without a value to change passes as
+    it was, and then no fault was injected.
+    """
+
+    point: float = -1.0
+    factor: float = 0.0
+    layer: ClassVar[str] = "meaning"
+    corrupts: ClassVar[str] = "reply"
+
+    def draw(self, dice: Dice) -> WrongValue:
+        point = self.point if self.point >= 0 else dice("point").uniform()
+        return replace(self, point=point, factor=self.factor or dice("factor").pick((0.5, 1.5, 2.0, 3.0)))
+
+    def flow(self, call: Call) -> Flow:
+        reply: Reply = yield call
+        if reply.status >= 300 or not isinstance(reply.value, dict | list | str | int | float):
+            return reply
+        value = deepcopy(reply.value)
+        box = [value]  # so that a value alone has a place too
+        places = list(_places(box))
+        says_no = isinstance(value, dict) and (value.get("ok") is False or bool(value.get("error")))
+        if not places or says_no:
+            return reply
+        holder, key = places[min(int(self.point * len(places)), len(places) - 1)]
+        holder[key] = self._wrong(holder[key])
+        return reply.with_value(box[0])
+
+    def _wrong(self, value: Any) -> Any:
+        if isinstance(value, bool):
+            return not value
+        if isinstance(value, int | float):
+            return self._wrong_number(value)
+        if value.isdecimal() and len(value) < 1000:
+            return str(self._wrong_number(int(value)))
+        if shifted := self._wrong_day(value):
+            return shifted
+        words = value.split()
+        return " ".join(reversed(words)) if len(words) > 1 and words != words[::-1] else value[::-1] + "o"
+
+    def _wrong_number(self, value: float) -> float:
+        if isinstance(value, int):
+            above, below = self.factor.as_integer_ratio()
+            wrong: float = value * above // below  # an integer of any size, where a float would overflow
+        else:
+            wrong = round(value * self.factor, 2)
+        if wrong == value or (isinstance(wrong, float) and not math.isfinite(wrong)):
+            wrong = 7 if value == 0 else 0
+        return type(value)(wrong)
+
+    def _wrong_day(self, text: str) -> str | None:
+        """A date, or a moment, some days off; None for any other text."""
+        try:
+            day = date.fromisoformat(text[:10])
+            return (day + timedelta(days=max(1, math.ceil(self.factor)))).isoformat() + text[10:]
+        except (ValueError, OverflowError):
+            return None
+
+    def toxics(self) -> Sequence[Toxic]:
+        return ()
+
+    def witnessed(self, seen: Seen) -> str | None:
+        if seen.reply is None or not seen.reply.same_as(seen.told_reply):
+            return None
+        return "a value that the service did not give reached the caller"
+
+
+def _places(value: Any) -> Iterator[Place]:
+    """Where a meaningful value stands, as (its holder, its key), in the order of the document."""
+    entries: Any = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, entry in entries:
+        if key in BOOKKEEPING or str(key).startswith("search_"):
+            continue
+        if isinstance(entry, dict | list):
+            yield from _places(entry)
+        elif isinstance(entry, bool | int | float) or (isinstance(entry, str) and entry):
+            yield value, key

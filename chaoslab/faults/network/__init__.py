@@ -1,0 +1,1 @@
+"""Faults of the network: what a toxic does to the connection of a call."""

@@ -1,0 +1,48 @@
+"""The reply arrives, late."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from chaoslab.base.dice import Dice
+from chaoslab.core.exchange import Call, Flow, Seen, Toxic, Wait
+
+Stream = Literal["", "upstream", "downstream"]
+"""Which way of a connection; the empty one is left to the dice."""
+STREAMS: tuple[Stream, ...] = ("upstream", "downstream")
+TIMER_SLACK_S = 0.002
+"""Timers may fire this much early against another process's clock reading."""
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Delays what goes one way by `delay_s` ± `jitter_s` (uniform); the way is drawn unless `stream` names it."""
+
+    delay_s: float = 0.5
+    jitter_s: float = 0.0
+    stream: Stream = ""
+    layer: ClassVar[str] = "wire"
+
+    def draw(self, dice: Dice) -> Latency:
+        jitter_s = dice("jitter").between(-self.jitter_s, self.jitter_s) if self.jitter_s else 0.0
+        stream = self.stream or dice("stream").pick(STREAMS)
+        return Latency(max(0.0, round(self.delay_s + jitter_s, 3)), stream=stream)
+
+    def flow(self, call: Call) -> Flow:
+        if self.stream == "upstream":
+            yield Wait(self.delay_s)
+            return (yield call)
+        reply = yield call
+        yield Wait(self.delay_s)
+        return reply
+
+    def toxics(self) -> Sequence[Toxic]:
+        return (Toxic("latency", self.stream, {"delay_s": self.delay_s}),)
+
+    def witnessed(self, seen: Seen) -> str | None:
+        least_s = min(self.delay_s, seen.deadline_s) - TIMER_SLACK_S
+        if seen.duration_s < least_s or seen.error not in (None, "timed_out"):
+            return None
+        return f"took {seen.duration_s:.3f} s, at least {self.delay_s:.3f} s were armed"

@@ -1,0 +1,36 @@
+"""The connection is reset in mid-exchange (RST), as by a crashed process or a firewall."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from chaoslab.base.dice import Dice
+from chaoslab.core.exchange import Call, Failure, Flow, Seen, Toxic, Wait
+from chaoslab.faults.network.latency import STREAMS, Stream
+
+
+@dataclass(frozen=True)
+class ResetPeer:
+    """Resets `after_s` after the first data went that way; upstream before the service saw the request, downstream after."""
+
+    after_s: float = 0.0
+    stream: Stream = ""
+    layer: ClassVar[str] = "wire"
+
+    def draw(self, dice: Dice) -> ResetPeer:
+        return replace(self, stream=self.stream or dice("stream").pick(STREAMS))
+
+    def flow(self, call: Call) -> Flow:
+        if self.stream == "downstream":
+            yield call
+        if self.after_s:
+            yield Wait(self.after_s)
+        raise Failure("reset")
+
+    def toxics(self) -> Sequence[Toxic]:
+        return (Toxic("reset_peer", self.stream, {"after_s": self.after_s}),)
+
+    def witnessed(self, seen: Seen) -> str | None:
+        return f"connection reset after {seen.duration_s:.3f} s" if seen.error == "reset" else None

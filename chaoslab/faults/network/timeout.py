@@ -1,0 +1,42 @@
+"""Nothing arrives any more, and after a while (or never) the connection ends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from chaoslab.base.dice import Dice
+from chaoslab.core.exchange import Call, Failure, Flow, Seen, Toxic, Wait, forever
+from chaoslab.faults.network.latency import STREAMS, TIMER_SLACK_S, Stream
+
+
+@dataclass(frozen=True)
+class Timeout:
+    """Drops what goes one way; closes after `after_s`, or never when it is 0.
+
+    Downstream, the service has done the work and only its answer is lost; upstream, the request never gets there.
+    """
+
+    after_s: float = 0.0
+    stream: Stream = ""
+    layer: ClassVar[str] = "wire"
+
+    def draw(self, dice: Dice) -> Timeout:
+        return replace(self, stream=self.stream or dice("stream").pick(STREAMS))
+
+    def flow(self, call: Call) -> Flow:
+        if self.stream == "downstream":
+            yield call
+        yield Wait(self.after_s or forever)
+        raise Failure("closed")
+
+    def toxics(self) -> Sequence[Toxic]:
+        return (Toxic("timeout", self.stream, {"after_s": self.after_s}),)
+
+    def witnessed(self, seen: Seen) -> str | None:
+        if seen.error == "timed_out" and seen.duration_s >= seen.deadline_s - TIMER_SLACK_S:
+            return f"no answer within the deadline of {seen.deadline_s:.2f} s"
+        if seen.error in ("closed", "reset") and self.after_s and seen.duration_s >= self.after_s - TIMER_SLACK_S:
+            return f"closed without an answer after {seen.duration_s:.3f} s"
+        return None

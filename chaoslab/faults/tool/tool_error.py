@@ -1,0 +1,39 @@
+"""The service answers with an error of its own instead of doing the work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from chaoslab.base.dice import Dice
+from chaoslab.core.exchange import Call, Flow, Seen, Toxic
+
+STATUSES = (500, 503, 429, 401, 404)
+
+
+@dataclass(frozen=True)
+class ToolError:
+    """Answers `status` in the target's own error shape (429 with Retry-After); 0 draws one of 500, 503, 429, 401, 404."""
+
+    status: int = 0
+    layer: ClassVar[str] = "tool"
+
+    def __post_init__(self) -> None:
+        if self.status and not 400 <= self.status <= 599:
+            raise ValueError(f"status of tool_error is {self.status}: it should be an error's, from 400 to 599, or 0")
+
+    def draw(self, dice: Dice) -> ToolError:
+        return replace(self, status=self.status or dice("status").pick(STATUSES))
+
+    def flow(self, call: Call) -> Flow:
+        return call.refused_with(self.status)
+        yield call
+
+    def toxics(self) -> Sequence[Toxic]:
+        return ()
+
+    def witnessed(self, seen: Seen) -> str | None:
+        if seen.reply is None or not seen.reply.same_as(seen.told_reply):
+            return None
+        return f"the service's own error {self.status} reached the caller"

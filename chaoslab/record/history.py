@@ -1,0 +1,186 @@
+"""Reads what a run's writers logged, merged; measures and reports know nothing else of a run."""
+
+from __future__ import annotations
+
+import gc
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+from chaoslab.base.shapes import DEPTH_MAX, Shape, Within, deeper
+from chaoslab.core.events import (
+    LASTS_MAX_S,
+    CallFinished,
+    Count,
+    Event,
+    Fallback,
+    PromptStarted,
+    Retry,
+    RunStarted,
+    Usage,
+)
+
+E_ = TypeVar("E_", bound=Event)
+UNSEEN: frozenset[type[Event]] = frozenset({Retry, Fallback, Usage})
+"""Kinds of which a run of Python functions cannot tell: the lab does not see its agent's waits, fallbacks and model."""
+LINE_MAX = 1 << 26
+"""Bytes of a line that is read; the longest that a run writes holds a reply of 4 MiB."""
+NAMED = 2
+"""Lines that could not be read which are named; of the others the number is told."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """One line of a log: the envelope and its event."""
+
+    ts: str
+    t: Annotated[float, Within(-LASTS_MAX_S, LASTS_MAX_S)]
+    run: str
+    trial: str | None
+    writer: str
+    seq: Count
+    event: Event
+
+
+class History:
+    """All events of a run, merged by (time, writer, sequence).
+
+    `cut_lines`: the numbers of the lines that could not be read, by file name. `untold` are the kinds that another lab's log has no place
+    for, so that their absence says nothing; `notes` are lines for a person on how it was read.
+    """
+
+    def __init__(
+        self,
+        records: Iterable[Record],
+        *,
+        cut: Mapping[str, Sequence[int]] | None = None,
+        untold: Iterable[type[Event]] = (),
+        notes: Iterable[str] = (),
+    ) -> None:
+        self.records = sorted(records, key=lambda r: (r.t, r.writer, r.seq))
+        self.cut_lines = {name: tuple(numbers) for name, numbers in (cut or {}).items()}
+        self.untold = frozenset(untold)
+        self.notes = (*notes, *(unread(name, numbers) for name, numbers in sorted(self.cut_lines.items())))
+
+    @classmethod
+    def read(cls, folder: Path) -> History:
+        """Reads every `*.log` of a run's folder.
+
+        Raises:
+            FileNotFoundError: no such folder, or no log in it. OSError: a log cannot be read.
+        """
+        paths = log_files(folder)
+        if not paths:
+            raise FileNotFoundError(f"no logs in {folder}")
+        records: list[Record] = []
+        cut: dict[str, list[int]] = {}
+        with _no_garbage():
+            for path in paths:
+                for number, line in enumerate(lines_of(path), 1):
+                    record = parse_line(line)
+                    if record is not None:
+                        records.append(record)
+                    elif line.strip():
+                        cut.setdefault(path.name, []).append(number)
+            return cls(records, cut=cut)
+
+    @property
+    def cut(self) -> dict[str, int]:
+        """How many lines could not be read, by file name."""
+        return {name: len(numbers) for name, numbers in self.cut_lines.items()}
+
+    def of(self, kind: type[E_], *, trial: str | None = None) -> Iterator[tuple[Record, E_]]:
+        """The events of one kind in time order, each with its line's envelope."""
+        for record in self.records:
+            if isinstance(record.event, kind) and (trial is None or record.trial == trial):
+                yield record, record.event
+
+    def tells(self, kind: type[Event]) -> bool:
+        """Whether an event of this kind would be here if it had happened."""
+        return kind not in self.untold and not (kind in UNSEEN and self.of_functions)
+
+    def first(self, kind: type[E_]) -> E_ | None:
+        return next((event for _, event in self.of(kind)), None)
+
+    @cached_property
+    def of_functions(self) -> bool:
+        """Whether it tells of a Python user's own agent and functions (`lab.run`). A run of the lab's agent says what was asked."""
+        run = self.first(RunStarted)
+        if run is not None:
+            return bool(run.world) and not run.asked
+        return any(event.via == "function" for _, event in self.of(CallFinished))
+
+    @property
+    def trials(self) -> list[str]:
+        """The trials in the order in which they began."""
+        return [record.trial for record, _ in self.of(PromptStarted) if record.trial is not None]
+
+
+def log_files(folder: Path) -> list[Path]:
+    """The logs in a folder. Regular files alone: a pipe or a device has no end."""
+    return sorted(path for path in folder.glob("*.log") if path.is_file())
+
+
+def lines_of(path: Path) -> Iterator[bytes]:
+    """The lines of a log with their ends. One that is longer than LINE_MAX comes cut off there, so it cannot be read.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    with path.open("rb") as file:
+        while line := file.readline(LINE_MAX):
+            yield line
+            while len(line) == LINE_MAX and not line.endswith(b"\n"):
+                line = file.readline(LINE_MAX)
+
+
+@contextmanager
+def _no_garbage() -> Iterator[None]:
+    """For what makes many objects and keeps them all: looking through them for garbage takes as long as reading them does."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def unread(name: str, numbers: Sequence[int]) -> str:
+    """Which lines of a log could not be read, in a line."""
+    if len(numbers) == 1:
+        return f"{name}: line {numbers[0]} could not be read"
+    named, more = numbers[:NAMED], len(numbers) - NAMED
+    told = f"{', '.join(map(str, named))} and {more} more" if more else " and ".join(map(str, named))
+    return f"{name}: lines {told} could not be read"
+
+
+_ENVELOPE = Shape.of(Record, without=("event",))
+
+
+_shapes: dict[type[Event], Shape] = {}
+
+
+def parse_line(line: bytes) -> Record | None:
+    """The record of a line; None when the line is cut, foreign, of a kind that this version does not know, or when a field of it is not
+    of its type or out of its range (`events`). Whoever reads a record need look at none of that again."""
+    try:
+        data = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if type(data) is not dict or type(data.get("kind")) is not str:
+        return None
+    kind = Event.kinds.get(data["kind"])
+    if kind is None or (line.count(b"[") + line.count(b"{") > DEPTH_MAX and deeper(data, DEPTH_MAX)):
+        return None
+    try:
+        record: Record = _ENVELOPE.made(data)
+        shape = _shapes.get(kind) or _shapes.setdefault(kind, Shape.of(kind))
+        vars(record)["event"] = shape.made(data)
+    except ValueError:
+        return None
+    return record

@@ -1,0 +1,215 @@
+"""Writes events down: one writer owns one file, and a line is with the system before the writer goes on.
+
+So a killed process loses nothing that it had logged.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from chaoslab.base.clock import Clock, iso, later, system
+from chaoslab.core.events import Event
+
+MASK = "***"
+SECRET_MIN = 8
+"""Characters of a secret, or of the beginning of one in a text that was cut, that are masked: fewer stand in any text."""
+
+
+class LogLost(BaseException):
+    """A line could not be written; says which file, why, and what to do. What went on from here would be an experiment without a record.
+
+    No `Exception`, since an SDK would take it for one more network error and retry it.
+    """
+
+
+class Log:
+    """Appends events to `<folder>/<writer>.log`: when `write` returns the whole line is there, when it raises none of it is.
+
+    Safe to share between threads.
+    """
+
+    _secret: re.Pattern[str] | None = None
+
+    def __init__(
+        self, folder: Path, writer: str, *, run: str, origin: float, clock: Clock = system, secrets: Sequence[str] = ()
+    ) -> None:
+        """`origin` is the monotonic time at which the run began. `secrets` are never written, whoever says them.
+
+        Raises:
+            OSError: the file cannot be opened.
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+        self.path = folder / f"{writer}.log"
+        self._run, self._writer, self._origin, self._clock = run, writer, origin, clock
+        self._secret = _any_of(secrets)
+        self._seq = _mend(self.path)
+        self._file = self.path.open("ab", buffering=0)
+        self._lock = threading.Lock()
+        self.lost: LogLost | None = None
+        """What `write` last raised: a framework between it and the writer's owner may swallow it."""
+        self._torn = False
+
+    def write(self, event: Event, *, trial: str | None = None) -> None:
+        """Raises LogLost: the disk is full, or the file was deleted, say."""
+        with self._lock:
+            ts, t = iso(self._clock.utc()), round(self._clock.monotonic() - self._origin, 6)
+            line = spell(ts, t, self._run, trial, self._writer, self._seq + 1, self._masked(told(event)))
+            self._write(line)
+            self._seq += 1
+
+    def _masked(self, text: str) -> str:
+        return text if self._secret is None else self._secret.sub(MASK, text)
+
+    def copy(self, kept: Iterable[Kept], *, began: datetime, after_s: float) -> None:
+        """Writes down what was kept elsewhere, `after_s` seconds later than it says, in a run that began at that moment; all of it or none.
+
+        Raises:
+            LogLost: as `write`.
+        """
+        with self._lock:
+            seqs = {self._writer: self._seq}
+            self._write(b"".join(lines_of(kept, run=self._run, began=began, after_s=after_s, seqs=seqs)))
+            self._seq = seqs[self._writer]
+
+    def _write(self, lines: bytes) -> None:
+        try:
+            self._append(lines)
+        except OSError as error:
+            why = f"{self.path} cannot be written ({error.strerror or error})"
+            self.lost = LogLost(f"{why}: {REMEDIES.get(error.errno or 0, 'see to it')} and start again")
+            raise self.lost from error
+
+    def _append(self, line: bytes) -> None:
+        file = self._file.fileno()
+        held = os.fstat(file)
+        if self._torn:
+            raise OSError(errno.EIO, "its last line is cut")
+        if not held.st_nlink:  # the system would take each line, and nobody could read it
+            raise FileNotFoundError(errno.ENOENT, "it was deleted")
+        try:
+            while line:
+                line = line[os.write(file, line) :]
+        except BaseException:
+            self._torn = True
+            os.ftruncate(file, held.st_size)
+            self._torn = False
+            raise
+
+    def close(self) -> None:
+        self._file.close()
+
+    def __enter__(self) -> Log:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Kept(NamedTuple):
+    """An event that waits to be written down. `t`: seconds since its trial began; `text`: as `told` gives it, or the event itself when it
+    names moments of its own, which move with it."""
+
+    writer: str
+    t: float
+    trial: str | None
+    text: str | Event
+
+    @classmethod
+    def of(cls, writer: str, t: float, trial: str | None, event: Event) -> Kept:
+        return cls(writer, t, trial, event if event.moves else told(event))
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The event's kind and fields."""
+        fields: dict[str, Any] = json.loads(f"{{{self.text if isinstance(self.text, str) else told(self.text)}")
+        return fields
+
+    def is_a(self, kind: type[Event]) -> bool:
+        """Whether it tells of an event of that kind."""
+        return (
+            self.text.startswith(f'"kind": "{kind.kind}"')
+            if isinstance(self.text, str)
+            else isinstance(self.text, kind)
+        )
+
+
+class Shelf(Log):
+    """A log that keeps what it is told in memory; whoever owns it takes it from there."""
+
+    def __init__(self, writer: str, kept: list[Kept], *, clock: Clock = system, origin: float = 0.0) -> None:
+        """`kept` may be shared by several writers; all times are since `origin`."""
+        self._writer, self._kept, self._clock, self._origin = writer, kept, clock, origin
+        self.lost = None
+
+    def write(self, event: Event, *, trial: str | None = None) -> None:
+        t = round(self._clock.monotonic() - self._origin, 6)
+        self._kept.append(Kept.of(self._writer, t, trial, event))
+
+    def close(self) -> None:
+        pass
+
+
+def told(event: Event) -> str:
+    """The event as JSON, without the envelope and its first brace."""
+    return _spelt({"kind": event.kind, **vars(event)})[1:]
+
+
+_spelt = json.JSONEncoder(ensure_ascii=False).encode
+
+
+def spell(ts: str, t: float, run: str, trial: str | None, writer: str, seq: int, text: str) -> bytes:
+    """A whole line: the envelope, and what `told` gave."""
+    envelope = {"ts": ts, "t": t, "run": run, "trial": trial, "writer": writer, "seq": seq}
+    return f"{json.dumps(envelope)[:-1]}, {text}\n".encode("utf-8", "surrogatepass")
+
+
+def lines_of(
+    kept: Iterable[Kept], *, run: str, began: datetime, after_s: float, seqs: dict[str, int]
+) -> Iterator[bytes]:
+    """What was kept as lines of a run that began at that moment, `after_s` seconds later than it says. `seqs`: how many lines each writer
+    has, counted on."""
+    for entry in kept:
+        t = round(after_s + entry.t, 6)
+        text = entry.text if isinstance(entry.text, str) else told(entry.text.moved(after_s))
+        seqs[entry.writer] = seq = seqs.get(entry.writer, 0) + 1
+        yield spell(iso(later(began, t)), t, run, entry.trial, entry.writer, seq, text)
+
+
+REMEDIES = {
+    errno.ENOSPC: "make room",
+    errno.EDQUOT: "make room",
+    errno.EFBIG: "raise the limit of a file's size",
+    errno.ENOENT: "leave a run's folder alone while it goes on",
+    errno.EROFS: "make it writable",
+}
+
+
+def _any_of(secrets: Iterable[str]) -> re.Pattern[str] | None:
+    """Finds each secret, and the beginning of one that was cut off."""
+    spelt = [json.dumps(secret, ensure_ascii=False)[1:-1] for secret in secrets if len(secret) >= SECRET_MIN]
+    parts = [
+        re.escape(secret[:SECRET_MIN])
+        + "".join(f"(?:{re.escape(c)}" for c in secret[SECRET_MIN:])
+        + ")?" * len(secret[SECRET_MIN:])
+        for secret in spelt
+    ]
+    return re.compile("|".join(parts)) if parts else None
+
+
+def _mend(path: Path) -> int:
+    """Ends a line that a killed writer left cut, and returns how many lines the file then holds."""
+    if not path.exists():
+        return 0
+    data = path.read_bytes()
+    if data and not data.endswith(b"\n"):
+        with path.open("ab") as file:
+            file.write(b"\n")
+    return data.count(b"\n") + (1 if data and not data.endswith(b"\n") else 0)

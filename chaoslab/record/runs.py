@@ -1,0 +1,146 @@
+"""A run's folder: `logs/<run>/run.json` says what every process of the run must agree on, `logs/latest` names the newest."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from chaoslab.base import files
+from chaoslab.base.clock import Clock, iso, system
+from chaoslab.base.identity import ALONE
+from chaoslab.base.shapes import Shape, Within
+from chaoslab.core.events import LASTS_MAX_S, Moment
+from chaoslab.record.log import Log
+
+NAME_MAX = 64
+_NAME = re.compile(rf"[A-Za-z0-9_-]{{1,{NAME_MAX}}}", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One start of the lab. `origin`: the monotonic time at which it began; `now`: what the tools call today (ISO 8601)."""
+
+    name: str
+    folder: Path
+    origin: Annotated[float, Within(-LASTS_MAX_S, LASTS_MAX_S)]
+    now: Moment
+
+    def log(self, writer: str, *, clock: Clock = system, secrets: Sequence[str] = ()) -> Log:
+        """The log of one writer in this run, which may be told the secrets."""
+        return Log(self.folder, writer, run=self.name, origin=self.origin, clock=clock, secrets=secrets)
+
+    @classmethod
+    def create(cls, logs: Path, *, now: str, name: str = "", clock: Clock = system) -> Run:
+        """A new folder, named by the wall clock. A run of that `name` is one of no real time: it begins at `now`, and nothing in its
+        folder tells when that was.
+
+        Raises:
+            OSError: what stands in the way, as its `filename`.
+        """
+        try:
+            logs.mkdir(parents=True, exist_ok=True)
+        except FileExistsError:
+            raise NotADirectoryError(errno.ENOTDIR, "it should be a folder: rename it", str(logs)) from None
+        latest = logs / "latest"
+        if latest.is_dir() and not latest.is_symlink():
+            raise FileExistsError(errno.EEXIST, "it should be a link to the newest run: rename it", str(latest))
+        stem = clock.utc().strftime("%Y%m%d-%H%M%S")
+        for folder in (stem, *(f"{stem}-{n}" for n in range(2, 1000))):
+            try:
+                (logs / folder).mkdir()
+            except FileExistsError:
+                continue
+            break
+        else:
+            raise FileExistsError(f"{logs / stem} and 998 more exist already")
+        if name:
+            run = cls(name, logs / folder, 0.0, now)
+            run._save(started=now)
+        else:
+            run = cls(folder, logs / folder, clock.monotonic(), now)
+            run._save(started=iso(clock.utc()))
+        return run
+
+    def make_latest(self) -> None:
+        """`logs/latest` names this run from now on: it has begun."""
+        newest = self.folder.with_name(f".latest-{self.folder.name}")
+        newest.symlink_to(self.folder.name)
+        newest.replace(self.folder.with_name("latest"))
+
+    @classmethod
+    def open(cls, logs: Path, name: str, *, now: str = "", clock: Clock = system) -> Run:
+        """The run of that name as its maker described it; a run that nobody made (`alone`, say) begins now.
+
+        Only `alone` is made on demand: a stranger's X-Trial header must not make folders.
+
+        Raises:
+            LookupError: no such run.
+        """
+        folder = logs / name
+        try:
+            if not _NAME.fullmatch(name):
+                raise files.Unreadable("is no run's folder", missing=True)
+            data = files.json_of(folder / "run.json")
+            told: Run = _TOLD.made(data if isinstance(data, dict) else {})
+            return cls(name, folder, told.origin, told.now)
+        except files.Unreadable as error:
+            if not error.missing:
+                raise LookupError(_said(folder, error)) from None
+            if name != ALONE:
+                raise LookupError(f"no run is called '{name[:NAME_MAX]}' in {logs}") from None
+        except ValueError as error:
+            raise LookupError(_said(folder, error)) from None
+        folder.mkdir(parents=True, exist_ok=True)
+        run = cls(name, folder, clock.monotonic(), now)
+        run._save(started=iso(clock.utc()))
+        return run
+
+    def _save(self, *, started: str) -> None:
+        data = {"name": self.name, "origin": self.origin, "now": self.now, "started": started}
+        # `alone` is made on demand by whoever comes first, maybe by two at once: each writes a file of its own.
+        partial = self.folder / f"run.json.{os.getpid()}.{threading.get_ident()}.part"
+        partial.write_text(json.dumps(data, indent=2) + "\n")
+        partial.replace(self.folder / "run.json")
+
+
+_STAMPED = re.compile(r"(\d{8}-\d{6})(?:-(\d{1,3}))?", re.ASCII)
+
+
+def names(logs: Path) -> dict[str, list[Path]]:
+    """The folders of all runs there by the name that each gave itself, the newest last."""
+    found: dict[str, list[Path]] = {}
+    folders = (path for path in logs.glob("*") if not path.is_symlink() and (path / "run.json").is_file())
+    for folder in sorted(folders, key=_age):
+        try:
+            name = json.loads((folder / "run.json").read_bytes())["name"]
+        except (
+            OSError,
+            ValueError,
+            TypeError,
+            KeyError,
+            RecursionError,
+        ):  # whatever it is, it is no run that could be named
+            continue
+        if isinstance(name, str):
+            found.setdefault(name, []).append(folder)
+    return found
+
+
+def _age(folder: Path) -> tuple[str, int, str]:
+    """Sorts folders by the moment in their names, and those of one moment by the number behind it."""
+    match = _STAMPED.fullmatch(folder.name)
+    return (match[1], int(match[2] or 1), "") if match else ("", 0, folder.name)
+
+
+def _said(folder: Path, error: ValueError) -> str:
+    return f"{folder / 'run.json'} does not describe a run ({error}): delete {folder}"
+
+
+_TOLD = Shape.of(Run, without=("folder",))

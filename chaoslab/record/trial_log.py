@@ -1,0 +1,95 @@
+"""The log of one trial that is kept in memory: a line costs an append, and becomes an event when somebody reads it."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+from typing import Any, Protocol, TypeVar
+
+from chaoslab.base.clock import Clock, iso, system
+from chaoslab.base.identity import Requests, Trial
+from chaoslab.core.events import Event
+from chaoslab.record.history import History, Record
+from chaoslab.record.log import Kept
+
+WRITER = "info"
+E = TypeVar("E", bound=Event)
+
+
+class Later(Protocol):
+    """What becomes an event when somebody reads it."""
+
+    def told(self, part: str, requests: Requests, t: float, /) -> Event:
+        """Of what was noted under this name, given the trial's requests and the moment. Asked for once, in the order of noting."""
+
+
+class Notebook:
+    """Made when its trial begins, in the trial's own time; `began` is what the wall clock said then."""
+
+    def __init__(self, trial: Trial, *, began: datetime, clock: Clock = system) -> None:
+        self.trial, self.key, self.began = trial, trial.key, began
+        self.requests = Requests(trial)
+        self.calls = 0
+        self._now = clock.monotonic
+        self.origin = self._now()
+        self._lines: list[tuple[float, Any, str]] = []
+        self._history: History | None = None
+        self._sent = b""  # both as they came from another process, until somebody reads them
+
+    def note(self, noted: Event) -> None:
+        self._lines.append((self._now(), noted, ""))
+
+    def note_part(self, noted: Later, part: str) -> None:
+        self._lines.append((self._now(), noted, part))
+
+    def noted(self, kind: type[E]) -> Iterator[E]:
+        """All events of a kind so far, but for what is to be told later."""
+        return (noted for _, noted, part in self._lines if not part and isinstance(noted, kind))
+
+    def called(self) -> frozenset[str]:
+        """The names of the functions that were called, before the history is read."""
+        return frozenset(noted.name for _, noted, part in self._lines if part == "begin")
+
+    @property
+    def history(self) -> History:
+        """All that was noted. To be read when the trial is over."""
+        if self._sent:
+            self._lines, self._history = pickle.loads(self._sent)
+            self._sent = b""
+        if self._history is None:
+            self._history = History(self._records())
+            self._lines.clear()
+        return self._history
+
+    def _records(self) -> Iterable[Record]:
+        run, trial = self.trial.run, self.key
+        for number, (t, event) in enumerate(self._told(), 1):
+            yield Record(iso(self.began + timedelta(seconds=t)), t, run, trial, WRITER, number, event)
+
+    def _told(self) -> Iterator[tuple[float, Event]]:
+        """Each event and when, to be asked for once."""
+        for moment, noted, part in self._lines:
+            t = round(moment - self.origin, 6)
+            yield t, noted.told(part, self.requests, t) if part else noted
+
+    @property
+    def kept(self) -> list[Kept]:
+        """The same, as a run's folder takes it."""
+        return [Kept.of(r.writer, r.t, r.trial, r.event) for r in self.history.records]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """To another process goes what happened, and nothing that could go on. Most is never read there, and stays as it was sent."""
+        sent = self._sent or pickle.dumps((self._lines, self._history))
+        return {
+            "trial": self.trial,
+            "key": self.key,
+            "began": self.began,
+            "calls": self.calls,
+            "origin": self.origin,
+            "_sent": sent,
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.requests = Requests(self.trial)

@@ -1,0 +1,91 @@
+"""What a program imports in mid-trial leaves no mark on the trial that happens to be the first, so that none depends on which that is.
+
+What is to be patched is patched as soon as it has loaded, which it does outside of any world, as it would have before. All else loads in
+the world, with a chance of its own.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+from chaoslab.worlds.virtual.context import here, within
+
+
+class Arrivals:
+    """A finder of modules that finds what the others find. `arrived` is called after each of `names` has loaded, by one thread at a time."""
+
+    def __init__(self, names: set[str], arrived: Callable[[], None]) -> None:
+        self._names, self._arrived = names, arrived
+        self._lock = threading.RLock()
+        self._now = False
+        self._again = False
+
+    def watch(self) -> None:
+        sys.meta_path.insert(0, self)
+
+    def end(self) -> None:
+        with self._lock:
+            if self in sys.meta_path:
+                sys.meta_path.remove(self)
+
+    def find_spec(self, name: str, path: Any = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        patched = name in self._names
+        if not patched and here.world is None:
+            return None
+        for finder in list(sys.meta_path):
+            find = None if finder is self else getattr(finder, "find_spec", None)
+            if find is not None and (spec := find(name, path, target)) is not None:
+                if hasattr(spec.loader, "exec_module"):
+                    spec.loader = _Loader(spec.loader, name, self.loaded if patched else None)
+                found: ModuleSpec = spec
+                return found
+        return None
+
+    def loaded(self) -> None:
+        """Also of what loads while others are being patched, on which whoever patches looks once more."""
+        with self._lock:
+            self._again = True
+            if self._now or self not in sys.meta_path:
+                return
+            self._now = True
+            try:
+                while self._again:
+                    self._again = False
+                    self._arrived()
+            finally:
+                self._now = False
+
+
+class _Loader:
+    """The real one, of which nothing else is to be seen once the module is there. `loaded`: told of it, when it is to be patched."""
+
+    def __init__(self, real: Any, name: str, loaded: Callable[[], None] | None) -> None:
+        self._real, self._name, self._loaded = real, name, loaded
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        with self._apart():
+            made: ModuleType | None = self._real.create_module(spec)
+        return made
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__loader__ = self._real
+        if module.__spec__ is not None:
+            module.__spec__.loader = self._real
+        with self._apart():
+            self._real.exec_module(module)
+            if self._loaded is not None:
+                self._loaded()
+
+    def _apart(self) -> AbstractContextManager[None]:
+        if self._loaded is not None:
+            return within(None)
+        return nullcontext() if here.world is None else here.world.importing(self._name)

@@ -1,0 +1,84 @@
+"""The order of sets. What a set holds by its address comes out of it in another order in every process.
+
+Programs are handed sets (`concurrent.futures.wait`) and iterate over them (anyio, when it cancels); so what they hold is numbered, in a
+world. asyncio's own tasks and futures are numbered by their loop; who makes them by hand is given the loop's kind. Classes of a program's own
+that are made of these stay as they are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import types
+from asyncio.tasks import _GatheringFuture  # type: ignore[attr-defined]
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from typing import Any
+
+from anyio._backends._asyncio import CancelScope
+
+from chaoslab.worlds.virtual import loop
+from chaoslab.worlds.virtual.context import here
+from chaoslab.worlds.virtual.patches import Patch
+
+real_future, real_scope, real_gathering = Future.__init__, CancelScope.__init__, _GatheringFuture.__init__
+real_asyncio_future, real_asyncio_task = asyncio.Future, asyncio.Task
+
+
+def numbered(real: Callable[..., None]) -> Callable[..., None]:
+    """The initializer, which also gives a number."""
+
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        world = here.world
+        if world is not None:
+            world.machine.number(self)
+        real(self, *args, **kwargs)
+
+    return init
+
+
+def hashed(self: Any) -> int:
+    world = here.world
+    return object.__hash__(self) if world is None else world.machine.number_of(self) or object.__hash__(self)
+
+
+def _either(real: type, make: Callable[..., Any]) -> type:
+    """The class, but for what calling it makes in a world; a class made of it is made of the real one."""
+
+    class Kind(type):
+        def __new__(cls, name: str, bases: tuple[type, ...], names: dict[str, Any], **kwargs: Any) -> Any:
+            if not bases:
+                return super().__new__(cls, name, bases, names)
+            bases = tuple(real if base is stand_in else base for base in bases)
+            kind, _, kwargs = types.prepare_class(name, bases, kwargs)
+            return kind(name, bases, names, **kwargs)
+
+        def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+            return (real if here.world is None else make)(*args, **kwargs)
+
+        def __instancecheck__(cls, instance: Any) -> bool:
+            return isinstance(instance, real)
+
+        def __subclasscheck__(cls, kind: type) -> bool:
+            return issubclass(getattr(kind, "__mro__", (kind,))[0], real)  # of a stand-in: the real one
+
+        def __getattribute__(cls, name: str) -> Any:
+            return getattr(real, name)
+
+    stand_in: Any = Kind(real.__name__, (), {})
+    return stand_in  # type: ignore[no-any-return]
+
+
+def _task(coro: Any, *, name: Any = None, **kwargs: Any) -> Any:
+    """asyncio numbers its tasks through the life of the process."""
+    of = kwargs.get("loop") or asyncio.get_event_loop()
+    if name is None and isinstance(of, loop.VirtualLoop):
+        name = f"Task-{next(of._tasks_named)}"
+    return loop.Task(coro, name=name, **kwargs)
+
+
+def patches() -> Iterable[Patch]:
+    for kind, real in ((Future, real_future), (CancelScope, real_scope), (_GatheringFuture, real_gathering)):
+        yield Patch(kind, "__init__", numbered(real))
+        yield Patch(kind, "__hash__", hashed)
+    yield Patch(asyncio, "Future", _either(real_asyncio_future, loop.Future), everywhere=True)
+    yield Patch(asyncio, "Task", _either(real_asyncio_task, _task), everywhere=True)

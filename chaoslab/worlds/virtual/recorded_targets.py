@@ -1,0 +1,90 @@
+"""Stands in for whom the lab cannot make speak again: a paid model or a real service says what the log says that it said."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from chaoslab.base.clock import system
+from chaoslab.base.identity import digest
+from chaoslab.core.events import CallStarted, Event, Replied
+from chaoslab.record.log import Kept, Shelf
+from chaoslab.worlds.virtual.serving import Broken, Wsgi
+
+NO_REPLY = "the log holds no reply to this question"
+"""What stands in says so to what was never asked in the run. Whoever replays looks for it, lest it be taken for the model's own word."""
+FOR_EVER_S = 1e9
+
+
+class Recording:
+    """The words of one trial; `begin` puts the next trial's in their place."""
+
+    def __init__(self) -> None:
+        self._replies: dict[tuple[str, str], list[Replied]] = {}
+        self._under_way: dict[str, dict[int, int]] = {}
+
+    def begin(self, replies: Sequence[Replied]) -> None:
+        self._replies, self._under_way = {}, {}
+        for reply in sorted(replies, key=lambda reply: (reply.request, reply.attempt)):
+            self._replies.setdefault((reply.target, reply.asked), []).append(reply)
+
+    def started(self, call: CallStarted) -> None:
+        """This attempt is under way now, so that what comes in next is told from the attempts before it."""
+        attempts = self._under_way.setdefault(call.target, {})
+        attempts.pop(call.request, None)
+        attempts[call.request] = call.attempt
+
+    def app(self, target: str) -> Wsgi:
+        """A web application that answers as that target did."""
+
+        def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+            body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+            asked = environ.get("HTTP_IDEMPOTENCY_KEY") or (digest(json.loads(body)) if body else "")
+            reply = self._reply(target, asked)
+            if reply is None:
+                start_response(
+                    "500 Internal Server Error", [("Content-Type", "application/json"), ("X-Should-Retry", "false")]
+                )
+                return [json.dumps({"error": {"message": NO_REPLY}}).encode()]
+            if reply.failure:
+                return _none(reply.failure)
+            text = reply.body.encode("utf-8", "replace")
+            headers = [*reply.headers.items(), *([("Content-Type", reply.content_type)] if reply.content_type else [])]
+            start_response(f"{reply.status} as recorded", [*headers, ("Content-Length", str(len(text)))])
+            return [text]
+
+        return answer
+
+    def _reply(self, target: str, asked: str) -> Replied | None:
+        """What this attempt was told. One whose reply was lost on its way was recorded by none, and what stands for it will be lost again:
+        it is given a later attempt's, or the last."""
+        known = self._replies.get((target, asked), [])
+        requests = {reply.request for reply in known}
+        for request, attempt in reversed(self._under_way.get(target, {}).items()):
+            if request in requests:
+                return next(
+                    (reply for reply in known if (reply.request, reply.attempt) >= (request, attempt)), known[-1]
+                )
+        return known[0] if known else None
+
+
+class Hearing(Shelf):
+    """The seam's log, which tells a recording of each attempt that begins."""
+
+    def __init__(self, recording: Recording, kept: list[Kept], *, origin: float) -> None:
+        super().__init__("info", kept, origin=origin)
+        self._recording = recording
+
+    def write(self, event: Event, *, trial: str | None = None) -> None:
+        if isinstance(event, CallStarted):
+            self._recording.started(event)
+        super().write(event, trial=trial)
+
+
+def _none(failure: str) -> Iterator[bytes]:
+    """No answer: whoever asked waits in vain, or the connection ends."""
+    if failure == "timed_out":
+        system.sleep(FOR_EVER_S)
+    raise Broken("closed" if failure == "timed_out" else failure)
+    yield b""

@@ -1,0 +1,56 @@
+"""Writes a run down from its trials, as if they had been done one after the other: each begins where the one before it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import ExitStack
+from datetime import datetime
+from pathlib import Path
+
+from chaoslab.core.events import Event, RunFinished, RunStarted
+from chaoslab.record.log import Kept, Log
+
+
+class Book:
+    """A run's folder. Raises LogLost when it cannot be written."""
+
+    def __init__(self, folder: Path, run: str, now: str) -> None:
+        self._folder, self._run, self._began = folder, run, datetime.fromisoformat(now)
+        self._logs: dict[str, Log] = {}
+        self._stack = ExitStack()
+        self.seconds = 0.0
+        """What all trials so far took, in their worlds' time."""
+        self._trials = self._succeeded = self._asked = 0
+
+    def begin(self, started: RunStarted) -> None:
+        self._asked = started.prompts
+        self._note(started)
+
+    def add(self, kept: Iterable[Kept], *, seconds: float, ok: bool) -> None:
+        """A trial, whole or not at all in each log."""
+        by_writer: dict[str, list[Kept]] = {}
+        for entry in kept:
+            by_writer.setdefault(entry.writer, []).append(entry)
+        for writer, entries in by_writer.items():
+            self._log(writer).copy(entries, began=self._began, after_s=self.seconds)
+        self.seconds += seconds
+        self._trials += 1
+        self._succeeded += ok
+
+    def end(self, reason: str) -> None:
+        self._note(RunFinished(self._asked, self._trials, self._succeeded, round(self.seconds, 6), reason))
+
+    def _note(self, event: Event) -> None:
+        self._log("info").copy([Kept.of("info", 0.0, None, event)], began=self._began, after_s=self.seconds)
+
+    def _log(self, writer: str) -> Log:
+        if writer not in self._logs:
+            log = Log(self._folder, writer, run=self._run, origin=0.0)
+            self._logs[writer] = self._stack.enter_context(log)
+        return self._logs[writer]
+
+    def __enter__(self) -> Book:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()

@@ -1,0 +1,149 @@
+"""The proxies that stand as long as a run is open, and how they come back when Toxiproxy lost them: it was restarted, say."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeVar
+
+from chaoslab.base.clock import Clock
+from chaoslab.wire.client import ProxyInfo, ToxiproxyClient, ToxiproxyDown, ToxiproxyError
+
+RECOVER_S = 10.0
+"""How long a Toxiproxy that does not answer is waited for; then it is gone for good."""
+RETRY_S = 0.02
+
+T_ = TypeVar("T_")
+
+
+class Taken(ToxiproxyError):
+    """A proxy of that name is somebody else's: nothing that waiting would mend."""
+
+    def __init__(self, url: str, there: ProxyInfo, do: str) -> None:
+        what = (
+            f"'{there.name}' on the Toxiproxy at {url} is another's: it listens on {there.listen} for {there.upstream}"
+        )
+        super().__init__(f"{what}; {do}", status=None)
+
+
+@dataclass(frozen=True)
+class Outage:
+    """Proxies were missing and have been made anew. `missing`: their names; `held`: all that Toxiproxy still had."""
+
+    what: str
+    since: datetime
+    lasted_s: float
+    missing: frozenset[str]
+    held: frozenset[str]
+
+
+class Standing:
+    """The wanted proxies on one Toxiproxy. For one thread; `recovering` and `epoch` may be read from any."""
+
+    def __init__(self, toxiproxy: ToxiproxyClient, *, clock: Clock, stopping: threading.Event) -> None:
+        self._toxiproxy, self._clock, self._stopping = toxiproxy, clock, stopping
+        self._wanted: dict[str, ProxyInfo] = {}
+        self.epoch = 0
+        self.recovering = False
+        self.gone = ""
+        """Why Toxiproxy was given up, until it is found again."""
+
+    def add(self, proxies: Sequence[ProxyInfo]) -> None:
+        """Makes what does not stand yet. What a killed lab left at the same address is made anew, without its toxics.
+
+        Raises:
+            ToxiproxyError: a proxy of that name is somebody else's, or one cannot be made.
+        """
+
+        def make() -> None:
+            held = self._toxiproxy.proxies()
+            for proxy in proxies:
+                there = held.get(proxy.name)
+                mine = self._wanted.get(proxy.name, proxy)
+                if there is not None and (_port(there) != _port(proxy) or mine.upstream != proxy.upstream):
+                    raise Taken(
+                        self._toxiproxy.url, there, f"end that lab, or delete '{proxy.name}' if it was left behind"
+                    )
+            new = [proxy for proxy in proxies if proxy.name not in held or proxy.name not in self._wanted]
+            for proxy in new:
+                if proxy.name in held:
+                    self._toxiproxy.destroy(proxy.name)
+            self._toxiproxy.populate(new)
+
+        self._insist(make, for_s=RECOVER_S, mends=lambda error: isinstance(error, ToxiproxyDown))
+        self._wanted |= {proxy.name: proxy for proxy in proxies}
+
+    def drop(self) -> None:
+        """Takes all of them down that are there and still this manager's."""
+        wanted, self._wanted = self._wanted, {}
+        try:
+            held = self._toxiproxy.proxies()
+            for name, proxy in wanted.items():
+                if name in held and _same(held[name], proxy):
+                    self._toxiproxy.destroy(name)
+        except ToxiproxyDown:
+            return
+
+    def look(self) -> Outage | None:
+        """None when all of them stand. Otherwise they are made to, and this tells what was found.
+
+        Raises:
+            ToxiproxyError: they could not be had within `RECOVER_S`, or one is somebody else's; `gone` says so until it is mended.
+        """
+        began_s, since = self._clock.monotonic(), self._clock.utc()
+        missing: set[str] = set()
+
+        def mend() -> frozenset[str]:
+            held = self._toxiproxy.proxies()
+            for name, proxy in self._wanted.items():
+                if name in held and not _same(held[name], proxy):
+                    raise Taken(self._toxiproxy.url, held[name], f"it was this run's, for {proxy.upstream}")
+            lacking = [proxy for name, proxy in self._wanted.items() if name not in held]
+            missing.update(proxy.name for proxy in lacking)
+            if lacking:
+                self.recovering = True
+                self._toxiproxy.populate(lacking)
+            return frozenset(held)
+
+        for_s = RECOVER_S if self._wanted and not self.gone else 0.0
+        try:
+            held = self._insist(mend, for_s=for_s, mends=lambda error: not isinstance(error, Taken))
+        except ToxiproxyError as error:
+            if isinstance(error, ToxiproxyDown) and self._wanted:
+                self.gone = f"Toxiproxy at {self._toxiproxy.url} is gone: it did not answer for {RECOVER_S:g} s"
+            else:
+                self.gone = str(error)
+            raise
+        self.gone = ""
+        if not missing:
+            return None
+        self.epoch += 1
+        all_of_them = missing >= self._wanted.keys()
+        what = "Toxiproxy was restarted" if all_of_them else f"{', '.join(sorted(missing))} had been taken down"
+        return Outage(what, since, round(self._clock.monotonic() - began_s, 6), frozenset(missing), held)
+
+    def _insist(self, make: Callable[[], T_], *, for_s: float, mends: Callable[[ToxiproxyError], bool]) -> T_:
+        """Does it, again and again for so long while it fails in a way that time mends."""
+        began_s = self._clock.monotonic()
+        try:
+            while True:
+                try:
+                    return make()
+                except ToxiproxyError as error:
+                    late = self._clock.monotonic() - began_s >= for_s
+                    if late or self._stopping.is_set() or not mends(error):
+                        raise
+                self.recovering = True
+                self._clock.sleep(RETRY_S)
+        finally:
+            self.recovering = False
+
+
+def _same(held: ProxyInfo, wanted: ProxyInfo) -> bool:
+    return (_port(held), held.upstream) == (_port(wanted), wanted.upstream)
+
+
+def _port(proxy: ProxyInfo) -> str:
+    return proxy.listen.rpartition(":")[2]
