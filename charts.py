@@ -1,16 +1,18 @@
-"""Draws the charts of a run: `python charts.py [logs/<run>] [--out charts]`; a thin door to chaoslab.reports.charts."""
+"""Draws the charts of a run: `python charts.py [logs/<run>] [--out charts]`, as `chaoslab charts` does."""
 
 from __future__ import annotations
 
 import sys
 
-from chaoslab.base.commandline import interrupted, open_streams
-from chaoslab.reports.charts import main
+from chaoslab.base.commandline import Parser, interrupted, open_streams
+from chaoslab.cli import charts
 
 if __name__ == "__main__":
     open_streams()
+    parser = Parser(prog="charts.py", description="Draws a run of the lab, or lays several over each other.")
+    charts.arguments(parser)
     try:
-        code = main()
+        code = charts.run(parser.parse_args())
     except KeyboardInterrupt:
         code = interrupted()
     sys.exit(code)

@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from agent.config import Config
-from agent.prompts import Prompt, as_data, check_stated
-from agent.tools import Toolbox, schema
+from chaoslab.agent.config import Config
+from chaoslab.agent.prompts import Prompt, as_data, check_stated
+from chaoslab.agent.tools import Toolbox, schema
 from chaoslab.config.settings import GROQ_URL, Settings
 from chaoslab.config.topology import MODEL, Ports
 from chaoslab.core.events import RunStarted

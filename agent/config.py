@@ -13,7 +13,7 @@ from chaoslab.base.registry import did_you_mean
 from chaoslab.config.settings import SettingError, read_variable
 from chaoslab.config.topology import SERVICES
 
-FILE = Path(__file__).with_name("config.json")
+FILE = Path(__file__).resolve().with_name("config.json")
 Seconds = Annotated[float, Field(gt=0, le=3600)]
 
 

@@ -8,7 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Awaitable, Callable
 
-from agent.session import Ended, Progress
+from chaoslab.agent.session import Ended, Progress
 
 
 class Plain:

@@ -10,12 +10,12 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from agent.config import blamed
+from chaoslab.agent.config import blamed
 from chaoslab.base.files import Unreadable, json_of
 from chaoslab.base.registry import did_you_mean
 from chaoslab.config.settings import SettingError
 
-FILE = Path(__file__).with_name("prompts.json")
+FILE = Path(__file__).resolve().with_name("prompts.json")
 LENGTH_MAX = 20_000
 _INDEX = re.compile("[0-9]{1,6}")
 LIKE = 'a list like [{"prompt": "What is 6 times 7?"}]'

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
-from agent.config import Config
-from agent.prompts import Lookup, Prompt, at, dated
-from agent.tools import Toolbox
+from chaoslab.agent.config import Config
+from chaoslab.agent.prompts import Lookup, Prompt, at, dated
+from chaoslab.agent.tools import Toolbox
 from chaoslab.analysis.answers import Twin
 from chaoslab.analysis.judge import BUDGET, HUNG
 from chaoslab.base.clock import Clock, iso

@@ -14,7 +14,7 @@ import httpx
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from agent.config import Config
+from chaoslab.agent.config import Config
 from chaoslab.base.clock import Clock
 from chaoslab.base.identity import Request, Trial, request_id
 from chaoslab.config.settings import SettingError, Settings
@@ -43,7 +43,7 @@ async def discover(client: httpx.AsyncClient, config: Config, ports: Ports) -> d
             found[name] = Service.from_json((await client.get(url)).raise_for_status().json())
         except (httpx.HTTPError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise SettingError(
-                f"{name} does not say what it offers at {url} ({error}): is `python -m flask_tools` running?"
+                f"{name} does not say what it offers at {url} ({error}): is `chaoslab tools` running?"
             ) from None
     return found
 

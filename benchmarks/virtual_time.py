@@ -25,11 +25,11 @@ from function_seam import resident_kb
 from chaoslab.base.identity import digest, nth
 from chaoslab.config import settings
 from chaoslab.config.topology import MODEL
+from chaoslab.execution import virtual_lab as lab
 from chaoslab.execution.launch import order_of
 from chaoslab.execution.workers import spread
 from chaoslab.record.log import Shelf
 from chaoslab.seams.http import HttpSeam
-from chaoslab.worlds.virtual import lab
 
 FAULTS = ("TOXIC_PROB=0.25", "ERROR_PROB=0.2", "TOOL_TIMEOUT_S=60", "LATENCY_MS=5000", "JITTER_MS=4000")
 """Together a tool's attempt meets a fault with a chance of 0.4. Who hears nothing for a minute gives up, as the
@@ -112,7 +112,10 @@ class Mocked:
         self.mock, self.run = Mock(), order.run
         client = httpx.AsyncClient(transport=httpx.MockTransport(self.mock), timeout=None)
         clock, nowhere = Instant(), Nowhere("info", [])
-        tools, assembly = importlib.import_module("agent.tools"), importlib.import_module("agent.assembly")
+        tools, assembly = (
+            importlib.import_module("chaoslab.agent.tools"),
+            importlib.import_module("chaoslab.agent.assembly"),
+        )
         targets = real.seam.targets
         toolbox = tools.Toolbox(
             client, targets, session.toolbox.services, session.config, order.settings, nowhere, clock
@@ -204,7 +207,7 @@ def main() -> None:
     )
     options = parser.parse_args()
     chosen = settings.load(FAULTS, environment={}, env_file=Path("/nonexistent"))
-    prompts = importlib.import_module("agent.prompts")
+    prompts = importlib.import_module("chaoslab.agent.prompts")
     order = order_of(chosen, [prompts.Prompt.model_validate(prompt) for prompt in PROMPTS])
     if options.memory:
         print(

@@ -17,8 +17,8 @@ from chaoslab.base.registry import did_you_mean
 from chaoslab.config.settings import Settings
 from chaoslab.config.topology import SERVICES
 from chaoslab.core.service_spec import TROUBLE, Service
-from flask_tools.ledger import Folders, Ledger, Mismatch, Runs, Unwritten, Worked
-from flask_tools.service_module import Answer, Ask, Done, Refusal, Route
+from chaoslab.flask_tools.ledger import Folders, Ledger, Mismatch, Runs, Unwritten, Worked
+from chaoslab.flask_tools.service_module import Answer, Ask, Done, Refusal, Route
 
 if TYPE_CHECKING:
     from flask import Flask, Response
@@ -54,7 +54,7 @@ class Desk:
         """Raises LookupError with a hint when no service is called so, SettingError when it cannot be as the settings want it."""
         if name not in SERVICES:
             raise LookupError(f"no service is called '{name}': {did_you_mean(name, SERVICES)}")
-        module = importlib.import_module(f"flask_tools.{name}")
+        module = importlib.import_module(f"chaoslab.flask_tools.{name}")
         warnings = tuple(module.warnings()) if hasattr(module, "warnings") else ()
         routes = module.chosen(settings) if hasattr(module, "chosen") else module.routes()
         return cls(module.SERVICE, tuple(routes), getattr(module, "wording", _plain), warnings)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from chaoslab.core.service_spec import ErrorReply, Service, Tool
-from flask_tools.arithmetic import Wrong, calculate
-from flask_tools.service_module import Answer, Ask, Refusal, Route
+from chaoslab.flask_tools.arithmetic import Wrong, calculate
+from chaoslab.flask_tools.service_module import Answer, Ask, Refusal, Route
 
 KINDS = {400: "bad_request", 404: "not_found", 405: "method_not_allowed", 413: "too_long", 422: "reused_key"}
 

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from chaoslab.core.service_spec import ErrorReply, Service, Tool
-from flask_tools.service_module import Answer, Ask, Done, Refusal, Route, folded, moment, rfc3339
+from chaoslab.flask_tools.service_module import Answer, Ask, Done, Refusal, Route, folded, moment, rfc3339
 
 EVENTS = "/calendar/v3/calendars/primary/events"
 OWNER = {"email": "you@example.org", "self": True}

@@ -25,10 +25,10 @@ from chaoslab.base.identity import Trial
 from chaoslab.core.events import Effect, Event
 from chaoslab.core.events import Warning as Notice
 from chaoslab.core.service_spec import Service
+from chaoslab.flask_tools.service_module import Done, moment
 from chaoslab.record.history import parse_line
 from chaoslab.record.log import Log, LogLost
 from chaoslab.record.runs import Run
-from flask_tools.service_module import Done, moment
 
 TRIALS_MAX = 256
 ANSWERS_MAX = 512

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from chaoslab.core.service_spec import ErrorReply, Service, Tool
-from flask_tools.service_module import Answer, Ask, Done, Refusal, Route, folded
+from chaoslab.flask_tools.service_module import Answer, Ask, Done, Refusal, Route, folded
 
 TEXT_MAX = 40_000
 _CHANNEL = re.compile(r"[#@]?[\w.@#-]+(?: [\w.@#-]+){0,3}")

@@ -11,7 +11,7 @@ from typing import Any
 
 from chaoslab.base.files import Unreadable, json_of
 from chaoslab.core.service_spec import ErrorReply, Service, Tool
-from flask_tools.service_module import DATA, Answer, Ask, Refusal, Route, folded
+from chaoslab.flask_tools.service_module import DATA, Answer, Ask, Refusal, Route, folded
 
 PAGE_SIZE, PAGES_MAX = 20, 500
 _CODES = {401: 7, 404: 34, 429: 25, 500: 11, 503: 9, 504: 24}

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from chaoslab.core.service_spec import ErrorReply, Service, Tool
-from flask_tools.service_module import Answer, Ask, Refusal, Route, bundled, folded, rfc3339
+from chaoslab.flask_tools.service_module import Answer, Ask, Refusal, Route, bundled, folded, rfc3339
 
 K1, B = 1.2, 0.75
 TITLE_WEIGHT = 3

@@ -14,7 +14,7 @@ from waitress.server import create_server
 from waitress.task import ErrorTask, WSGITask
 from waitress.utilities import RequestEntityTooLarge
 
-from flask_tools.app import BODY_MAX, TOO_LARGE
+from chaoslab.flask_tools.app import BODY_MAX, TOO_LARGE
 
 if TYPE_CHECKING:
     from flask import Flask

@@ -8,8 +8,8 @@ from typing import Any
 
 from chaoslab.config.settings import Settings
 from chaoslab.core.service_spec import ErrorReply, Service, Tool
-from flask_tools.service_module import Answer, Ask, Refusal, Route, bundled
-from flask_tools.translator_online import Online
+from chaoslab.flask_tools.service_module import Answer, Ask, Refusal, Route, bundled
+from chaoslab.flask_tools.translator_online import Online
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’\-][^\W\d_]+)*")
 TEXTS_MAX = 100

@@ -15,7 +15,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from chaoslab.config.settings import SettingError, Settings
-from flask_tools.service_module import Refusal
+from chaoslab.flask_tools.service_module import Refusal
 
 DEADLINE_S = 10.0
 AT_ONCE_MAX = 8

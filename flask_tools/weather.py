@@ -13,7 +13,7 @@ from typing import Any
 
 from chaoslab.base.dice import Dice
 from chaoslab.core.service_spec import ErrorReply, Service, Tool
-from flask_tools.service_module import Answer, Ask, Refusal, Route, bundled, folded
+from chaoslab.flask_tools.service_module import Answer, Ask, Refusal, Route, bundled, folded
 
 SKIES = (
     # (up to this share of clouds, id, main, description, icon)

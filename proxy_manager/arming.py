@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from chaoslab.base.clock import Clock
 from chaoslab.core.exchange import Told
+from chaoslab.proxy_manager.experiment import Experiment, Lane
 from chaoslab.wire.client import ToxiproxyClient, ToxiproxyDown, ToxiproxyError
 from chaoslab.wire.control import Row
 from chaoslab.wire.fault_lifecycle import REFUSED, in_toxiproxys_words, is_refused
-from proxy_manager.experiment import Experiment, Lane
 
 LEASE_S = 60
 """How long past its deadline a lane may stand; one that stands longer has lost its owner, and any manager may reap it."""

@@ -15,6 +15,9 @@ from chaoslab.base.clock import Clock, iso
 from chaoslab.core import events
 from chaoslab.core.exchange import Seen, Told
 from chaoslab.core.plan import Plan
+from chaoslab.proxy_manager.arming import Arming, Places
+from chaoslab.proxy_manager.clean_proxies import Outage, Standing
+from chaoslab.proxy_manager.experiment import Experiment, Lane
 from chaoslab.record.log import LogLost
 from chaoslab.record.runs import Run
 from chaoslab.wire import fault_lifecycle
@@ -22,9 +25,6 @@ from chaoslab.wire.client import ProxyInfo, ToxiproxyClient, ToxiproxyDown, Toxi
 from chaoslab.wire.control import Answer, Control, Row, RunRow, explain
 from chaoslab.wire.fault_lifecycle import REFUSED
 from chaoslab.wire.lanes import Health
-from proxy_manager.arming import Arming, Places
-from proxy_manager.clean_proxies import Outage, Standing
-from proxy_manager.experiment import Experiment, Lane
 
 BUSY_POLL_S, IDLE_POLL_S, IDLE_AFTER_S = 0.001, 0.01, 2.0
 EXPIRE_POLL_S = 0.5

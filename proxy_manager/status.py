@@ -7,7 +7,7 @@ import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from proxy_manager.manager import Manager
+from chaoslab.proxy_manager.manager import Manager
 
 
 def server(manager: Manager, *, host: str, port: int) -> ThreadingHTTPServer:

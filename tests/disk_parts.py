@@ -109,7 +109,7 @@ class Rest:
         run = run or self.run()
         with contextlib.ExitStack() as stack:
             places = ("--state", str(state), "--logs", str(self.world.logs))
-            manager = stack.enter_context(self._part("proxy_manager", *places))
+            manager = stack.enter_context(self._part("manager", *places))
             assert manager.stdout is not None
             assert manager.stdout.readline().startswith("ready")
             more = ("--run", run.name, "--prompts", str(self.prompts))
@@ -120,10 +120,10 @@ class Rest:
         return Run.create(self.world.logs, now=NOW)
 
     @contextlib.contextmanager
-    def _part(self, module: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    def _part(self, part: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
         process = subprocess.Popen(
-            (sys.executable, "-m", module, *arguments),
-            stdout=subprocess.PIPE if module == "proxy_manager" else subprocess.DEVNULL,
+            (sys.executable, "-m", "chaoslab", part, *arguments),
+            stdout=subprocess.PIPE if part == "manager" else subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
             env=dict(self.world.environment),

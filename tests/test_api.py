@@ -16,7 +16,7 @@ TOOL = Tool("send", "Sends a message.", {"type": "object"}, "POST", "/send", bod
 
 @pytest.mark.parametrize("name", SERVICES)
 def test_what_a_service_says_of_itself_reaches_the_agent_over_http(name: str) -> None:
-    service: Service = importlib.import_module(f"flask_tools.{name}").SERVICE
+    service: Service = importlib.import_module(f"chaoslab.flask_tools.{name}").SERVICE
     assert Service.from_json(json.loads(json.dumps(service.to_json()))) == service
     assert service.name == name
 

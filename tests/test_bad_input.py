@@ -6,7 +6,6 @@ The doors are called in this process where they end before they start anything, 
 from __future__ import annotations
 
 import contextlib
-import importlib
 import json
 import os
 import re
@@ -23,6 +22,7 @@ import pytest
 from cli_parts import environment, free_base
 from lab_parts import Heard, said, site
 
+from chaoslab import cli
 from chaoslab.config.settings import Settings
 from chaoslab.config.topology import Ports
 from chaoslab.core import events
@@ -30,13 +30,6 @@ from chaoslab.core.exchange import Reply
 from chaoslab.record.runs import Run
 
 ROOT = Path(__file__).parents[1]
-DOORS = {
-    "chaoslab": "chaoslab.cli",
-    "agent": "agent.__main__",
-    "flask_tools": "flask_tools.__main__",
-    "proxy_manager": "proxy_manager.__main__",
-    "charts.py": "chaoslab.reports.charts",
-}
 Captured = pytest.CaptureFixture[str]
 KEY = "gsk_N0bodyMaySeeThis"
 EARLIER = "20260101-120000"
@@ -75,7 +68,7 @@ def prompts(text: object, line: str) -> Case:
 
 def config(text: object, line: str) -> Case:
     written = text if isinstance(text, str | bytes | None) else json.dumps(text)
-    return Case("agent --config mine.json", f"mine.json{line}", {"mine.json": written})
+    return Case("chaoslab agent --config mine.json", f"mine.json{line}", {"mine.json": written})
 
 
 SECONDS = "should be a number above 0, up to 315360000 (ten years)"
@@ -127,8 +120,8 @@ CASES = [
     env("NOW=tomorrow\n", "NOW=tomorrow (.env, line 1) should be a moment like 2026-06-01T09:00:00Z, or now"),
     env("TOXICS=latancy\n", "TOXICS=latancy (.env, line 1) should be names with weights … did you mean latency?"),
     env("TOXIC_TARGETS=wether\n", "TOXIC_TARGETS names 'wether', which is no service: did you mean 'weather'?"),
-    Case("agent", f"TOXIC_PROB=2 (.env, line 1) {CHANCE}", {".env": "TOXIC_PROB=2"}),
-    Case("proxy_manager", f"SEEED {UNKNOWN} (.env, line 1); did you mean SEED?", {".env": "SEEED=2"}),
+    Case("chaoslab agent", f"TOXIC_PROB=2 (.env, line 1) {CHANCE}", {".env": "TOXIC_PROB=2"}),
+    Case("chaoslab manager", f"SEEED {UNKNOWN} (.env, line 1); did you mean SEED?", {".env": "SEEED=2"}),
     # --- the same on the command line and in the environment ---
     Case("chaoslab lab TOXIC_PROB=1.5", f"TOXIC_PROB=1.5 (command line) {CHANCE}"),
     Case("chaoslab lab TOXIC_PROB=nan", f"TOXIC_PROB=nan (command line) {CHANCE}"),
@@ -137,9 +130,9 @@ CASES = [
         "chaoslab lab 0.3",
         "'…' (command line) is not understood: settings are given as NAME=value, e.g. TOXIC_PROB=0.3",
     ),
-    Case("agent SEED=-1", "SEED=-1 (command line) should be a whole number from 0 to 9223372036854775807"),
+    Case("chaoslab agent SEED=-1", "SEED=-1 (command line) should be a whole number from 0 to 9223372036854775807"),
     Case("chaoslab lab", f"TOXIC_PROB=abc (environment) {CHANCE}", environment={"TOXIC_PROB": "abc"}),
-    Case("proxy_manager", f"TOXIC_PROB=1.5 (environment) {CHANCE}", environment={"TOXIC_PROB": "1.5"}),
+    Case("chaoslab manager", f"TOXIC_PROB=1.5 (environment) {CHANCE}", environment={"TOXIC_PROB": "1.5"}),
     # --- prompts ---
     Case(
         "chaoslab lab PROMPTS=none.json",
@@ -204,7 +197,7 @@ CASES = [
     prompts([{"prompt": "Hello?", "facts": "42"}], ", prompt 1: facts: Input should be a valid list"),
     prompts([{"prompt": "Hello?", "effects": ["sent"]}], ", prompt 1: effects.0: Input should be a valid dictionary"),
     Case(
-        "agent --prompts mine.json BASE_PORT={tools}",
+        "chaoslab agent --prompts mine.json BASE_PORT={tools}",
         "PROMPTS=mine.json, prompt 1: facts: no tool is called 'current_wether': did you mean 'current_weather'?",
         {"mine.json": '[{"prompt": "Cold?", "facts": [{"tool": "current_wether", "path": "main.temp"}]}]'},
         starts=True,
@@ -232,7 +225,7 @@ CASES = [
     ),
     # --- agent/config.json ---
     Case(
-        "agent --config none.json",
+        "chaoslab agent --config none.json",
         "none.json cannot be read: No such file or directory; it should be a file like agent/config.json",
     ),
     config(FOLDER, " cannot be read: Is a directory; it should be a file like agent/config.json"),
@@ -270,10 +263,10 @@ CASES = [
             f"{called}: argument {told or option}: '{'b' * 60}' should be {HOST}; see {called} --help",
         )
         for door, called, option, told in (
-            ("agent", "python -m agent", "--tools-host", ""),
-            ("agent", "python -m agent", "--proxy-host", ""),
-            ("flask_tools", "python -m flask_tools", "--host", ""),
-            ("proxy_manager", "python -m proxy_manager", "--bind-host", ""),
+            ("chaoslab agent", "chaoslab agent", "--tools-host", ""),
+            ("chaoslab agent", "chaoslab agent", "--proxy-host", ""),
+            ("chaoslab tools", "chaoslab tools", "--host", ""),
+            ("chaoslab manager", "chaoslab manager", "--bind-host", ""),
             ("chaoslab toxiproxy", "chaoslab toxiproxy", "--host", "--host/-host"),
             ("chaoslab model", "chaoslab model", "--host", ""),
         )
@@ -285,8 +278,8 @@ CASES = [
     ),
     env("MODEL_URL=http://two hosts:80\n", f"MODEL_URL=http://two hosts:80 (.env, line 1) should be {ADDRESS}"),
     Case(
-        "agent BASE_PORT={nobody}",
-        "search does not say what it offers at http://127.0.0.1:{nobody}/tools (…): is `python -m flask_tools` running?",
+        "chaoslab agent BASE_PORT={nobody}",
+        "search does not say what it offers at http://127.0.0.1:{nobody}/tools (…): is `chaoslab tools` running?",
         starts=True,
     ),
     # --- the model ---
@@ -297,12 +290,12 @@ CASES = [
         apart=True,
     ),
     Case(
-        "agent MODEL_URL={refuses}",
+        "chaoslab agent MODEL_URL={refuses}",
         f"GROQ_API_KEY (environment) is refused by {{refuses}} (401: Invalid API Key): {REFUSES}",
         environment={"GROQ_API_KEY": KEY},
     ),
     Case(
-        f"agent MODEL_URL={{forbids}} GROQ_API_KEY={KEY}",
+        f"chaoslab agent MODEL_URL={{forbids}} GROQ_API_KEY={KEY}",
         f"GROQ_API_KEY (command line) is refused by {{forbids}} (403: no access for ***): {REFUSES}",
     ),
     Case(
@@ -317,7 +310,7 @@ CASES = [
         f"MODEL_URL=http://127.0.0.1:{{free}} (.env, line 1) does not answer (…): {SERVER}",
         {".env": "MODEL_URL=http://127.0.0.1:{free}"},
     ),
-    Case("agent MODEL_URL={garbage}", f"MODEL_URL={{garbage}} (command line) does not answer (…): {SERVER}"),
+    Case("chaoslab agent MODEL_URL={garbage}", f"MODEL_URL={{garbage}} (command line) does not answer (…): {SERVER}"),
     # --- Toxiproxy ---
     Case(
         "chaoslab lab TOXIPROXY_URL=http://127.0.0.1:{free}",
@@ -361,12 +354,12 @@ CASES = [
         ]
     ),
     Case(
-        "flask_tools search --base-port {search base}",
+        "chaoslab tools search --base-port {search base}",
         "search cannot listen on 127.0.0.1:{search port} (…): end what uses it, or choose …",
         apart=True,
     ),
     Case(
-        "proxy_manager",
+        "chaoslab manager",
         "the proxy manager cannot listen on 127.0.0.1:{manager port} (…): set BASE_PORT",
         environment={"BASE_PORT": "{manager base}"},
     ),
@@ -384,8 +377,8 @@ CASES = [
         "chaoslab model: argument --port: 99999 should be a whole number from 0 to 65535; see …",
     ),
     Case(
-        "flask_tools --base-port abc",
-        "python -m flask_tools: argument --base-port: abc should be a whole number from 1024 to …",
+        "chaoslab tools --base-port abc",
+        "chaoslab tools: argument --base-port: abc should be a whole number from 1024 to …",
     ),
     # --- which world, how many trials, in how many processes ---
     Case("chaoslab run --world vrtual", "WORLD=vrtual (command line) should be local or compose or virtual"),
@@ -414,23 +407,23 @@ CASES = [
     Case("chaoslab run --world compose", "there is no docker-compose.yaml here: run this from the lab's folder"),
     # --- what stands where the lab writes ---
     Case("chaoslab lab", "logs: it should be a folder: rename it", {"logs": "mine"}),
-    Case("agent", "logs: it should be a folder: rename it", {"logs": "mine"}),
+    Case("chaoslab agent", "logs: it should be a folder: rename it", {"logs": "mine"}),
     Case("chaoslab lab", "state: it should be a folder: rename it", {"state": "mine"}),
     Case("chaoslab lab", "charts: it should be a folder: rename it", {"charts": "mine"}),
     Case("chaoslab lab", "state/state.db: it should be a file: delete it", {"state/state.db": FOLDER}),
     Case("chaoslab lab", "logs/latest: it should be a link to the newest run: rename it", {"logs/latest": FOLDER}),
     Case(
-        "proxy_manager mine",
-        "python -m proxy_manager: unrecognized arguments: mine; see python -m proxy_manager --help",
+        "chaoslab manager mine",
+        "chaoslab manager: unrecognized arguments: mine; see chaoslab manager --help",
     ),
     Case(
-        "agent --run mine",
+        "chaoslab agent --run mine",
         "logs/mine/run.json does not describe a run (…): delete logs/mine",
         {"logs/mine/run.json": "["},
     ),
     *(
         Case(
-            "agent --run mine",
+            "chaoslab agent --run mine",
             f"logs/mine/run.json does not describe a run ({why}): delete logs/mine",
             {"logs/mine/run.json": written},
         )
@@ -445,9 +438,9 @@ CASES = [
             ('{"name": "mine", "origin": 1, "now": "today"}', "now is not what it should be"),
         )
     ),
-    Case("agent --run never", "no run is called 'never' in logs"),
-    Case(f"agent --run {'A' * 5000}", f"no run is called '{'A' * 64}' in logs"),
-    Case("agent --run ../logs/mine", "no run is called '../logs/mine' in logs", {"logs/mine/run.json": "{}"}),
+    Case("chaoslab agent --run never", "no run is called 'never' in logs"),
+    Case(f"chaoslab agent --run {'A' * 5000}", f"no run is called '{'A' * 64}' in logs"),
+    Case("chaoslab agent --run ../logs/mine", "no run is called '../logs/mine' in logs", {"logs/mine/run.json": "{}"}),
     # --- reading runs ---
     Case("chaoslab show never", f"no run with logs is called 'never': known are {EARLIER}, latest"),
     Case("chaoslab summary 20260101-12000", f"no run with logs is called '20260101-12000': did you mean '{EARLIER}'?"),
@@ -466,6 +459,7 @@ CASES = [
         f"charts.py {EARLIER} --out mine",
         "cannot draw into mine: File exists; --out should name a folder",
         {"mine": "x"},
+        apart=True,
     ),
     Case(
         f"chaoslab charts {EARLIER} --out mine",
@@ -479,10 +473,12 @@ CASES = [
         apart=True,
     ),
     Case("chaoslab", "chaoslab: the following arguments are required: COMMAND; see chaoslab --help"),
-    Case("agent --frob", "python -m agent: unrecognized arguments: --frob; see python -m agent --help", apart=True),
-    Case("flask_tools wether", "no service is called 'wether': did you mean 'weather'?", apart=True),
-    Case("flask_tools --now soon", "--now soon should be a moment like 2026-06-01T09:00:00Z"),
-    Case("proxy_manager --frob", "python -m proxy_manager: unrecognized arguments: --frob; see …", apart=True),
+    Case(
+        "chaoslab agent --frob", "chaoslab agent: unrecognized arguments: --frob; see chaoslab agent --help", apart=True
+    ),
+    Case("chaoslab tools wether", "no service is called 'wether': did you mean 'weather'?", apart=True),
+    Case("chaoslab tools --now soon", "--now soon should be a moment like 2026-06-01T09:00:00Z"),
+    Case("chaoslab manager --frob", "chaoslab manager: unrecognized arguments: --frob; see …", apart=True),
 ]
 
 
@@ -512,7 +508,7 @@ def there() -> Iterator[dict[str, str]]:
             name = holder.split()[-1]
             found |= {f"{name} base": str(base), f"{name} port": str(port)}
         base = free_base()
-        command = (sys.executable, "-m", "flask_tools", "--base-port", str(base), "--lifeline")
+        command = (sys.executable, "-m", "chaoslab", "tools", "--base-port", str(base), "--lifeline")
         tools = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment())
         assert tools.stdout is not None
         assert tools.stdout.readline().startswith(b"ready")
@@ -602,7 +598,8 @@ def processes(there: Mapping[str, str], tmp_path_factory: pytest.TempPathFactory
 
 
 def in_here(case: Case, folder: Path, there: Mapping[str, str], patch: pytest.MonkeyPatch, captured: Captured) -> Came:
-    door, *arguments = prepare(case, folder, there)
+    _, *arguments = prepare(case, folder, there)
+    code: object
     for name in Settings().environment():
         patch.delenv(name, raising=False)
     for name, text in case.environment.items():
@@ -610,7 +607,7 @@ def in_here(case: Case, folder: Path, there: Mapping[str, str], patch: pytest.Mo
     patch.chdir(folder)
     before = tree(folder)
     try:
-        code = importlib.import_module(DOORS[door]).main(arguments)
+        code = cli.main(arguments)
     except SystemExit as end:
         code = end.code
     words = captured.readouterr()
@@ -655,12 +652,12 @@ def test_bad_input_gets_one_line_and_touches_nothing(
 def test_films_that_cannot_be_read_are_said_and_the_bundled_ones_are_used(
     text: str | None, why: str, tmp_path: Path
 ) -> None:
-    shutil.copytree(ROOT / "flask_tools", tmp_path / "flask_tools", ignore=shutil.ignore_patterns("__pycache__"))
-    films = tmp_path / "flask_tools" / "data" / "movies.json"
+    shutil.copytree(ROOT / "chaoslab", tmp_path / "chaoslab", ignore=shutil.ignore_patterns("__pycache__"))
+    films = tmp_path / "chaoslab" / "flask_tools" / "data" / "movies.json"
     films.unlink()
     if text is not None:
         films.write_text(text)
-    command = [sys.executable, "-m", "flask_tools", "movies", "--base-port", str(free_base()), "--lifeline"]
+    command = [sys.executable, "-m", "chaoslab", "tools", "movies", "--base-port", str(free_base()), "--lifeline"]
     done = subprocess.run(
         command, cwd=tmp_path, env=environment() | {"PYTHONPATH": str(tmp_path)}, stdin=subprocess.DEVNULL,
         capture_output=True, text=True, timeout=60, check=False,

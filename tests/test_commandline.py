@@ -18,9 +18,9 @@ from chaoslab.record.runs import Run
 ROOT = Path(__file__).parents[1]
 DOORS = {
     "chaoslab": ("-m", "chaoslab"),
-    "agent": ("-m", "agent"),
-    "flask_tools": ("-m", "flask_tools"),
-    "proxy_manager": ("-m", "proxy_manager"),
+    "agent": ("-m", "chaoslab", "agent"),
+    "tools": ("-m", "chaoslab", "tools"),
+    "manager": ("-m", "chaoslab", "manager"),
     "charts.py": (str(ROOT / "charts.py"),),
 }
 NONE: Mapping[str, str] = {}

@@ -27,7 +27,7 @@ NEW_FILE = '''"""A die that is fair, and falls the same way whenever the same re
 from __future__ import annotations
 
 from chaoslab.core.service_spec import ErrorReply, Service, Tool
-from flask_tools.service_module import Answer, Ask, Refusal, Route
+from chaoslab.flask_tools.service_module import Answer, Ask, Refusal, Route
 
 SERVICE = Service(
     name="dice",

@@ -8,19 +8,18 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from cli_parts import chaoslab, environment, free_base
+from cli_parts import chaoslab, environment, free_base, prompts
 
-from agent.assembly import started
 from chaoslab import cli
+from chaoslab.agent.assembly import started
 from chaoslab.base.clock import system
-from chaoslab.base.extras import MODULES, PARTS
+from chaoslab.base.extras import MODULES
 from chaoslab.config.settings import Settings
 from chaoslab.config.topology import Ports
 from chaoslab.core.events import PromptStarted
 from chaoslab.core.plan import Plan
 from chaoslab.record.runs import Run
 from chaoslab.worlds.local import Local
-from flask_tools import __main__ as tools
 
 ALL = [module for modules in MODULES.values() for module in modules]
 LAB = "'chaoslab[lab]'"
@@ -72,12 +71,12 @@ def test_each_command_names_what_is_missing(
 
 
 def test_so_does_each_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    done = without(["pydantic"], "agent", folder=tmp_path)
-    needs = "python -m agent needs pydantic, which is not installed: pip install 'chaoslab[agent]'\n"
+    done = without(["pydantic"], "chaoslab", "agent", folder=tmp_path)
+    needs = "chaoslab agent needs pydantic, which is not installed: pip install 'chaoslab[agent]'\n"
     assert (done.returncode, done.stdout, done.stderr) == (2, "", needs)
     monkeypatch.setitem(sys.modules, "flask", None)
-    assert tools.main([]) == 2
-    line = "python -m flask_tools needs flask, which is not installed: pip install 'chaoslab[tools]'\n"
+    assert cli.main(["tools"]) == 2
+    line = "chaoslab tools needs flask, which is not installed: pip install 'chaoslab[tools]'\n"
     assert capsys.readouterr() == ("", line)
 
 
@@ -98,15 +97,16 @@ def test_nothing_begins_without_the_extras_and_what_only_reads_needs_none(tmp_pa
         assert (done.returncode, done.stderr) == (0, ""), typed
 
 
-@pytest.mark.parametrize("typed", ["lab", "run --world virtual", "replay"])
-@pytest.mark.parametrize("file", ["agent.py", "agent/__init__.py", "flask_tools.py", "proxy_manager.py"])
-def test_a_file_of_the_users_that_hides_a_part_is_named(file: str, typed: str, tmp_path: Path) -> None:
-    taken(tmp_path, file)
-    done = chaoslab(tmp_path, *typed.split())
-    part = file.removesuffix(".py").removesuffix("/__init__")
-    line = f"{file} hides the lab's own {part} from it: rename it, or start the lab in another folder\n"
-    assert (done.returncode, done.stdout, done.stderr) == (2, "", line)
-    assert {path.name for path in tmp_path.iterdir()} <= {file.partition("/")[0]}
+PARTS = ("agent", "flask_tools", "proxy_manager")
+
+
+@pytest.mark.parametrize("file", ["agent.py", "agent/__init__.py"])
+def test_files_of_the_users_may_have_the_names_of_the_labs_parts(file: str, tmp_path: Path) -> None:
+    """`python -m chaoslab` looks in this folder first."""
+    taken(tmp_path, file, "flask_tools.py", "proxy_manager.py", "logs.py", "charts.py", "state.py")
+    done = chaoslab(tmp_path, "run", "--world", "virtual", prompts(tmp_path, ["What is 6 times 7?"]))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert chaoslab(tmp_path, "replay").returncode == 0
 
 
 def taken(folder: Path, *files: str) -> None:
@@ -126,7 +126,7 @@ def test_the_parts_are_found_where_the_command_itself_is(
     with Local(ports, Path("logs"), Path("state.db"), run.folder, variables, system) as world:
         world.start(now=run.now, toxiproxy=True, model=True)
         assert world.run_agent(["--help"]) == 0
-    assert capfd.readouterr().out.startswith("usage: python -m agent")
+    assert capfd.readouterr().out.startswith("usage: chaoslab agent")
 
 
 MINE = """

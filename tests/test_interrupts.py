@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from lab_parts import DEADLINE_S
 
-from agent.assembly import started
+from chaoslab.agent.assembly import started
 from chaoslab.base.interrupts import SIGNALS, Interrupts, heard_outside_imports
 from chaoslab.cli import main
 from chaoslab.config.settings import Settings

@@ -104,7 +104,7 @@ def ran(folder: Path, *, model: str, weather: str) -> Path:
     run = Run.create(folder / "logs", now=NOW)
     with Local(ports, folder / "logs", folder / "state.db", folder / "out", variables, system) as world:
         world.start(now=NOW, toxiproxy=True, model=False)
-        agent = (sys.executable, "-m", "agent", "--logs", str(world.logs), "--state", str(world.state))
+        agent = (sys.executable, "-m", "chaoslab", "agent", "--logs", str(world.logs), "--state", str(world.state))
         ended = subprocess.run(
             [*agent, "--run", run.name, "--config", str(config)],
             env=variables,

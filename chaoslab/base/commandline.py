@@ -28,6 +28,16 @@ def interrupted() -> int:
     return INTERRUPTED
 
 
+def refuse(error: Exception, *, code: int = 2) -> int:
+    """One line, and the exit code."""
+    said = error.args[0] if error.args else error
+    if isinstance(error, OSError) and error.args:
+        said = f"{error.filename}: {error.strerror}" if error.filename else error.args[-1]
+    with contextlib.suppress(OSError):
+        print(said, file=sys.stderr)
+    return code
+
+
 def open_streams() -> None:
     """For a program of its own, before it says anything: nothing that it prints can fail for want of a sign or of a reader.
 

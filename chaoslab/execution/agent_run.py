@@ -6,7 +6,6 @@ Where a trial happens is chosen here; the trial itself is the same in both world
 from __future__ import annotations
 
 import asyncio
-import importlib
 import inspect
 import json
 import threading
@@ -185,22 +184,19 @@ class Batch:
 
     @contextmanager
     def _virtual(self) -> Iterator[tuple[Callable[[], Place], Hangs, Pairs]]:
-        parts = {
-            name: importlib.import_module(f"chaoslab.worlds.virtual.{name}")
-            for name in ("machine", "patches", "serving", "world")
-        }
+        from chaoslab.worlds.virtual.machine import Hung
+        from chaoslab.worlds.virtual.patches import Patches
+        from chaoslab.worlds.virtual.serving import serve
+        from chaoslab.worlds.virtual.world import World
 
         def new() -> Place:
-            world: Any = parts["world"].World(
-                self.plan.seed, now=self.now, deadline_s=self.deadline_s, calls_max=self.calls_max
-            )
+            world = World(self.plan.seed, now=self.now, deadline_s=self.deadline_s, calls_max=self.calls_max)
             for name, app in self.services.items():
-                parts["serving"].serve(world.network, name, 80, app)
-            place: Place = world
-            return place
+                serve(world.network, name, 80, app)
+            return world
 
-        with parts["patches"].Patches():
-            yield new, (parts["machine"].Hung,), parts["patches"].Patches.exchanged()
+        with Patches():
+            yield new, (Hung,), Patches.exchanged()
 
     @contextmanager
     def _local(self) -> Iterator[tuple[Callable[[], Place], Hangs, Pairs]]:

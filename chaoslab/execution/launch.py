@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
-import importlib
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -14,15 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chaoslab.base import extras
-from chaoslab.base.commandline import GATE_FAILED, LAB_DOWN, interrupted
+from chaoslab.base.commandline import GATE_FAILED, LAB_DOWN, interrupted, refuse
 from chaoslab.base.interrupts import heard_outside_imports
 
 if TYPE_CHECKING:
     from chaoslab.config.settings import Settings
+    from chaoslab.execution.virtual_lab import Done, Order
     from chaoslab.record.history import History
     from chaoslab.reports.gate import Gate
     from chaoslab.reports.progress import Progress
-    from chaoslab.worlds.virtual.lab import Done, Order
 
 LOGS, STATE, CHARTS = Path("logs"), Path("state/state.db"), Path("charts")
 FEW = 100
@@ -51,6 +49,7 @@ def start(given: Sequence[str], *, gate: Gate | None = None) -> int:
 
 
 def _local(chosen: Settings, given: Sequence[str], gate: Gate | None) -> int:
+    from chaoslab.agent import model
     from chaoslab.base.clock import system
     from chaoslab.base.interrupts import Interrupts
     from chaoslab.config import settings
@@ -61,7 +60,7 @@ def _local(chosen: Settings, given: Sequence[str], gate: Gate | None) -> int:
     try:
         check_installed("local")
         _check(chosen)
-        importlib.import_module("agent.model").check(chosen, given)
+        model.check(chosen, given)
         _check_toxiproxy(chosen.toxiproxy_url)
         _check_state()
         ports = free_ports(chosen.base_port, system)
@@ -149,12 +148,14 @@ def order_of(chosen: Settings, asked: Sequence[Any]) -> Order:
     Raises:
         SettingError: something in it is real, and this world has no way out.
     """
+    from chaoslab.agent import config
+    from chaoslab.agent.prompts import as_data
     from chaoslab.base.identity import digest
     from chaoslab.config.scenario import from_settings
     from chaoslab.config.settings import SettingError
-    from chaoslab.worlds.virtual.lab import Order
+    from chaoslab.execution.virtual_lab import Order
 
-    real = importlib.import_module("agent.config").load().services
+    real = config.load().services
     if real:
         raise SettingError(
             f"agent/config.json points {', '.join(real)} at the real thing, and the virtual world has no way out: "
@@ -170,7 +171,7 @@ def order_of(chosen: Settings, asked: Sequence[Any]) -> Order:
         chosen = replace(chosen, groq_api_key="", model_url="")
     _check_calendar(chosen, chosen.trials_of(len(asked)))
     plan = from_settings(chosen)
-    prompts = importlib.import_module("agent.prompts").as_data(asked)
+    prompts = as_data(asked)
     name = f"v{chosen.seed}-{digest([plan.to_json(), chosen.shown(), prompts])}"
     return Order(name, chosen.now, chosen, plan, prompts)
 
@@ -192,16 +193,17 @@ def _check_calendar(chosen: Settings, trials: int) -> None:
 
 def carry_out(order: Order, asked: Sequence[Any], folder: Path) -> int:
     """Does all trials of a run and writes them down in its folder; the exit code."""
+    from chaoslab.agent import assembly
     from chaoslab.base.interrupts import Interrupts
+    from chaoslab.execution import virtual_lab as lab
     from chaoslab.execution.workers import WorkerLost
     from chaoslab.record.log import LogLost
     from chaoslab.reports.progress import Progress
-    from chaoslab.worlds.virtual import lab
     from chaoslab.worlds.virtual.context import Uncovered
     from chaoslab.worlds.virtual.run_writer import Book
 
     trials = order.settings.trials_of(len(asked))
-    started = importlib.import_module("agent.assembly").started(order.settings, order.plan, asked, trials, order.now)
+    started = assembly.started(order.settings, order.plan, asked, trials, order.now)
     progress = Progress(trials)
     jobs = order.settings.jobs or (1 if trials <= FEW else os.cpu_count() or 1)
     if lab.one_by_one(order.plan) and jobs > 1:
@@ -241,8 +243,8 @@ def _in_order(
     order: Order, trials: int, jobs: int, progress: Progress, heard: Callable[[], AbstractContextManager[object]]
 ) -> Iterator[Done]:
     """What comes of each; where a purse is bounded, each begins with what the ones before it have spent."""
+    from chaoslab.execution import virtual_lab as lab
     from chaoslab.execution.workers import spread
-    from chaoslab.worlds.virtual import lab
 
     spent_usd = 0.0
     bounded = lab.one_by_one(order.plan)
@@ -256,11 +258,10 @@ def _in_order(
 
 
 def check_installed(world: str) -> None:
-    """Raises Incomplete: something is missing that a run in this world needs here, or is hidden by something else of that name."""
+    """Raises Incomplete: something is missing that a run in this world needs here."""
     needed = {"virtual": ("virtual", "tools", "agent", "charts"), "local": ("tools", "agent", "charts"), "compose": ()}
     extras.check_module(f"WORLD={world}", "pydantic", "lab")
     extras.check(f"WORLD={world}", *needed[world], install="lab")
-    extras.check_parts()
 
 
 def _check(chosen: Settings) -> list[Any]:
@@ -269,18 +270,22 @@ def _check(chosen: Settings) -> list[Any]:
     Raises:
         SettingError: as the part's own. OSError: something else stands where the lab will write.
     """
+    from chaoslab.agent import config, prompts
     from chaoslab.config.scenario import from_settings
+    from chaoslab.flask_tools import app
 
     from_settings(chosen)
     _check_places()
-    asked: list[Any] = importlib.import_module("agent.prompts").load(_prompts(chosen))
-    importlib.import_module("agent.config").load()
-    importlib.import_module("flask_tools.app").check(chosen)
+    asked = prompts.load(_prompts(chosen))
+    config.load()
+    app.check(chosen)
     return asked
 
 
 def _prompts(chosen: Settings) -> Path:
-    return Path(chosen.prompts or importlib.import_module("agent.prompts").FILE)
+    from chaoslab.agent.prompts import FILE
+
+    return Path(chosen.prompts or FILE)
 
 
 def _check_stated(chosen: Settings, asked: Sequence[Any]) -> None:
@@ -289,11 +294,12 @@ def _check_stated(chosen: Settings, asked: Sequence[Any]) -> None:
     Raises:
         SettingError: a prompt states what no service can tell or do.
     """
+    from chaoslab.agent import assembly
     from chaoslab.config.topology import SERVICES
+    from chaoslab.flask_tools.app import Desk
 
-    desk = importlib.import_module("flask_tools.app").Desk
-    offered = [desk.load(name, chosen).service for name in SERVICES]
-    importlib.import_module("agent.assembly").check(asked, _prompts(chosen), offered)
+    offered = [Desk.load(name, chosen).service for name in SERVICES]
+    assembly.check(asked, _prompts(chosen), offered)
 
 
 def _check_places() -> None:
@@ -425,13 +431,3 @@ def _called() -> str:
     """This command as the user may type it again from here."""
     program = Path(sys.argv[0])
     return "python -m chaoslab" if program.name == "__main__.py" else str(program)
-
-
-def refuse(error: Exception, *, code: int = 2) -> int:
-    """One line, and the exit code."""
-    said = error.args[0] if error.args else error
-    if isinstance(error, OSError) and error.args:
-        said = f"{error.filename}: {error.strerror}" if error.filename else error.args[-1]
-    with contextlib.suppress(OSError):
-        print(said, file=sys.stderr)
-    return code

@@ -5,7 +5,6 @@ The log alone counts. What it cannot give back is refused, in a line that says w
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -23,7 +22,7 @@ from chaoslab.reports import folder as places
 from chaoslab.reports import trials
 
 if TYPE_CHECKING:
-    from chaoslab.worlds.virtual.lab import Order
+    from chaoslab.execution.virtual_lab import Order
 
 _TRIAL = re.compile(rb'"trial": *"(p\d+\.r\d+)"')
 _KEY = re.compile(r"p(?P<prompt>\d{1,6})\.r(?P<repeat>\d{1,6})", re.ASCII)
@@ -238,7 +237,8 @@ def order(remembered: Remembered) -> Order:
     Raises:
         SettingError: it was made with settings that this version does not know. Unrepeatable: the same of its plan or its prompts.
     """
-    from chaoslab.worlds.virtual.lab import Order
+    from chaoslab.agent.prompts import Prompt
+    from chaoslab.execution.virtual_lab import Order
 
     started, where = remembered.started, remembered.beginning
     chosen = Settings.from_shown(started.settings, where=where)
@@ -253,7 +253,7 @@ def order(remembered: Remembered) -> Order:
         raise Unrepeatable(f"{where}: its plan is none of this lab's ({_flat(error)})") from None
     try:
         for prompt in started.asked:
-            importlib.import_module("agent.prompts").Prompt.model_validate(prompt)
+            Prompt.model_validate(prompt)
     except ValueError:
         raise Unrepeatable(f"{where}: its prompts are none of this lab's") from None
     if {started.seed, plan.seed} != {chosen.seed}:

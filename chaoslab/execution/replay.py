@@ -6,7 +6,6 @@ how it ended, whatever time that took.
 
 from __future__ import annotations
 
-import importlib
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +27,7 @@ from chaoslab.worlds.virtual.context import Uncovered
 from chaoslab.worlds.virtual.recorded_targets import NO_REPLY
 
 if TYPE_CHECKING:
-    from chaoslab.worlds.virtual.lab import Done, Order
+    from chaoslab.execution.virtual_lab import Done, Order
 
 EQUAL, DIFFERENT = 0, 1
 SHOWN = 10
@@ -82,14 +81,14 @@ def _changed(log: Remembered) -> Iterator[str]:
         yield f"not as it was: {'; '.join(changed)}"
     if log.history.first(RunFinished) is None:
         yield "the log has no end (run_finished): the run was killed, or info.log is cut; what there is of it is compared"
-    reader = importlib.import_module("agent.prompts")
+    from chaoslab.agent import prompts
     from chaoslab.config.settings import SettingError
 
     given = str(log.started.settings.get("PROMPTS") or "")
-    file = Path(given) if given else reader.FILE
+    file = Path(given) if given else prompts.FILE
     shown = given or "agent/prompts.json"
     try:
-        now = reader.as_data(reader.load(file))
+        now = prompts.as_data(prompts.load(file))
     except SettingError as error:
         yield f"the prompts of the log are used: {error}"
         return
@@ -98,7 +97,7 @@ def _changed(log: Remembered) -> Iterator[str]:
 
 
 def _again(log: Remembered, order: Order, numbers: Mapping[str, int]) -> Iterator[tuple[str, Done]]:
-    from chaoslab.worlds.virtual.lab import Unit
+    from chaoslab.execution.virtual_lab import Unit
 
     with order.opened() as do:
         for trial, number in numbers.items():

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import platform
 from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
 from pathlib import Path
 
 from chaoslab.core.events import VERSION
 
 OWN = ("agent", "chaoslab", "flask_tools")
+PARTS = ("agent", "flask_tools", "proxy_manager")
+"""Folders of the package that are not in every container."""
 ABSENT = "not there"
 OTHERS = ("groq", "httpx", "langchain", "langchain-core", "langchain-groq", "langgraph")
 
@@ -32,16 +33,17 @@ def changed(recorded: dict[str, str], now: dict[str, str]) -> list[str]:
     return words
 
 
-def _digest(package: str) -> str:
-    """Of all that a package's folder holds in code and data."""
-    spec = find_spec(package)
-    if spec is None:
-        return ABSENT
+def _digest(name: str) -> str:
+    """Of all that a folder of the package holds in code and data; the package's own is without the folders that have a digest themselves."""
+    root = Path(__file__).parents[1]
+    if name != root.name:
+        root /= name
     found = hashlib.blake2b(digest_size=6)
-    for root in spec.submodule_search_locations or ():
-        for path in sorted(path for path in Path(root).rglob("*") if path.suffix in (".py", ".json")):
-            found.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
-    return found.hexdigest()
+    for path in sorted(path for path in root.rglob("*") if path.suffix in (".py", ".json")):
+        place = path.relative_to(root)
+        if place.parts[0] not in PARTS:
+            found.update(place.as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return found.hexdigest() if root.is_dir() else ABSENT
 
 
 def _version(package: str) -> str:

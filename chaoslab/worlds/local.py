@@ -75,15 +75,14 @@ class Local:
         Raises:
             PortTaken: a part cannot listen where it should. WorldError: a part did not come up.
         """
-        python = _python()
-        chaoslab = (*python, "chaoslab")
+        chaoslab = (*_python(), "chaoslab")
         if toxiproxy:
             self._spawn("toxiproxy", (*chaoslab, "toxiproxy", "--port", str(self.ports.toxiproxy)))
         if model:
             self._spawn("model", (*chaoslab, "model", "--port", str(self.ports.service(MODEL))))
         base = ("--base-port", str(self.ports.base), "--logs", str(self.logs), "--now", now)
-        self._spawn("tools", (*python, "flask_tools", *base))
-        self._spawn("manager", (*python, "proxy_manager", "--state", str(self.state), "--logs", str(self.logs)))
+        self._spawn("tools", (*chaoslab, "tools", *base))
+        self._spawn("manager", (*chaoslab, "manager", "--state", str(self.state), "--logs", str(self.logs)))
         health = {"toxiproxy": (self.ports.toxiproxy, "/version"), "model": (self.ports.service(MODEL), "/health")}
         for part in self.parts:
             if part.name in health:
@@ -98,7 +97,7 @@ class Local:
     def run_agent(self, arguments: Sequence[str]) -> int:
         """The agent, its words on this terminal, to its end; its exit code. It is told by its lifeline when a part has died, since
         what it would do then means nothing, and when the user has had enough."""
-        command = (*_python(), "agent", "--lifeline", "--logs", str(self.logs), "--state", str(self.state))
+        command = (*_python(), "chaoslab", "agent", "--lifeline", "--logs", str(self.logs), "--state", str(self.state))
         agent = subprocess.Popen(
             (*command, *arguments), stdin=subprocess.PIPE, env=without_keys_of_tools(self.environment),
             start_new_session=True,

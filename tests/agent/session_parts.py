@@ -13,20 +13,20 @@ import virtual_parts
 from agent_parts import Bench, Heard, Site, bench, embedded, said, site
 from hostile_parts import Answer, hostile_host
 
-from agent.assembly import graph as assembled
-from agent.config import Config
-from agent.prompts import Prompt
-from agent.session import Progress, Session
-from agent.tools import Toolbox
+from chaoslab.agent.assembly import graph as assembled
+from chaoslab.agent.config import Config
+from chaoslab.agent.prompts import Prompt
+from chaoslab.agent.session import Progress, Session
+from chaoslab.agent.tools import Toolbox
 from chaoslab.base.clock import Clock, system
 from chaoslab.config.scenario import from_settings
 from chaoslab.config.settings import Settings
 from chaoslab.core import events
 from chaoslab.core.exchange import Reply
 from chaoslab.core.plan import Plan
+from chaoslab.flask_tools import calculator, messaging
 from chaoslab.model.endpoint import ERRORS, INSUFFICIENT_QUOTA
 from chaoslab.record.history import History
-from flask_tools import calculator, messaging
 
 SERVICES = {"calculator": calculator.SERVICE, "messaging": messaging.SERVICE}
 PRICED = "llama-3.3-70b-versatile"

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from agent.assembly import of_model, of_service, upstream
-from agent.config import Config, load
+from chaoslab.agent.assembly import of_model, of_service, upstream
+from chaoslab.agent.config import Config, load
 from chaoslab.config.settings import SettingError, Settings
 from chaoslab.config.topology import Ports
 from chaoslab.core.service_spec import Service

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from session_parts import no, says, session
 
-from agent.display import Plain
-from agent.session import Ended, Progress
+from chaoslab.agent.display import Plain
+from chaoslab.agent.session import Ended, Progress
 from chaoslab.core.plan import Choice, Injection, Plan
 
 

@@ -16,7 +16,7 @@ from cli_parts import chaoslab, free_base, prompts
 from hostile_parts import Answer, Hostile, hostile, never, reply
 from session_parts import PRICED, Told, session
 
-from agent.prompts import Prompt
+from chaoslab.agent.prompts import Prompt
 from chaoslab.core import events
 from chaoslab.core.exchange import Reply
 from chaoslab.record.history import History

@@ -16,16 +16,16 @@ from agent_parts import Bench, bench, embedded
 from hostile_parts import Answer, Hostile, for_ever, hostile, hostile_host, never, reply
 from langchain_core.tools import ToolException
 
-from agent.config import Config
-from agent.tools import Toolbox
+from chaoslab.agent.config import Config
+from chaoslab.agent.tools import Toolbox
 from chaoslab.base.clock import system
 from chaoslab.base.identity import Trial
 from chaoslab.config.settings import Settings
 from chaoslab.core import events
 from chaoslab.core.plan import Plan
+from chaoslab.flask_tools.calculator import SERVICE
 from chaoslab.record.history import History
 from chaoslab.wire.body import BODY_MAX
-from flask_tools.calculator import SERVICE
 
 DEADLINE_S = 2.5
 FINE = reply(b'{"expression": "6*7", "result": 42, "text": "42"}')

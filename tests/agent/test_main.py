@@ -1,4 +1,4 @@
-"""`python -m agent` as a process: a lab that breaks is said in one line and by an exit code of its own."""
+"""`chaoslab agent` as a process: a lab that breaks is said in one line and by an exit code of its own."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def lab(folder: Path, base: int) -> Iterator[Local]:
 
 
 def agent(world: Local, *more: str) -> subprocess.Popen[str]:
-    command = (sys.executable, "-m", "agent", "--logs", str(world.logs), "--state", str(world.state), *more)
+    command = (sys.executable, "-m", "chaoslab", "agent", "--logs", str(world.logs), "--state", str(world.state), *more)
     return subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(world.environment)
     )
@@ -113,7 +113,7 @@ class Leaping(SystemClock):
 
 def open_run(folder: Path, healthy: str, clock: SystemClock) -> tuple[str, str]:
     """Tries to open a run; the words with which that failed, and the state in which the run was left."""
-    from agent.__main__ import _open
+    from chaoslab.agent.command import _open
 
     run = Run.create(folder / "logs", now=NOW)
     targets = {"weather": Target("weather", "http://127.0.0.1:9", ("127.0.0.1", 1), 1.0)}
@@ -136,7 +136,7 @@ def test_a_run_that_gets_no_lanes_is_not_left_asked(tmp_path: Path) -> None:
 
 
 def test_a_run_is_not_done_before_the_manager_has_written_down_its_last_lane(tmp_path: Path) -> None:
-    from agent.__main__ import _settled
+    from chaoslab.agent.command import _settled
 
     class Manager(Leaping):
         """Heals the lane while the agent waits."""
@@ -250,7 +250,7 @@ def test_a_signal_that_is_held_back_until_it_can_be_heard_ends_it_before_it_begi
 ) -> None:
     """As in a container, whose first process never gets a signal that it cannot hear yet."""
     process = subprocess.Popen(
-        (sys.executable, "-m", "agent", "--logs", str(tmp_path / "logs"), "--state", str(tmp_path / "state.db")),
+        (sys.executable, "-m", "chaoslab", "agent", "--logs", str(tmp_path / "logs"), "--state", str(tmp_path / "state.db")),
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=settings.child_environment(Settings()),
         preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_BLOCK, [number]),
     )  # fmt: skip
@@ -272,9 +272,9 @@ def test_a_signal_that_is_held_back_until_it_can_be_heard_ends_it_before_it_begi
 def test_what_was_typed_wrong_gets_one_line(
     tmp_path: Path, arguments: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from agent.__main__ import main
+    from chaoslab.cli import main
 
-    assert main(["--logs", str(tmp_path), "--state", str(tmp_path / "state.db"), *arguments]) == 2
+    assert main(["agent", "--logs", str(tmp_path), "--state", str(tmp_path / "state.db"), *arguments]) == 2
     words = capsys.readouterr().err
     assert words.startswith(complaint)
     assert words.count("\n") == 1
@@ -283,11 +283,11 @@ def test_what_was_typed_wrong_gets_one_line(
 def test_tools_that_are_not_there_are_said_in_one_line(
     tmp_path: Path, base: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from agent.__main__ import main
+    from chaoslab.cli import main
 
-    code = main(["--logs", str(tmp_path), "--state", str(tmp_path / "state.db"), f"BASE_PORT={base}"])
+    code = main(["agent", "--logs", str(tmp_path), "--state", str(tmp_path / "state.db"), f"BASE_PORT={base}"])
     words = capsys.readouterr().err
     assert code == 2
     assert "search does not say what it offers" in words
-    assert "is `python -m flask_tools` running?" in words
+    assert "is `chaoslab tools` running?" in words
     assert words.count("\n") == 1

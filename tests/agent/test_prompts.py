@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from agent.prompts import Lookup, Prompt, at, check_stated, dated, load
-from agent.tools import schema
+from chaoslab.agent.prompts import Lookup, Prompt, at, check_stated, dated, load
+from chaoslab.agent.tools import schema
 from chaoslab.config.settings import SettingError
 from chaoslab.config.topology import SERVICES as TABLE
 
@@ -77,7 +77,7 @@ def test_a_file_in_another_encoding_is_said(tmp_path: Path) -> None:
         load(path)
 
 
-SERVICES = [importlib.import_module(f"flask_tools.{name}").SERVICE for name in TABLE]
+SERVICES = [importlib.import_module(f"chaoslab.flask_tools.{name}").SERVICE for name in TABLE]
 TOOLS = [tool for service in SERVICES for tool in service.tools]
 
 

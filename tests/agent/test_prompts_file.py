@@ -14,18 +14,18 @@ from urllib.parse import quote
 import pytest
 from flask.testing import FlaskClient
 
-from agent.prompts import Lookup, Prompt, at, dated, load
+from chaoslab.agent.prompts import Lookup, Prompt, at, dated, load
 from chaoslab.analysis.judge import Outcome, judge
 from chaoslab.base.clock import system
 from chaoslab.base.identity import Trial
 from chaoslab.config.topology import SERVICES
 from chaoslab.core.events import PromptFinished, PromptStarted
 from chaoslab.core.service_spec import Service, Tool, fill
+from chaoslab.flask_tools.app import create_app
 from chaoslab.model.chat import answer
 from chaoslab.record.history import History
 from chaoslab.record.log import Log
 from chaoslab.record.runs import Run
-from flask_tools.app import create_app
 
 PROMPTS = load()
 DAYS = ("2026-06-01T09:00:00Z", "2026-11-20T15:00:00Z", "2027-02-27T23:30:00Z")

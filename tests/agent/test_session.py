@@ -16,7 +16,7 @@ from agent_parts import NOW
 from patch_parts import in_place
 from session_parts import ASKED, SUM, Told, calls, no, says, session, session_over_loopback
 
-from agent.prompts import Prompt
+from chaoslab.agent.prompts import Prompt
 from chaoslab.base.clock import SystemClock, iso
 from chaoslab.core import events
 from chaoslab.core.exchange import Reply

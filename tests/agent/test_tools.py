@@ -15,8 +15,8 @@ import pytest
 from agent_parts import Bench, Heard, bench, embedded, said, site
 from langchain_core.tools import ToolException
 
-from agent.config import Config, RealService
-from agent.tools import Toolbox, discover
+from chaoslab.agent.config import Config, RealService
+from chaoslab.agent.tools import Toolbox, discover
 from chaoslab.base.clock import SystemClock
 from chaoslab.base.identity import Trial
 from chaoslab.config.settings import SettingError, Settings
@@ -25,7 +25,7 @@ from chaoslab.core import events
 from chaoslab.core.exchange import Reply
 from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.core.service_spec import Service
-from flask_tools import calculator, calendar, messaging, movies, search, translator, weather
+from chaoslab.flask_tools import calculator, calendar, messaging, movies, search, translator, weather
 
 SERVICES: dict[str, Service] = {
     module.SERVICE.name: module.SERVICE

@@ -18,7 +18,7 @@ from chaoslab.faults.tool.tool_error import STATUSES, ToolError
 @pytest.mark.parametrize("name", SERVICES)
 @pytest.mark.parametrize("status", STATUSES)
 def test_each_service_says_each_status_in_its_own_words(name: str, status: int) -> None:
-    service: Service = importlib.import_module(f"flask_tools.{name}").SERVICE
+    service: Service = importlib.import_module(f"chaoslab.flask_tools.{name}").SERVICE
     words, target = service.errors[status], Target()
     met = meet(ToolError(status), target, call=replace(CALL, target=name, errors=service.errors))
     assert met.reply is not None

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from flask.testing import FlaskClient
 
+from chaoslab.flask_tools.app import create_app
 from chaoslab.record.runs import Run
-from flask_tools.app import create_app
 
 NOW = "2026-06-01T09:00:00Z"
 EVENTS = "/calendar/v3/calendars/primary/events"

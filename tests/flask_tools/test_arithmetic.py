@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flask_tools.arithmetic import Wrong, calculate
+from chaoslab.flask_tools.arithmetic import Wrong, calculate
 
 Pair = tuple[str, int | float]
 

@@ -15,12 +15,12 @@ from service_parts import EVENTS, NOW, service, trial
 from chaoslab.core.events import Effect
 from chaoslab.core.events import Warning as Notice
 from chaoslab.core.service_spec import ErrorReply, Service
+from chaoslab.flask_tools import ledger, movies
+from chaoslab.flask_tools.app import Desk, app_of
+from chaoslab.flask_tools.ledger import Folders
+from chaoslab.flask_tools.service_module import DATA, Answer, Ask, Done, Route
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
-from flask_tools import ledger, movies
-from flask_tools.app import Desk, app_of
-from flask_tools.ledger import Folders
-from flask_tools.service_module import DATA, Answer, Ask, Done, Route
 
 HELLO = {"channel": "Ana", "text": "Hello"}
 SEND = "/api/chat.postMessage"

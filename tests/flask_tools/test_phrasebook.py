@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from flask_tools.service_module import bundled
-from flask_tools.translator import detect, render
+from chaoslab.flask_tools.service_module import bundled
+from chaoslab.flask_tools.translator import detect, render
 
 BOOK = bundled("phrasebook.json")
 LANGUAGES = ["en", "fr", "de", "es", "it", "pt", "nl"]

@@ -13,8 +13,8 @@ from service_parts import EVENTS, NOW, service, trial
 
 from chaoslab.config.topology import SERVICES
 from chaoslab.core.service_spec import Service
-from flask_tools.app import create_app
-from flask_tools.movies import read
+from chaoslab.flask_tools.app import create_app
+from chaoslab.flask_tools.movies import read
 
 
 def ask(name: str, logs: Path, method: str, path: str, **options: Any) -> Any:

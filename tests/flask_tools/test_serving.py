@@ -27,7 +27,18 @@ END_S = 2.0
 @contextlib.contextmanager
 def services(logs: Path, *names: str) -> Iterator[tuple[subprocess.Popen[str], Ports]]:
     base = free_base()
-    command = [sys.executable, "-m", "flask_tools", *names, "--base-port", str(base), "--logs", str(logs), "--lifeline"]
+    command = [
+        sys.executable,
+        "-m",
+        "chaoslab",
+        "tools",
+        *names,
+        "--base-port",
+        str(base),
+        "--logs",
+        str(logs),
+        "--lifeline",
+    ]
     process = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )

@@ -23,18 +23,18 @@ from flask.testing import FlaskClient
 from service_parts import NOW, trial
 
 from chaoslab.base.clock import system
+from chaoslab.cli import main
 from chaoslab.config.settings import SettingError, Settings
 from chaoslab.config.topology import Ports
 from chaoslab.core.events import PromptFinished, RunStarted
+from chaoslab.flask_tools import translator
+from chaoslab.flask_tools.app import Desk, app_of
+from chaoslab.flask_tools.ledger import Folders
+from chaoslab.flask_tools.service_module import Refusal
+from chaoslab.flask_tools.translator_online import AT_ONCE_MAX, Online
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
 from chaoslab.worlds.local import Local
-from flask_tools import translator
-from flask_tools.__main__ import main
-from flask_tools.app import Desk, app_of
-from flask_tools.ledger import Folders
-from flask_tools.service_module import Refusal
-from flask_tools.translator_online import AT_ONCE_MAX, Online
 
 KEY = "s3cret-translator-key"
 BOOK = {"Good night": "Bonne nuit", "one": "un", "two": "deux", "Moin": "Hello"}
@@ -256,7 +256,7 @@ def test_without_the_library_one_line_says_what_to_install(
     monkeypatch.setenv("TRANSLATOR", "online")
     monkeypatch.setenv("TRANSLATOR_URL", "http://127.0.0.1:5050")
     monkeypatch.chdir(tmp_path)
-    assert main(["translator"]) == 2
+    assert main(["tools", "translator"]) == 2
     assert capsys.readouterr().err == "TRANSLATOR=online needs deep-translator: pip install 'chaoslab[online]'\n"
 
 

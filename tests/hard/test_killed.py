@@ -27,8 +27,8 @@ EASY = ("What is 17 times 24?", "What is the weather in Oslo?") * 20
 SLOW = ("TOXIC_PROB=1", "TOXICS=latency", "LATENCY_MS=200", "JITTER_MS=0", "ERROR_PROB=0")
 VICTIMS = {
     "agent": "the agent was killed by signal 9",
-    "proxy_manager": "manager has ended in mid-run (killed by signal 9)",
-    "flask_tools": "tools has ended in mid-run (killed by signal 9)",
+    "manager": "manager has ended in mid-run (killed by signal 9)",
+    "tools": "tools has ended in mid-run (killed by signal 9)",
 }
 
 
@@ -57,14 +57,14 @@ def test_a_part_that_is_killed_ends_the_run_and_loses_nothing(tmp_path: Path, vi
         it.until("manager.log", '"kind": "fault_armed"')
         tees = [Tee(it.run / "info.log"), Tee(it.run / "manager.log")]
         children = it.children()
-        (pid,) = [pid for pid, line in children.items() if f"-m {victim}" in line]
+        (pid,) = [pid for pid, line in children.items() if f"-m chaoslab {victim}" in line]
         os.kill(pid, signal.SIGKILL)
         code = it.ended()
         for tee in tees:
             tee.close()
         assert (code, "Traceback" in it.said) == (3, False)
         (line,) = [line for line in it.said.splitlines() if line.startswith("the lab is down: ")]
-        says_it_itself = victim == "proxy_manager" and "no proxy manager answers" in line  # it may be the first to know
+        says_it_itself = victim == "manager" and "no proxy manager answers" in line  # it may be the first to know
         assert line.removeprefix("the lab is down: ") == VICTIMS[victim] or says_it_itself
         assert all(gone(pid) for pid in children), children
         assert ports_are_free(it.base)
@@ -79,7 +79,7 @@ def test_a_part_that_is_killed_ends_the_run_and_loses_nothing(tmp_path: Path, vi
     assert ended == ([] if victim == "agent" else ["lab_down"])
     outcomes = [verdict.outcome for verdict in verdicts(history).values()]
     assert outcomes[-1] is Outcome.UNFINISHED
-    if victim == "proxy_manager":  # who leaves the most behind
+    if victim == "manager":  # who leaves the most behind
         again = chaoslab(
             tmp_path, "lab", f"BASE_PORT={it.base}", prompts(tmp_path, EASY[:1]), "TOXIC_PROB=0", "ERROR_PROB=0"
         )
@@ -98,7 +98,7 @@ def test_a_part_that_is_killed_and_started_again(tmp_path: Path, victim: str) ->
     with Local(ports, tmp_path / "logs", tmp_path / "state.db", run.folder, variables, system) as world:
         world.start(now=run.now, toxiproxy=True, model=True)
         agent = subprocess.Popen(
-            [sys.executable, "-m", "agent", "--run", run.name, "--logs", str(world.logs), "--state", str(world.state),
+            [sys.executable, "-m", "chaoslab", "agent", "--run", run.name, "--logs", str(world.logs), "--state", str(world.state),
              prompts(tmp_path, EASY[:16])],
             env=variables, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip

@@ -36,6 +36,10 @@ from chaoslab.core.exchange import Call
 from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.core.service_spec import TROUBLE
 from chaoslab.execution.launch import leave
+from chaoslab.flask_tools import messaging as messaging_desk
+from chaoslab.flask_tools.app import Desk, app_of, create_app
+from chaoslab.flask_tools.ledger import Folders
+from chaoslab.flask_tools.service_module import Answer, Ask, Route
 from chaoslab.record.history import History
 from chaoslab.record.log import Log, LogLost
 from chaoslab.record.runs import Run
@@ -43,10 +47,6 @@ from chaoslab.reports import charts
 from chaoslab.seams.http import Episode
 from chaoslab.wire.control import Control
 from chaoslab.wire.lanes import LabDown
-from flask_tools import messaging as messaging_desk
-from flask_tools.app import Desk, app_of, create_app
-from flask_tools.ledger import Folders
-from flask_tools.service_module import Answer, Ask, Route
 
 SLOW = Plan(1, (Injection("wire", (Choice("latency", 1.0, {"delay_s": 0.01, "stream": "downstream"}),), ("weather",)),))
 SEND = "/api/chat.postMessage"

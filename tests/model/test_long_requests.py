@@ -30,8 +30,8 @@ RULES = """
 from datetime import datetime
 from chaoslab.model import conditions, dates, reading, telling
 from chaoslab.model.expressions import expression
-from flask_tools.arithmetic import Wrong, calculate
-from flask_tools.translator import detect, render
+from chaoslab.flask_tools.arithmetic import Wrong, calculate
+from chaoslab.flask_tools.translator import detect, render
 
 def computed(text):
     try:

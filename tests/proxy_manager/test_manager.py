@@ -21,14 +21,14 @@ from chaoslab.base.identity import Trial
 from chaoslab.core import events
 from chaoslab.core.exchange import Call, Seen
 from chaoslab.core.plan import Choice, Injection, Plan
+from chaoslab.proxy_manager import clean_proxies
+from chaoslab.proxy_manager import manager as manager_module
+from chaoslab.proxy_manager.arming import Places
+from chaoslab.proxy_manager.manager import Manager
 from chaoslab.record.runs import Run
 from chaoslab.wire.client import ToxicInfo, ToxiproxyClient
 from chaoslab.wire.control import Control
 from chaoslab.wire.lanes import Health, LabDown
-from proxy_manager import clean_proxies
-from proxy_manager import manager as manager_module
-from proxy_manager.arming import Places
-from proxy_manager.manager import Manager
 
 SLOW = {"delay_s": 0.05, "stream": "downstream"}
 CALL = Call("weather", "current_weather", "p1.r1", 1, 1, "id1")

@@ -13,9 +13,9 @@ import pytest
 from manager_parts import bench, embedded, eventually, said, site
 
 from chaoslab.core.plan import Plan
-from proxy_manager import clean_proxies
-from proxy_manager.manager import Manager
-from proxy_manager.status import server
+from chaoslab.proxy_manager import clean_proxies
+from chaoslab.proxy_manager.manager import Manager
+from chaoslab.proxy_manager.status import server
 
 
 @contextlib.contextmanager

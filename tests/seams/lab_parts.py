@@ -24,6 +24,8 @@ from chaoslab.base.identity import Request
 from chaoslab.core.exchange import Reply
 from chaoslab.core.plan import Plan
 from chaoslab.model.prices import cost_usd
+from chaoslab.proxy_manager.arming import Places
+from chaoslab.proxy_manager.manager import Manager
 from chaoslab.record.history import History
 from chaoslab.record.log import LogLost
 from chaoslab.record.runs import Run
@@ -31,8 +33,6 @@ from chaoslab.seams.http import EXTENSION, Asked, HttpSeam, Target
 from chaoslab.wire.client import ToxiproxyClient
 from chaoslab.wire.control import Control
 from chaoslab.wire.lanes import Lanes
-from proxy_manager.arming import Places
-from proxy_manager.manager import Manager
 
 __all__ = [
     "DEADLINE_S",

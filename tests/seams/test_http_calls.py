@@ -20,9 +20,9 @@ from chaoslab.core import events
 from chaoslab.core.events import REPLY_MAX
 from chaoslab.core.exchange import Reply
 from chaoslab.core.plan import Choice, Injection, Plan
+from chaoslab.proxy_manager import clean_proxies
 from chaoslab.seams.http import _tokens, episode
 from chaoslab.wire.lanes import LabDown
-from proxy_manager import clean_proxies
 
 DEADLINE_S = 0.3
 

@@ -1,6 +1,6 @@
 """A run in pictures: one file per picture, each a function from a history to a figure; nothing here keeps global state.
 
-The door (`main`) is what `python charts.py` calls.
+`main` is what `chaoslab charts` and `python charts.py` do.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 OUT = Path("charts")
-DEFAULT = f"the run's own folder, logs/<run>/charts, and {OUT} too for the latest run; several runs: {OUT}"
 
 
 def draw(history: History) -> dict[str, Figure]:
@@ -125,15 +124,9 @@ def put(pictures: Mapping[str, bytes], folders: Sequence[Path]) -> tuple[list[Pa
     return paths, complaints
 
 
-def main(arguments: Sequence[str] | None = None, *, logs: Path = LOGS) -> int:
+def main(names: Sequence[str] = (), *, out: Path | None = None, logs: Path = LOGS) -> int:
     """Draws the latest run, or that one, or several over each other; 0, or 2 with one line on what was wrong."""
-    from chaoslab.base.commandline import Parser
-
-    parser = Parser(prog="charts.py", description="Draws a run of the lab, or lays several over each other.")
-    parser.add_argument("runs", nargs="*", metavar="RUN", help="logs/<run> or its name; the latest when none is given")
-    parser.add_argument("--out", type=Path, help=f"where the pictures go (default: {DEFAULT})")
-    options = parser.parse_args(arguments)
-    names: list[str] = options.runs or [LATEST]
+    names = names or [LATEST]
     try:
         runs = [(name, read(name, logs=logs)) for name in names]
         for name, history in runs:
@@ -148,8 +141,8 @@ def main(arguments: Sequence[str] | None = None, *, logs: Path = LOGS) -> int:
     except ModuleNotFoundError as error:
         print(missing(error), file=sys.stderr)
         return 2
-    alone = len(runs) == 1 and not options.out
-    folders = places(charts_of(names[0], logs=logs), out=OUT, logs=logs) if alone else [options.out or OUT]
+    alone = len(runs) == 1 and not out
+    folders = places(charts_of(names[0], logs=logs), out=OUT, logs=logs) if alone else [out or OUT]
     paths, complaints = put(pictures, folders)
     for name, note in ((name, note) for name, history in runs for note in history.notes):
         print(f"note: {f'{name}: ' if len(runs) > 1 else ''}{note}", file=sys.stderr)

@@ -11,10 +11,10 @@ from typing import Any
 from chaoslab.base.dice import Dice
 from chaoslab.config.settings import Settings
 from chaoslab.execution.launch import order_of
+from chaoslab.execution.virtual_lab import Done, Order, Unit
 from chaoslab.execution.workers import spread
 from chaoslab.record.log import Kept
 from chaoslab.record.runs import Run
-from chaoslab.worlds.virtual.lab import Done, Order, Unit
 from chaoslab.worlds.virtual.run_writer import Book
 
 EVERYTHING = {
@@ -26,7 +26,7 @@ EVERYTHING = {
 
 def prompts(wanted: Sequence[int] = ()) -> list[Any]:
     """Those of the agent's own prompts, counted from 1; all of them when none is named."""
-    reader = importlib.import_module("agent.prompts")
+    reader = importlib.import_module("chaoslab.agent.prompts")
     found: list[Any] = reader.load(reader.FILE)
     return [found[number - 1] for number in wanted] if wanted else found
 
@@ -50,7 +50,10 @@ def events_of(one: Done, writer: str) -> list[Kept]:
 def written(folder: Path, work: Order, found: Sequence[Done]) -> dict[str, bytes]:
     """The run's files and what is in them."""
     run = Run.create(folder, now=work.now, name=work.run)
-    assembly, reader = importlib.import_module("agent.assembly"), importlib.import_module("agent.prompts")
+    assembly, reader = (
+        importlib.import_module("chaoslab.agent.assembly"),
+        importlib.import_module("chaoslab.agent.prompts"),
+    )
     asked = [reader.Prompt.model_validate(prompt) for prompt in work.prompts]
     with Book(run.folder, work.run, work.now) as book:
         book.begin(assembly.started(work.settings, work.plan, asked, len(found), work.now))

@@ -13,8 +13,8 @@ import lab_runs
 import pytest
 from cli_parts import environment
 
+from chaoslab.execution.virtual_lab import Done, Order, Unit
 from chaoslab.execution.workers import spread
-from chaoslab.worlds.virtual.lab import Done, Order, Unit
 
 TRIALS = 30
 SETTINGS = {**lab_runs.EVERYTHING, "TRIALS": str(TRIALS), "SEED": "11"}

@@ -30,8 +30,8 @@ from patch_parts import in_place
 import chaoslab as lab
 from chaoslab.analysis.judge import Outcome
 from chaoslab.core.events import PromptAttempt, PromptFinished
+from chaoslab.execution.virtual_lab import Lab, Unit
 from chaoslab.worlds.virtual import standstill
-from chaoslab.worlds.virtual.lab import Lab, Unit
 from chaoslab.worlds.virtual.machine import Hung
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)

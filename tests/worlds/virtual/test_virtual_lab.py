@@ -12,16 +12,16 @@ import pytest
 from chaoslab.analysis.judge import Outcome
 from chaoslab.base.clock import system
 from chaoslab.core.events import PromptStarted
+from chaoslab.execution.virtual_lab import Order, Unit, one_by_one
 from chaoslab.execution.workers import spread
 from chaoslab.worlds.virtual.context import Uncovered, here
-from chaoslab.worlds.virtual.lab import Order, Unit, one_by_one
 from chaoslab.worlds.virtual.machine import Hung
 
 CLEAN = {"TOXIC_PROB": "0", "ERROR_PROB": "0"}
 
 
 def work(asked: list[str], **settings: str) -> Order:
-    reader: Any = importlib.import_module("agent.prompts")
+    reader: Any = importlib.import_module("chaoslab.agent.prompts")
     return lab_runs.order({**CLEAN, **settings}, [reader.Prompt(prompt=text) for text in asked])
 
 
@@ -56,7 +56,7 @@ def test_a_timeout_of_thirty_seconds_is_not_waited_for() -> None:
 
 
 def test_a_trial_comes_with_its_verdict() -> None:
-    reader: Any = importlib.import_module("agent.prompts")
+    reader: Any = importlib.import_module("chaoslab.agent.prompts")
     asked = [reader.Prompt(prompt="What is 17 times 24?", facts=[fact]) for fact in ("408", "409")]
     found = lab_runs.done(lab_runs.order(CLEAN, asked), jobs=2)
     assert [one.outcome for one in found] == [Outcome.CORRECT, Outcome.WRONG]

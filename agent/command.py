@@ -1,25 +1,25 @@
-"""`python -m agent`: works through the prompts on a lab whose other parts are running."""
+"""What `chaoslab agent` does: works through the prompts on a lab whose other parts are running."""
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import contextlib
 import sqlite3
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import httpx
 
-import agent.needed  # noqa: F401 - before all others
-from agent import assembly, display, model, prompts
-from agent import config as configuration
-from agent.config import Config
-from agent.session import Progress, Session
-from agent.tools import Toolbox, discover
+from chaoslab.agent import assembly, display, model, prompts
+from chaoslab.agent import config as configuration
+from chaoslab.agent.config import Config
+from chaoslab.agent.session import Progress, Session
+from chaoslab.agent.tools import Toolbox, discover
 from chaoslab.base.clock import Clock, system
-from chaoslab.base.commandline import INTERRUPTED, LAB_DOWN, Parser, host, interrupted, open_streams
+from chaoslab.base.commandline import INTERRUPTED, LAB_DOWN, interrupted
 from chaoslab.base.interrupts import Interrupts
 from chaoslab.config import settings
 from chaoslab.config.scenario import from_settings
@@ -36,40 +36,17 @@ from chaoslab.wire.lanes import MENDING_S, Health, LabDown, Lanes
 READY_S = 20.0
 HEALTH_S = 8.0
 """Longer than a manager takes to find that it stands still."""
-HOSTS = ("tools", "model", "proxy", "manager")
-"""Parts of the lab that may be on hosts of their own."""
 
 
-def main(arguments: list[str] | None = None) -> int:
+def run(options: argparse.Namespace, hosts: Mapping[str, str | None]) -> int:
     """0 when every prompt was worked through, 2 on bad input, 3 when the lab broke, 130 when interrupted."""
-    if arguments is None:
-        open_streams()
-    parser = Parser(prog="python -m agent", description="Work through the prompts.")
-    parser.add_argument("settings", nargs="*", metavar="NAME=value", help="settings, as in .env.example")
-    parser.add_argument("--run", help="the run to write to (default: a new one)")
-    parser.add_argument("--logs", type=Path, default=Path("logs"), help="where runs are (default: %(default)s)")
-    parser.add_argument(
-        "--state", type=Path, default=Path("state/state.db"), help="shared state (default: %(default)s)"
-    )
-    parser.add_argument("--config", type=Path, default=configuration.FILE, help="(default: %(default)s)")
-    parser.add_argument("--prompts", type=Path, help="a JSON file of prompts (default: PROMPTS)")
-    for part in HOSTS:
-        parser.add_argument(
-            f"--{part}-host",
-            type=host,
-            help=f"where the lab's {part} listen{'s' if part != 'tools' else ''} (default: as configured)",
-        )
-    parser.add_argument("--lifeline", action="store_true", help="end when stdin closes")
-    options = parser.parse_args(arguments)
     try:
         chosen = settings.load(options.settings)
         file = options.prompts or (Path(chosen.prompts) if chosen.prompts else prompts.FILE)
         asked = prompts.load(file)
-        config = configuration.load(
-            options.config, **{f"{part}_host": getattr(options, f"{part}_host") for part in HOSTS}
-        )
+        config = configuration.load(options.config or configuration.FILE, **hosts)
         model.check(chosen, options.settings)
-        run = Run.open(options.logs, options.run) if options.run else Run.create(options.logs, now=chosen.now)
+        begun = Run.open(options.logs, options.run) if options.run else Run.create(options.logs, now=chosen.now)
     except (SettingError, LookupError) as error:
         print(error.args[0], file=sys.stderr)
         return 2
@@ -84,7 +61,7 @@ def main(arguments: list[str] | None = None) -> int:
                 from chaoslab.base.lifeline import end_with_stdin
 
                 told = end_with_stdin()
-            return runner.run(_main(chosen, config, file, asked, run, options.state, system, told, interrupts))
+            return runner.run(_main(chosen, config, file, asked, begun, options.state, system, told, interrupts))
     except SettingError as error:
         print(error.args[0], file=sys.stderr)
         return 2
@@ -261,7 +238,3 @@ async def _faults(plain: httpx.AsyncClient, manager: str, seam: HttpSeam) -> str
         return "the manager does not answer"
     met = sum(stages.get("witnessed", 0) for stages in counts.values()) + seam.witnessed
     return f"{met} fault{'' if met == 1 else 's'}"
-
-
-if __name__ == "__main__":
-    sys.exit(main())

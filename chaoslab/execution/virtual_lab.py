@@ -6,7 +6,6 @@ Each trial has a world of its own, and nothing of an earlier one: clock, network
 from __future__ import annotations
 
 import gc
-import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -15,6 +14,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
+from chaoslab.agent import assembly
+from chaoslab.agent import config as configuration
+from chaoslab.agent.prompts import Prompt
+from chaoslab.agent.session import Progress, Session
+from chaoslab.agent.tools import Toolbox
 from chaoslab.analysis.answers import Twin
 from chaoslab.analysis.judge import JUDGED, Outcome, judge
 from chaoslab.base.clock import system
@@ -23,6 +27,9 @@ from chaoslab.config.settings import Settings, keep_tracing_off
 from chaoslab.config.topology import MODEL, SERVICES, Ports
 from chaoslab.core.events import CallStarted, FaultWitnessed, PromptFinished, Replied
 from chaoslab.core.plan import Plan
+from chaoslab.core.service_spec import Service
+from chaoslab.flask_tools.app import Desk, app_of
+from chaoslab.flask_tools.ledger import OneRun
 from chaoslab.model import endpoint
 from chaoslab.model.prices import cost_usd
 from chaoslab.record.history import History, parse_line
@@ -107,12 +114,11 @@ class Lab:
         self._logs = {name: self._shelf(name) for name in ("agent", "manager", *SERVICES)}
         self._recording = Recording()
         self._logs["info"] = Hearing(self._recording, self._kept, origin=STARTS_S)
-        app, ledger = importlib.import_module("flask_tools.app"), importlib.import_module("flask_tools.ledger")
-        desks = {name: app.Desk.load(name, chosen) for name in SERVICES}
+        desks = {name: Desk.load(name, chosen) for name in SERVICES}
         self._apps: dict[str, serving.Wsgi] = {
             name: self._recording.app(name)
             if name in order.foreign
-            else app.app_of(desk, ledger.OneRun(self._run, self._logs[name]))
+            else app_of(desk, OneRun(self._run, self._logs[name]))
             for name, desk in desks.items()
         }
         self._apps[MODEL] = self._recording.app(MODEL) if MODEL in order.foreign else endpoint.create_app()
@@ -137,18 +143,14 @@ class Lab:
     def _shelf(self, name: str) -> Shelf:
         return Shelf(name, self._kept, origin=STARTS_S)
 
-    def _assembled(self, services: dict[str, Any]) -> Any:
+    def _assembled(self, services: dict[str, Service]) -> Session:
         """The agent's own session, over a seam that each trial gives other lanes."""
         import httpx
 
         order, chosen = self._order, self._order.settings
-        parts = {
-            name: importlib.import_module(f"agent.{name}")
-            for name in ("assembly", "config", "prompts", "session", "tools")
-        }
-        config = parts["config"].load().model_copy(update={"services": {}})
-        self._prompts = [parts["prompts"].Prompt.model_validate(prompt) for prompt in order.prompts]
-        targets = parts["assembly"].targets(services, config, self._ports, chosen)
+        config = configuration.load().model_copy(update={"services": {}})
+        self._prompts = [Prompt.model_validate(prompt) for prompt in order.prompts]
+        targets = assembly.targets(services, config, self._ports, chosen)
         seam = self.seam = HttpSeam(
             plan=order.plan,
             targets=targets,
@@ -160,11 +162,11 @@ class Lab:
             ways=Ways(),
         )
         client = httpx.AsyncClient(transport=seam, timeout=None)
-        toolbox = parts["tools"].Toolbox(client, targets, services, config, chosen, self._logs["info"], system)
-        graph = parts["assembly"].graph(chosen, targets[MODEL].url, client, toolbox)
-        return parts["session"].Session(
+        toolbox = Toolbox(client, targets, services, config, chosen, self._logs["info"], system)
+        graph = assembly.graph(chosen, targets[MODEL].url, client, toolbox)
+        return Session(
             chosen, config, self._run, seam, toolbox, graph, self._logs["info"], self._logs["agent"], system,
-            parts["session"].Progress(len(self._prompts)),
+            Progress(len(self._prompts)),
         )  # fmt: skip
 
     def trial(self, unit: Unit, *, twins: Twins | None = None) -> Done:

@@ -1,49 +1,29 @@
-"""`python -m proxy_manager`: serves every run that an agent opens in the shared state, until told to stop."""
+"""What `chaoslab manager` does: serves every run that an agent opens in the shared state, until told to stop."""
 
 from __future__ import annotations
 
+import argparse
 import signal
 import sqlite3
 import sys
 import threading
-from pathlib import Path
 
 from chaoslab.base.clock import system
-from chaoslab.base.commandline import Parser, host, open_streams
 from chaoslab.config import settings
 from chaoslab.config.settings import SettingError
 from chaoslab.config.topology import BASE_PORT, MODEL, SERVICES, Ports
+from chaoslab.proxy_manager.arming import Places
+from chaoslab.proxy_manager.manager import Manager
+from chaoslab.proxy_manager.status import server
 from chaoslab.record.log import LogLost
 from chaoslab.wire.client import ToxiproxyClient
-from proxy_manager.arming import Places
-from proxy_manager.manager import Manager
-from proxy_manager.status import server
 
 LAST_WORDS_S = 2.0
 """How long a manager whose loop has broken can still be asked why."""
 
 
-def main(arguments: list[str] | None = None) -> int:
+def run(options: argparse.Namespace) -> int:
     """0 when told to stop, 2 when it cannot begin, 3 when its loop broke."""
-    if arguments is None:
-        open_streams()
-    parser = Parser(prog="python -m proxy_manager", description="Arm and heal the faults of the wire.")
-    parser.add_argument(
-        "--host", type=host, default="127.0.0.1", help="where /status and /health are served (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--bind-host", type=host, default="127.0.0.1", help="where Toxiproxy listens (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--dial-host", type=host, default="127.0.0.1", help="where the agent finds Toxiproxy (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--state", type=Path, default=Path("state/state.db"), help="shared state (default: %(default)s)"
-    )
-    parser.add_argument("--logs", type=Path, default=Path("logs"), help="where runs are (default: %(default)s)")
-    parser.add_argument("--verbose", action="store_true", help="print a line for each fault")
-    parser.add_argument("--lifeline", action="store_true", help="end when stdin closes")
-    options = parser.parse_args(arguments)
     try:
         chosen = settings.load()
     except SettingError as error:
@@ -87,7 +67,3 @@ def main(arguments: list[str] | None = None) -> int:
         http.server_close()
         toxiproxy.close()
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,41 +1,21 @@
-"""`python -m flask_tools [SERVICE ...]`: serves the tools over HTTP, each on its own port, until told to stop."""
+"""What `chaoslab tools` does: serves the tools over HTTP, each on its own port, until told to stop."""
 
 from __future__ import annotations
 
+import argparse
 import signal
 import sys
 import threading
-from pathlib import Path
 from typing import Any
 
-from chaoslab.base import extras
-from chaoslab.base.commandline import Parser, host, open_streams, whole
 from chaoslab.config.settings import DEFAULT_NOW, load
-from chaoslab.config.topology import BASE_PORT, SERVICES, Ports
-from flask_tools.app import Desk, create_app
-from flask_tools.service_module import moment
+from chaoslab.config.topology import SERVICES, Ports
+from chaoslab.flask_tools.app import Desk, create_app
+from chaoslab.flask_tools.service_module import moment
 
 
-def main(arguments: list[str] | None = None) -> int:
+def run(options: argparse.Namespace) -> int:
     """Serves until a signal; 2 when what was asked for cannot be."""
-    if arguments is None:
-        open_streams()
-    parser = Parser(prog="python -m flask_tools", description="Serve the tools over HTTP.")
-    parser.add_argument("services", nargs="*", metavar="SERVICE", help=f"any of {', '.join(SERVICES)}; none: all")
-    parser.add_argument("--host", type=host, default="127.0.0.1")
-    parser.add_argument(
-        "--base-port", type=whole(1024, 60000), default=BASE_PORT, help="the first port (default: %(default)s)"
-    )
-    parser.add_argument("--logs", type=Path, default=Path("logs"), help="where runs are (default: %(default)s)")
-    parser.add_argument("--now", default=DEFAULT_NOW, help="what to call now (default: %(default)s)")
-    parser.add_argument("--verbose", action="store_true", help="print a line for each request")
-    parser.add_argument("--lifeline", action="store_true", help="end when stdin closes")
-    options = parser.parse_args(arguments)
-    try:
-        extras.check("python -m flask_tools", "tools")
-    except extras.Incomplete as error:
-        print(error, file=sys.stderr)
-        return 2
     names = list(dict.fromkeys(options.services or SERVICES))
     try:
         moment(options.now)
@@ -90,7 +70,7 @@ def _say(response: Any) -> Any:
 
 def _bind(apps: dict[str, Any], host: str, ports: Ports) -> list[Any] | None:
     """A listening server for each application; None, and one line said, when a port cannot be had."""
-    from flask_tools.serving import listen
+    from chaoslab.flask_tools.serving import listen
 
     servers: list[Any] = []
     for name, app in apps.items():
@@ -106,7 +86,3 @@ def _bind(apps: dict[str, Any], host: str, ports: Ports) -> list[Any] | None:
             )
             return None
     return servers
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,0 +1,74 @@
+"""The command `chaoslab`. Each command is a file here: `HELP`, the arguments that it takes, and what it does with them.
+
+A command's file imports what the command uses when it runs, and nothing before; of a command that is named only its own file is loaded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Protocol, cast
+
+from chaoslab import __version__
+from chaoslab.base import extras
+from chaoslab.base.commandline import Parser, interrupted, open_streams, refuse
+
+COMMANDS = (
+    "lab", "run", "replay", "show", "summary", "report", "charts", "settings", "agent", "tools", "manager", "model", "toxiproxy",
+)  # fmt: skip
+"""In the order of the help."""
+
+
+class Command(Protocol):
+    """What a command's file holds."""
+
+    HELP: str
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Adds what the command takes."""
+
+    def run(self, options: argparse.Namespace) -> int:
+        """Does it, and returns the exit code."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The exit code: 0 done, 1 not what was asked for (--min-correct, --fail-on, replay), 2 bad input, 3 the lab broke, 130 interrupted."""
+    if arguments is None:
+        open_streams()
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        options = _parser(given).parse_args(given)
+        code: int = options.command(options)
+        sys.stdout.flush()
+        return code
+    except KeyboardInterrupt:
+        return interrupted()
+    except extras.Incomplete as error:
+        return refuse(error)
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) or error.filename:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left of it is tried again at the end
+        return refuse(OSError(error.errno, f"what this command prints cannot be written ({error.strerror}): make room"))
+    finally:
+        if arguments is None:  # a program of its own, which has nothing left that Ctrl-C could spare anybody
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
+    parser = Parser(prog="chaoslab", description="A chaos lab for LLM agents.")
+    parser.add_argument("--version", action="version", version=f"chaoslab {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    for name in given[:1] if given and given[0] in COMMANDS else COMMANDS:
+        command = cast(Command, import_module(f"{__name__}.{name}"))
+        its_own = commands.add_parser(
+            name, help=command.HELP, description=f"{command.HELP[0].upper()}{command.HELP[1:]}."
+        )
+        command.arguments(its_own)
+        its_own.set_defaults(command=command.run)
+    return parser

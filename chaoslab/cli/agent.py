@@ -1,0 +1,39 @@
+"""`chaoslab agent`: the lab's agent alone."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from chaoslab.base import extras
+from chaoslab.base.commandline import host
+
+HELP = "work through the prompts on a lab whose other parts are running"
+HOSTS = ("tools", "model", "proxy", "manager")
+"""Parts of the lab that may be on hosts of their own."""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("settings", nargs="*", metavar="NAME=value", help="settings, as in .env.example")
+    parser.add_argument("--run", help="the run to write to (default: a new one)")
+    parser.add_argument("--logs", type=Path, default=Path("logs"), help="where runs are (default: %(default)s)")
+    parser.add_argument(
+        "--state", type=Path, default=Path("state/state.db"), help="shared state (default: %(default)s)"
+    )
+    parser.add_argument("--config", type=Path, help="a JSON file (default: the lab's own agent/config.json)")
+    parser.add_argument("--prompts", type=Path, help="a JSON file of prompts (default: PROMPTS)")
+    for part in HOSTS:
+        parser.add_argument(
+            f"--{part}-host",
+            type=host,
+            help=f"where the lab's {part} listen{'s' if part != 'tools' else ''} (default: as configured)",
+        )
+    parser.add_argument("--lifeline", action="store_true", help="end when stdin closes")
+
+
+def run(options: argparse.Namespace) -> int:
+    extras.check("chaoslab agent", "agent")
+    from chaoslab.agent import command
+
+    hosts = {f"{part}_host": getattr(options, f"{part}_host") for part in HOSTS}
+    return command.run(options, hosts)

@@ -1,0 +1,23 @@
+"""`chaoslab charts`: the charts of a run, or of several over each other; `python charts.py` is the same."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+HELP = "draw a run's charts, or lay several runs over each other"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("runs", nargs="*", metavar="RUN", help="names or folders (default: latest)")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        help="where to (default: logs/<run>/charts, and charts too for the latest run; several runs: charts)",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    from chaoslab.reports import charts
+
+    return charts.main(options.runs, out=options.out)

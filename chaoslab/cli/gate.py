@@ -1,0 +1,42 @@
+"""The options --min-correct and --fail-on: what a run must come to, else the exit code is 1."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from chaoslab.reports.gate import Gate
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds both options."""
+    parser.add_argument(
+        "--min-correct", type=_share, metavar="SHARE", help="exit code 1 below this share of correct prompts, as in 0.9"
+    )
+    parser.add_argument(
+        "--fail-on",
+        type=_outcomes,
+        default=(),
+        metavar="OUTCOMES",
+        help="exit code 1 if a prompt ends so: harm,wrong,failed,hung …",
+    )
+
+
+def of(options: argparse.Namespace) -> Gate:
+    """The gate that the options describe."""
+    from chaoslab.reports.gate import Gate
+
+    return Gate(options.min_correct, options.fail_on)
+
+
+def _share(text: str) -> float:
+    from chaoslab.reports import gate
+
+    return gate.share(text)
+
+
+def _outcomes(text: str) -> tuple[str, ...]:
+    from chaoslab.reports import gate
+
+    return gate.outcomes(text)

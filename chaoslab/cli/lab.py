@@ -1,0 +1,20 @@
+"""`chaoslab lab`: the whole lab, as the settings say."""
+
+from __future__ import annotations
+
+import argparse
+
+from chaoslab.cli import gate
+
+HELP = "run the whole lab as the settings say: services, proxies, model, agent, charts"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("settings", nargs="*", metavar="NAME=value", help="settings, as in .env.example")
+    gate.arguments(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    from chaoslab.execution.launch import start
+
+    return start(options.settings, gate=gate.of(options))

@@ -1,0 +1,39 @@
+"""`chaoslab model`: the offline model as a server."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+from collections.abc import Callable
+
+from chaoslab.base import extras
+from chaoslab.base.commandline import host, port, refuse
+
+HELP = "serve the offline model, Groq- and OpenAI-compatible"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--host", type=host, default="127.0.0.1", help="(default: %(default)s)")
+    parser.add_argument("--port", type=port, default=5007, help="(default: %(default)s)")
+    parser.add_argument("--lifeline", action="store_true", help="end when stdin closes")
+
+
+def run(options: argparse.Namespace) -> int:
+    extras.check("chaoslab model", "tools")
+    from chaoslab.model import endpoint
+
+    def ready(port: int, stop: Callable[[], None]) -> None:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: stop())
+        if options.lifeline:
+            from chaoslab.base.lifeline import end_with_stdin
+
+            end_with_stdin()
+        print(f"ready: model on {options.host}:{port}", flush=True)
+
+    try:
+        endpoint.serve(host=options.host, port=options.port, ready=ready)
+    except (OSError, ValueError) as error:  # waitress says so of a host that has no address
+        said = f"model cannot listen on {options.host}:{options.port} ({error})"
+        return refuse(ValueError(f"{said}: end what uses it, or choose another with --host or --port"))
+    return 0

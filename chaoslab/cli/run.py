@@ -1,0 +1,27 @@
+"""`chaoslab run`: as `chaoslab lab`, the settings of a sweep given as options."""
+
+from __future__ import annotations
+
+import argparse
+
+from chaoslab.cli import gate
+
+HELP = "run the lab, its world, prompts, trials, seed and processes given as options"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("settings", nargs="*", metavar="NAME=value", help="settings, as in .env.example")
+    parser.add_argument("--world", help="local, compose or virtual (WORLD)")
+    parser.add_argument("--prompts", help="a JSON file of prompts (PROMPTS)")
+    parser.add_argument("--trials", help="so many in all (TRIALS)")
+    parser.add_argument("--seed", help="of all dice (SEED)")
+    parser.add_argument("--jobs", help="processes of a virtual run (JOBS)")
+    gate.arguments(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    from chaoslab.execution.launch import start
+
+    named = {"WORLD": options.world, "TRIALS": options.trials, "SEED": options.seed, "JOBS": options.jobs}
+    given = [f"{name}={value}" for name, value in (*named.items(), ("PROMPTS", options.prompts)) if value is not None]
+    return start([*options.settings, *given], gate=gate.of(options))

@@ -1,0 +1,45 @@
+"""`chaoslab show`: trials as stories."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from chaoslab.base.commandline import refuse, whole
+
+HELP = "trials as stories: calls, faults, retries, effects, answer"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run", nargs="?", default="latest", help="a run's name or folder (default: latest)")
+    parser.add_argument("--prompt", type=whole(1, 1_000_000), help="only the prompt of this number, counted from 1")
+    parser.add_argument(
+        "--trial", action="append", default=[], metavar="K", help="only p3.r2, p3, 7 or 1-6; may be given again"
+    )
+    parser.add_argument("--failed", action="store_true", help="only trials that are neither correct nor unknown")
+    parser.add_argument(
+        "--outcome", action="append", default=[], metavar="NAME", help="only harm, wrong, failed …; may be given again"
+    )
+    parser.add_argument("--stages", action="store_true", help="each stage of a fault in a line of its own")
+
+
+def run(options: argparse.Namespace) -> int:
+    from chaoslab.base.interrupts import heard_outside_imports
+
+    try:
+        with heard_outside_imports():
+            from chaoslab.reports import folder, show, trials
+
+            wanted = trials.outcomes(options.outcome) | (set(trials.WORST_FIRST) if options.failed else set())
+            history = folder.read(options.run)
+            chosen = wanted if options.outcome or options.failed else None
+            print(
+                show.render(
+                    history, prompt=options.prompt, trials=options.trial, outcomes=chosen, stages=options.stages
+                )
+            )
+        for note in history.notes:
+            print(f"note: {note}", file=sys.stderr)
+    except LookupError as error:
+        return refuse(error)
+    return 0

@@ -1,0 +1,26 @@
+"""`chaoslab summary`: a run's figures."""
+
+from __future__ import annotations
+
+import argparse
+
+from chaoslab.base.commandline import refuse
+
+HELP = "a run's figures in a table"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run", nargs="?", default="latest", help="a run's name or folder (default: latest)")
+
+
+def run(options: argparse.Namespace) -> int:
+    from chaoslab.base.interrupts import heard_outside_imports
+
+    try:
+        with heard_outside_imports():
+            from chaoslab.reports import folder, summary
+
+            print(summary.render(folder.read(options.run)))
+    except LookupError as error:
+        return refuse(error)
+    return 0

@@ -1,0 +1,72 @@
+"""`chaoslab toxiproxy`: the embedded Toxiproxy as a server."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import signal
+from pathlib import Path
+
+from chaoslab import __version__
+from chaoslab.base.commandline import host, port, refuse, whole
+
+HELP = "serve an embedded, API-compatible Toxiproxy"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """With one dash too, as toxiproxy-server has them, so that the one can be put in the other's place."""
+    parser.add_argument("--host", "-host", type=host, default="127.0.0.1", help="(default: %(default)s)")
+    parser.add_argument("--port", "-port", type=port, default=8474, help="(default: %(default)s)")
+    parser.add_argument("--config", "-config", type=Path, help="a JSON file of proxies, as for /populate")
+    parser.add_argument("--seed", "-seed", type=whole(0, 2**63 - 1), help="equal seeds give equal draws (default: any)")
+    parser.add_argument("--proxy-metrics", "-proxy-metrics", action="store_true", help="bytes by proxy at /metrics")
+    parser.add_argument("--runtime-metrics", "-runtime-metrics", action="store_true", help="this process at /metrics")
+    parser.add_argument("--version", "-version", action="store_true", help="what it stands for, and what it is")
+    parser.add_argument("--loop", choices=("auto", "asyncio", "uvloop"), default="auto", help="(default: %(default)s)")
+    parser.add_argument("--lifeline", action="store_true", help="end when stdin closes")
+
+
+def run(options: argparse.Namespace) -> int:
+    import asyncio
+
+    from chaoslab.wire import server
+    from chaoslab.wire.server.process import allow_many_files, loop_factory
+
+    def ready(host: str, port: int) -> None:
+        loop = type(asyncio.get_running_loop()).__module__.partition(".")[0]
+        print(f"ready: toxiproxy on {host}:{port} ({loop})", flush=True)
+
+    if options.version:
+        from chaoslab.wire.server.rest import VERSION
+
+        print(f"toxiproxy-server version {VERSION} (embedded in chaoslab {__version__})")
+        return 0
+
+    async def serve() -> None:
+        task = asyncio.ensure_future(
+            server.serve(
+                host=options.host,
+                port=options.port,
+                config=options.config,
+                seed=options.seed,
+                proxy_metrics=options.proxy_metrics,
+                runtime_metrics=options.runtime_metrics,
+                ready=ready,
+            )
+        )
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+        if options.lifeline:
+            from chaoslab.base.lifeline import end_with_stdin
+
+            end_with_stdin()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+    try:
+        allow_many_files()
+        with asyncio.Runner(loop_factory=loop_factory(options.loop)) as runner:
+            runner.run(serve())
+    except (OSError, ValueError) as error:
+        return refuse(error)
+    return 0
