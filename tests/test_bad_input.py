@@ -209,7 +209,10 @@ CASES = [
             {"mine.json": json.dumps([{"prompt": "Tell Ana.", **stated}])},
             starts=bool(rest),
         )
-        for door, rest in (("chaoslab run --world virtual --prompts", ""), ("agent --prompts", " BASE_PORT={tools}"))
+        for door, rest in (
+            ("chaoslab run --world virtual --prompts", ""),
+            ("chaoslab agent --prompts", " BASE_PORT={tools}"),
+        )
         for stated, line in (
             (
                 {"facts": [{"tool": "nope", "arguments": {}, "path": "a"}]},
@@ -599,7 +602,6 @@ def processes(there: Mapping[str, str], tmp_path_factory: pytest.TempPathFactory
 
 def in_here(case: Case, folder: Path, there: Mapping[str, str], patch: pytest.MonkeyPatch, captured: Captured) -> Came:
     _, *arguments = prepare(case, folder, there)
-    code: object
     for name in Settings().environment():
         patch.delenv(name, raising=False)
     for name, text in case.environment.items():
@@ -609,7 +611,7 @@ def in_here(case: Case, folder: Path, there: Mapping[str, str], patch: pytest.Mo
     try:
         code = cli.main(arguments)
     except SystemExit as end:
-        code = end.code
+        code = int(end.code or 0)
     words = captured.readouterr()
     return Came(code, words.out, words.err, before, tree(folder))
 

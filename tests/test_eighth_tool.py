@@ -75,9 +75,9 @@ def test_a_file_and_a_line_are_a_new_tool_behind_its_own_proxy(tmp_path: Path, m
     for name in ("GROQ_API_KEY", "MODEL_URL", "TOXIPROXY_URL", "REPEATS"):
         monkeypatch.delenv(name, raising=False)
     for part in PARTS:
-        shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / part, tmp_path / part, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "flask_tools" / "dice.py").write_text(NEW_FILE)
-    table = tmp_path / "chaoslab" / "topology.py"
+    table = tmp_path / "chaoslab" / "config" / "topology.py"
     before = table.read_text()
     table.write_text(before.replace(LAST_LINE, LAST_LINE + NEW_LINE))
     assert len(table.read_text().splitlines()) == len(before.splitlines()) + 1

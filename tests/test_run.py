@@ -311,8 +311,10 @@ def test_the_local_world_knows_trials_and_gates_too(tmp_path: Path) -> None:
 
 def test_a_service_that_is_real_has_no_place_in_it(tmp_path: Path) -> None:
     root = Path(__file__).parents[1]
-    shutil.copytree(root / "agent", tmp_path / "agent", ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / "agent" / "config.json").write_text('{"services": {"weather": {"url": "http://127.0.0.1:9"}}}')
+    shutil.copytree(root / "chaoslab", tmp_path / "chaoslab", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "chaoslab" / "agent" / "config.json").write_text(
+        '{"services": {"weather": {"url": "http://127.0.0.1:9"}}}'
+    )
     ended = subprocess.run(
         command(*VIRTUAL), cwd=tmp_path, env={**environment(), "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
         capture_output=True, text=True, timeout=60, check=False,

@@ -42,7 +42,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         open_streams()
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        options = _parser(given).parse_args(given)
+        options, unknown = _parser(given).parse_known_args(given)
+        if unknown:  # said in the name of the command that does not know them
+            options.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
         code: int = options.command(options)
         sys.stdout.flush()
         return code
@@ -70,5 +72,5 @@ def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
             name, help=command.HELP, description=f"{command.HELP[0].upper()}{command.HELP[1:]}."
         )
         command.arguments(its_own)
-        its_own.set_defaults(command=command.run)
+        its_own.set_defaults(command=command.run, parser=its_own)
     return parser

@@ -461,14 +461,14 @@ def test_pictures_that_do_not_fit_leave_the_earlier_ones_whole(
     folder, out = told(tmp_path), tmp_path / "charts"
     out.mkdir()
     with small_disk(out, kib=1024):
-        assert charts.main([str(folder), "--out", str(out)]) == 0
+        assert charts.main([str(folder)], out=out) == 0
         before = {path.name: path.read_bytes() for path in out.iterdir()}
         assert len(before) == 7
         capsys.readouterr()
         ballast = fill(out)
         with ballast.open("ab") as file:
             file.truncate(ballast.stat().st_size - 40 * 1024)  # room for one or two, not for all
-        assert charts.main([str(folder), "--out", str(out)]) == 2
+        assert charts.main([str(folder)], out=out) == 2
         words = capsys.readouterr().err
         ballast.unlink()
         assert {path.name: path.read_bytes() for path in out.iterdir()} == before

@@ -323,9 +323,9 @@ def test_the_door_draws_the_latest_run_and_names_what_it_wrote(
     logs, out = tmp_path / "logs", tmp_path / "out"
     history(logs / "20260601-090000", prompts=3)
     (logs / "latest").symlink_to("20260601-090000")
-    assert main(["--out", str(out)], logs=logs) == 0
+    assert main(out=out, logs=logs) == 0
     assert capsys.readouterr().out.splitlines() == [str(out / f"{name}.png") for name in NAMES]
-    assert main(["20260601-090000", str(logs / "latest"), "--out", str(out)], logs=logs) == 0
+    assert main(["20260601-090000", str(logs / "latest")], out=out, logs=logs) == 0
     assert capsys.readouterr().out.splitlines() == [str(out / f"{n}_vs_toxic_prob.png") for n in ("success", "mttr")]
 
 
@@ -346,7 +346,7 @@ def test_the_pictures_of_a_run_lie_with_it_and_the_latest_ones_in_charts_too(
     assert main(["20260601-090000"]) == 0
     assert len(list((logs / "20260601-090000" / "charts").iterdir())) == 7
     assert not Path("charts/throughput.png").exists(), "an older run is not the latest"
-    assert main(["20260601-090000", "--out", "mine"]) == 0
+    assert main(["20260601-090000"], out=Path("mine")) == 0
     assert len(list(Path("mine").iterdir())) == 7
     assert History.read(logs / "latest").cut == {}
 

@@ -161,7 +161,7 @@ def test_the_commands_take_such_a_folder(tmp_path: Path, capsys: pytest.CaptureF
     assert capsys.readouterr().out.startswith("run first_lab#2 ")
     assert main(["show", str(LOGS), "--prompt", "5"]) == 0
     assert "It is 5." in capsys.readouterr().out
-    assert charts([str(LOGS), "--out", str(tmp_path)]) == 0
+    assert charts([str(LOGS)], out=tmp_path) == 0
     told = capsys.readouterr()
     assert len(told.out.splitlines()) == len(list(tmp_path.glob("*.png"))) == 7
     assert "note: 3 runs are in this log, this is #3" in told.err

@@ -110,11 +110,11 @@ def test_many_lines_are_legible(plain: History, shown: dict[str, object]) -> Non
 def test_the_door_says_in_a_line_that_runs_are_drawn_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("one", "two"):
         FakeRun(tmp_path / name, prompts=3, targets={"search": "search_web", name: "call"}).write()
-    assert main(["one", "two", "--out", str(tmp_path / "out")], logs=tmp_path) == 0
+    assert main(["one", "two"], out=tmp_path / "out", logs=tmp_path) == 0
     words = capsys.readouterr().err
     assert words.count("\n") == 1
     assert words.startswith("the runs differ in more than TOXIC_PROB, so they are 2 lines: injection errors=")
-    assert main(["one", "one", "--out", str(tmp_path / "out")], logs=tmp_path) == 0
+    assert main(["one", "one"], out=tmp_path / "out", logs=tmp_path) == 0
     assert capsys.readouterr().err == ""
 
 

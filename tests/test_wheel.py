@@ -1,0 +1,88 @@
+"""What is installed: one name, and a lab that works from any folder, whatever that folder holds."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+from cli_parts import environment, free_base, prompts
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    source = folder / "source"  # building leaves things behind
+    for name in ("agent", "flask_tools", "proxy_manager", "chaoslab"):
+        shutil.copytree(ROOT / name, source / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(source)]
+    subprocess.run(build, check=True)
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The `bin` of an environment that holds the wheel, and beside it only what the tests' own environment has of others."""
+    folder = tmp_path_factory.mktemp("environment")
+    venv.create(folder, with_pip=False)
+    (site,) = (folder / "lib").glob("python*/site-packages")
+    (site / "others.pth").write_text(
+        sysconfig.get_path("purelib") + "\n"
+    )  # a folder named so brings no .pth of its own
+    target = ["--target", str(site), "--no-deps", "--no-index", str(wheel)]
+    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", *target], check=True)
+    return folder / "bin"
+
+
+def test_the_wheel_claims_one_name_and_holds_the_parts_with_their_data(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+    tops = {name.partition("/")[0] for name in names}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {"chaoslab"}
+    for part, file in (("agent", "prompts.json"), ("agent", "config.json"), ("flask_tools", "data/movies.json")):
+        assert f"chaoslab/{part}/{file}" in names
+    assert "chaoslab/proxy_manager/manager.py" in names
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        ("chaoslab", "lab", "BASE_PORT={base}", "TOXIC_PROB=0", "ERROR_PROB=0"),
+        ("chaoslab", "run", "--world", "virtual"),
+        ("python", "-m", "chaoslab", "run", "--world", "virtual"),
+    ],
+    ids=" ".join,
+)
+def test_it_works_in_a_folder_that_has_files_of_the_same_names(
+    typed: tuple[str, ...], installed: Path, tmp_path: Path
+) -> None:
+    for file in ("agent.py", "agent/__init__.py", "logs.py", "flask_tools.py", "proxy_manager.py", "charts.py"):
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).write_text("raise SystemExit('this is mine')\n")
+    program, *arguments = [part.format(base=free_base()) for part in typed]
+    if program == "chaoslab":  # what the console script of an installation does
+        program, arguments = (
+            "python",
+            ["-I", "-c", "from chaoslab.cli import main; raise SystemExit(main())", *arguments],
+        )
+    done = subprocess.run(
+        [str(installed / program), *arguments, prompts(tmp_path, ["What is 6 times 7?"])],
+        cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "42" in (tmp_path / "logs" / "latest" / "info.log").read_text()
+    where = subprocess.run(
+        [str(installed / "python"), "-I", "-c", "import chaoslab; print(chaoslab.__file__)"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert where.stdout.startswith(str(installed.parent))
