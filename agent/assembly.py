@@ -61,15 +61,15 @@ def check(asked: Sequence[Prompt], file: Path, services: Iterable[Service]) -> N
 def started(chosen: Settings, plan: Plan, asked: Sequence[Prompt], trials: int, now: str) -> RunStarted:
     """The first line of a run: with it alone the run can be made again."""
     return RunStarted(
-        chosen.seed,
-        chosen.shown(),
-        plan.to_json(),
-        trials,
-        now,
-        chosen.model_name,
-        chosen.world,
-        as_data(asked),
-        code(),
+        seed=chosen.seed,
+        settings=chosen.shown(),
+        plan=plan.to_json(),
+        prompts=trials,
+        now=now,
+        model=chosen.model_name,
+        world=chosen.world,
+        asked=as_data(asked),
+        code=code(),
     )
 
 

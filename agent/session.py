@@ -84,7 +84,15 @@ class Session:
         """Writes down how the run ended."""
         done = self.progress
         seconds = round(self.clock.monotonic() - self.began_s, 6)
-        self.info.write(events.RunFinished(done.prompts, done.processed, done.succeeded, seconds, reason))
+        self.info.write(
+            events.RunFinished(
+                received=done.prompts,
+                processed=done.processed,
+                succeeded=done.succeeded,
+                duration_s=seconds,
+                reason=reason,
+            )
+        )
 
     async def trial(self, trial: Trial, prompt: Prompt, *, twin: Twin | None = None) -> None:
         """One prompt with its retries, and all that is written down about it. `twin`: the same prompt without faults."""
@@ -95,7 +103,9 @@ class Session:
         facts = [await self._fact(fact, trial, now) for fact in prompt.facts]
         effects = dated(prompt.effects, now)
         stated = prompt.stated and [] not in facts
-        started = events.PromptStarted(index, prompt.prompt, facts, effects, stated)
+        started = events.PromptStarted(
+            prompt_index=index, prompt=prompt.prompt, facts=facts, effects=effects, stated=stated
+        )
         if twin is not None:
             started = replace(started, twin=twin.answer, twin_s=twin.seconds, twin_calls=twin.calls)
         self.info.write(started, trial=trial.key)
@@ -125,10 +135,16 @@ class Session:
         attempts, self._attempts = self._attempts, 0
         self.info.write(
             events.PromptFinished(
-                trial.prompt, prompt.prompt, "ok" if ok else "failed", outcome.answer, attempts, seconds, outcome.error_type
+                prompt_index=trial.prompt,
+                prompt=prompt.prompt,
+                status="ok" if ok else "failed",
+                answer=outcome.answer,
+                attempts=attempts,
+                duration_s=seconds,
+                error_type=outcome.error_type,
             ),
             trial=trial.key,
-        )  # fmt: skip
+        )
         self.progress.processed += 1
         self.progress.succeeded += ok
         self.progress.ended(Ended(trial.key, outcome.error_type, seconds, met))
@@ -176,11 +192,19 @@ class Session:
         seconds = round(self.clock.monotonic() - began_s, 6)
         self.agent_log.write(
             events.PromptAttempt(
-                trial.prompt, prompt.prompt, outcome.answer, "ok" if outcome.error_type == "none" else "error", iso(start),
-                iso(start + timedelta(seconds=seconds)), seconds, outcome.error_type, self._attempts, outcome.error,
+                prompt_index=trial.prompt,
+                prompt=prompt.prompt,
+                response=outcome.answer,
+                status="ok" if outcome.error_type == "none" else "error",
+                start_time=iso(start),
+                end_time=iso(start + timedelta(seconds=seconds)),
+                duration_s=seconds,
+                error_type=outcome.error_type,
+                prompt_attempt=self._attempts,
+                error=outcome.error,
             ),
             trial=trial.key,
-        )  # fmt: skip
+        )
 
 
 @dataclass(frozen=True)

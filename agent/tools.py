@@ -100,6 +100,16 @@ class Toolbox:
             raise ToolException(f"Error: bad arguments for {tool.name}: text with half a surrogate pair") from None
         trial = episode()
         request = trial.requests.ask(service.name, tool.name, arguments, safe=tool.safe)
+
+        def at(attempt: int) -> events.AttemptRef:
+            return events.AttemptRef(
+                trial=trial.trial.key,
+                target=service.name,
+                request=request.number,
+                attempt=attempt,
+                request_id=request.id,
+            )
+
         outcome = _Outcome("")
         for left in range(self.settings.tool_limit, -1, -1):
             attempt = request.next_attempt()
@@ -108,14 +118,12 @@ class Toolbox:
                 break
             tries = self.settings.tool_limit - left
             wait_s = min(max(outcome.wait_s, self.config.retry_wait_s * 2**tries), self.config.retry_after_max_s)
-            self._write(
-                trial, events.Retry(service.name, tool.name, request.number, attempt, request.id, wait_s, outcome.text)
-            )
+            self._write(trial, events.Retry(at=at(attempt), tool=tool.name, wait_s=wait_s, reason=outcome.text))
             await self.clock.asleep(wait_s)
         if not outcome.ok and outcome.again and self.settings.fallback == "direct":
             attempt = request.next_attempt()
             address = self.targets[service.name].url
-            self._write(trial, events.Fallback(service.name, tool.name, request.number, attempt, request.id, address))
+            self._write(trial, events.Fallback(at=at(attempt), tool=tool.name, address=address))
             outcome = await self._attempt(service, tool, arguments, request, attempt, trial, direct=True)
         if not outcome.ok:
             raise ToolException(outcome.text)

@@ -169,7 +169,15 @@ class Ledger:
             if worked.done is not None:
                 reply = {"status": worked.status, "body": worked.text, "headers": worked.headers}
                 done = worked.done
-                event = Effect(self._service.name, tool, key or "", done.effect, done.content, reply, fingerprint)
+                event = Effect(
+                    target=self._service.name,
+                    tool=tool,
+                    request_id=key or "",
+                    effect=done.effect,
+                    content=done.content,
+                    reply=reply,
+                    fingerprint=fingerprint,
+                )
                 _written(log, event, trial)
                 book.read_to = lines.seek(0, os.SEEK_END)
                 book.add(event)
@@ -186,7 +194,7 @@ class Ledger:
             LookupError, Unwritten: as for `work`.
         """
         with self._open(trial) as (_, log, _book):
-            _written(log, Notice(message), trial)
+            _written(log, Notice(message=message), trial)
 
     def close(self) -> None:
         with self._lock:

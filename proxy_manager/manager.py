@@ -237,11 +237,15 @@ class Manager:
         names, since = [lane.proxy for lane in lost], iso(outage.since)
         self.tell(f"{outage.what}; all stands again after {outage.lasted_s:.2f} s, {len(names)} lanes lost")
         with contextlib.suppress(LogLost):  # the run's next call will find it so
-            experiment.log.write(events.LabDisturbed(outage.what, since, outage.lasted_s, names, self._standing.epoch))
+            experiment.log.write(
+                events.LabDisturbed(
+                    what=outage.what, since=since, lasted_s=outage.lasted_s, lanes=names, epoch=self._standing.epoch
+                )
+            )
 
     def _mark(self, experiment: Experiment, row: Row, why: str) -> None:
         call = row.call
-        event = events.CallDisturbed(call.target, call.tool, call.request, call.attempt, call.request_id, why)
+        event = events.CallDisturbed(at=call.at, tool=call.tool, why=why)
         experiment.log.write(event, trial=call.trial)
 
     # One call.

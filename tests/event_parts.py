@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import Field, fields
 from typing import Any
 
-from chaoslab.core.events import Event
+from chaoslab.core.events import AttemptRef, Event
 
 ENVELOPE = {"ts", "t", "run", "trial", "writer", "seq", "kind"}
 SAMPLES: dict[str, Any] = {
+    "AttemptRef": AttemptRef(trial="p1.r1", target="weather", request=3, attempt=2, request_id="id3"),
     "str": "text",
     "int": 3,
     "Count": 3,
@@ -32,6 +33,18 @@ SAMPLES: dict[str, Any] = {
     "Count | None": 503,
     "Amount | None": None,
 }
+
+
+def call_at(target: str, tool: str, request: int, attempt: int, request_id: str) -> dict[str, Any]:
+    """What an event of a call begins with."""
+    at = AttemptRef(target=target, request=request, attempt=attempt, request_id=request_id)
+    return {"at": at, "tool": tool}
+
+
+def fault_at(fault: str, injection: str, target: str, request: int, attempt: int, request_id: str) -> dict[str, Any]:
+    """What a stage of a fault begins with."""
+    at = AttemptRef(target=target, request=request, attempt=attempt, request_id=request_id)
+    return {"fault": fault, "injection": injection, "at": at}
 
 
 def sample(kind: type[Event]) -> Event:

@@ -552,9 +552,16 @@ def earlier_run(logs: Path) -> None:
     run = Run("20260101-120000", logs / EARLIER, 0.0, "2026-06-01T09:00:00Z")
     with run.log("info") as info:
         info.write(
-            events.RunStarted(1, Settings().shown(), {"seed": 1, "injections": []}, 1, run.now, "chaoslab-offline")
+            events.RunStarted(
+                seed=1,
+                settings=Settings().shown(),
+                plan={"seed": 1, "injections": []},
+                prompts=1,
+                now=run.now,
+                model="chaoslab-offline",
+            )
         )
-        info.write(events.PromptStarted(1, "What is 6 times 7?"), trial="p1.r1")
+        info.write(events.PromptStarted(prompt_index=1, prompt="What is 6 times 7?"), trial="p1.r1")
     run.make_latest()
 
 

@@ -91,7 +91,16 @@ def test_a_picture_that_cannot_be_written_is_said_after_the_figures(
     monkeypatch.chdir(tmp_path)
     run = Run.create(Path("logs"), now="2026-06-01T09:00:00Z")
     with run.log("info") as info:
-        info.write(events.RunStarted(1, Settings().shown(), {"seed": 1, "injections": []}, 1, run.now, "mine"))
+        info.write(
+            events.RunStarted(
+                seed=1,
+                settings=Settings().shown(),
+                plan={"seed": 1, "injections": []},
+                prompts=1,
+                now=run.now,
+                model="mine",
+            )
+        )
     run.make_latest()
     Path("charts/throughput.png").mkdir(parents=True)
     assert [launch.leave(run.folder, code) for code in (0, 130)] == [2, 130]
@@ -114,11 +123,33 @@ def test_what_to_look_at_next_is_the_first_trial_of_the_worst(
     run = Run.create(Path("logs"), now="2026-06-01T09:00:00Z", name="v1-a-name-of-its-own")
     run.make_latest()
     with run.log("info") as info:
-        info.write(events.RunStarted(1, Settings().shown(), {"seed": 1, "injections": []}, 1, run.now, "mine"))
+        info.write(
+            events.RunStarted(
+                seed=1,
+                settings=Settings().shown(),
+                plan={"seed": 1, "injections": []},
+                prompts=1,
+                now=run.now,
+                model="mine",
+            )
+        )
         for n, answer in enumerate(answers, 1):
-            ended = ("ok", answer, 1, 1.0, "none") if answer else ("failed", "", 1, 1.0, "model")
-            info.write(events.PromptStarted(1, "what?", [["42"]], stated=True), trial=f"p1.r{n}")
-            info.write(events.PromptFinished(1, "what?", *ended), trial=f"p1.r{n}")
+            status, error_type = ("ok", "none") if answer else ("failed", "model")
+            info.write(
+                events.PromptStarted(prompt_index=1, prompt="what?", facts=[["42"]], stated=True), trial=f"p1.r{n}"
+            )
+            info.write(
+                events.PromptFinished(
+                    prompt_index=1,
+                    prompt="what?",
+                    status=status,
+                    answer=answer,
+                    attempts=1,
+                    duration_s=1.0,
+                    error_type=error_type,
+                ),
+                trial=f"p1.r{n}",
+            )
     assert launch.leave(run.folder, 0, program="chaoslab") == 0
     (line,) = (text for text in capsys.readouterr().out.splitlines() if text.startswith("next"))
     assert line == f"next    chaoslab show latest --trial {trial}"

@@ -37,8 +37,18 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("there")
     run = Run("mine", folder / "logs/mine", 0.0, Settings().now)
     with run.log("info") as log:
-        log.write(events.PromptStarted(1, "What is it?"), trial="p1.r1")
-        log.write(events.PromptFinished(1, "What is it?", "ok", "\ud83d → – It is 42.", 1, 0.5), trial="p1.r1")
+        log.write(events.PromptStarted(prompt_index=1, prompt="What is it?"), trial="p1.r1")
+        log.write(
+            events.PromptFinished(
+                prompt_index=1,
+                prompt="What is it?",
+                status="ok",
+                answer="\ud83d → – It is 42.",
+                attempts=1,
+                duration_s=0.5,
+            ),
+            trial="p1.r1",
+        )
     return folder
 
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from chaoslab.core.events import Event, FaultScheduled
+from chaoslab.core.events import AttemptRef, Event, FaultScheduled
 from chaoslab.core.events import Warning as Notice
 from chaoslab.core.exchange import Call, Failure, Flow, Note, Reply, Seen, Told, Toxic, Wait, chain, forever, play
 from chaoslab.core.service_spec import ErrorReply
@@ -130,7 +130,7 @@ def lost(call: Call) -> Flow:
 
 
 def noting(call: Call) -> Flow:
-    yield Note(Notice("seen"))
+    yield Note(Notice(message="seen"))
     return (yield call)
 
 
@@ -357,7 +357,10 @@ def test_a_fault_is_scheduled_with_its_call_and_its_parameters() -> None:
     fault = ToolError(503)
     call = Call("weather", "current_weather", "p1.r1", 3, 2, "id3")
     assert Told("errors", "tool_error", fault).scheduled(call) == FaultScheduled(
-        "tool_error", "errors", "weather", 3, 2, "id3", params={"status": 503}
+        fault="tool_error",
+        injection="errors",
+        at=AttemptRef(target="weather", request=3, attempt=2, request_id="id3"),
+        params={"status": 503},
     )
 
 
@@ -386,7 +389,7 @@ def test_the_async_driver_sends_waits_notes_and_throws_what_fails() -> None:
     async def both() -> None:
         driver = Driver()
         assert await play(chain(in_turn(told(noting), told(late)), CALL), driver) is TRUTH
-        assert driver.did == [Notice("seen"), CALL, 0.5]
+        assert driver.did == [Notice(message="seen"), CALL, 0.5]
         assert await play(chain(in_turn(told(forgiving), told(lost)), CALL), Driver()) is LIE
         silent = Driver()
         with pytest.raises(Failure, match="timed_out"):

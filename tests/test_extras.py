@@ -84,7 +84,7 @@ def test_nothing_begins_without_the_extras_and_what_only_reads_needs_none(tmp_pa
     run = Run.create(tmp_path / "logs", now=Settings().now)
     with run.log("info") as log:
         log.write(started(Settings(), Plan(1), [], 1, run.now))
-        log.write(PromptStarted(1, "What is 6 times 7?"), trial="p1.r1")
+        log.write(PromptStarted(prompt_index=1, prompt="What is 6 times 7?"), trial="p1.r1")
     run.make_latest()
     there = set(tmp_path.iterdir())
     for typed in ("lab", "replay", "charts", "model"):

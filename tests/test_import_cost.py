@@ -37,8 +37,17 @@ def test_nothing_heavy_is_loaded(program: str) -> None:
 def test_reading_a_run_loads_no_world(tmp_path: Path) -> None:
     run = Run("mine", tmp_path / "mine", 0.0, "2026-06-01T09:00:00Z")
     with run.log("info") as info:
-        info.write(RunStarted(1, {}, {"seed": 1, "injections": []}, 1, run.now, "chaoslab-offline"))
-        info.write(PromptStarted(1, "What is 6 times 7?"), trial="p1.r1")
+        info.write(
+            RunStarted(
+                seed=1,
+                settings={},
+                plan={"seed": 1, "injections": []},
+                prompts=1,
+                now=run.now,
+                model="chaoslab-offline",
+            )
+        )
+        info.write(PromptStarted(prompt_index=1, prompt="What is 6 times 7?"), trial="p1.r1")
     for command in ("show", "summary"):
         loaded = loaded_by(f"from chaoslab.cli import main\nassert main(['{command}', {str(run.folder)!r}]) == 0")
         assert loaded & HEAVY == set()

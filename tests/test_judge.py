@@ -8,6 +8,7 @@ import pytest
 
 from chaoslab.analysis.judge import Outcome, judge, verdicts
 from chaoslab.core.events import (
+    AttemptRef,
     CallDisturbed,
     Effect,
     Event,
@@ -28,26 +29,59 @@ def history(*events: Event, trial: str = TRIAL) -> History:
 
 def started(facts: list[list[str]] | None = None, effects: list[dict[str, Any]] | None = None) -> PromptStarted:
     stated = facts is not None or effects is not None
-    return PromptStarted(1, "a prompt", facts or [], effects or [], stated=stated)
+    return PromptStarted(prompt_index=1, prompt="a prompt", facts=facts or [], effects=effects or [], stated=stated)
 
 
 def compared(answer: str, effects: list[dict[str, Any]] | None = None) -> PromptStarted:
     """A trial whose twin without faults answered so, and had these effects."""
-    return PromptStarted(1, "a prompt", [], effects or [], stated=True, twin=answer)
+    return PromptStarted(prompt_index=1, prompt="a prompt", facts=[], effects=effects or [], stated=True, twin=answer)
 
 
 def finished(answer: str, status: str = "ok") -> PromptFinished:
-    return PromptFinished(1, "a prompt", status, answer, 1, 1.0, "none" if status == "ok" else "model")
+    return PromptFinished(
+        prompt_index=1,
+        prompt="a prompt",
+        status=status,
+        answer=answer,
+        attempts=1,
+        duration_s=1.0,
+        error_type="none" if status == "ok" else "model",
+    )
 
 
 def raised(error: str, kind: str = "agent") -> list[Event]:
     """A prompt that was tried once, and ended by this."""
-    tried = PromptAttempt(1, "a prompt", "", "error", "", "", 1.0, kind, 1, error)
-    return [started(), tried, PromptFinished(1, "a prompt", "failed", "", 1, 1.0, kind)]
+    tried = PromptAttempt(
+        prompt_index=1,
+        prompt="a prompt",
+        response="",
+        status="error",
+        start_time="",
+        end_time="",
+        duration_s=1.0,
+        error_type=kind,
+        prompt_attempt=1,
+        error=error,
+    )
+    return [
+        started(),
+        tried,
+        PromptFinished(
+            prompt_index=1, prompt="a prompt", status="failed", answer="", attempts=1, duration_s=1.0, error_type=kind
+        ),
+    ]
 
 
 def effect(kind: str, request_id: str = "", **content: Any) -> Effect:
-    return Effect("messaging", "send_message", request_id, kind, content, {}, "")
+    return Effect(
+        target="messaging",
+        tool="send_message",
+        request_id=request_id,
+        effect=kind,
+        content=content,
+        reply={},
+        fingerprint="",
+    )
 
 
 def message(to: str, text: str, request_id: str = "") -> Effect:
@@ -63,8 +97,12 @@ REVIEW = {"effect": "event_created", "title": "Review", "start": "2026-06-02T15:
 
 
 FACT = [["21.4", "21,4"]]
-ARMED = FaultArmed("latency", "wire", "weather", 1, 1, "id1")
-CUT = CallDisturbed("weather", "current_weather", 1, 2, "id1", "cut")
+ARMED = FaultArmed(
+    fault="latency", injection="wire", at=AttemptRef(target="weather", request=1, attempt=1, request_id="id1")
+)
+CUT = CallDisturbed(
+    at=AttemptRef(target="weather", request=1, attempt=2, request_id="id1"), tool="current_weather", why="cut"
+)
 STORIES: list[tuple[str, list[Event], Outcome, str]] = [
     ("a fact shows", [started(FACT), finished("21.4 °C")], Outcome.CORRECT, "all that was stated"),
     ("its other spelling", [started(FACT), finished("21,4 °C")], Outcome.CORRECT, "all that was stated"),
@@ -200,7 +238,13 @@ STORIES: list[tuple[str, list[Event], Outcome, str]] = [
     ),
     (
         "armed in vain",
-        [started(FACT), FaultArmed("latency", "wire", "search", 2, 1, "x"), finished("21.4")],
+        [
+            started(FACT),
+            FaultArmed(
+                fault="latency", injection="wire", at=AttemptRef(target="search", request=2, attempt=1, request_id="x")
+            ),
+            finished("21.4"),
+        ],
         Outcome.INVALID,
         "latency was armed on search 2.1 and not witnessed",
     ),
@@ -208,8 +252,12 @@ STORIES: list[tuple[str, list[Event], Outcome, str]] = [
         "armed and met",
         [
             started(FACT),
-            FaultArmed("latency", "wire", "search", 2, 1, "x"),
-            FaultWitnessed("latency", "wire", "search", 2, 1, "x"),
+            FaultArmed(
+                fault="latency", injection="wire", at=AttemptRef(target="search", request=2, attempt=1, request_id="x")
+            ),
+            FaultWitnessed(
+                fault="latency", injection="wire", at=AttemptRef(target="search", request=2, attempt=1, request_id="x")
+            ),
             finished("21.4"),
         ],
         Outcome.CORRECT,
@@ -219,8 +267,12 @@ STORIES: list[tuple[str, list[Event], Outcome, str]] = [
         "another attempt's witness does not count",
         [
             started(FACT),
-            FaultArmed("latency", "wire", "search", 2, 1, "x"),
-            FaultWitnessed("latency", "wire", "search", 2, 2, "x"),
+            FaultArmed(
+                fault="latency", injection="wire", at=AttemptRef(target="search", request=2, attempt=1, request_id="x")
+            ),
+            FaultWitnessed(
+                fault="latency", injection="wire", at=AttemptRef(target="search", request=2, attempt=2, request_id="x")
+            ),
             finished("21.4"),
         ],
         Outcome.INVALID,
@@ -228,7 +280,13 @@ STORIES: list[tuple[str, list[Event], Outcome, str]] = [
     ),
     (
         "invalid comes before failed",
-        [started(FACT), FaultArmed("latency", "wire", "search", 2, 1, "x"), finished("", "failed")],
+        [
+            started(FACT),
+            FaultArmed(
+                fault="latency", injection="wire", at=AttemptRef(target="search", request=2, attempt=1, request_id="x")
+            ),
+            finished("", "failed"),
+        ],
         Outcome.INVALID,
         "not witnessed",
     ),
@@ -302,13 +360,29 @@ STORIES: list[tuple[str, list[Event], Outcome, str]] = [
     ),
     (
         "facts alone say nothing about effects",
-        [PromptStarted(1, "a prompt", FACT, None, stated=True), message("bob", "hello"), finished("21.4")],
+        [
+            PromptStarted(prompt_index=1, prompt="a prompt", facts=FACT, effects=None, stated=True),
+            message("bob", "hello"),
+            finished("21.4"),
+        ],
         Outcome.CORRECT,
         "all that was stated holds; nothing was stated about effects",
     ),
     (
         "no twin that would hold",
-        [PromptStarted(1, "a prompt", [], [ANA], True, None, "two differ"), message("ana", "21.4"), finished("21.4")],
+        [
+            PromptStarted(
+                prompt_index=1,
+                prompt="a prompt",
+                facts=[],
+                effects=[ANA],
+                stated=True,
+                twin=None,
+                incomparable="two differ",
+            ),
+            message("ana", "21.4"),
+            finished("21.4"),
+        ],
         Outcome.UNKNOWN,
         "its effects are as they should be, but its answer cannot be judged: two differ",
     ),
@@ -346,7 +420,21 @@ TWICE = [message("ana", "21.4", "a"), message("ana", "21.4", "b")]
     [
         (raised("TimeoutError: charge")[1:], Outcome.HARM, "no answer: agent error (TimeoutError: charge)"),
         ([finished(" ")], Outcome.HARM, "the answer is empty"),
-        ([PromptFinished(1, "a prompt", "failed", "", 1, 1.0, "hung")], Outcome.HARM, "it would never have ended"),
+        (
+            [
+                PromptFinished(
+                    prompt_index=1,
+                    prompt="a prompt",
+                    status="failed",
+                    answer="",
+                    attempts=1,
+                    duration_s=1.0,
+                    error_type="hung",
+                )
+            ],
+            Outcome.HARM,
+            "it would never have ended",
+        ),
         ([ARMED, finished("21.4")], Outcome.INVALID, "latency was armed on weather 1.1 and not witnessed"),
         ([], Outcome.UNFINISHED, "the run ended before it did"),
     ],

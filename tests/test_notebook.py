@@ -21,7 +21,7 @@ class Said:
 
     def told(self, part: str, requests: Requests, t: float) -> Event:  # noqa: ARG002
         Said.told_times += 1
-        return events.Warning(f"{part} of {requests.trial.key}")
+        return events.Warning(message=f"{part} of {requests.trial.key}")
 
     def __setstate__(self, state: Any) -> None:
         Said.made_again += 1
@@ -30,7 +30,7 @@ class Said:
 def noted() -> Notebook:
     book, said = Notebook(Trial("run", 1, 3), began=BEGAN), Said()
     vars(said)["anything"] = True
-    book.note(events.Warning("first"))
+    book.note(events.Warning(message="first"))
     book.note_part(said, "begin")
     book.note_part(said, "end")
     return book

@@ -8,7 +8,7 @@ is finite, and a whole number has at most 20 digits, whatever else is said of it
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import MISSING, Field, dataclass, fields
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from datetime import datetime
 from functools import cached_property, partial
 from types import NoneType, UnionType
@@ -139,10 +139,11 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Shape:
-    """A class' fields."""
+    """A class' fields. `inner`: by name, those that are dataclasses themselves, whose fields stand beside the others in what is read."""
 
     kind: type
     rows: tuple[Row, ...]
+    inner: tuple[tuple[str, Shape], ...] = ()
 
     @classmethod
     def of(cls, kind: type, *, without: Collection[str] = ()) -> Shape:
@@ -155,7 +156,9 @@ class Shape:
         if is_typeddict(kind):
             rows = [(name, hint, get_origin(hint) is NotRequired) for name, hint in hints.items()]
             return cls(kind, tuple(_row(n, get_args(h)[0] if may else h, required=not may) for n, h, may in rows))
-        return cls(kind, tuple(_of_field(f, hints[f.name]) for f in fields(kind) if f.name not in without))
+        nested = {f.name: cls.of(hints[f.name]) for f in fields(kind) if is_dataclass(hints[f.name])}
+        own = (f for f in fields(kind) if f.name not in without and f.name not in nested)
+        return cls(kind, tuple(_of_field(f, hints[f.name]) for f in own), tuple(nested.items()))
 
     def made(self, data: Mapping[str, Any]) -> Any:
         """The dataclass' instance of these fields; what else is in `data` is left aside.
@@ -165,6 +168,8 @@ class Shape:
         """
         made: Any = object.__new__(self.kind)
         held = made.__dict__  # the __init__ of a frozen class sets each field through a call
+        for name, shape in self.inner:
+            held[name] = shape.made(data)
         for name, types, low, high, check, required, default in self.rows:
             if name in data:
                 held[name] = value = data[name]

@@ -1,7 +1,7 @@
 """What happened, as typed events: the only output of a run. log.py writes them, history.py reads them.
 
 Each line of a log is one JSON object: `ts` (UTC, ISO 8601), `t` (seconds since the run began, the world's monotonic clock),
-`run`, `trial` ("p3.r1", or null), `writer`, `seq`, `kind`, and the fields of the kind's class below.
+`run`, `trial` ("p3.r1", or null), `writer`, `seq`, `kind`, and the fields of the kind's class below. Events are made by keyword.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Annotated, Any, ClassVar, NotRequired, TypedDict
 from chaoslab.base.clock import iso, later
 from chaoslab.base.shapes import Like, Within, allowed, is_moment
 
-VERSION = 3
-"""Of the log: what `RunStarted.code` names `log`. 1 had no `world`, `asked` and `code`; 2 had no `reply`, `changed` and `twin`. Only a log of
-this version can be run again."""
+VERSION = 4
+"""Of the log: what `RunStarted.code` names `log`. 1 had no `world`, `asked` and `code`; 2 had no `reply`, `changed` and `twin`; 3 had no
+`turn`. Earlier logs can be read; only a log of this version can be run again."""
 REPLY_MAX = 300
 """Characters of a reply, or of a change, that a log keeps."""
 UNTOLD, UNTOLD_S = "untold", math.nan
@@ -77,12 +77,52 @@ class Event:
         """The same event, so much later: trials that ran side by side are told one after the other."""
         return self
 
-    def __init_subclass__(cls) -> None:
+    def __init_subclass__(cls, *, abstract: bool = False) -> None:
+        """`abstract`: a base of several kinds, which no line of a log is of."""
+        if abstract:
+            return
         cls.kind = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
         Event.kinds[cls.kind] = cls
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
+class AttemptRef:
+    """Names one attempt at a request: everything that is logged of it carries this. `trial`: its key, as in the envelope of the line; `turn`:
+    of the conversation, counted from 1; `request`: counted by target within the trial; `attempt`: counted by request; `request_id`: the same
+    for each attempt of a request, empty where nobody knows it."""
+
+    trial: str | None = field(default=None, compare=False)
+    turn: Count = 1
+    target: str
+    request: Count
+    attempt: Count
+    request_id: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttemptEvent(Event, abstract=True):
+    """The base of what happens to one attempt. In a line of the log the fields of `at` stand beside the others."""
+
+    at: AttemptRef
+
+    @property
+    def target(self) -> str:
+        return self.at.target
+
+    @property
+    def request(self) -> int:
+        return self.at.request
+
+    @property
+    def attempt(self) -> int:
+        return self.at.attempt
+
+    @property
+    def request_id(self) -> str:
+        return self.at.request_id
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunStarted(Event):
     """The lab is up. `settings` are all settings in force (secrets masked), `plan` is the plan as data, `now` is ISO 8601.
 
@@ -103,7 +143,7 @@ class RunStarted(Event):
     code: dict[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PromptStarted(Event):
     """A trial begins. `facts`: each a list of spellings of which one must show in the answer. `effects`: what must have happened, and nothing
     else; None: nothing was stated about effects."""
@@ -124,20 +164,16 @@ class PromptStarted(Event):
     """How many attempts at calls the twin made."""
 
 
-@dataclass(frozen=True)
-class CallStarted(Event):
+@dataclass(frozen=True, kw_only=True)
+class CallStarted(AttemptEvent):
     """One attempt leaves the seam."""
 
-    target: str
     tool: str
-    request: Count
-    attempt: Count
-    request_id: str
     arguments: Any = None
 
 
-@dataclass(frozen=True)
-class CallFinished(Event):
+@dataclass(frozen=True, kw_only=True)
+class CallFinished(AttemptEvent):
     """The attempt is over. `via`: "proxy" (clean lane), "lane" (poisoned), "direct" (around the proxy), "function" (a call in
     this process) or "none" (never left).
 
@@ -146,11 +182,7 @@ class CallFinished(Event):
     (at most REPLY_MAX characters).
     """
 
-    target: str
     tool: str
-    request: Count
-    attempt: Count
-    request_id: str
     ok: bool
     duration_s: Seconds
     status: Count | None = None
@@ -162,38 +194,36 @@ class CallFinished(Event):
     reply: str = ""
 
 
-@dataclass(frozen=True)
-class _FaultEvent:
+@dataclass(frozen=True, kw_only=True)
+class FaultEvent(AttemptEvent, abstract=True):
+    """A stage of a fault at one attempt. `fault`: its name; `injection`: the injection of the plan that it is of."""
+
     fault: str
     injection: str
-    target: str
-    request: Count
-    attempt: Count
-    request_id: str
 
 
-@dataclass(frozen=True)
-class FaultScheduled(_FaultEvent, Event):
+@dataclass(frozen=True, kw_only=True)
+class FaultScheduled(FaultEvent):
     """The dice hit: this attempt shall meet the fault."""
 
     params: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class FaultArmed(_FaultEvent, Event):
+@dataclass(frozen=True, kw_only=True)
+class FaultArmed(FaultEvent):
     """A lane with the fault's toxics stands and was read back (faults of the wire only)."""
 
     lane: str = ""
     took_s: Seconds = 0.0
 
 
-@dataclass(frozen=True)
-class FaultInjected(_FaultEvent, Event):
+@dataclass(frozen=True, kw_only=True)
+class FaultInjected(FaultEvent):
     """The fault changed the exchange."""
 
 
-@dataclass(frozen=True)
-class FaultWitnessed(_FaultEvent, Event):
+@dataclass(frozen=True, kw_only=True)
+class FaultWitnessed(FaultEvent):
     """The caller observed the fault's effect; `evidence` says what. `changed`: each value that the fault changed, before and after, as in
     "amount 1200 → 1800" (at most REPLY_MAX characters); empty where it changed none."""
 
@@ -201,14 +231,14 @@ class FaultWitnessed(_FaultEvent, Event):
     changed: str = ""
 
 
-@dataclass(frozen=True)
-class FaultHealed(_FaultEvent, Event):
+@dataclass(frozen=True, kw_only=True)
+class FaultHealed(FaultEvent):
     """The lane is gone. An armed fault that was healed unwitnessed makes its trial invalid."""
 
     witnessed: bool = True
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FaultUnreached(Event):
     """The plan names this request, and its fault never came up: so many requests were `made` to the target, or another fault took it first.
     Its trial is invalid, since it does not show what it was made to show."""
@@ -219,7 +249,7 @@ class FaultUnreached(Event):
     made: Count
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LabDisturbed(Event):
     """The clean proxies were gone and have been made anew: Toxiproxy was restarted, say (manager.log, without a trial).
 
@@ -234,44 +264,32 @@ class LabDisturbed(Event):
     epoch: Count
 
 
-@dataclass(frozen=True)
-class CallDisturbed(Event):
+@dataclass(frozen=True, kw_only=True)
+class CallDisturbed(AttemptEvent):
     """An attempt was hit by something that nobody planned: it was cut, held up, or its lane was lost. Its trial is invalid."""
 
-    target: str
     tool: str
-    request: Count
-    attempt: Count
-    request_id: str
     why: str
 
 
-@dataclass(frozen=True)
-class Retry(Event):
+@dataclass(frozen=True, kw_only=True)
+class Retry(AttemptEvent):
     """The tool will try the same request again after `wait_s`."""
 
-    target: str
     tool: str
-    request: Count
-    attempt: Count
-    request_id: str
     wait_s: Seconds
     reason: str
 
 
-@dataclass(frozen=True)
-class Fallback(Event):
+@dataclass(frozen=True, kw_only=True)
+class Fallback(AttemptEvent):
     """After the last retry, one call around the proxy."""
 
-    target: str
     tool: str
-    request: Count
-    attempt: Count
-    request_id: str
     address: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Usage(Event):
     """What one answer of the model cost; `cost_usd` is None for a model without a known price."""
 
@@ -282,7 +300,7 @@ class Usage(Event):
     cost_usd: Amount | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Effect(Event):
     """A service did something that outlives the call: the ledger's entry.
 
@@ -299,7 +317,7 @@ class Effect(Event):
     fingerprint: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Replied(Event):
     """What a target that is not the lab's own answered, before any story changed it.
 
@@ -319,7 +337,7 @@ class Replied(Event):
     headers: dict[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Budget(Event):
     """A limit was passed: `limit` is tokens, cost_usd, calls or seconds; `mode` is hard (the call was refused) or soft."""
 
@@ -339,14 +357,14 @@ class Budget(Event):
         return f"the limit of {f'${self.allowed:g}' if self.limit == 'cost_usd' else f'{self.allowed:g} {self.limit}'}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Warning(Event):  # noqa: A001 - the field's own word
     """Something that a person should know, in one line."""
 
     message: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PromptAttempt(Event):
     """One attempt at a prompt (agent.log). `status`: ok or error; `error_type`: model, loop, empty, agent, hung, budget (a limit
     of the lab's own ended it), or none."""
@@ -367,7 +385,7 @@ class PromptAttempt(Event):
         return replace(self, start_time=_later(self.start_time, by_s), end_time=_later(self.end_time, by_s))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PromptFinished(Event):
     """A trial ends. `status`: ok, failed, or (another lab's log) untold; `answer` is the agent's last word. `attempts` of None: untold."""
 
@@ -380,7 +398,7 @@ class PromptFinished(Event):
     error_type: str = "none"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RunFinished(Event):
     """The run ends. `reason`: done, interrupted, lab_down, broken. A count of -1: another lab's log does not tell it."""
 

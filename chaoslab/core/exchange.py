@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Protocol
 
 from chaoslab.base.differences import differences
 from chaoslab.base.jsonable import brief, cut
-from chaoslab.core.events import REPLY_MAX, Event, FaultScheduled
+from chaoslab.core.events import REPLY_MAX, AttemptRef, Event, FaultScheduled
 from chaoslab.core.service_spec import ErrorReply
 
 forever = math.inf
@@ -39,6 +39,13 @@ class Call:
     value: Any = None
     errors: Mapping[int, ErrorReply] = field(default_factory=dict)
     spent: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def at(self) -> AttemptRef:
+        """What names this attempt in the log."""
+        return AttemptRef(
+            trial=self.trial, target=self.target, request=self.request, attempt=self.attempt, request_id=self.request_id
+        )
 
     def with_value(self, value: Any) -> Call:
         return replace(self, value=value)
@@ -182,13 +189,11 @@ class Told:
     sent: int = 0
     failed: str | None = None
 
-    def on(self, call: Call) -> tuple[str, str, str, int, int, str]:
-        """What every event of this fault on that call begins with."""
-        return (self.fault_name, self.injection, call.target, call.request, call.attempt, call.request_id)
-
     def scheduled(self, call: Call) -> Event:
         """What is noted before anything is done about it."""
-        return FaultScheduled(*self.on(call), params=dict(vars(self.fault)))
+        return FaultScheduled(
+            fault=self.fault_name, injection=self.injection, at=call.at, params=dict(vars(self.fault))
+        )
 
     def changed(self) -> str:
         """Each value that the story changed, before and after, in one line of at most `REPLY_MAX` characters."""

@@ -175,7 +175,7 @@ class Telling:
         """For `chain`: the story has changed the exchange."""
         if getattr(told.fault, "conditional", False):
             self._note(told.scheduled(self._call))
-        self._note(FaultInjected(*told.on(self._call)))
+        self._note(FaultInjected(fault=told.fault_name, injection=told.injection, at=self._call.at))
 
     def witnessed(self, seen: Seen) -> list[str]:
         """Notes, now that the attempt is over, which of the stories its caller met; the names of their faults."""
@@ -186,5 +186,13 @@ class Telling:
             evidence = told.injected and told.fault.witnessed(its)
             if evidence:
                 met.append(told.fault_name)
-                self._note(FaultWitnessed(*told.on(self._call), evidence=evidence, changed=told.changed()))
+                self._note(
+                    FaultWitnessed(
+                        fault=told.fault_name,
+                        injection=told.injection,
+                        at=self._call.at,
+                        evidence=evidence,
+                        changed=told.changed(),
+                    )
+                )
         return met

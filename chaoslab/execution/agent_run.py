@@ -259,11 +259,11 @@ class Batch:
             now = system.utc()
             book = Notebook(nth(self.run, number, 1), began=now)
             started = events.PromptStarted(
-                1,
-                str(self.prompt),
-                [list(fact) for fact in self.facts],
-                None if self.effects is None else [dict(effect) for effect in self.effects],
-                self.stated,
+                prompt_index=1,
+                prompt=str(self.prompt),
+                facts=[list(fact) for fact in self.facts],
+                effects=None if self.effects is None else [dict(effect) for effect in self.effects],
+                stated=self.stated,
                 incomparable=self.incomparable,
             )
             if self.twin is not None:
@@ -322,16 +322,35 @@ class Batch:
         text = "" if kind != "none" else _text(ended.answer)
         end = iso(now + timedelta(seconds=ended.seconds))
         for warning in ended.warnings:
-            book.note(events.Warning(warning))
+            book.note(events.Warning(message=warning))
         for unreached in self._unreached(book):
             book.note(unreached)
         book.note(
             events.PromptAttempt(
-                1, asked, text, "ok" if kind == "none" else "error", iso(now), end, ended.seconds, kind, 1, error[:2000]
+                prompt_index=1,
+                prompt=asked,
+                response=text,
+                status="ok" if kind == "none" else "error",
+                start_time=iso(now),
+                end_time=end,
+                duration_s=ended.seconds,
+                error_type=kind,
+                prompt_attempt=1,
+                error=error[:2000],
             )
         )
         ok = "ok" if kind == "none" else "failed"
-        book.note(events.PromptFinished(1, asked, ok, text, 1, ended.seconds, kind))
+        book.note(
+            events.PromptFinished(
+                prompt_index=1,
+                prompt=asked,
+                status=ok,
+                answer=text,
+                attempts=1,
+                duration_s=ended.seconds,
+                error_type=kind,
+            )
+        )
 
     def _unreached(self, book: Notebook) -> list[events.FaultUnreached]:
         """What was to be hit by its number and was not."""
@@ -339,7 +358,7 @@ class Batch:
             return []
         met = {(event.injection, event.target, event.request) for event in book.noted(events.FaultScheduled)}
         return [
-            events.FaultUnreached(injection.name, target, request, made)
+            events.FaultUnreached(injection=injection.name, target=target, request=request, made=made)
             for injection, target, request in self.plan.named
             if request > (made := book.requests.made(target))
             or ((injection.name, target, request) not in met and not injection.conditional)

@@ -280,13 +280,13 @@ def _written(batch: Batch, trials: int, logs: Path) -> Iterator[Callable[[Trial]
     with Book(run.folder, run.name, now) as book:
         book.begin(
             RunStarted(
-                batch.plan.seed,
-                settings,
-                batch.plan.to_json(),
-                trials,
-                now,
-                name_of(batch.agent),
-                batch.world,
+                seed=batch.plan.seed,
+                settings=settings,
+                plan=batch.plan.to_json(),
+                prompts=trials,
+                now=now,
+                model=name_of(batch.agent),
+                world=batch.world,
                 code={"log": str(VERSION)},
             )
         )

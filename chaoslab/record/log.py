@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from chaoslab.base.clock import Clock, iso, later, system
-from chaoslab.core.events import Event
+from chaoslab.core.events import AttemptRef, Event
 
 MASK = "***"
 SECRET_MIN = 8
@@ -159,7 +159,18 @@ class Shelf(Log):
 
 def told(event: Event) -> str:
     """The event as JSON, without the envelope and its first brace."""
-    return _spelt({"kind": event.kind, **vars(event)})[1:]
+    fields = {"kind": event.kind, **vars(event)}
+    at: AttemptRef | None = fields.pop("at", None)
+    if at is not None:  # its fields stand beside the others; the trial is the envelope's
+        place = {
+            "target": at.target,
+            "turn": at.turn,
+            "request": at.request,
+            "attempt": at.attempt,
+            "request_id": at.request_id,
+        }
+        fields = {"kind": fields.pop("kind"), **place, **fields}
+    return _spelt(fields)[1:]
 
 
 _spelt = json.JSONEncoder(ensure_ascii=False).encode

@@ -205,20 +205,42 @@ class Made:
         number, attempt, nth = self.place or self.asked(requests)
         header = requests.trial.header
         self.id = self.request.id if self.request else request_id(header, self.name, self.content, nth)
-        return events.CallStarted(self.name, self.name, number, attempt, self.id, self.content)
+        return events.CallStarted(at=self._at(requests, number, attempt), tool=self.name, arguments=self.content)
+
+    def _at(self, requests: Requests, number: int, attempt: int) -> events.AttemptRef:
+        return events.AttemptRef(
+            trial=requests.trial.key, target=self.name, request=number, attempt=attempt, request_id=self.id
+        )
 
     def _effect(self) -> Event:
         content = self.arguments()
-        return events.Effect(self.name, self.name, str(content.get(IDEMPOTENCY_KEY) or ""), self.name, content, {}, "")
+        return events.Effect(
+            target=self.name,
+            tool=self.name,
+            request_id=str(content.get(IDEMPOTENCY_KEY) or ""),
+            effect=self.name,
+            content=content,
+            reply={},
+            fingerprint="",
+        )
 
     def _end(self, requests: Requests, t: float) -> Event:
         if self.ok and self.late:
             self.answered(requests)
         number, attempt, _ = self.place or self.asked(requests)
         return events.CallFinished(
-            self.name, self.name, number, attempt, self.id, self.ok, round(t - self.began_t, 6), self.status, self.error, 0,
-            self.via, list(self.rolled), False, self.reply if type(self.reply) is Spelt else brief(self.reply, REPLY_MAX),
-        )  # fmt: skip
+            at=self._at(requests, number, attempt),
+            tool=self.name,
+            ok=self.ok,
+            duration_s=round(t - self.began_t, 6),
+            status=self.status,
+            error=self.error,
+            bytes=0,
+            via=self.via,
+            rolled=list(self.rolled),
+            replayed=False,
+            reply=self.reply if type(self.reply) is Spelt else brief(self.reply, REPLY_MAX),
+        )
 
     def raised(self, error: BaseException) -> None:
         self.ok = False

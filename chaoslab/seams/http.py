@@ -236,7 +236,7 @@ class _Attempt:
         """Has the stories told and logs what the caller observed."""
         call, note = self.call, self.note
         shown = {"messages": len((call.value or {}).get("messages", []))} if self._of_model else call.value
-        note(events.CallStarted(call.target, call.tool, call.request, call.attempt, call.request_id, shown))
+        note(events.CallStarted(at=call.at, tool=call.tool, arguments=shown))
         self.seam.on_call(f"{call.target}.{call.tool}")
         self.trial.spent["calls"] += 1
         reach = self.telling.reach(self.seam.plan.reach(call.target, wire=False))
@@ -313,7 +313,7 @@ class _Attempt:
         if await self.seam.lanes.cut(answer):
             call = self.call
             why = f"it ended ({failure.kind}) when the clean proxies went away under it"
-            self.note(events.CallDisturbed(call.target, call.tool, call.request, call.attempt, call.request_id, why))
+            self.note(events.CallDisturbed(at=call.at, tool=call.tool, why=why))
 
     async def _over_lane(self, call: Call, row: int, address: tuple[str, int], body: bytes | None) -> Reply:
         began_s, left_s = self.seam.clock.monotonic(), self._left_s()
@@ -365,11 +365,19 @@ class _Attempt:
             error = "cancelled"
         self.note(
             events.CallFinished(
-                call.target, call.tool, call.request, call.attempt, call.request_id, reply is not None and not said_no,
-                round(duration_s, 6), status, error, size, self.via, self.telling.rolled,
-                reply is not None and "idempotency-replayed" in reply.headers, self._shown(reply),
+                at=call.at,
+                tool=call.tool,
+                ok=reply is not None and not said_no,
+                duration_s=round(duration_s, 6),
+                status=status,
+                error=error,
+                bytes=size,
+                via=self.via,
+                rolled=self.telling.rolled,
+                replayed=reply is not None and "idempotency-replayed" in reply.headers,
+                reply=self._shown(reply),
             )
-        )  # fmt: skip
+        )
         if self._of_model and reply is not None and not said_no:
             self.trial.requests.answered(self.asked.request)
             self._count(reply)
@@ -390,16 +398,42 @@ class _Attempt:
         cost = self.seam.price(model, tokens_in, tokens_out)
         self.trial.spent["tokens"] += tokens_in + tokens_out
         self.seam.cost_usd += cost or 0.0
-        self.note(events.Usage(model, self.call.request, tokens_in, tokens_out, cost))
+        self.note(
+            events.Usage(
+                model=model,
+                request=self.call.request,
+                prompt_tokens=tokens_in,
+                completion_tokens=tokens_out,
+                cost_usd=cost,
+            )
+        )
 
 
 def _replied(target: str, request: int, attempt: int, asked: str, reply: Reply | None, failure: str = "") -> Event:
     if reply is None:
-        return events.Replied(target, request, attempt, asked, 0, "", "", failure)
+        return events.Replied(
+            target=target,
+            request=request,
+            attempt=attempt,
+            asked=asked,
+            status=0,
+            content_type="",
+            body="",
+            failure=failure,
+        )
     headers = {name.lower(): value for name, value in reply.headers.items()}
     kind, body = headers.get("content-type", ""), reply.body.decode("utf-8", "replace")
     steering = {name: headers[name] for name in STEERING if name in headers}
-    return events.Replied(target, request, attempt, asked, reply.status, kind, body, headers=steering)
+    return events.Replied(
+        target=target,
+        request=request,
+        attempt=attempt,
+        asked=asked,
+        status=reply.status,
+        content_type=kind,
+        body=body,
+        headers=steering,
+    )
 
 
 def _tokens(said: Any) -> int:

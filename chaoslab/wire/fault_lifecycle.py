@@ -33,12 +33,13 @@ def in_toxiproxys_words(toxic: Toxic) -> ToxicInfo:
 
 def armed(told: Told, call: Call, *, lane: str, took_s: float) -> Event:
     """Once its lane stands, and before the call learns the lane's address."""
-    return events.FaultArmed(*told.on(call), lane=lane, took_s=took_s)
+    return events.FaultArmed(fault=told.fault_name, injection=told.injection, at=call.at, lane=lane, took_s=took_s)
 
 
 def healed(told: Told, call: Call, *, evidence: str | None) -> Iterator[Event]:
     """Once the call is over and the lane gone; `evidence` is what the fault makes of what was seen."""
+    fault, injection, at = told.fault_name, told.injection, call.at
     if evidence:
-        yield events.FaultInjected(*told.on(call))
-        yield events.FaultWitnessed(*told.on(call), evidence=evidence)
-    yield events.FaultHealed(*told.on(call), witnessed=evidence is not None)
+        yield events.FaultInjected(fault=fault, injection=injection, at=at)
+        yield events.FaultWitnessed(fault=fault, injection=injection, at=at, evidence=evidence)
+    yield events.FaultHealed(fault=fault, injection=injection, at=at, witnessed=evidence is not None)

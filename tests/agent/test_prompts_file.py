@@ -111,9 +111,19 @@ def test_every_shipped_prompt_is_answered_correctly_on_any_day_and_all_ten_tools
             truth = Trial(bench.run.name, index, 1, truth=True)
             facts = [bench.fact(fact, truth) for fact in prompt.facts]
             effects = dated(prompt.effects, bench.now)
-            log.write(PromptStarted(index, prompt.prompt, facts, effects, prompt.stated), trial=trial.key)
+            log.write(
+                PromptStarted(
+                    prompt_index=index, prompt=prompt.prompt, facts=facts, effects=effects, stated=prompt.stated
+                ),
+                trial=trial.key,
+            )
             said = bench.ask(prompt.prompt, trial)
-            log.write(PromptFinished(index, prompt.prompt, "ok", said, 1, 0.1), trial=trial.key)
+            log.write(
+                PromptFinished(
+                    prompt_index=index, prompt=prompt.prompt, status="ok", answer=said, attempts=1, duration_s=0.1
+                ),
+                trial=trial.key,
+            )
             verdicts[trial.key] = (prompt.prompt, said)
     history = History.read(bench.run.folder)
     judged = {key: judge(history, key) for key in verdicts}

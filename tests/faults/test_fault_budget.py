@@ -21,7 +21,7 @@ def test_hard_refuses_the_call_that_finds_the_limit_reached(limit: str) -> None:
     met = meet(Budget(**{limit: 3.0}, mode="hard"), target, call=replace(CALL, errors=WORDS, spent={limit: 3.0}))
     assert met.reply is not None
     assert (met.reply.status, met.reply.value, target.sent) == (402, {"broke": True}, [])
-    assert target.notes == [events.Budget(limit, 3.0, 3.0, "hard", "weather")]
+    assert target.notes == [events.Budget(limit=limit, spent=3.0, allowed=3.0, mode="hard", target="weather")]
     assert met.injected
     assert met.evidence == "the call was refused for want of budget"
 
@@ -31,7 +31,7 @@ def test_soft_only_writes_it_down(limit: str) -> None:
     target = Target()
     met = meet(Budget(**{limit: 3.0}, mode="soft"), target, call=replace(CALL, spent={limit: 3.5}))
     assert met.reply == target.reply
-    assert target.notes == [events.Budget(limit, 3.5, 3.0, "soft", "weather")]
+    assert target.notes == [events.Budget(limit=limit, spent=3.5, allowed=3.0, mode="soft", target="weather")]
     assert (met.injected, met.evidence) == (False, None)
 
 
@@ -50,7 +50,7 @@ def test_of_two_limits_that_are_reached_one_is_told() -> None:
         target,
         call=replace(CALL, spent={"tokens": 12.3456789, "calls": 3.0}),
     )
-    assert target.notes == [events.Budget("tokens", 12.345679, 10.0, "soft", "weather")]
+    assert target.notes == [events.Budget(limit="tokens", spent=12.345679, allowed=10.0, mode="soft", target="weather")]
 
 
 def test_no_limit_never_refuses() -> None:

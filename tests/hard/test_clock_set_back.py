@@ -71,11 +71,11 @@ def test_order_and_durations_are_the_monotonic_clocks(tmp_path: Path, jump: time
     clock = Set()
     run = Run.create(tmp_path, now=NOW, clock=clock)
     with run.log("info", clock=clock) as one, run.log("manager", clock=clock) as two:
-        one.write(Notice("first"))
+        one.write(Notice(message="first"))
         clock.ahead = jump
-        two.write(Notice("second"))
+        two.write(Notice(message="second"))
         clock.ahead = timedelta()
-        one.write(Notice("third"))
+        one.write(Notice(message="third"))
     history = History.read(run.folder)
     stamps = [record.ts for record in history.records]
     assert stamps != sorted(stamps)

@@ -80,10 +80,10 @@ def fill(folder: Path) -> Path:
 
 def write_on(written: Log, taken: Iterator[int]) -> NoReturn:
     """Until it fails; the next of `taken` is then how many lines were taken."""
-    written.write(Notice("x" * 1000))
+    written.write(Notice(message="x" * 1000))
     while True:
         next(taken)
-        written.write(Notice("x" * 1000))
+        written.write(Notice(message="x" * 1000))
 
 
 def test_a_full_disk_takes_whole_lines_or_none_and_goes_on_when_there_is_room(tmp_path: Path) -> None:
@@ -98,11 +98,11 @@ def test_a_full_disk_takes_whole_lines_or_none_and_goes_on_when_there_is_room(tm
         assert written.lost is lost.value
         for _ in range(3):
             with pytest.raises(LogLost):
-                written.write(Notice("y" * 4096))
+                written.write(Notice(message="y" * 4096))
         held = next(taken)
         assert (len(messages(tmp_path)), History.read(tmp_path).cut) == (held, {})
         (tmp_path / "ballast").unlink()
-        written.write(Notice("room again"))
+        written.write(Notice(message="room again"))
         history = History.read(tmp_path)
         assert messages(tmp_path)[-1] == "room again"
         assert ([record.seq for record in history.records], history.cut) == (list(range(1, held + 2)), {})
@@ -165,7 +165,7 @@ def test_a_writer_killed_within_a_line_loses_that_line_alone(tmp_path: Path) -> 
     assert [message.split()[0] for message in messages(tmp_path)] == taken
     assert History.read(tmp_path).cut == {"info.log": 1}
     with log(tmp_path) as resumed:
-        resumed.write(Notice("and on"))
+        resumed.write(Notice(message="and on"))
     history = History.read(tmp_path)
     assert (len(messages(tmp_path)), history.cut) == (len(taken) + 1, {"info.log": 1})
     assert max(record.seq for record in history.records) == len(taken) + 2
@@ -191,17 +191,17 @@ def test_writers_killed_at_any_moment_lose_nothing_that_they_said_was_written(tm
 
 def test_a_log_that_was_deleted_is_not_written_into_nothing(tmp_path: Path) -> None:
     with log(tmp_path / "run") as written:
-        written.write(Notice("one"))
+        written.write(Notice(message="one"))
         shutil.rmtree(tmp_path / "run")
         with pytest.raises(
             LogLost, match=r"info\.log cannot be written \(it was deleted\): leave a run's folder alone"
         ):
-            written.write(Notice("two"))
+            written.write(Notice(message="two"))
 
 
 def test_a_folder_called_like_a_log_disturbs_no_reader(tmp_path: Path) -> None:
     with log(tmp_path) as written:
-        written.write(Notice("one"))
+        written.write(Notice(message="one"))
     (tmp_path / "search.log").mkdir()
     assert messages(tmp_path) == ["one"]
 
@@ -448,10 +448,19 @@ def told(folder: Path) -> Path:
     run = Run.create(folder / "logs", now=NOW)
     run.make_latest()
     with run.log("info") as written:
-        written.write(RunStarted(1, {"TOXIC_PROB": 0.3}, Plan(1).to_json(), 1, NOW, "offline"))
-        written.write(PromptStarted(1, "What is 17 times 24?"), trial="p1.r1")
-        written.write(PromptFinished(1, "What is 17 times 24?", "ok", "408", 1, 0.5), trial="p1.r1")
-        written.write(RunFinished(1, 1, 1, 0.5))
+        written.write(
+            RunStarted(
+                seed=1, settings={"TOXIC_PROB": 0.3}, plan=Plan(1).to_json(), prompts=1, now=NOW, model="offline"
+            )
+        )
+        written.write(PromptStarted(prompt_index=1, prompt="What is 17 times 24?"), trial="p1.r1")
+        written.write(
+            PromptFinished(
+                prompt_index=1, prompt="What is 17 times 24?", status="ok", answer="408", attempts=1, duration_s=0.5
+            ),
+            trial="p1.r1",
+        )
+        written.write(RunFinished(received=1, processed=1, succeeded=1, duration_s=0.5))
     return run.folder
 
 

@@ -203,10 +203,17 @@ def test_a_run_under_load_goes_on_over_two_restarts_and_a_third_in_the_middle_of
             trial = Trial(lab.run.name, number)
             async with gate:
                 with lab.seam.trial(trial):
-                    lab.seam.log.write(events.PromptStarted(number, "look", [["ok"]], [], True), trial=trial.key)
+                    lab.seam.log.write(
+                        events.PromptStarted(
+                            prompt_index=number, prompt="look", facts=[["ok"]], effects=[], stated=True
+                        ),
+                        trial=trial.key,
+                    )
                     book = Requests(trial)
                     await asyncio.gather(*(get(book, n) for n in range(requests)))
-                    finished = events.PromptFinished(number, "look", "ok", "ok", 1, 0.1)
+                    finished = events.PromptFinished(
+                        prompt_index=number, prompt="look", status="ok", answer="ok", attempts=1, duration_s=0.1
+                    )
                     lab.seam.log.write(finished, trial=trial.key)
             done += 1
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from event_parts import call_at, fault_at
 
 from chaoslab.analysis.measures import faults
 from chaoslab.analysis.measures.latency import attempts, latency, percentile
@@ -12,6 +13,7 @@ from chaoslab.analysis.measures.success import success
 from chaoslab.analysis.measures.throughput import throughput
 from chaoslab.analysis.measures.usage import usage
 from chaoslab.core.events import (
+    AttemptRef,
     CallDisturbed,
     CallFinished,
     Event,
@@ -32,11 +34,18 @@ def history(*events: Event) -> History:
 
 
 def call(attempt: int = 1, *, ok: bool = True, via: str = "proxy", **more: Any) -> CallFinished:
-    return CallFinished("search", "search_web", 1, attempt, "id", ok, 0.5, via=via, **more)
+    return CallFinished(**call_at("search", "search_web", 1, attempt, "id"), ok=ok, duration_s=0.5, via=via, **more)
 
 
 def plan(chance: float, calls: tuple[int, ...] = ()) -> RunStarted:
-    return RunStarted(1, {}, {"injections": [{"name": "wire", "chance": chance, "calls": list(calls)}]}, 1, "", "")
+    return RunStarted(
+        seed=1,
+        settings={},
+        plan={"injections": [{"name": "wire", "chance": chance, "calls": list(calls)}]},
+        prompts=1,
+        now="",
+        model="",
+    )
 
 
 PLACE = ("latency", "wire", "search", 1, 1, "id")
@@ -66,10 +75,12 @@ def test_a_fault_is_counted_through_its_life() -> None:
     story = history(
         call(1, rolled=["wire", "errors"]),
         call(2, rolled=["wire"]),
-        FaultScheduled(*PLACE),
-        FaultInjected(*PLACE),
-        FaultWitnessed(*PLACE),
-        FaultScheduled("timeout", "wire", "search", 1, 2, "id"),
+        FaultScheduled(**fault_at(*PLACE)),
+        FaultInjected(**fault_at(*PLACE)),
+        FaultWitnessed(**fault_at(*PLACE)),
+        FaultScheduled(
+            fault="timeout", injection="wire", at=AttemptRef(target="search", request=1, attempt=2, request_id="id")
+        ),
     )
     late, lost = faults.by_fault(story)
     assert late == faults.FaultCount("wire", "latency", "search", 2, 1, 0, 1, 1)
@@ -87,7 +98,7 @@ def test_hits_are_held_against_the_plan(
     chance: float, calls: tuple[int, ...], hits: int, plausible: bool | None
 ) -> None:
     rolled = [call(n, rolled=["wire"]) for n in range(60)]
-    (count,) = faults.by_injection(history(plan(chance, calls), *rolled, *[FaultScheduled(*PLACE)] * hits))
+    (count,) = faults.by_injection(history(plan(chance, calls), *rolled, *[FaultScheduled(**fault_at(*PLACE))] * hits))
     assert (count.eligible, count.plausible) == (60, plausible)
 
 
@@ -99,7 +110,7 @@ def test_an_injection_that_met_no_call_has_its_line() -> None:
 def test_a_failure_without_a_witness_is_nobodys() -> None:
     story = history(
         call(1, ok=False, error="timed_out"),
-        FaultWitnessed(*PLACE),
+        FaultWitnessed(**fault_at(*PLACE)),
         call(2, ok=False, error="rate limited", status=429),
         call(3, ok=False, error="rate limited", status=429),
         call(4, ok=False, status=500),
@@ -112,8 +123,15 @@ def test_a_failure_without_a_witness_is_nobodys() -> None:
 
 
 def test_what_the_lab_did_to_its_own_experiment_is_neither_a_failure_nor_a_latency() -> None:
-    hit = CallDisturbed("search", "search_web", 1, 1, "id", "cut")
-    story = history(call(1, ok=False, error="closed"), hit, LabDisturbed("restarted", "", 0.4, [], 1), call(2))
+    hit = CallDisturbed(
+        at=AttemptRef(target="search", request=1, attempt=1, request_id="id"), tool="search_web", why="cut"
+    )
+    story = history(
+        call(1, ok=False, error="closed"),
+        hit,
+        LabDisturbed(what="restarted", since="", lasted_s=0.4, lanes=[], epoch=1),
+        call(2),
+    )
     assert faults.uninjected(story) == []
     assert [a.ok for a in attempts(story)] == [True]
     assert faults.disturbance(story) == faults.Disturbance(1, 0.4, 1)
@@ -121,10 +139,14 @@ def test_what_the_lab_did_to_its_own_experiment_is_neither_a_failure_nor_a_laten
 
 
 def scheduled(fault: str, attempt: int = 1) -> FaultScheduled:
-    return FaultScheduled(fault, "wire", "search", 1, attempt, "id")
+    return FaultScheduled(
+        fault=fault, injection="wire", at=AttemptRef(target="search", request=1, attempt=attempt, request_id="id")
+    )
 
 
-WITNESSED = FaultWitnessed("timeout", "other", "search", 1, 1, "id")
+WITNESSED = FaultWitnessed(
+    fault="timeout", injection="other", at=AttemptRef(target="search", request=1, attempt=1, request_id="id")
+)
 
 
 @pytest.mark.parametrize(
@@ -138,8 +160,17 @@ WITNESSED = FaultWitnessed("timeout", "other", "search", 1, 1, "id")
         ("latency", [call(ok=False, error="cancelled")], "the agent gave its call up"),
         ("latency", [], "its prompt ended first"),
         ("latency", [call(2)], "its prompt ended first"),
-        ("latency", [call(), CallDisturbed("search", "t", 1, 1, "id", "cut")], "the lab itself got in the way"),
-        ("latency", [call(), FaultArmed(*PLACE)], "it was armed and not met, so its prompt is invalid"),
+        (
+            "latency",
+            [
+                call(),
+                CallDisturbed(
+                    at=AttemptRef(target="search", request=1, attempt=1, request_id="id"), tool="t", why="cut"
+                ),
+            ],
+            "the lab itself got in the way",
+        ),
+        ("latency", [call(), FaultArmed(**fault_at(*PLACE))], "it was armed and not met, so its prompt is invalid"),
         ("latency", [call()], "no reason is known"),
     ],
 )
@@ -148,7 +179,9 @@ def test_a_fault_that_was_scheduled_and_not_met_has_a_reason(fault: str, more: l
 
 
 def test_what_was_met_needs_no_reason_and_the_others_are_counted_most_frequent_first() -> None:
-    met = FaultWitnessed("wrong_value", "wire", "search", 1, 1, "id")
+    met = FaultWitnessed(
+        fault="wrong_value", injection="wire", at=AttemptRef(target="search", request=1, attempt=1, request_id="id")
+    )
     tries = [event for n in (2, 3, 4) for event in (scheduled("wrong_value", n), call(n, ok=n == 4))]
     found = faults.unmet(history(scheduled("wrong_value"), met, *tries))
     assert found == [
@@ -166,13 +199,15 @@ def test_percentiles_lie_between_the_nearest_ranks() -> None:
 
 
 def test_an_attempt_knows_its_faults_and_one_that_never_left_is_none() -> None:
-    first, second = attempts(history(call(1), call(2), call(3, via="none", ok=False), FaultWitnessed(*PLACE)))
+    first, second = attempts(
+        history(call(1), call(2), call(3, via="none", ok=False), FaultWitnessed(**fault_at(*PLACE)))
+    )
     assert (first.faults, second.faults) == (("latency",), ())
     assert (first.trial, first.target, first.t, second.t) == ("p1.r1", "search", 0.0, 1.0)
 
 
 def test_ends_are_counted_in_stretches_of_a_round_width() -> None:
-    finished = PromptFinished(1, "", "ok", "yes", 1, 1.0)
+    finished = PromptFinished(prompt_index=1, prompt="", status="ok", answer="yes", attempts=1, duration_s=1.0)
     found = throughput(history(call(), call(), finished, call()))
     assert found is not None
     assert (found.width_s, found.lasted_s, len(found.calls)) == (0.1, 3.0, 31)
@@ -182,14 +217,25 @@ def test_ends_are_counted_in_stretches_of_a_round_width() -> None:
 
 def test_a_run_of_any_length_has_forty_stretches_at_most() -> None:
     """Virtual time may go on for years."""
-    ended = Record("", 1e9, "run", "p1.r1", "info", 1, PromptFinished(1, "", "ok", "yes", 1, 1.0))
+    ended = Record(
+        "",
+        1e9,
+        "run",
+        "p1.r1",
+        "info",
+        1,
+        PromptFinished(prompt_index=1, prompt="", status="ok", answer="yes", attempts=1, duration_s=1.0),
+    )
     found = throughput(History([ended]))
     assert found is not None
     assert (found.width_s % 3600, len(found.prompts), sum(found.prompts)) == (0, 39, 1)
 
 
 def test_usage_is_summed_and_an_unknown_price_is_not_free() -> None:
-    priced, free = Usage("m", 1, 10, 2, 0.5), Usage("m", 2, 5, 1)
+    priced, free = (
+        Usage(model="m", request=1, prompt_tokens=10, completion_tokens=2, cost_usd=0.5),
+        Usage(model="m", request=2, prompt_tokens=5, completion_tokens=1),
+    )
     both, unpriced = usage(history(priced, free)), usage(history(free))
     assert both is not None
     assert unpriced is not None

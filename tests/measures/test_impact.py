@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from chaoslab.analysis.measures.impact import Impact, Impacts, impacts
-from chaoslab.core.events import CallFinished, CallStarted, FaultWitnessed, PromptFinished, PromptStarted
+from chaoslab.core.events import AttemptRef, CallFinished, CallStarted, FaultWitnessed, PromptFinished, PromptStarted
 from chaoslab.record.history import History, Record
 
 TRIALS = {
@@ -26,16 +26,42 @@ OUTCOMES = {trial: outcome for trial, (*_, outcome) in TRIALS.items()}
 def history(*, twin_s: float | None = None, twin_calls: int | None = None, seconds: float | None = None) -> History:
     def lines() -> Iterator[tuple[str, object]]:
         for trial, (prompt, took_s, calls, faults, _) in TRIALS.items():
-            yield trial, PromptStarted(prompt, f"prompt {prompt}", twin_s=twin_s, twin_calls=twin_calls)
+            yield (
+                trial,
+                PromptStarted(prompt_index=prompt, prompt=f"prompt {prompt}", twin_s=twin_s, twin_calls=twin_calls),
+            )
             for target, count in calls.items():
                 for n in range(1, count + 1):
-                    yield trial, CallStarted(target, "tool", 1, n, "id")
-                    yield trial, CallFinished(target, "tool", 1, n, "id", ok=True, duration_s=0.1)
+                    yield (
+                        trial,
+                        CallStarted(at=AttemptRef(target=target, request=1, attempt=n, request_id="id"), tool="tool"),
+                    )
+                    yield (
+                        trial,
+                        CallFinished(
+                            at=AttemptRef(target=target, request=1, attempt=n, request_id="id"),
+                            tool="tool",
+                            ok=True,
+                            duration_s=0.1,
+                        ),
+                    )
             for target, names in faults.items():
                 for n, fault in enumerate(names, 1):
-                    yield trial, FaultWitnessed(fault, "wire", target, 1, n, "id")
+                    yield (
+                        trial,
+                        FaultWitnessed(
+                            fault=fault,
+                            injection="wire",
+                            at=AttemptRef(target=target, request=1, attempt=n, request_id="id"),
+                        ),
+                    )
             took_s = took_s if seconds is None else seconds
-            yield trial, PromptFinished(prompt, "", "ok", "yes", 1, took_s)
+            yield (
+                trial,
+                PromptFinished(
+                    prompt_index=prompt, prompt="", status="ok", answer="yes", attempts=1, duration_s=took_s
+                ),
+            )
 
     return History(Record("", n, "run", trial, "info", n, event) for n, (trial, event) in enumerate(lines()))  # type: ignore[arg-type]
 

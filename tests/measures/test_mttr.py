@@ -7,7 +7,7 @@ import math
 import pytest
 
 from chaoslab.analysis.measures.mttr import Ending, Incident, incidents, mttr, recovery
-from chaoslab.core.events import CallFinished, CallStarted, Effect, Event, FaultWitnessed, PromptFinished
+from chaoslab.core.events import AttemptRef, CallFinished, CallStarted, Effect, Event, FaultWitnessed, PromptFinished
 from chaoslab.record.history import History, Record
 
 Moment = tuple[float, Event]
@@ -18,7 +18,9 @@ def history(*moments: Moment, trial: str = "p1.r1") -> History:
 
 
 def witnessed(t: float, fault: str, attempt: int = 1, *, request: int = 1, target: str = "search") -> Moment:
-    return t, FaultWitnessed(fault, "wire", target, request, attempt, "id")
+    return t, FaultWitnessed(
+        fault=fault, injection="wire", at=AttemptRef(target=target, request=request, attempt=attempt, request_id="id")
+    )
 
 
 def call(
@@ -31,15 +33,25 @@ def call(
     via: str = "proxy",
     target: str = "search",
 ) -> Moment:
-    return t, CallFinished(target, "search_web", request, attempt, "id", ok, took_s, via=via)
+    return t, CallFinished(
+        at=AttemptRef(target=target, request=request, attempt=attempt, request_id="id"),
+        tool="search_web",
+        ok=ok,
+        duration_s=took_s,
+        via=via,
+    )
 
 
 def over(t: float) -> Moment:
-    return t, PromptFinished(1, "a prompt", "ok", "an answer", 1, t)
+    return t, PromptFinished(
+        prompt_index=1, prompt="a prompt", status="ok", answer="an answer", attempts=1, duration_s=t
+    )
 
 
 def effect(t: float, request_id: str = "", *, tool: str = "charge", cents: int = 12, target: str = "search") -> Moment:
-    return t, Effect(target, tool, request_id, tool, {"cents": cents}, {}, "")
+    return t, Effect(
+        target=target, tool=tool, request_id=request_id, effect=tool, content={"cents": cents}, reply={}, fingerprint=""
+    )
 
 
 def only(found: History) -> tuple[str, float, float | None]:
@@ -56,7 +68,7 @@ def test_a_retry_closes_it_and_the_time_counts_from_the_beginning_of_the_attempt
 
 
 def test_the_beginning_is_when_the_attempt_left_where_the_log_tells_it() -> None:
-    left = (0.5, CallStarted("search", "search_web", 1, 1, "id"))
+    left = (0.5, CallStarted(at=AttemptRef(target="search", request=1, attempt=1, request_id="id"), tool="search_web"))
     story = history(left, call(2, 1, ok=False, took_s=math.nan), witnessed(2, "timeout"), call(3, 2, ok=True))
     assert only(story) == (Ending.RETRY, 2.5, 1.0)
 

@@ -7,6 +7,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from event_parts import call_at, fault_at
+
 from chaoslab.base.dice import Dice
 from chaoslab.core.events import (
     CallFinished,
@@ -107,17 +109,29 @@ class FakeRun:
         ]
         settings: dict[str, Any] = {"TOXIC_PROB": self.chance, "TOOL_LIMIT": 1}
         plan = {"seed": self.seed, "injections": injections}
-        started = RunStarted(self.seed, settings, plan, self.prompts, "2026-06-01T09:00:00Z", "chaoslab-offline")
+        started = RunStarted(
+            seed=self.seed,
+            settings=settings,
+            plan=plan,
+            prompts=self.prompts,
+            now="2026-06-01T09:00:00Z",
+            model="chaoslab-offline",
+        )
         self.info.write(started)
         good = sum(self._trial(number) for number in range(1, self.prompts + 1))
-        self.info.write(RunFinished(self.prompts, self.prompts, good, self.clock.now_s))
+        self.info.write(
+            RunFinished(received=self.prompts, processed=self.prompts, succeeded=good, duration_s=self.clock.now_s)
+        )
 
     def _trial(self, number: int) -> bool:
         trial, dice = f"p{number}.r1", Dice(self.seed, number)
         prompt = f"Question {number}: what is the answer, and message it to Ana?"
         began_s = self.clock.now_s
         wish = [{"effect": "message_sent", "to": "ana", "text": "42"}] if self.effects else []
-        self.info.write(PromptStarted(number, prompt, [["42"]], wish, stated=number % 9 != 0), trial=trial)
+        self.info.write(
+            PromptStarted(prompt_index=number, prompt=prompt, facts=[["42"]], effects=wish, stated=number % 9 != 0),
+            trial=trial,
+        )
         self._model(trial, 1, dice("model", 1))
         target = dice("target").pick(sorted(set(self.targets) - {"messaging"}))
         answered, wrong = self._request(trial, target, dice(target))
@@ -130,17 +144,28 @@ class FakeRun:
         lasted_s = self.clock.now_s - began_s
         status = "failed" if broken else "ok"
         finished = PromptFinished(
-            number, prompt, status, "" if broken else answer, 1, lasted_s, "model" if broken else "none"
+            prompt_index=number,
+            prompt=prompt,
+            status=status,
+            answer="" if broken else answer,
+            attempts=1,
+            duration_s=lasted_s,
+            error_type="model" if broken else "none",
         )
         self.info.write(finished, trial=trial)
         return status == "ok"
 
     def _model(self, trial: str, request: int, dice: Dice) -> None:
         identity = ("model", "chat", request, 1, f"{trial}-model-{request}")
-        self.info.write(CallStarted(*identity, {"messages": request}), trial=trial)
+        self.info.write(CallStarted(**call_at(*identity), arguments={"messages": request}), trial=trial)
         self.clock.now_s += (took_s := dice.between(0.01, 0.05))
-        self.info.write(CallFinished(*identity, ok=True, duration_s=took_s, status=200, bytes=900), trial=trial)
-        self.info.write(Usage("chaoslab-offline", request, 400 * request, 40), trial=trial)
+        self.info.write(
+            CallFinished(**call_at(*identity), ok=True, duration_s=took_s, status=200, bytes=900), trial=trial
+        )
+        self.info.write(
+            Usage(model="chaoslab-offline", request=request, prompt_tokens=400 * request, completion_tokens=40),
+            trial=trial,
+        )
 
     def _request(self, trial: str, target: str, dice: Dice, **arguments: str) -> tuple[bool, bool]:
         """Attempts, a retry and a fallback; returns whether it was answered, and wrongly."""
@@ -148,10 +173,10 @@ class FakeRun:
         for attempt in (1, 2, 3):
             identity = (target, tool, 1, attempt, f"{trial}-{target}")
             if attempt == 2:
-                self.info.write(Retry(*identity, wait_s=0.1, reason="no answer"), trial=trial)
+                self.info.write(Retry(**call_at(*identity), wait_s=0.1, reason="no answer"), trial=trial)
                 self.clock.now_s += 0.1
             if attempt == 3:
-                self.info.write(Fallback(*identity, address="http://127.0.0.1:5000"), trial=trial)
+                self.info.write(Fallback(**call_at(*identity), address="http://127.0.0.1:5000"), trial=trial)
             outcome = self._attempt(trial, attempt, dice(attempt), identity, arguments)
             if outcome != "failed":
                 return True, outcome == "wrong"
@@ -166,7 +191,7 @@ class FakeRun:
         arguments: dict[str, str],
     ) -> str:
         target, tool, request, _, request_id = identity
-        self.info.write(CallStarted(*identity, arguments or {"query": "the answer"}), trial=trial)
+        self.info.write(CallStarted(**call_at(*identity), arguments=arguments or {"query": "the answer"}), trial=trial)
         took_s = dice("took").between(0.002, 0.02) * (4 if target == "search" else 1)
         hit = attempt < 3 and dice("hit").hits(self.chance)
         fault = dice("which").pick(list(FAULTS)) if hit else ""
@@ -175,19 +200,32 @@ class FakeRun:
         if fault:
             took_s = {"latency": 0.5 + took_s, "timeout": 2.0, "lost_reply": 2.0}.get(fault, took_s)
             log = self.manager if FAULTS[fault] == "wire" else self.info
-            log.write(FaultScheduled(*place, {"delay_s": 0.5} if fault == "latency" else {}), trial=trial)
+            log.write(
+                FaultScheduled(**fault_at(*place), params={"delay_s": 0.5} if fault == "latency" else {}), trial=trial
+            )
             if FAULTS[fault] == "wire":
-                log.write(FaultArmed(*place, lane=f"{target}.{request}", took_s=0.002), trial=trial)
-            log.write(FaultInjected(*place), trial=trial)
+                log.write(FaultArmed(**fault_at(*place), lane=f"{target}.{request}", took_s=0.002), trial=trial)
+            log.write(FaultInjected(**fault_at(*place)), trial=trial)
         if target == "messaging" and fault in ("", "latency", "lost_reply", "wrong_value") and not natural:
             content = {"to": "ana", "text": arguments["text"], "ts": "1"}
-            self.service.write(Effect(target, tool, request_id, "message_sent", content, {}, ""), trial=trial)
+            self.service.write(
+                Effect(
+                    target=target,
+                    tool=tool,
+                    request_id=request_id,
+                    effect="message_sent",
+                    content=content,
+                    reply={},
+                    fingerprint="",
+                ),
+                trial=trial,
+            )
         self.clock.now_s += took_s
         ok = fault in ("", "latency", "wrong_value") and not natural
         error = None if ok else "timed_out" if fault in ("timeout", "lost_reply") else "service unavailable"
         self.info.write(
             CallFinished(
-                *identity,
+                **call_at(*identity),
                 ok=ok,
                 duration_s=took_s,
                 status=200 if ok else 503 if error != "timed_out" else None,
@@ -200,5 +238,5 @@ class FakeRun:
         )
         if fault:
             self.clock.now_s += 0.001
-            log.write(FaultWitnessed(*place, evidence="the caller saw it"), trial=trial)
+            log.write(FaultWitnessed(**fault_at(*place), evidence="the caller saw it"), trial=trial)
         return "failed" if not ok else "wrong" if fault == "wrong_value" else "right"

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from event_parts import call_at
 from fake_run import TARGETS, FakeRun, ScriptedClock, stated
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
@@ -22,6 +23,7 @@ from matplotlib.text import Text
 from chaoslab.core.events import (
     UNTOLD,
     UNTOLD_S,
+    AttemptRef,
     CallDisturbed,
     CallFinished,
     CallStarted,
@@ -51,7 +53,7 @@ def history(folder: Path, *, chance: float = 0.3, prompts: int = 60, targets: di
 
 
 def call(target: str, request: int, *, ok: bool = False, duration_s: float = 0.0, **more: Any) -> CallFinished:
-    return CallFinished(target, "call", request, 1, "", ok=ok, duration_s=duration_s, **more)
+    return CallFinished(**call_at(target, "call", request, 1, ""), ok=ok, duration_s=duration_s, **more)
 
 
 def told(*events: Event) -> History:
@@ -169,9 +171,15 @@ def test_an_error_is_named_by_target_and_status_and_never_in_a_services_words() 
         call("price", 7),
         call("price", 8, error=UNTOLD),
         call("model", 9, error="closed"),
-        CallDisturbed("model", "call", 9, 1, "", "it ended when the clean proxies went away under it"),
+        CallDisturbed(
+            at=AttemptRef(target="model", request=9, attempt=1, request_id=""),
+            tool="call",
+            why="it ended when the clean proxies went away under it",
+        ),
         call("model", 10, status=429, error="You exceeded your current quota."),
-        FaultWitnessed("budget", "limits", "model", 10, 1, ""),
+        FaultWitnessed(
+            fault="budget", injection="limits", at=AttemptRef(target="model", request=10, attempt=1, request_id="")
+        ),
     )
     (axes,) = (figure := errors(run)).axes
     assert {label.get_text() for label in axes.get_yticklabels()} == {
@@ -185,7 +193,12 @@ def test_an_error_is_named_by_target_and_status_and_never_in_a_services_words() 
 
 
 def test_an_attempt_that_met_two_faults_failed_by_the_one_that_fails() -> None:
-    met = (FaultWitnessed(name, "mine", "search", 1, 1, "") for name in ("wrong_value", "timeout"))
+    met = (
+        FaultWitnessed(
+            fault=name, injection="mine", at=AttemptRef(target="search", request=1, attempt=1, request_id="")
+        )
+        for name in ("wrong_value", "timeout")
+    )
     assert "timeout (1)" in (words := said(errors(told(call("search", 1, error="timed_out"), *met))))
     assert "wrong_value" not in words
 
@@ -195,7 +208,12 @@ def test_what_took_no_time_or_is_not_told_is_drawn_at_the_edge_and_counted(longe
     """A refused call never left the agent."""
     calls = [call("search", n, ok=True, duration_s=longest_s if n == 3 else 0.01) for n in range(1, 4)]
     refused = [call("search", n, error="refused", via="none") for n in (4, 5)]
-    met = [FaultWitnessed("refused", "mine", "search", n, 1, "") for n in (4, 5)]
+    met = [
+        FaultWitnessed(
+            fault="refused", injection="mine", at=AttemptRef(target="search", request=n, attempt=1, request_id="")
+        )
+        for n in (4, 5)
+    ]
     run = told(*calls, *refused, *met, call("search", 6, error="timed_out", duration_s=UNTOLD_S))
     for figure, across in ((network_latency(run), 1), (tool_latency(run), 0)):
         check_legible(figure)
@@ -212,9 +230,16 @@ def test_what_took_no_time_or_is_not_told_is_drawn_at_the_edge_and_counted(longe
 
 
 def test_prompts_that_took_no_time_are_drawn_too() -> None:
-    ends = [PromptFinished(1, "?", "ok", "!", 1, seconds) for seconds in (0.0, 0.0, 0.1, 40.0)]
+    ends = [
+        PromptFinished(prompt_index=1, prompt="?", status="ok", answer="!", attempts=1, duration_s=seconds)
+        for seconds in (0.0, 0.0, 0.1, 40.0)
+    ]
     trials = [f"p{n}.r1" for n in range(1, 5)]
-    events = [(trial, event) for trial, end in zip(trials, ends, strict=True) for event in (PromptStarted(1, "?"), end)]
+    events = [
+        (trial, event)
+        for trial, end in zip(trials, ends, strict=True)
+        for event in (PromptStarted(prompt_index=1, prompt="?"), end)
+    ]
     run = History(Record("", 0.0, "", trial, "info", n, event) for n, (trial, event) in enumerate(events))
     (axes,) = response_time(run, dict.fromkeys(trials, "correct")).axes
     (points,) = axes.collections
@@ -253,17 +278,21 @@ def test_a_share_next_to_all_is_not_called_all() -> None:
 
 def test_a_recovery_that_did_harm_is_drawn_as_harm() -> None:
     place = ("refund", "refund", 1)
-    effect = Effect("refund", "refund", "", "refund", {"order": 17}, {}, "")
+    effect = Effect(
+        target="refund", tool="refund", request_id="", effect="refund", content={"order": 17}, reply={}, fingerprint=""
+    )
     run = told(
-        PromptStarted(1, "?"),
-        CallStarted(*place, 1, ""),
+        PromptStarted(prompt_index=1, prompt="?"),
+        CallStarted(**call_at(*place, 1, "")),
         effect,
-        CallFinished(*place, 1, "", ok=False, duration_s=2.0, error="timed_out"),
-        FaultWitnessed("lost_reply", "mine", "refund", 1, 1, ""),
-        CallStarted(*place, 2, ""),
+        CallFinished(**call_at(*place, 1, ""), ok=False, duration_s=2.0, error="timed_out"),
+        FaultWitnessed(
+            fault="lost_reply", injection="mine", at=AttemptRef(target="refund", request=1, attempt=1, request_id="")
+        ),
+        CallStarted(**call_at(*place, 2, "")),
         effect,
-        CallFinished(*place, 2, "", ok=True, duration_s=0.1),
-        PromptFinished(1, "?", "ok", "!", 1, 3.0),
+        CallFinished(**call_at(*place, 2, ""), ok=True, duration_s=0.1),
+        PromptFinished(prompt_index=1, prompt="?", status="ok", answer="!", attempts=1, duration_s=3.0),
     )
     (axes,) = (figure := mttr(run)).axes
     assert "recovered with harm (an effect twice) (1)" in said(figure)

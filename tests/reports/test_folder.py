@@ -19,7 +19,7 @@ def run(logs: Path, folder: str, *, name: str = "", seed: int = 1) -> Path:
     """A run's folder with its first line."""
     name = name or folder
     with Log(logs / folder, "info", run=name, origin=0.0) as log:
-        log.write(RunStarted(seed, {}, {}, 1, "2026-06-01T09:00:00Z", "any"))
+        log.write(RunStarted(seed=seed, settings={}, plan={}, prompts=1, now="2026-06-01T09:00:00Z", model="any"))
     (logs / folder / "run.json").write_text(json.dumps({"name": name, "origin": 0.0, "now": ""}))
     return logs / folder
 

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from event_parts import fault_at
 from fake_run import FakeRun
 
 from chaoslab.analysis.judge import Outcome
 from chaoslab.core.events import (
     REPLY_MAX,
+    AttemptRef,
     CallDisturbed,
     CallFinished,
     Event,
@@ -33,25 +35,46 @@ SLOW = ("latency", "wire", *PLACE)
 
 def told(*events: Event, trial: str = "p1.r1", **options: Any) -> list[str]:
     """The lines of a trial in which this happened, a second apart, without their moments."""
-    whole = [PromptStarted(1, "what?"), *events, PromptFinished(1, "what?", "ok", "that", 1, 9.0)]
+    whole = [
+        PromptStarted(prompt_index=1, prompt="what?"),
+        *events,
+        PromptFinished(prompt_index=1, prompt="what?", status="ok", answer="that", attempts=1, duration_s=9.0),
+    ]
     history = History(Record("", float(n), "run", trial, "info", n, event) for n, event in enumerate(whole))
     return [text.partition(" s  ")[2] or text for text in render(history, **options).splitlines()]
 
 
 def ended(*, ok: bool = True, status: int | None = 200, error: str | None = None, reply: str = "") -> CallFinished:
-    return CallFinished("search", "search_web", 1, 1, "id", ok, 0.5, status, error, reply=reply)
+    return CallFinished(
+        at=AttemptRef(target="search", request=1, attempt=1, request_id="id"),
+        tool="search_web",
+        ok=ok,
+        duration_s=0.5,
+        status=status,
+        error=error,
+        reply=reply,
+    )
 
 
 def test_a_fault_is_one_line_where_it_was_met() -> None:
-    stages: list[Event] = [FaultScheduled(*SLOW, {"delay_s": 0.5}), FaultArmed(*SLOW, "lane.1"), FaultInjected(*SLOW)]
-    met = FaultWitnessed(*SLOW, "took 0.5 s")
-    lines = told(*stages, ended(), met, FaultHealed(*SLOW))
+    stages: list[Event] = [
+        FaultScheduled(**fault_at(*SLOW), params={"delay_s": 0.5}),
+        FaultArmed(**fault_at(*SLOW), lane="lane.1"),
+        FaultInjected(**fault_at(*SLOW)),
+    ]
+    met = FaultWitnessed(**fault_at(*SLOW), evidence="took 0.5 s")
+    lines = told(*stages, ended(), met, FaultHealed(**fault_at(*SLOW)))
     assert [text for text in lines if "latency" in text] == [
         "fault    search 1.1 latency (wire): took 0.5 s – witnessed"
     ]
     assert lines.index("fault    search 1.1 latency (wire): took 0.5 s – witnessed") == 2
-    changed = FaultWitnessed(*WRONG, "a value reached the caller", "temperature 12 → 21")
-    lines = told(FaultScheduled(*WRONG), FaultInjected(*WRONG), changed, ended(reply='{"temperature": 21}'))
+    changed = FaultWitnessed(**fault_at(*WRONG), evidence="a value reached the caller", changed="temperature 12 → 21")
+    lines = told(
+        FaultScheduled(**fault_at(*WRONG)),
+        FaultInjected(**fault_at(*WRONG)),
+        changed,
+        ended(reply='{"temperature": 21}'),
+    )
     assert lines[1:3] == [
         "fault    search 1.1 wrong_value (hallucination): temperature 12 → 21 – witnessed",
         'result   search 1.1 ok 200 in 0.500 s via proxy: {"temperature": 21}',
@@ -61,7 +84,11 @@ def test_a_fault_is_one_line_where_it_was_met() -> None:
 
 def test_a_fault_that_names_its_injection_says_it_once() -> None:
     place = ("lost_reply", "lost_reply on refund", "refund", 1, 1, "id")
-    lines = told(FaultScheduled(*place), FaultInjected(*place), FaultWitnessed(*place, "", "30 → timed_out"))
+    lines = told(
+        FaultScheduled(**fault_at(*place)),
+        FaultInjected(**fault_at(*place)),
+        FaultWitnessed(**fault_at(*place), evidence="", changed="30 → timed_out"),
+    )
     assert lines[1] == "fault    refund 1.1 lost_reply: 30 → timed_out – witnessed"
 
 
@@ -69,23 +96,27 @@ def test_a_fault_that_names_its_injection_says_it_once() -> None:
     ("events", "said"),
     [
         (
-            [FaultArmed(*SLOW, "lane.1"), ended(), FaultHealed(*SLOW, witnessed=False)],
+            [FaultArmed(**fault_at(*SLOW), lane="lane.1"), ended(), FaultHealed(**fault_at(*SLOW), witnessed=False)],
             "ARMED AND NOT WITNESSED: the caller got 200 after 0.500 s",
         ),
         (
-            [FaultArmed(*SLOW, "lane.1"), ended(ok=False, status=None, error="reset")],
+            [FaultArmed(**fault_at(*SLOW), lane="lane.1"), ended(ok=False, status=None, error="reset")],
             "ARMED AND NOT WITNESSED: the call ended with reset after 0.500 s",
         ),
-        ([FaultArmed(*SLOW, "lane.1")], "ARMED AND NOT WITNESSED: the call never ended"),
+        ([FaultArmed(**fault_at(*SLOW), lane="lane.1")], "ARMED AND NOT WITNESSED: the call never ended"),
         (
             [
-                FaultArmed(*SLOW, "lane.1"),
-                CallDisturbed("search", "search_web", 1, 1, "id", "its lane was lost"),
+                FaultArmed(**fault_at(*SLOW), lane="lane.1"),
+                CallDisturbed(
+                    at=AttemptRef(target="search", request=1, attempt=1, request_id="id"),
+                    tool="search_web",
+                    why="its lane was lost",
+                ),
                 ended(),
             ],
             "ARMED AND NOT WITNESSED: the lab itself got in the way (its lane was lost)",
         ),
-        ([FaultInjected(*SLOW), ended()], "INJECTED AND NOT WITNESSED: the caller got 200 after 0.500 s"),
+        ([FaultInjected(**fault_at(*SLOW)), ended()], "INJECTED AND NOT WITNESSED: the caller got 200 after 0.500 s"),
         ([ended()], "not injected: it found nothing to change"),
         (
             [ended(ok=False, status=None, error="timed_out")],
@@ -95,7 +126,7 @@ def test_a_fault_that_names_its_injection_says_it_once() -> None:
     ],
 )
 def test_a_fault_that_nobody_witnessed_stands_out_with_the_reason(events: list[Event], said: str) -> None:
-    lines = told(FaultScheduled(*SLOW, {"delay_s": 0.5}), *events)
+    lines = told(FaultScheduled(**fault_at(*SLOW), params={"delay_s": 0.5}), *events)
     assert [text for text in lines if text.startswith("fault")] == [
         f'fault    search 1.1 latency (wire) {{"delay_s": 0.5}}: {said}'
     ]
@@ -103,10 +134,10 @@ def test_a_fault_that_nobody_witnessed_stands_out_with_the_reason(events: list[E
 
 def test_faults_of_one_attempt_are_told_apart() -> None:
     lines = told(
-        FaultScheduled(*WRONG),
-        FaultScheduled(*SLOW),
-        FaultWitnessed(*SLOW, "late"),
-        FaultWitnessed(*WRONG, "", "a → b"),
+        FaultScheduled(**fault_at(*WRONG)),
+        FaultScheduled(**fault_at(*SLOW)),
+        FaultWitnessed(**fault_at(*SLOW), evidence="late"),
+        FaultWitnessed(**fault_at(*WRONG), evidence="", changed="a → b"),
     )
     assert [text for text in lines if text.startswith("fault")] == [
         "fault    search 1.1 latency (wire): late – witnessed",
@@ -127,7 +158,7 @@ def test_what_was_replied_is_told_unless_the_error_says_it_already() -> None:
 
 
 def test_the_twins_answer_stands_beside() -> None:
-    lines = told(PromptStarted(1, "what?", twin="this"))
+    lines = told(PromptStarted(prompt_index=1, prompt="what?", twin="this"))
     assert "twin     without faults: this" in lines
 
 
@@ -141,8 +172,16 @@ def run_of(*answers: str) -> History:
     for n, answer in enumerate(answers, 1):
         status, kind = ("ok", "none") if answer else ("failed", "model")
         for event in (
-            PromptStarted(7, "again", [["42"]], stated=True),
-            PromptFinished(7, "again", status, answer, 1, 1.0, kind),
+            PromptStarted(prompt_index=7, prompt="again", facts=[["42"]], stated=True),
+            PromptFinished(
+                prompt_index=7,
+                prompt="again",
+                status=status,
+                answer=answer,
+                attempts=1,
+                duration_s=1.0,
+                error_type=kind,
+            ),
         ):
             t += 1
             records.append(Record("", t, "run", f"p7.r{n}", "info", int(t), event))
@@ -205,7 +244,10 @@ def test_fault_parameters_and_fallbacks_show(tmp_path: Path) -> None:
 
 
 def test_each_repeat_is_told() -> None:
-    starts = [Record("", float(n), "run", f"p7.r{n}", "info", n, PromptStarted(7, "again")) for n in (1, 2)]
+    starts = [
+        Record("", float(n), "run", f"p7.r{n}", "info", n, PromptStarted(prompt_index=7, prompt="again"))
+        for n in (1, 2)
+    ]
     text = render(History(starts), prompt=7)
     assert "p7.r1  prompt 7: again" in text
     assert "p7.r2  prompt 7: again" in text

@@ -7,11 +7,13 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
+from event_parts import call_at, fault_at
 from fake_run import FakeRun, ScriptedClock
 
 import chaoslab as lab
 from chaoslab.analysis.judge import Outcome, Verdict
 from chaoslab.core.events import (
+    AttemptRef,
     Budget,
     CallFinished,
     CallStarted,
@@ -183,9 +185,11 @@ def test_times_that_are_all_the_same_have_no_interval_and_none_is_infinite(tmp_p
 def test_limits_are_named_and_what_they_refused_is_counted(tmp_path: Path) -> None:
     calls = paid(tmp_path, lab.inject("budget", "rate", calls=1), trials=2)
     assert "budget: the limit of 1 calls refused 2 calls in 2 prompts\n" in render(calls)
-    place = ("calls", 6.0, 6.0)
-    events = [RunStarted(1, {}, {}, 1, "", "", "local", ["asked"]), Budget(*place, "hard", "model")]
-    soft = Budget("tokens", 9.0, 8.0, "soft", "model")
+    events = [
+        RunStarted(seed=1, settings={}, plan={}, prompts=1, now="", model="", world="local", asked=["asked"]),
+        Budget(limit="calls", spent=6.0, allowed=6.0, mode="hard", target="model"),
+    ]
+    soft = Budget(limit="tokens", spent=9.0, allowed=8.0, mode="soft", target="model")
     text = render(
         History(Record("", n, "run", "p1.r1", "info", n, e) for n, e in enumerate([*events, events[1], soft]))
     )
@@ -234,14 +238,22 @@ def long_names() -> History:
     fault = ("solar_" + LONG, "injection of " + LONG, LONG, 1, 1, "id")
     plan = {"injections": [{"name": fault[1], "chance": 0.5, "calls": [], "choices": []}]}
     events = [
-        RunStarted(1, {}, plan, 1, "", "model_" * 100, "local", ["asked"]),
-        PromptStarted(1, LONG, [[LONG * 9]], [], stated=True),
-        *[CallStarted(*place), FaultScheduled(*fault), FaultWitnessed(*fault)],
-        CallFinished(*place, ok=False, duration_s=1.0, error="no_answer_" * 50, rolled=[fault[1]]),
-        CallFinished("b" + LONG, LONG, 1, 1, "id", ok=False, duration_s=1.0, error="no_answer_" * 50),
-        Budget("calls", 6, 6, "hard", LONG),
-        Notice("beware_" * 60),
-        PromptFinished(1, LONG, "ok", "nothing", 1, 1.0),
+        RunStarted(
+            seed=1, settings={}, plan=plan, prompts=1, now="", model="model_" * 100, world="local", asked=["asked"]
+        ),
+        PromptStarted(prompt_index=1, prompt=LONG, facts=[[LONG * 9]], effects=[], stated=True),
+        *[CallStarted(**call_at(*place)), FaultScheduled(**fault_at(*fault)), FaultWitnessed(**fault_at(*fault))],
+        CallFinished(**call_at(*place), ok=False, duration_s=1.0, error="no_answer_" * 50, rolled=[fault[1]]),
+        CallFinished(
+            at=AttemptRef(target="b" + LONG, request=1, attempt=1, request_id="id"),
+            tool=LONG,
+            ok=False,
+            duration_s=1.0,
+            error="no_answer_" * 50,
+        ),
+        Budget(limit="calls", spent=6, allowed=6, mode="hard", target=LONG),
+        Notice(message="beware_" * 60),
+        PromptFinished(prompt_index=1, prompt=LONG, status="ok", answer="nothing", attempts=1, duration_s=1.0),
     ]
     records = [Record("", n, "run" * 1700, "p1.r1", "info", n, event) for n, event in enumerate(events)]
     return History(records, cut={"x" * 200 + ".log": (3, 4, 5)}, notes=["read " * 40])

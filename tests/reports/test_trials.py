@@ -41,8 +41,8 @@ def test_a_name_that_stands_for_none_is_refused_with_those_that_there_are(name: 
 
 
 def test_a_run_knows_how_many_prompts_it_asked_even_where_it_does_not_state_them() -> None:
-    begun = [Record("", 1.0, "run", f"p{n}.r1", "info", n, PromptStarted(n, "?")) for n in (1, 2)]
-    stated = RunStarted(1, {}, {}, 6, "", "", asked=[{}, {}, {}])
+    begun = [Record("", 1.0, "run", f"p{n}.r1", "info", n, PromptStarted(prompt_index=n, prompt="?")) for n in (1, 2)]
+    stated = RunStarted(seed=1, settings={}, plan={}, prompts=6, now="", model="", asked=[{}, {}, {}])
     assert prompts_of(History(begun)) == 2
     assert prompts_of(History([Record("", 0.0, "run", None, "info", 0, stated), *begun])) == 3
     assert prompts_of(History([])) == 1

@@ -252,7 +252,11 @@ def test_a_models_answer_is_counted_and_paid_for(usage: Any, tokens: tuple[int, 
         assert (used, spent, cost_usd) == ([], {"tokens": 0.0, "calls": 1}, 0.0)
         return
     paid = (tokens[0] * 0.15 + tokens[1] * 0.60) / 1e6
-    assert used == [events.Usage("openai/gpt-oss-120b", 1, *tokens, paid)]
+    assert used == [
+        events.Usage(
+            model="openai/gpt-oss-120b", request=1, prompt_tokens=tokens[0], completion_tokens=tokens[1], cost_usd=paid
+        )
+    ]
     assert (spent, cost_usd) == ({"tokens": sum(tokens), "calls": 1}, paid)
 
 
@@ -358,8 +362,26 @@ def test_what_a_recorded_target_answers_is_kept_word_for_word_with_what_steers_t
     tool, model = told(tmp_path, lambda _: reply, story, recorded=True)
     steering = {"retry-after": "3"}
     body, kind = reply.body.decode(), "application/json"
-    assert tool == events.Replied("weather", 3, 1, wanted(3).id, 503, kind, body, headers=steering)
-    assert model == events.Replied("model", 1, 1, digest(CHAT), 503, kind, body, headers=steering)
+    assert tool == events.Replied(
+        target="weather",
+        request=3,
+        attempt=1,
+        asked=wanted(3).id,
+        status=503,
+        content_type=kind,
+        body=body,
+        headers=steering,
+    )
+    assert model == events.Replied(
+        target="model",
+        request=1,
+        attempt=1,
+        asked=digest(CHAT),
+        status=503,
+        content_type=kind,
+        body=body,
+        headers=steering,
+    )
     assert told(tmp_path / "2", lambda _: reply, story) == []
 
 
@@ -391,7 +413,15 @@ def test_a_question_of_the_labs_own_goes_past_every_story_and_is_no_call(tmp_pat
         tmp_path, lambda _: said({"temp": 20}), story, fault("refused"), fault("tool_error"), recorded=recorded
     )
     assert (status, value, calls) == (200, {"temp": 20}, [])
-    kept = events.Replied("weather", 0, 0, "question 1", 200, "application/json", '{"temp": 20}')
+    kept = events.Replied(
+        target="weather",
+        request=0,
+        attempt=0,
+        asked="question 1",
+        status=200,
+        content_type="application/json",
+        body='{"temp": 20}',
+    )
     assert replied == ([kept] if recorded else [])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from event_parts import fault_at
 
 from chaoslab.core import events
 from chaoslab.core.exchange import Call, Fault, Told, Toxic
@@ -49,14 +50,14 @@ def test_only_a_refusal_needs_no_lane_of_its_own(fault: Fault, refused: bool) ->
 
 def test_a_fault_that_was_met_is_injected_witnessed_and_healed() -> None:
     assert fault_lifecycle.armed(LATE, CALL, lane="lane.7", took_s=0.01) == events.FaultArmed(
-        *PLACE, lane="lane.7", took_s=0.01
+        **fault_at(*PLACE), lane="lane.7", took_s=0.01
     )
     injected, witnessed, healed = fault_lifecycle.healed(LATE, CALL, evidence="took 0.3 s")
-    assert injected == events.FaultInjected(*PLACE)
-    assert witnessed == events.FaultWitnessed(*PLACE, evidence="took 0.3 s")
-    assert healed == events.FaultHealed(*PLACE, witnessed=True)
+    assert injected == events.FaultInjected(**fault_at(*PLACE))
+    assert witnessed == events.FaultWitnessed(**fault_at(*PLACE), evidence="took 0.3 s")
+    assert healed == events.FaultHealed(**fault_at(*PLACE), witnessed=True)
 
 
 def test_a_fault_that_nobody_met_is_only_healed_and_says_so() -> None:
     (healed,) = fault_lifecycle.healed(LATE, CALL, evidence=None)
-    assert healed == events.FaultHealed(*PLACE, witnessed=False)
+    assert healed == events.FaultHealed(**fault_at(*PLACE), witnessed=False)

@@ -160,8 +160,27 @@ def test_a_gate_is_held_against_the_logs_that_the_containers_left(
     (docker / "ended").write_text("0")
     if answer is not None:
         with Log(docker / "left", "info", run="left", origin=0.0, clock=system) as log:
-            log.write(RunStarted(1, {}, {}, 1, "2026-06-01T09:00:00Z", "", "compose", ["asked"]))
-            log.write(PromptStarted(1, "17 times 24?", [["408"]], [], stated=True), trial="p1.r1")
-            log.write(PromptFinished(1, "17 times 24?", "ok", answer, 1, 1.0), trial="p1.r1")
+            log.write(
+                RunStarted(
+                    seed=1,
+                    settings={},
+                    plan={},
+                    prompts=1,
+                    now="2026-06-01T09:00:00Z",
+                    model="",
+                    world="compose",
+                    asked=["asked"],
+                )
+            )
+            log.write(
+                PromptStarted(prompt_index=1, prompt="17 times 24?", facts=[["408"]], effects=[], stated=True),
+                trial="p1.r1",
+            )
+            log.write(
+                PromptFinished(
+                    prompt_index=1, prompt="17 times 24?", status="ok", answer=answer, attempts=1, duration_s=1.0
+                ),
+                trial="p1.r1",
+            )
     assert main(["run", "--world", "compose", "--min-correct", "1"]) == code
     assert "".join(capsys.readouterr()) == said

@@ -38,7 +38,11 @@ class Budget:
             allowed: float = getattr(self, limit)
             spent = call.spent.get(limit, 0.0)
             if allowed and spent >= allowed:
-                yield Note(events.Budget(limit, round(spent, 6), allowed, self.mode, call.target))
+                yield Note(
+                    events.Budget(
+                        limit=limit, spent=round(spent, 6), allowed=allowed, mode=self.mode, target=call.target
+                    )
+                )
                 if self.mode == "hard":
                     return self._refusal(call)
                 break

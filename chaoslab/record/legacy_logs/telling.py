@@ -18,6 +18,7 @@ from typing import Any
 from chaoslab.core.events import (
     UNTOLD,
     UNTOLD_S,
+    AttemptRef,
     Budget,
     CallFinished,
     CallStarted,
@@ -116,7 +117,9 @@ def _tell_run(story: _Story, end: Entry | None, prompts: Sequence[Asked]) -> Non
         whole(data.get(f"# of {what}")) for what in ("requests received", "requests processed", "successful requests")
     )
     prompts_asked = len(prompts) if received is None else received
-    story.add(story.began_s, None, RunStarted(None, settings, {}, prompts_asked, "", ""))
+    story.add(
+        story.began_s, None, RunStarted(seed=None, settings=settings, plan={}, prompts=prompts_asked, now="", model="")
+    )
     if end is None:
         return
     at_s = end.at_s or story.began_s
@@ -125,25 +128,25 @@ def _tell_run(story: _Story, end: Entry | None, prompts: Sequence[Asked]) -> Non
         began_s, ended_s = story.part.when(end, "start"), story.part.when(end, "end")
         took_s = UNTOLD_S if began_s is None or ended_s is None or ended_s < began_s else ended_s - began_s
     counts = [-1 if count is None else count for count in (received, processed, succeeded)]
-    story.add(at_s, None, RunFinished(counts[0], counts[1], counts[2], took_s))
+    story.add(at_s, None, RunFinished(received=counts[0], processed=counts[1], succeeded=counts[2], duration_s=took_s))
 
 
 def _tell_prompt(story: _Story, prompt: Asked) -> None:
-    story.add(prompt.since_s, prompt.trial, PromptStarted(prompt.index, prompt.text))
+    story.add(prompt.since_s, prompt.trial, PromptStarted(prompt_index=prompt.index, prompt=prompt.text))
     for nth, entry in enumerate(prompt.attempts, 1):
         data, ok = entry.data, answered(entry)
         took_s = lasted(data.get("duration"))
         event = PromptAttempt(
-            prompt.index,
-            prompt.text,
-            text(data.get("response")),
-            "ok" if ok else "error",
-            str(data.get("start_time", "")),
-            str(data.get("end_time", "")),
-            UNTOLD_S if took_s is None else took_s,
-            str(data.get("error_type") or "none"),
-            whole(data.get("prompt_attempt_no")) or nth,
-            "" if ok else str(data.get("status", UNTOLD)),
+            prompt_index=prompt.index,
+            prompt=prompt.text,
+            response=text(data.get("response")),
+            status="ok" if ok else "error",
+            start_time=str(data.get("start_time", "")),
+            end_time=str(data.get("end_time", "")),
+            duration_s=UNTOLD_S if took_s is None else took_s,
+            error_type=str(data.get("error_type") or "none"),
+            prompt_attempt=whole(data.get("prompt_attempt_no")) or nth,
+            error="" if ok else str(data.get("status", UNTOLD)),
         )
         at_s = story.part.when(entry, "end_time", "start_time")
         story.add(prompt.until_s if at_s is None else at_s, prompt.trial, event, writer="agent")
@@ -152,7 +155,13 @@ def _tell_prompt(story: _Story, prompt: Asked) -> None:
     status = UNTOLD if last is None or (ok and "response" not in last.data) else "ok" if ok else "failed"
     error = str(last.data.get("error_type") or "none") if last and not ok else "none"
     finished = PromptFinished(
-        prompt.index, prompt.text, status, answer if ok else "", len(prompt.attempts) or None, prompt.took_s, error
+        prompt_index=prompt.index,
+        prompt=prompt.text,
+        status=status,
+        answer=answer if ok else "",
+        attempts=len(prompt.attempts) or None,
+        duration_s=prompt.took_s,
+        error_type=error,
     )
     story.add(prompt.until_s, prompt.trial, finished)
 
@@ -162,10 +171,12 @@ def _tell_call(story: _Story, entry: Entry, trial: str | None) -> None:
     tool = str(data["tool"]).strip()
     key = (trial, tool)
     request, late = story.requests[key] + 1, story.late[key]
-    place = (tool, tool, request)
+
+    def at(attempt: int) -> AttemptRef:
+        return AttemptRef(trial=trial, target=tool, request=request, attempt=attempt, request_id="")
 
     def failed(attempt: int, when_s: float, error: str) -> None:
-        story.add(when_s, trial, CallFinished(*place, attempt, "", ok=False, duration_s=UNTOLD_S, error=error))
+        story.add(when_s, trial, CallFinished(at=at(attempt), tool=tool, ok=False, duration_s=UNTOLD_S, error=error))
 
     if entry.kind == "late":
         story.late[key] += 1
@@ -178,19 +189,27 @@ def _tell_call(story: _Story, entry: Entry, trial: str | None) -> None:
     for attempt in range(late + 1, failures + 1):
         failed(attempt, began_s, UNTOLD)
     for attempt in range(2, failures + 1 + (entry.kind == "tool")):
-        story.add(began_s, trial, Retry(*place, attempt, "", UNTOLD_S, UNTOLD))
+        story.add(began_s, trial, Retry(at=at(attempt), tool=tool, wait_s=UNTOLD_S, reason=UNTOLD))
     story.requests[key], story.late[key] = request, 0
     duration_s = UNTOLD_S if took_s is None else took_s
     if entry.kind == "tool":
-        story.add(began_s, trial, CallStarted(*place, failures + 1, ""))
-        story.add(at_s, trial, CallFinished(*place, failures + 1, "", ok=True, duration_s=duration_s))
+        story.add(began_s, trial, CallStarted(at=at(failures + 1), tool=tool))
+        story.add(at_s, trial, CallFinished(at=at(failures + 1), tool=tool, ok=True, duration_s=duration_s))
     elif data.get("fallback_used", True):
         address = str(data.get("direct_url") or data.get("endpoint") or "")
-        story.add(at_s, trial, Fallback(*place, failures + 1, "", address))
+        story.add(at_s, trial, Fallback(at=at(failures + 1), tool=tool, address=address))
         if (status := data.get("status")) is not None:
             ok = _right(status)
             error = None if ok else text(data.get("message")) or str(status)
-            finished = CallFinished(*place, failures + 1, "", ok, duration_s, whole(status), error, via="direct")
+            finished = CallFinished(
+                at=at(failures + 1),
+                tool=tool,
+                ok=ok,
+                duration_s=duration_s,
+                status=whole(status),
+                error=error,
+                via="direct",
+            )
             story.add(at_s, trial, finished)
 
 

@@ -38,7 +38,15 @@ class Book:
         self._succeeded += ok
 
     def end(self, reason: str) -> None:
-        self._note(RunFinished(self._asked, self._trials, self._succeeded, round(self.seconds, 6), reason))
+        self._note(
+            RunFinished(
+                received=self._asked,
+                processed=self._trials,
+                succeeded=self._succeeded,
+                duration_s=round(self.seconds, 6),
+                reason=reason,
+            )
+        )
 
     def _note(self, event: Event) -> None:
         self._log("info").copy([Kept.of("info", 0.0, None, event)], began=self._began, after_s=self.seconds)

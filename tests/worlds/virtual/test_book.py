@@ -13,9 +13,28 @@ from chaoslab.record.log import Kept, LogLost, told
 from chaoslab.worlds.virtual.run_writer import Book
 
 NOW = "2026-06-01T09:00:00Z"
-STARTED = RunStarted(1, {}, {"seed": 1, "injections": []}, 2, NOW, "chaoslab-offline", "virtual", [], {})
+STARTED = RunStarted(
+    seed=1,
+    settings={},
+    plan={"seed": 1, "injections": []},
+    prompts=2,
+    now=NOW,
+    model="chaoslab-offline",
+    world="virtual",
+    asked=[],
+    code={},
+)
 ATTEMPT = PromptAttempt(
-    1, "Hello?", "Hello", "ok", "2026-06-01T09:00:00.500000Z", "2026-06-01T09:00:02.000000Z", 1.5, "none", 1, ""
+    prompt_index=1,
+    prompt="Hello?",
+    response="Hello",
+    status="ok",
+    start_time="2026-06-01T09:00:00.500000Z",
+    end_time="2026-06-01T09:00:02.000000Z",
+    duration_s=1.5,
+    error_type="none",
+    prompt_attempt=1,
+    error="",
 )
 
 
@@ -27,9 +46,21 @@ def trial(number: int) -> list[Kept]:
         return Kept(writer, t, key, event if event.moves else told(event))
 
     return [
-        kept("info", 0.25, PromptStarted(1, "Hello?")),
+        kept("info", 0.25, PromptStarted(prompt_index=1, prompt="Hello?")),
         kept("agent", 2.0, ATTEMPT),
-        kept("info", 2.0, PromptFinished(1, "Hello?", "ok", "Hello", 1, 1.75, "none")),
+        kept(
+            "info",
+            2.0,
+            PromptFinished(
+                prompt_index=1,
+                prompt="Hello?",
+                status="ok",
+                answer="Hello",
+                attempts=1,
+                duration_s=1.75,
+                error_type="none",
+            ),
+        ),
     ]
 
 

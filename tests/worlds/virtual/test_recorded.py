@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from chaoslab.base.identity import digest
-from chaoslab.core.events import CallStarted, Replied
+from chaoslab.core.events import AttemptRef, CallStarted, Replied
 from chaoslab.core.exchange import Failure
 from chaoslab.record.log import Kept
 from chaoslab.wire.sending import Way, over
@@ -29,7 +29,16 @@ BODY = {"messages": ["hello"]}
 def replied(
     request: int, attempt: int, body: str, *, asked: str = digest(BODY), status: int = 200, **more: Any
 ) -> Replied:
-    return Replied("model", request, attempt, asked, status, "text/plain", body, **more)
+    return Replied(
+        target="model",
+        request=request,
+        attempt=attempt,
+        asked=asked,
+        status=status,
+        content_type="text/plain",
+        body=body,
+        **more,
+    )
 
 
 class Client:
@@ -41,7 +50,12 @@ class Client:
         self.log = Hearing(self.recording, list[Kept](), origin=0.0)
 
     def ask(self, request: int, attempt: int, body: Any = BODY, **headers: str) -> tuple[str, dict[str, str], str]:
-        self.log.write(CallStarted("model", "chat", request, attempt, "an id"), trial="p1.r1")
+        self.log.write(
+            CallStarted(
+                at=AttemptRef(target="model", request=request, attempt=attempt, request_id="an id"), tool="chat"
+            ),
+            trial="p1.r1",
+        )
         began: list[tuple[str, Iterable[tuple[str, str]]]] = []
         text = json.dumps(body).encode() if body else b""
         environ = {"wsgi.input": io.BytesIO(text), "CONTENT_LENGTH": str(len(text)), **headers}
@@ -51,7 +65,12 @@ class Client:
 
     def met(self, request: int, attempt: int, *, within_s: float = 9.0) -> tuple[str, str]:
         """How the attempt fails, handed over whole and byte by byte."""
-        self.log.write(CallStarted("model", "chat", request, attempt, "an id"), trial="p1.r1")
+        self.log.write(
+            CallStarted(
+                at=AttemptRef(target="model", request=request, attempt=attempt, request_id="an id"), tool="chat"
+            ),
+            trial="p1.r1",
+        )
         world = World(1, now=datetime(2026, 6, 1, tzinfo=UTC), deadline_s=5 * FOR_EVER_S)
         serve(world.network, "127.0.0.1", 80, self.recording.app("model"))
         asked = httpx.Request("POST", "http://127.0.0.1/", json=BODY)
