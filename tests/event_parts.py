@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import Field, fields
 from typing import Any
 
 from chaoslab.core.events import AttemptRef, Event
+from chaoslab.record.log import encode_event
 
 ENVELOPE = {"ts", "t", "run", "trial", "writer", "seq", "kind"}
 SAMPLES: dict[str, Any] = {
@@ -50,3 +52,8 @@ def fault_at(fault: str, injection: str, target: str, request: int, attempt: int
 def sample(kind: type[Event]) -> Event:
     made: list[Field[Any]] = list(fields(kind))  # type: ignore[arg-type]
     return kind(**{field.name: SAMPLES[str(field.type)] for field in made})
+
+
+def names(kind: type[Event]) -> list[str]:
+    """The fields of a kind as a line of the log has them."""
+    return [name for name in json.loads(f"{{{encode_event(sample(kind))}") if name != "kind"]

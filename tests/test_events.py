@@ -14,12 +14,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from event_parts import ENVELOPE, sample
+from event_parts import ENVELOPE, names, sample
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from chaoslab.base.clock import Clock
-from chaoslab.core.events import AttemptRef, Event, PromptStarted, Retry, RunFinished
+from chaoslab.core.events import AttemptRef, CallStarted, Event, PromptStarted, Retry, RunFinished
 from chaoslab.core.events import Warning as Notice
 from chaoslab.record.history import History, Record, parse_line
 from chaoslab.record.log import Kept, Log, LogLost, Shelf, lines_of
@@ -64,7 +64,25 @@ def test_every_kind_is_read_back_as_it_was_written(name: str, tmp_path: Path) ->
 
 @pytest.mark.parametrize("name", Event.kinds)
 def test_no_kind_has_a_field_that_hides_the_envelope(name: str) -> None:
-    assert not {field.name for field in fields(Event.kinds[name])} & ENVELOPE  # type: ignore[arg-type]
+    assert not {*names(Event.kinds[name])} & ENVELOPE
+
+
+def test_what_names_an_attempt_stands_beside_the_other_fields_and_is_read_back_with_its_trial(tmp_path: Path) -> None:
+    at = AttemptRef(trial="p3.r1", turn=2, target="weather", request=4, attempt=3, request_id="id4")
+    with log(tmp_path) as written:
+        written.write(CallStarted(at=at, tool="current_weather", arguments={"q": "Oslo"}), trial="p3.r1")
+    data = json.loads((tmp_path / "info.log").read_text())
+    named = {"target": "weather", "turn": 2, "request": 4, "attempt": 3, "request_id": "id4"}
+    fields_of_it = {"tool": "current_weather", "arguments": {"q": "Oslo"}}
+    assert {key: value for key, value in data.items() if key not in ENVELOPE} == named | fields_of_it
+    (record,) = History.read(tmp_path).records
+    assert isinstance(record.event, CallStarted)
+    assert (record.event.at, record.event.at.trial) == (at, "p3.r1")
+    earlier = {key: value for key, value in data.items() if key != "turn"}  # as version 3 of the log wrote it
+    read = parse_line(json.dumps(earlier).encode())
+    assert read is not None
+    assert isinstance(read.event, CallStarted)
+    assert (read.event.at.turn, read.event.target, read.event.request_id) == (1, "weather", "id4")
 
 
 def test_the_kinds_are_those_of_the_design() -> None:

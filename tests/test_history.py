@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
-from event_parts import ENVELOPE, sample
+from event_parts import ENVELOPE, names, sample
 
 from chaoslab.base.shapes import DEPTH_MAX
 from chaoslab.cli import main
@@ -19,6 +18,7 @@ from chaoslab.core.events import CallFinished, Event
 from chaoslab.execution import launch, recorded_run
 from chaoslab.execution.recorded_run import Unrepeatable
 from chaoslab.record.history import LINE_MAX, History, Record, parse_line, unread
+from chaoslab.record.log import encode_event
 from chaoslab.record.runs import Run
 from chaoslab.reports import charts, show, summary
 
@@ -54,7 +54,9 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[bytes]]:
     envelope = {key: value for key, value in json.loads(lines["info.log"][1]).items() if key in ENVELOPE}
     for name, kind in Event.kinds.items():
         if name not in there:
-            lines["info.log"].append(json.dumps({**envelope, "kind": name, **vars(sample(kind))}).encode() + b"\n")
+            lines["info.log"].append(
+                json.dumps({**envelope, **json.loads(f"{{{encode_event(sample(kind))}")}).encode() + b"\n"
+            )
     assert set(Event.kinds) == {parse(line).event.kind for each in lines.values() for line in each}
     return lines
 
@@ -116,7 +118,7 @@ def test_what_a_field_cannot_hold_makes_its_line_unread_and_all_else_is_read_by_
     """A log for each field: the kind's first line stands there once for each value."""
     name, at = next((n, i) for n, each in logs.items() for i, line in enumerate(each) if parse(line).event.kind == kind)
     write(tmp_path, logs)
-    for field in (*ENVELOPE, *(f.name for f in fields(Event.kinds[kind]))):  # type: ignore[arg-type]
+    for field in (*ENVELOPE, *names(Event.kinds[kind])):
         broken = [spoilt(logs[name][at], field, value) for value in VALUES]
         write(tmp_path, {name: [*logs[name][:at], *broken, *logs[name][at + 1 :]]})
         history = History.read(tmp_path)
@@ -133,9 +135,9 @@ LEAST = {"Any": 3, "list[Any]": 10, "dict[str, Any]": 10, "dict[str, Setting]": 
 def test_what_is_left_of_such_lines_can_be_drawn(logs: dict[str, list[bytes]], tmp_path: Path) -> None:
     first = {parse(line).event.kind: line for each in logs.values() for line in each}
     for kind, line in first.items():
-        names = (*ENVELOPE, *(f.name for f in fields(Event.kinds[kind])))  # type: ignore[arg-type]
+        held = (*ENVELOPE, *names(Event.kinds[kind]))
         (tmp_path / f"{kind}.log").write_bytes(
-            b"".join(spoilt(line, field, value) for field in names for value in VALUES)
+            b"".join(spoilt(line, field, value) for field in held for value in VALUES)
         )
     charts.save(charts.draw(History.read(write(tmp_path, logs))), tmp_path)
 

@@ -61,7 +61,7 @@ class Log:
         """Raises LogLost: the disk is full, or the file was deleted, say."""
         with self._lock:
             ts, t = iso(self._clock.utc()), round(self._clock.monotonic() - self._origin, 6)
-            line = spell(ts, t, self._run, trial, self._writer, self._seq + 1, self._masked(told(event)))
+            line = spell(ts, t, self._run, trial, self._writer, self._seq + 1, self._masked(encode_event(event)))
             self._write(line)
             self._seq += 1
 
@@ -124,12 +124,12 @@ class Kept(NamedTuple):
 
     @classmethod
     def of(cls, writer: str, t: float, trial: str | None, event: Event) -> Kept:
-        return cls(writer, t, trial, event if event.moves else told(event))
+        return cls(writer, t, trial, event if event.moves else encode_event(event))
 
     @property
     def fields(self) -> dict[str, Any]:
         """The event's kind and fields."""
-        fields: dict[str, Any] = json.loads(f"{{{self.text if isinstance(self.text, str) else told(self.text)}")
+        fields: dict[str, Any] = json.loads(f"{{{self.text if isinstance(self.text, str) else encode_event(self.text)}")
         return fields
 
     def is_a(self, kind: type[Event]) -> bool:
@@ -157,7 +157,7 @@ class Shelf(Log):
         pass
 
 
-def told(event: Event) -> str:
+def encode_event(event: Event) -> str:
     """The event as JSON, without the envelope and its first brace."""
     fields = {"kind": event.kind, **vars(event)}
     at: AttemptRef | None = fields.pop("at", None)
@@ -189,7 +189,7 @@ def lines_of(
     has, counted on."""
     for entry in kept:
         t = round(after_s + entry.t, 6)
-        text = entry.text if isinstance(entry.text, str) else told(entry.text.moved(after_s))
+        text = entry.text if isinstance(entry.text, str) else encode_event(entry.text.moved(after_s))
         seqs[entry.writer] = seq = seqs.get(entry.writer, 0) + 1
         yield spell(iso(later(began, t)), t, run, entry.trial, entry.writer, seq, text)
 

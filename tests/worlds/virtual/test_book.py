@@ -9,7 +9,7 @@ import pytest
 
 from chaoslab.core.events import Event, PromptAttempt, PromptFinished, PromptStarted, RunFinished, RunStarted
 from chaoslab.record.history import History
-from chaoslab.record.log import Kept, LogLost, told
+from chaoslab.record.log import Kept, LogLost, encode_event
 from chaoslab.worlds.virtual.run_writer import Book
 
 NOW = "2026-06-01T09:00:00Z"
@@ -43,7 +43,7 @@ def trial(number: int) -> list[Kept]:
     key = f"p1.r{number}"
 
     def kept(writer: str, t: float, event: Event) -> Kept:
-        return Kept(writer, t, key, event if event.moves else told(event))
+        return Kept(writer, t, key, event if event.moves else encode_event(event))
 
     return [
         kept("info", 0.25, PromptStarted(prompt_index=1, prompt="Hello?")),
