@@ -26,6 +26,8 @@ from chaoslab.worlds.local import Local
 __all__ = ["NOW", "Rest", "Working", "eventually", "free_base", "limit", "read_only", "rest_of_the_lab", "small_disk"]
 
 END_S = 40.0
+BEGINS_S = 60.0
+"""An agent imports for seconds before it begins, and for longer where other tests run beside it."""
 
 
 @contextlib.contextmanager
@@ -80,7 +82,10 @@ class Working:
         """Waits until so many prompts are worked through."""
         log = self.run.folder / "info.log"
         mark = f'"{PromptFinished.kind}"'.encode()
-        eventually(lambda: self.agent.poll() is not None or (log.exists() and log.read_bytes().count(mark) >= prompts))
+        eventually(
+            lambda: self.agent.poll() is not None or (log.exists() and log.read_bytes().count(mark) >= prompts),
+            within_s=BEGINS_S,
+        )
         assert self.agent.poll() is None, self.agent.communicate()
 
     def ended(self) -> tuple[int, str]:

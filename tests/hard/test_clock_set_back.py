@@ -123,7 +123,7 @@ def test_a_lane_that_lost_its_agent_goes_when_its_lease_is_over(tmp_path: Path, 
         clock.later_s = 70
         eventually(lambda: not lab.lanes_left())
         eventually(lambda: not lab.manager.status()["lanes"])
-        assert [e.witnessed for _, e in lab.history().of(FaultHealed)] == [False]
+        eventually(lambda: [e.witnessed for _, e in lab.history().of(FaultHealed)] == [False])
 
     with_lab(tmp_path, clock, story)
 
