@@ -67,6 +67,30 @@ def test_no_kind_has_a_field_that_hides_the_envelope(name: str) -> None:
     assert not {*names(Event.kinds[name])} & ENVELOPE
 
 
+SECRET = "gsk_(all.of+it)"
+
+
+@pytest.mark.parametrize(
+    ("said", "logged"),
+    [
+        (f"the key {SECRET} is refused", "the key *** is refused"),
+        (f"{SECRET[:11]}", "***"),
+        (f"cut {SECRET[:8]}", "cut ***"),
+        (f"{SECRET[:7]} is too short to be one", f"{SECRET[:7]} is too short to be one"),
+        (f"{SECRET[:9]}! {SECRET}{SECRET}", "***! ******"),
+        ("gsk_(allXof+it)", "***Xof+it)"),
+        ("eightyes", "***"),
+        ("eightye", "eightye"),
+        ("seven77", "seven77"),
+        ("nothing", "nothing"),
+    ],
+)
+def test_a_secret_is_masked_and_so_is_its_beginning(said: str, logged: str, tmp_path: Path) -> None:
+    with Log(tmp_path, "info", run="run", origin=0.0, secrets=(SECRET, "eightyes", "seven77", "")) as written:
+        written.write(Notice(message=said))
+    assert messages(History.read(tmp_path)) == [logged]
+
+
 def test_what_names_an_attempt_stands_beside_the_other_fields_and_is_read_back_with_its_trial(tmp_path: Path) -> None:
     at = AttemptRef(trial="p3.r1", turn=2, target="weather", request=4, attempt=3, request_id="id4")
     with log(tmp_path) as written:

@@ -364,6 +364,43 @@ def test_a_fault_is_scheduled_with_its_call_and_its_parameters() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("tell", "fails", "failed"),
+    [
+        (as_it_is, "refused", None),
+        (lambda call: turned(call, "timed_out"), "refused", "timed_out"),
+        (lambda call: turned(call, "refused"), "refused", "refused"),
+        (lambda call: after_a_wait(call, 0.1), "refused", None),
+        (lambda call: after_a_wait(call, 60.0), "", "timed_out"),
+    ],
+    ids=["let through", "turned into another", "made anew", "let through later", "of its own wait"],
+)
+def test_a_failure_is_a_storys_own_unless_it_lets_it_through(
+    tell: Callable[[Call], Flow], fails: str, failed: str | None
+) -> None:
+    story = told(tell)
+    with pytest.raises(Failure):
+        World(fails=[fails] if fails else []).tell(chain(in_turn(story), CALL))
+    assert story.failed == failed
+
+
+def turned(call: Call, kind: str) -> Flow:
+    try:
+        return (yield call)
+    except Failure:
+        raise Failure(kind) from None
+
+
+def after_a_wait(call: Call, delay_s: float) -> Flow:
+    try:
+        reply = yield call
+    except Failure:
+        yield Wait(delay_s)
+        raise
+    yield Wait(delay_s)
+    return reply
+
+
 def test_an_attempt_of_which_only_the_time_is_known_saw_nothing() -> None:
     seen = Seen(0.1, 2.0)
     assert (seen.error, seen.status, seen.bytes, seen.sent, seen.reply) == (None, None, 0, None, None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -351,6 +352,12 @@ STORIES: list[tuple[str, list[Event], Outcome, str]] = [
         [compared("I could not find room 7."), finished("I could not find room 7.")],
         Outcome.CORRECT,
         "the answer is its twin's",
+    ),
+    (
+        "prose beside a fact that was stated",
+        [replace(compared("All is well."), facts=FACT), finished("It is 21.4 now.")],
+        Outcome.CORRECT,
+        "all that was stated holds; its twin's answer has other words",
     ),
     (
         "prose",

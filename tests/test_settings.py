@@ -396,6 +396,16 @@ def test_tracing_stays_off_whatever_the_environment_says(monkeypatch: pytest.Mon
     assert (os.environ["LANGSMITH_TRACING"], os.environ["LANGCHAIN_TRACING_V2"]) == ("false", "false")
 
 
+@pytest.mark.parametrize("held", ["nonsense", "", None])
+def test_a_variable_is_hidden_for_a_while_and_then_as_it_was(held: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MPLBACKEND", raising=False)
+    if held is not None:
+        monkeypatch.setenv("MPLBACKEND", held)
+    with settings.hidden("MPLBACKEND"):
+        assert "MPLBACKEND" not in os.environ
+    assert os.environ.get("MPLBACKEND") == held
+
+
 def test_what_docker_compose_reads_from_the_same_file_is_let_be(tmp_path: Path) -> None:
     file = tmp_path / ".env"
     file.write_text("COMPOSE_PROJECT_NAME=two\nSTATUS_PORT=18000\nTOXIPROXY_PORT=18474\nSEED=9\n")

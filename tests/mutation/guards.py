@@ -9,6 +9,7 @@ GUARDS: dict[str, tuple[str, ...]] = {
     "chaoslab/analysis/judge.py": ("tests/test_judge.py", "tests/test_named_dice.py"),
     "chaoslab/record/history.py": (
         "tests/test_events.py",
+        "tests/test_history.py::test_the_lines_that_could_not_be_read_are_named",
         "tests/measures/test_counts.py",
         "tests/reports/test_first_lab.py",
     ),
