@@ -19,9 +19,21 @@ from chaoslab.config.settings import table
 
 DOCS = ROOT / "docs"
 ALL = [*PAGES, ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md"]
-USERS = {"mine.json", "agent.py"}
-"""Files of a reader's own."""
+USERS = {
+    "mine.json",
+    "/data/mine.json",
+    "chaoslab/faults/tool/empty_reply.py",
+    "tests/faults/test_fault_empty_reply.py",
+}
+"""Files of a reader's own, those of the walk-through too."""
 MADE = reference.pages()
+TREES = [
+    ROOT / name
+    for name in ("chaoslab", "agent", "flask_tools", "proxy_manager", "containers", "benchmarks", "docs", "tests")
+]
+THERE = [f"/{path.relative_to(ROOT).as_posix()}" for tree in TREES for path in tree.rglob("*")]
+THERE += [f"/{path.name}" for path in ROOT.iterdir() if path.is_file()]
+CODE = [path for tree in TREES[:4] for path in tree.rglob("*.py")]
 
 
 class _Loader(yaml.SafeLoader):
@@ -85,18 +97,21 @@ def _leaves(nav: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("page", ALL, ids=lambda page: page.stem)
-def test_the_files_that_are_named_exist(page: Path) -> None:
-    """By their path from the top or from chaoslab, or by their name alone where they stand in a folder that the line names."""
-    named = set(re.findall(r"`([\w./-]+\.(?:py|json|yaml|toml|md))`", page.read_text(encoding="utf-8"))) - USERS
-    there = [path.relative_to(ROOT).as_posix() for folder in TREES for path in folder.rglob("*")]
-    there += [path.name for path in ROOT.iterdir() if path.is_file()]
-    assert [name for name in sorted(named) if not any(f"/{path}".endswith(f"/{name}") for path in there)] == []
+def test_the_files_that_a_document_names_exist(page: Path) -> None:
+    named = set(re.findall(r"(?<![\w/.<>-])[\w./-]+\.(?:py|json|yaml|toml)\b", page.read_text(encoding="utf-8")))
+    assert _missing(named - USERS) == []
 
 
-TREES = [
-    ROOT / name
-    for name in ("chaoslab", "agent", "flask_tools", "proxy_manager", "containers", "benchmarks", "docs", "tests")
-]
+def test_the_files_that_the_code_names_exist() -> None:
+    """In docstrings and comments: `trial.py`, or (trial.py)."""
+    for path in CODE:
+        named = set(re.findall(r"[`(]([\w/]+\.py)[`)]", path.read_text(encoding="utf-8")))
+        assert _missing(named) == [], path
+
+
+def _missing(named: set[str]) -> list[str]:
+    """Those of which there is no file, by the path or the end of it."""
+    return [name for name in sorted(named) if not any(path.endswith(f"/{name}") for path in THERE)]
 
 
 def test_each_example_of_a_file_can_be_read() -> None:

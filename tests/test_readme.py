@@ -7,9 +7,10 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,21 @@ def lab(ran: dict[str, Ran]) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def once(lab: Path) -> Callable[[str], subprocess.CompletedProcess[str]]:
+    """Runs a command in that folder, the first time that it is asked for."""
+
+    @cache
+    def ended(line: str) -> subprocess.CompletedProcess[str]:
+        words = shlex.split(line.replace(" charts.py", f" {ROOT / 'charts.py'}"))
+        program = {"python": [sys.executable], "chaoslab": [sys.executable, "-m", "chaoslab"]}[Path(words[0]).name]
+        return subprocess.run(
+            [*program, *words[1:]], cwd=lab, env=environment(), capture_output=True, text=True, timeout=60, check=False
+        )
+
+    return ended
+
+
 @pytest.mark.parametrize("line", LABS)
 def test_each_lab_command_runs(line: str, ran: dict[str, Ran]) -> None:
     assert ran[line].ended.returncode == 0, ran[line].ended.stderr
@@ -82,21 +98,17 @@ def test_each_lab_command_runs(line: str, ran: dict[str, Ran]) -> None:
 
 
 @pytest.mark.parametrize("line", [line for line in ONCE if line.startswith(".venv/bin/") and line not in LABS])
-def test_each_other_command_runs(line: str, lab: Path) -> None:
-    words = shlex.split(line.replace(" charts.py", f" {ROOT / 'charts.py'}"))
-    program = {"python": [sys.executable], "chaoslab": [sys.executable, "-m", "chaoslab"]}[Path(words[0]).name]
-    ended = subprocess.run(
-        [*program, *words[1:]], cwd=lab, env=environment(), capture_output=True, text=True, timeout=60, check=False
-    )
+def test_each_other_command_runs(line: str, once: Callable[[str], subprocess.CompletedProcess[str]]) -> None:
+    ended = once(line)
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.strip()
 
 
-def test_a_replay_says_what_is_shown_of_it(lab: Path) -> None:
+def test_a_replay_says_what_is_shown_of_it(once: Callable[[str], subprocess.CompletedProcess[str]]) -> None:
     """Line by line, with other figures."""
     shown = re.search(r"\n```\n(logs/latest: .*?)\n```\n", TEXT, flags=re.DOTALL)
     assert shown is not None
-    ended = chaoslab(lab, "replay", "latest")
+    ended = once(".venv/bin/chaoslab replay latest")
     assert ended.returncode == 0, ended.stderr
     pattern = re.sub(r"\d+(\\\.\d+)?", r"\\d+(\\.\\d+)?", re.escape(shown[1])).replace("trials", "trials?")
     assert re.fullmatch(pattern, ended.stdout.strip()), ended.stdout
