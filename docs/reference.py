@@ -124,7 +124,8 @@ def _events() -> str:
                 ("`kind`", "the kind of event, one of those below; the other fields are the kind's own"),
             ],
         ),
-        f"The log's version is {events.VERSION}. Seconds, amounts and counts are numbers of 0 or more; a Moment is ISO 8601.\n",
+        f"The log's version is {events.VERSION}. Seconds, amounts and counts are numbers of 0 or more; a Moment is ISO 8601. "
+        "Setting, Planned (a plan) and Answered (a reply) are JSON.\n",
     ]
     for kind, event in events.Event.kinds.items():
         if event.__module__ != events.__name__:
