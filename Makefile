@@ -1,6 +1,7 @@
 # make lab [NAME=value …]   the whole lab on loopback: no Docker, no key
 # make compose [NAME=value …]   the same in containers, on the real Toxiproxy: needs Docker, no Python
 # make test                 everything that can run here
+# make docs                 the documents as a site, in site/
 PYTHON ?= python3
 BIN    := .venv/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
@@ -8,7 +9,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Settings given on the command line (make lab TOXIC_PROB=0.3) go to the lab as they are; PYTHON is make's own.
 SETTINGS = $(filter-out PYTHON=%,$(MAKEOVERRIDES))
 
-.PHONY: lab compose charts test test-here test-live check bench clean
+.PHONY: lab compose charts test test-here test-live check bench docs clean
 .DEFAULT_GOAL := lab
 
 .venv/lab: pyproject.toml
@@ -22,6 +23,11 @@ SETTINGS = $(filter-out PYTHON=%,$(MAKEOVERRIDES))
 .venv/dev: .venv/lab
 	@echo "installing what the tests need (once)"
 	@$(PIP) -e '.[dev]'
+	@touch $@
+
+.venv/docs: .venv/lab
+	@echo "installing what the documents need (once)"
+	@$(PIP) -e '.[docs]'
 	@touch $@
 
 lab: .venv/lab
@@ -68,6 +74,10 @@ check: .venv/dev
 bench: .venv/dev
 	@for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
 
+docs: .venv/docs
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "the documents are a site: site/index.html"
+
 clean:
-	rm -rf .venv build dist *.egg-info logs/* state/* charts/*.png .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache tests-wire.out tests-live.out
+	rm -rf .venv site build dist *.egg-info logs/* state/* charts/*.png .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache tests-wire.out tests-live.out
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

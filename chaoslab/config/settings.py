@@ -326,7 +326,7 @@ def example() -> str:
 
 
 def table() -> str:
-    """All settings as a Markdown table, for the README."""
+    """All settings as a Markdown table, for the reference."""
     lines = ["| setting | default | meaning |", "|---|---|---|"]
     for f in fields(Settings):
         lines.append(f"| {f.name.upper()} | {_text(f.default).replace('|', '/')} | {f.metadata['doc']} |")

@@ -1,4 +1,4 @@
-"""What happened, as typed events: the only output of a run. log.py writes them, history.py reads them.
+"""What happened, as typed events: the only output of a run. record/log.py writes them, record/history.py reads them.
 
 Each line of a log is one JSON object: `ts` (UTC, ISO 8601), `t` (seconds since the run began, the world's monotonic clock),
 `run`, `trial` ("p3.r1", or null), `writer`, `seq`, `kind`, and the fields of the kind's class below. Events are made by keyword.

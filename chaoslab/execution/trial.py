@@ -48,6 +48,7 @@ class Trial:
 
     @property
     def seed(self) -> int:
+        """The seed of the faults' dice."""
         return self.plan.seed
 
     @property
@@ -57,10 +58,12 @@ class Trial:
 
     @cached_property
     def verdict(self) -> Verdict:
+        """The outcome, the reason for it, and each harm in words."""
         return judge(self.history, self.key)
 
     @property
     def outcome(self) -> Outcome:
+        """How the trial ended, as one of `lab.Outcome`."""
         return self.verdict.outcome
 
     @property

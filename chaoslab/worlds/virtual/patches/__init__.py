@@ -2,7 +2,7 @@
 
 In a thread of the process that runs a world the stand-ins lead into it, in every other thread they do what the real thing does. Each
 module of this package has `patches()`, and where it needs them: `installed()`, a context that is entered as well, and `LATER`, names of
-modules for which `patches()` has more to say once they have loaded (`arrivals.py`).
+modules for which `patches()` has more to say once they have loaded (`import_hook.py`).
 """
 
 from __future__ import annotations

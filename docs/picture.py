@@ -1,0 +1,67 @@
+"""Draws docs/refund.svg, a terminal with what README's Python program finds: `python docs/picture.py`. A test holds the two equal."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from html import escape
+from pathlib import Path
+
+FOLDER = Path(__file__).parent
+PICTURE = FOLDER / "refund.svg"
+PROGRAM = re.compile(r"```python\n(.*?)```", flags=re.DOTALL)
+CHARACTER, LINE, EDGE = 7.85, 20, 18
+"""Width of a character and height of a line (pixels of a 13-pixel font), and the space around them."""
+GROUND, WORDS, DIM = "#0d1117", "#e6edf3", "#7d8590"
+INKS = {"fault": "#ffa657", "effect": "#79c0ff", "verdict": "#ff7b72", "answer": "#7ee787"}
+"""Of a line of a story, by its second word."""
+
+
+def story() -> str:
+    """What README's first Python program finds, told by `Trial.story`."""
+    found = PROGRAM.search((FOLDER.parent / "README.md").read_text(encoding="utf-8"))
+    assert found is not None
+    program = re.sub(r"^print\(.*\)$", "print(trial.story())", found[1], flags=re.MULTILINE)
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    return ended.stdout.rstrip()
+
+
+def drawn(text: str) -> str:
+    """The text as an SVG of a terminal."""
+    lines = text.splitlines()
+    width = 2 * EDGE + CHARACTER * max(map(len, lines))
+    height = 2 * EDGE + LINE * len(lines)
+    return "".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height}" viewBox="0 0 {width:.0f} {height}">\n',
+            "<title>One refund was asked for, its reply was lost, and the agent refunds again</title>\n",
+            f'<rect width="100%" height="100%" rx="8" fill="{GROUND}"/>\n',
+            '<g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, monospace" font-size="13" xml:space="preserve">\n',
+            *(_line(line, EDGE + LINE * n + 14) for n, line in enumerate(lines)),
+            "</g>\n</svg>\n",
+        ]
+    )
+
+
+def _line(line: str, y: int) -> str:
+    return "".join(
+        f'<text x="{EDGE + CHARACTER * start:.1f}" y="{y}" fill="{ink}" textLength="{CHARACTER * len(part):.1f}">{escape(part)}</text>\n'
+        for start, part, ink in _parts(line)
+    )
+
+
+def _parts(line: str) -> Iterator[tuple[int, str, str]]:
+    """(column, text, colour): the time is dim, and the rest has the colour of its kind."""
+    found = re.fullmatch(r"\s*(?P<time>\+\S+ s)?\s*(?P<rest>(?P<kind>\w+).*)", line)
+    if found is None:
+        return
+    if found["time"]:
+        yield found.start("time"), found["time"], DIM
+    yield found.start("rest"), found["rest"], INKS.get(found["kind"], WORDS)
+
+
+if __name__ == "__main__":
+    PICTURE.write_text(drawn(story()), encoding="utf-8")
+    print(PICTURE)

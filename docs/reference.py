@@ -1,0 +1,240 @@
+"""Writes the pages of docs/reference from the code: `python docs/reference.py`. A test holds the committed pages equal to what this makes."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import importlib
+import inspect
+import re
+from collections.abc import Iterator
+from dataclasses import MISSING, Field, fields
+from pathlib import Path
+from types import ModuleType
+from typing import Any, get_args, get_type_hints
+
+import chaoslab as lab
+from chaoslab import cli
+from chaoslab.base import registry
+from chaoslab.base.commandline import Parser
+from chaoslab.config.settings import table
+from chaoslab.core import events
+from chaoslab.wire import toxics
+
+FOLDER = Path(__file__).parent / "reference"
+MADE = "<!-- Made by docs/reference.py from the code: do not edit. -->\n\n"
+UNITS = {
+    "average_size": "bytes", "bytes": "bytes", "rate": "kilobytes a second", "size_variation": "bytes", "slicer.delay": "microseconds",
+}  # fmt: skip
+"""Of a toxic's attributes; all others are milliseconds."""
+
+
+def pages() -> dict[str, str]:
+    """The text of each page by the name of its file."""
+    made = {
+        "settings.md": _settings(), "commands.md": _commands(), "python.md": _python(), "events.md": _events(),
+        "faults.md": _faults(), "toxics.md": _toxics(),
+    }  # fmt: skip
+    return {name: MADE + text for name, text in made.items()}
+
+
+def _settings() -> str:
+    return f"""# Settings
+
+A setting is given on the command line (`make lab TOXIC_PROB=0.3`), in the environment, or in a file `.env`. The first of these that names it
+counts; else its default does. `chaoslab settings` prints this list as a file `.env.example`, `chaoslab settings --markdown` as the table below.
+
+{table()}"""
+
+
+def _commands() -> str:
+    texts = [f"# Commands\n\n{inspect.getdoc(cli.main)}\n"]
+    for name in cli.COMMANDS:
+        command = importlib.import_module(f"{cli.__name__}.{name}")
+        parser = Parser(prog=f"chaoslab {name}", add_help=False)
+        command.arguments(parser)
+        said = command.HELP[0].upper() + command.HELP[1:]
+        texts.append(f"## chaoslab {name}\n\n{said}{'' if said.endswith('?') else '.'}\n")
+        rows = [_argument(action) for action in parser._actions]
+        if rows:
+            texts.append(_table(("argument", "meaning"), rows))
+    return "\n".join(texts)
+
+
+def _argument(action: argparse.Action) -> tuple[str, str]:
+    value = action.metavar or ("{" + ",".join(action.choices) + "}" if action.choices else action.dest.upper())
+    takes = "" if action.nargs == 0 else f" {value}"
+    named = ", ".join(f"`{option}{takes}`" for option in action.option_strings)
+    many = " …" if action.nargs == "*" else ""
+    shown = named or f"`{action.metavar or action.dest.upper()}{many}`"
+    return shown, (action.help or "") % {**vars(action), "prog": "chaoslab"}
+
+
+def _python() -> str:
+    texts = ["# Python\n\n`import chaoslab as lab` offers these names.\n"]
+    for name in sorted(lab.__all__, key=str.lower):
+        thing = getattr(lab, name)
+        if not inspect.isclass(thing):
+            texts.append(f"## lab.{name}\n\n```text\n{_signature(name, thing)}\n```\n\n{_doc(thing)}\n")
+            continue
+        texts.append(f"## lab.{name}\n\n{_doc(thing)}\n")
+        if thing is lab.Outcome:
+            texts.append("Its values: " + ", ".join(f"`{value}`" for value in lab.Outcome) + ".\n")
+        rows = [(f"`{key}`", _first(member)) for key, member in vars(thing).items() if _shown(key, member)]
+        if rows:
+            texts.append(_table(("member", "meaning"), rows))
+    return "\n".join(texts)
+
+
+def _signature(name: str, function: Any) -> str:
+    """One parameter a line."""
+    lines, starred = [], False
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind is parameter.KEYWORD_ONLY and not starred:
+            lines.append("*,")
+        starred = starred or parameter.kind is parameter.KEYWORD_ONLY
+        default = "" if parameter.default is parameter.empty else f" = {parameter.default!r}"
+        lines.append(
+            f"{'**' * (parameter.kind is parameter.VAR_KEYWORD)}{parameter.name}: {parameter.annotation}{default},"
+        )
+    return f"{name}(\n" + "".join(f"    {line}\n" for line in lines) + ")"
+
+
+def _shown(key: str, member: Any) -> bool:
+    its_own = isinstance(member, property) or inspect.isfunction(member) or type(member).__name__ == "cached_property"
+    return its_own and not key.startswith("_")
+
+
+def _first(member: Any) -> str:
+    return _doc(member).replace("\n", " ") or "–"
+
+
+def _events() -> str:
+    texts = [
+        "# Events\n\nA run's log holds one JSON object a line. Each line has these fields:\n",
+        _table(
+            ("field", "meaning"),
+            [
+                ("`ts`", "when, in UTC (ISO 8601)"),
+                ("`t`", "seconds since the run began, by the world's monotonic clock"),
+                ("`run`", "the run's name"),
+                ("`trial`", "the trial, as in `p3.r1`, or null"),
+                ("`writer`", "the part of the lab that wrote the line"),
+                ("`seq`", "the line's number among its writer's"),
+                ("`kind`", "the kind of event, one of those below; the other fields are the kind's own"),
+            ],
+        ),
+        f"The log's version is {events.VERSION}. Seconds, amounts and counts are numbers of 0 or more; a Moment is ISO 8601. "
+        "Setting, Planned (a plan) and Answered (a reply) are JSON.\n",
+    ]
+    for kind, event in events.Event.kinds.items():
+        if event.__module__ != events.__name__:
+            continue
+        told = _told_of_fields(event)
+        head = ("field", "type", "default", "meaning") if told else ("field", "type", "default")
+        rows = [(f"`{f.name}`", _cell(str(f.type)), _default(f), told.get(f.name, "")) for f in _fields(event)]
+        texts += [f"## {kind}\n\n{_doc(event)}\n", _table(head, [row[: len(head)] for row in rows])]
+    return "\n".join(texts)
+
+
+def _fields(owner: Any) -> tuple[Field[Any], ...]:
+    return fields(owner)
+
+
+def _told_of_fields(owner: type) -> dict[str, str]:
+    """The text below each field that has one."""
+    (body,) = ast.parse(inspect.getsource(owner)).body
+    assert isinstance(body, ast.ClassDef)
+    found = {}
+    for one, after in zip(body.body, body.body[1:], strict=False):
+        if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name) and isinstance(after, ast.Expr):
+            found[one.target.id] = " ".join(str(ast.literal_eval(after.value)).split())
+    return found
+
+
+def _faults() -> str:
+    texts = [
+        "# Faults\n\n`lab.inject(FAULT, TARGET, chance=…, calls=…, PARAMETER=…)` takes any of these by name; parameters that end in `_s` are "
+        "seconds. A fault of the wire is a toxic on a connection in the lab's local and compose worlds.\n"
+    ]
+    for name in registry.names("faults"):
+        fault = registry.load("faults", name)
+        module = importlib.import_module(fault.__module__)
+        if not fault.__module__.startswith("chaoslab."):
+            continue
+        texts.append(
+            f"## {name}\n\n{_story(module, fault)}\n\nLayer: {fault.layer}. {' '.join(_traits(fault))}".rstrip() + "\n"
+        )
+        hints = get_type_hints(fault)
+        rows = [(f"`{f.name}`", _choices(hints[f.name]), _default(f)) for f in fields(fault)]
+        texts.append(_table(("parameter", "type", "default"), rows) if rows else "It has no parameters.\n")
+    return "\n".join(texts)
+
+
+def _traits(fault: Any) -> Iterator[str]:
+    if getattr(fault, "conditional", False):
+        yield "It decides by itself whether there is anything to do."
+    if half := getattr(fault, "corrupts", ""):
+        yield f"It changes the {half} in silence, so nobody can notice it and nobody recovers from it."
+    if getattr(fault, "lasts", False):
+        yield "It goes on until the trial ends."
+
+
+def _toxics() -> str:
+    texts = [
+        "# Toxics\n\nThe embedded Toxiproxy has the toxics of Toxiproxy 2.12, with the API's attributes in the API's units. "
+        "Every attribute is a whole number that defaults to 0. [The embedded Toxiproxy](../toxiproxy.md) tells how it differs from the "
+        "real one.\n"
+    ]
+    for name in toxics.types():
+        toxic = toxics.load(name)
+        module = importlib.import_module(toxic.__module__)
+        texts.append(f"## {name}\n\n{_story(module, toxic)}\n")
+        rows = [(f"`{f.name}`", _unit(name, f.name)) for f in fields(toxic)]
+        texts.append(_table(("attribute", "unit"), rows) if rows else "It has no attributes.\n")
+    return "\n".join(texts)
+
+
+def _story(module: ModuleType, plug_in: type) -> str:
+    return f"{(module.__doc__ or '').strip()}\n\n{_doc(plug_in)}"
+
+
+def _doc(thing: Any) -> str:
+    """The docstring as Markdown: what stands indented below "Raises:" becomes a list."""
+    text = re.sub(r"^    (?! )", "- ", inspect.getdoc(thing) or "", flags=re.MULTILINE)
+    return _angles(re.sub(r"^Raises:\n", "Raises:\n\n", text, flags=re.MULTILINE))
+
+
+def _angles(text: str) -> str:
+    """A `<word>` outside of code stands for something and is no HTML."""
+    return "".join(part if part.startswith("`") else part.replace("<", "&lt;") for part in re.split(r"(`[^`]*`)", text))
+
+
+def _choices(hint: Any) -> str:
+    return " or ".join(f"`{choice!r}`" for choice in get_args(hint)) or f"{getattr(hint, '__name__', hint)}"
+
+
+def _default(f: Field[Any]) -> str:
+    if f.default_factory is not MISSING:
+        return f"`{f.default_factory()!r}`"
+    return "" if f.default is MISSING else f"`{f.default!r}`"
+
+
+def _unit(toxic: str, attribute: str) -> str:
+    return UNITS.get(f"{toxic}.{attribute}") or UNITS.get(attribute, "milliseconds")
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "or")
+
+
+def _table(head: tuple[str, ...], rows: list[Any]) -> str:
+    lines = [head, ("---",) * len(head), *rows]
+    return "".join(f"|{'|'.join(f' {cell} ' if cell else ' ' for cell in cells)}|\n" for cells in lines)
+
+
+if __name__ == "__main__":
+    FOLDER.mkdir(exist_ok=True)
+    for name, text in pages().items():
+        (FOLDER / name).write_text(text, encoding="utf-8")
+        print(FOLDER / name)

@@ -1,0 +1,66 @@
+"""The walk-through of CONTRIBUTING.md, followed to the letter in a copy: each of its steps works."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from cli_parts import environment
+from test_readme import ROOT
+
+TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+PALETTE = "chaoslab/reports/charts/palette.py"
+NEEDED = ("chaoslab", "agent", "flask_tools", "proxy_manager", "docs", "tests", "pyproject.toml", "README.md")
+
+
+def test_a_newcomer_who_follows_the_steps_has_a_fault(tmp_path: Path) -> None:
+    copy = _copy(tmp_path / "copy")
+    for name in ("chaoslab/faults/tool/empty_reply.py", "tests/faults/test_fault_empty_reply.py"):
+        found = re.search(rf"`{name}`.*?```python\n(.*?)```", TEXT, flags=re.DOTALL)
+        assert found is not None
+        (copy / name).write_text(found[1], encoding="utf-8")
+    look = re.search(r'`("empty_reply": Look\(.*\),)`', TEXT)
+    assert look is not None
+    palette = (copy / PALETTE).read_text(encoding="utf-8")
+    (copy / PALETTE).write_text(palette.replace("\n}\nLONE", f"\n    {look[1]}\n}}\nLONE"), encoding="utf-8")
+    ruff = [sys.executable, "-m", "ruff"]
+    steps = re.findall(r"^\.venv/bin/python (.*)$", TEXT, flags=re.MULTILINE)
+    assert len(steps) == 2
+    for command in (
+        *([sys.executable, *shlex.split(step)] for step in steps),
+        [*ruff, "check"],
+        [*ruff, "format", "--check"],
+    ):
+        ended = _run(copy, *command)
+        assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "## empty_reply" in (copy / "docs" / "reference" / "faults.md").read_text(encoding="utf-8")
+    program = re.search(r"```python\n(import chaoslab.*?)```\n\n```\n(.*?)```", TEXT, flags=re.DOTALL)
+    assert program is not None
+    assert _run(copy, sys.executable, "-c", program[1]).stdout == program[2]
+
+
+def _copy(to: Path) -> Path:
+    to.mkdir()
+    for name in NEEDED:
+        place = ROOT / name
+        if place.is_dir():
+            shutil.copytree(place, to / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(place, to)
+    return to
+
+
+def _run(copy: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command,
+        cwd=copy,
+        env={**environment(), "PYTHONPATH": str(copy)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )

@@ -1,0 +1,130 @@
+"""The documents agree with the code and with each other: what is generated is up to date, and what they name is there."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import picture
+import pytest
+import reference
+import yaml
+from test_readme import PAGES, ROOT, TEXT
+
+from chaoslab.cli import COMMANDS
+from chaoslab.config.settings import table
+
+DOCS = ROOT / "docs"
+ALL = [*PAGES, ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md"]
+USERS = {
+    "mine.json",
+    "/data/mine.json",
+    "chaoslab/faults/tool/empty_reply.py",
+    "tests/faults/test_fault_empty_reply.py",
+}
+"""Files of a reader's own, those of the walk-through too."""
+MADE = reference.pages()
+TREES = [
+    ROOT / name
+    for name in ("chaoslab", "agent", "flask_tools", "proxy_manager", "containers", "benchmarks", "docs", "tests")
+]
+THERE = [f"/{path.relative_to(ROOT).as_posix()}" for tree in TREES for path in tree.rglob("*")]
+THERE += [f"/{path.name}" for path in ROOT.iterdir() if path.is_file()]
+CODE = [path for tree in TREES[:4] for path in tree.rglob("*.py")]
+
+
+class _Loader(yaml.SafeLoader):
+    """Takes a Python name in mkdocs.yml as its text."""
+
+
+_Loader.add_multi_constructor("tag:yaml.org,2002:python/name:", lambda _loader, name, _node: name)
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_the_reference_is_what_the_code_says(name: str) -> None:
+    assert (DOCS / "reference" / name).read_text(encoding="utf-8") == MADE[name], "run: python docs/reference.py"
+
+
+def test_there_is_no_page_of_the_reference_that_is_not_made() -> None:
+    assert {path.name for path in (DOCS / "reference").iterdir()} == set(MADE)
+
+
+def test_the_table_of_settings_is_the_codes() -> None:
+    assert table() in (DOCS / "reference" / "settings.md").read_text(encoding="utf-8")
+
+
+def test_every_command_and_each_of_its_options_is_in_the_reference() -> None:
+    text = MADE["commands.md"]
+    assert re.findall(r"^## chaoslab (\w+)$", text, flags=re.MULTILINE) == list(COMMANDS)
+    assert "| `--trials TRIALS` | so many in all (TRIALS) |" in text
+    assert "%(" not in text
+
+
+def test_the_picture_shows_what_the_readmes_program_finds() -> None:
+    story = picture.story()
+    assert story.splitlines()[-1].split() == ["verdict", "harm:", "refund", "twice"]
+    assert picture.PICTURE.read_text(encoding="utf-8") == picture.drawn(story), "run: python docs/picture.py"
+
+
+def test_the_readme_fits_a_minute() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
+
+
+@pytest.mark.parametrize("page", ALL, ids=lambda page: page.stem)
+def test_links_lead_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+    assert [link for link in links if "://" not in link and not (page.parent / link).exists()] == []
+
+
+def test_a_page_of_the_site_links_only_to_the_site() -> None:
+    for page in DOCS.rglob("*.md"):
+        for link in re.findall(r"\]\(([^)#]+)", page.read_text(encoding="utf-8")):
+            assert "://" in link or (page.parent / link).resolve().is_relative_to(DOCS), (page, link)
+
+
+def test_every_page_is_in_the_sites_navigation() -> None:
+    site = yaml.load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"), _Loader)
+    assert sorted(_leaves(site["nav"])) == sorted(str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md"))
+
+
+def _leaves(nav: Any) -> list[str]:
+    if isinstance(nav, str):
+        return [nav]
+    return [leaf for part in (nav.values() if isinstance(nav, dict) else nav) for leaf in _leaves(part)]
+
+
+@pytest.mark.parametrize("page", ALL, ids=lambda page: page.stem)
+def test_the_files_that_a_document_names_exist(page: Path) -> None:
+    named = set(re.findall(r"(?<![\w/.<>-])[\w./-]+\.(?:py|json|yaml|toml)\b", page.read_text(encoding="utf-8")))
+    assert _missing(named - USERS) == []
+
+
+def test_the_files_that_the_code_names_exist() -> None:
+    """In docstrings and comments: `trial.py`, or (trial.py)."""
+    for path in CODE:
+        named = set(re.findall(r"[`(]([\w/]+\.py)[`)]", path.read_text(encoding="utf-8")))
+        assert _missing(named) == [], path
+
+
+def _missing(named: set[str]) -> list[str]:
+    """Those of which there is no file, by the path or the end of it."""
+    return [name for name in sorted(named) if not any(path.endswith(f"/{name}") for path in THERE)]
+
+
+def test_each_example_of_a_file_can_be_read() -> None:
+    examples = re.findall(r"```(json|toml)\n(.*?)```", TEXT, flags=re.DOTALL)
+    assert len(examples) >= 3
+    for kind, text in examples:
+        assert {"json": json.loads, "toml": tomllib.loads}[kind](text)
+
+
+def test_the_rooms_are_those_of_the_import_contract() -> None:
+    drawn = re.findall(r'r\d+\["([\w |]+)', (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8"))
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
+        "contracts"
+    ]
+    (rooms,) = [contract["layers"] for contract in contracts if contract["type"] == "layers"]
+    assert drawn == rooms
