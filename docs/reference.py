@@ -126,15 +126,25 @@ def _events() -> str:
         ),
         f"The log's version is {events.VERSION}. Seconds, amounts and counts are numbers of 0 or more; a Moment is ISO 8601. "
         "Setting, Planned (a plan) and Answered (a reply) are JSON.\n",
+        f"Events of one attempt carry its name. {_doc(events.AttemptRef)}\n",
     ]
     for kind, event in events.Event.kinds.items():
         if event.__module__ != events.__name__:
             continue
         told = _told_of_fields(event)
         head = ("field", "type", "default", "meaning") if told else ("field", "type", "default")
-        rows = [(f"`{f.name}`", _cell(str(f.type)), _default(f), told.get(f.name, "")) for f in _fields(event)]
+        rows = [(f"`{f.name}`", _cell(str(f.type)), _default(f), told.get(f.name, "")) for f in _in_a_line(event)]
         texts += [f"## {kind}\n\n{_doc(event)}\n", _table(head, [row[: len(head)] for row in rows])]
     return "\n".join(texts)
+
+
+def _in_a_line(event: type[events.Event]) -> Iterator[Field[Any]]:
+    """The fields as a line has them: what names an attempt stands beside the others, and its trial in the envelope."""
+    for one in _fields(event):
+        if one.name == "at":
+            yield from (part for part in _fields(events.AttemptRef) if part.name != "trial")
+        else:
+            yield one
 
 
 def _fields(owner: Any) -> tuple[Field[Any], ...]:
