@@ -117,17 +117,14 @@ async def _main(
         lanes = Lanes(state, run.name, clock=clock, healthy=lambda: _health(plain, manager), poll_s=config.poll_s)
         stack.callback(lanes.close)
         progress = Progress(chosen.trials_of(len(asked)))
-        seam = HttpSeam(
-            plan=plan, targets=targets, lanes=lanes, log=info, clock=clock, price=cost_usd,
-            on_call=lambda call: setattr(progress, "call", call),
-        )  # fmt: skip
+        seam = HttpSeam(plan=plan, targets=targets, lanes=lanes, log=info, clock=clock, price=cost_usd)
         client = await stack.enter_async_context(httpx.AsyncClient(transport=seam, timeout=None))
         toolbox = Toolbox(client, targets, services, config, chosen, info, clock)
         session = Session(
             chosen, config, run, seam, toolbox, assembly.graph(chosen, targets[MODEL].url, client, toolbox), info,
             agent_log, clock, progress,
         )  # fmt: skip
-        shown = display.choose(progress, lambda: _faults(plain, manager, seam))
+        shown = display.choose(run.folder)
         started = assembly.started(chosen, plan, asked, progress.prompts, run.now)
         return await _watched(session, started, asked, shown, config, control, run, told)
 
@@ -228,13 +225,3 @@ async def _health(plain: httpx.AsyncClient, manager: str) -> Health:
         return Health(str(said["trouble"]), int(said["epoch"]), bool(said["recovering"]))
     except (httpx.HTTPError, ValueError, KeyError) as error:
         return Health(f"no proxy manager answers at {manager} ({error or type(error).__name__})")
-
-
-async def _faults(plain: httpx.AsyncClient, manager: str, seam: HttpSeam) -> str:
-    """How many faults were met so far: the wire's as the manager counts them, and the seam's own."""
-    try:
-        counts = (await plain.get(f"{manager}/status")).json()["faults"]
-    except (httpx.HTTPError, ValueError, KeyError):
-        return "the manager does not answer"
-    met = sum(stages.get("witnessed", 0) for stages in counts.values()) + seam.witnessed
-    return f"{met} fault{'' if met == 1 else 's'}"

@@ -1,82 +1,66 @@
-"""What a person sees while the agent works: a live line in a terminal, one line a prompt elsewhere."""
+"""What a person sees while the agent works: a live line in a terminal, one line a prompt elsewhere. Both are read from the run's logs."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import sys
-from collections import Counter
-from collections.abc import Awaitable, Callable
+from pathlib import Path
 
-from chaoslab.agent.session import Ended, Progress
+from chaoslab.record.follow import Follower
+from chaoslab.reports.live import Watched
 
 
 class Plain:
-    """One line when a prompt begins to be interesting, that is when it has ended."""
+    """One line for each prompt that has ended."""
 
-    def __init__(self, progress: Progress, faults: Callable[[], Awaitable[str]]) -> None:
-        self._progress, self._faults = progress, faults
-        self._prompt = ""
-        progress.started = self._started
-        progress.ended = self._ended
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
 
-    def _started(self, _index: int, prompt: str) -> None:
-        self._prompt = prompt
+    async def watch(self, interval_s: float) -> None:
+        """Until cancelled; then what is left is said."""
+        watched = Watched()
+        with Follower(self._folder) as follower:
+            try:
+                while True:
+                    watched.take(follower.new())
+                    self._say(watched)
+                    await asyncio.sleep(interval_s)
+            finally:
+                watched.take(follower.new())
+                self._say(watched, all_of_them=True)
 
-    def _ended(self, ended: Ended) -> None:
-        place = f"{self._progress.prompt_index:>3}/{self._progress.prompts}"
-        what = "answered" if ended.error_type == "none" else f"no answer: {ended.error_type} error"
-        met = ", ".join(f"{count} × {fault}" if count > 1 else fault for fault, count in Counter(ended.met).items())
-        whose = f"{ended.trial}, met {met}" if met else ended.trial
-        self._say(f"prompt {place} {what} {ended.seconds:6.2f} s  {whose}: {_short(self._prompt, 80)}")
-
-    def _say(self, line: str) -> None:
-        try:
-            print(line, flush=True)
-        except OSError:  # `make lab | head`: the reader has seen enough, or its disk is full; the run goes on
-            sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - for the rest of the process
-
-    async def watch(self, interval_s: float) -> None:  # noqa: ARG002 - nothing to refresh
-        await asyncio.Event().wait()
+    def _say(self, watched: Watched, *, all_of_them: bool = False) -> None:
+        for line in watched.ended(all_of_them=all_of_them):
+            try:
+                print(line, flush=True)
+            except OSError:  # `make lab | head`: the reader has seen enough, or its disk is full; the run goes on
+                sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - for the rest of the process
 
 
 class Live:
     """A line that keeps itself up to date: prompt i of n, the call in flight, faults so far."""
 
-    def __init__(self, progress: Progress, faults: Callable[[], Awaitable[str]]) -> None:
-        self._progress, self._faults = progress, faults
-        self._prompt = ""
-        self._said = ""
-        progress.started = self._started
-
-    def _started(self, _index: int, prompt: str) -> None:
-        self._prompt = prompt
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
 
     async def watch(self, interval_s: float) -> None:
         """Until cancelled."""
         from rich.live import Live as Screen
         from rich.text import Text
 
-        with Screen(Text(""), auto_refresh=False, transient=True) as screen:
+        watched = Watched()
+        with Follower(self._folder) as follower, Screen(Text(""), auto_refresh=False, transient=True) as screen:
             while True:
-                p = self._progress
-                self._said = await self._faults()
-                width = max(20, screen.console.width - 1)
-                bar = "━" * round(20 * p.processed / p.prompts) if p.prompts else ""
-                line = f"{bar:<20} prompt {p.prompt_index} of {p.prompts} · {p.call or 'thinking'} · {self._said} · {self._prompt}"
-                screen.update(Text(_short(line, width)), refresh=True)
+                watched.take(follower.new())
+                screen.update(Text(watched.now(max(20, screen.console.width - 1))), refresh=True)
                 await asyncio.sleep(interval_s)
 
 
-def choose(progress: Progress, faults: Callable[[], Awaitable[str]]) -> Plain | Live:
+def choose(folder: Path) -> Plain | Live:
     """Live in a terminal that rich can draw on, plain otherwise."""
     try:
         import rich  # noqa: F401
     except ImportError:
-        return Plain(progress, faults)
-    return (Live if sys.stdout.isatty() else Plain)(progress, faults)
-
-
-def _short(text: str, width: int) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= width else text[: width - 1] + "…"
+        return Plain(folder)
+    return (Live if sys.stdout.isatty() else Plain)(folder)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
@@ -32,27 +31,13 @@ class Graph(Protocol):
     async def ainvoke(self, state: Any, config: Any = None) -> Any: ...
 
 
-@dataclass(frozen=True)
-class Ended:
-    """What became of a prompt, as far as the agent knows: whether the answer is right is judged from the logs. `met`: faults, by name."""
-
-    trial: str
-    error_type: str
-    seconds: float
-    met: Sequence[str] = ()
-
-
 @dataclass
 class Progress:
-    """What a person may be shown while the run goes on."""
+    """How far the run is. `prompts`: to be worked through; `processed` of them have ended, `succeeded` with an answer."""
 
     prompts: int
-    prompt_index: int = 0
-    call: str = ""
     succeeded: int = 0
     processed: int = 0
-    started: Callable[[int, str], None] = lambda _index, _prompt: None
-    ended: Callable[[Ended], None] = lambda _: None
 
 
 @dataclass
@@ -97,8 +82,6 @@ class Session:
     async def trial(self, trial: Trial, prompt: Prompt, *, twin: Twin | None = None) -> None:
         """One prompt with its retries, and all that is written down about it. `twin`: the same prompt without faults."""
         index, began_s = trial.prompt, self.clock.monotonic()
-        self.progress.prompt_index += 1
-        self.progress.started(self.progress.prompt_index, prompt.prompt)
         now = datetime.fromisoformat(self.run_of.now)
         facts = [await self._fact(fact, trial, now) for fact in prompt.facts]
         effects = dated(prompt.effects, now)
@@ -117,7 +100,7 @@ class Session:
                 if outcome.error_type == "none":
                     break
                 episode.requests.replan()
-        self._finished(trial, prompt, outcome, began_s, episode.met)
+        self._finished(trial, prompt, outcome, began_s)
 
     def hung(self, trial: Trial, prompt: Prompt, why: str, *, began_s: float) -> None:
         """Ends a trial that would never have ended by itself; `why` says who waits for what."""
@@ -128,9 +111,7 @@ class Session:
             )
         self._finished(trial, prompt, outcome, began_s)
 
-    def _finished(
-        self, trial: Trial, prompt: Prompt, outcome: _Outcome, began_s: float, met: Sequence[str] = ()
-    ) -> None:
+    def _finished(self, trial: Trial, prompt: Prompt, outcome: _Outcome, began_s: float) -> None:
         ok, seconds = outcome.error_type == "none", round(self.clock.monotonic() - began_s, 6)
         attempts, self._attempts = self._attempts, 0
         self.info.write(
@@ -147,7 +128,6 @@ class Session:
         )
         self.progress.processed += 1
         self.progress.succeeded += ok
-        self.progress.ended(Ended(trial.key, outcome.error_type, seconds, met))
 
     async def _fact(self, fact: str | list[str] | Lookup, trial: Trial, now: datetime) -> list[str]:
         """The fact's spellings; none when the service itself did not say, and then nothing can be judged."""

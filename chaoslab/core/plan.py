@@ -177,15 +177,13 @@ class Telling:
             self._note(told.scheduled(self._call))
         self._note(FaultInjected(fault=told.fault_name, injection=told.injection, at=self._call.at))
 
-    def witnessed(self, seen: Seen) -> list[str]:
-        """Notes, now that the attempt is over, which of the stories its caller met; the names of their faults."""
-        met = []
+    def witnessed(self, seen: Seen) -> None:
+        """Notes, now that the attempt is over, which of the stories its caller met."""
         for told in self.told:
             changed = told.call or told.reply
             its = replace(seen, told_call=told.call, told_reply=told.reply) if changed else seen
             evidence = told.injected and told.fault.witnessed(its)
             if evidence:
-                met.append(told.fault_name)
                 self._note(
                     FaultWitnessed(
                         fault=told.fault_name,
@@ -195,4 +193,3 @@ class Telling:
                         changed=told.changed(),
                     )
                 )
-        return met

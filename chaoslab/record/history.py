@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, TypeVar
 
+from chaoslab.base.clock import Clock, system
 from chaoslab.base.shapes import DEPTH_MAX, Shape, Within, deeper
 from chaoslab.core.events import (
     LASTS_MAX_S,
@@ -87,6 +88,17 @@ class History:
                     elif line.strip():
                         cut.setdefault(path.name, []).append(number)
             return cls(records, cut=cut)
+
+    @staticmethod
+    def follow(folder: Path, *, clock: Clock = system) -> Iterator[Record]:
+        """The events of a run as they are written, by any process; ends with the run.
+
+        Raises:
+            OSError: a log cannot be read.
+        """
+        from chaoslab.record.follow import follow
+
+        return follow(folder, clock=clock)
 
     @property
     def cut(self) -> dict[str, int]:

@@ -66,14 +66,12 @@ class Target:
 
 @dataclass
 class Episode:
-    """A trial as the seam keeps it: its requests, what it has spent, the faults that it met, by name, and the limit of the lab's that last had
-    the model refuse."""
+    """A trial as the seam keeps it: its requests, what it has spent, and the limit of the lab's that last had the model refuse."""
 
     trial: Trial
     requests: Requests
     began_s: float
     spent: dict[str, float] = field(default_factory=lambda: {"tokens": 0.0, "calls": 0.0})
-    met: list[str] = field(default_factory=list)
     turn: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
     stopped_by: events.Budget | None = None
 
@@ -126,7 +124,6 @@ class HttpSeam(httpx.AsyncBaseTransport):
         self.plan, self.targets, self.lanes, self.log, self.clock = plan, targets, lanes, log, clock
         self.price, self.on_call = price, on_call
         self.cost_usd = 0.0
-        self.witnessed = 0
         self.tls = tls or httpx.create_ssl_context()
         self.ways = ways or Sockets()
         self.clean = self.ways.kept(self.tls)
@@ -173,7 +170,7 @@ class HttpSeam(httpx.AsyncBaseTransport):
 
     def renew(self, lanes: Door, *, spent_usd: float = 0.0) -> None:
         """Begins anew with other lanes, no connections and a purse of which so much is spent: the next trial has a network of its own."""
-        self.lanes, self.cost_usd, self.witnessed = lanes, spent_usd, 0
+        self.lanes, self.cost_usd = lanes, spent_usd
         self.clean, self._epoch, self._retired = self.ways.kept(self.tls), 0, []
 
     def clean_since(self, epoch: int) -> Way:
@@ -306,7 +303,7 @@ class _Attempt:
                 await self._ask_who_cut_it(answer, failure)
                 raise
         self.via = "lane"
-        return await self._over_lane(call, row, (answer.host, answer.port), body)
+        return await self._over_lane(row, (answer.host, answer.port), body)
 
     async def _ask_who_cut_it(self, answer: Answer, failure: Failure) -> None:
         """No fault of the lab's fails a call on a clean lane: it is the target's doing, or the lab itself has been disturbed."""
@@ -315,7 +312,7 @@ class _Attempt:
             why = f"it ended ({failure.kind}) when the clean proxies went away under it"
             self.note(events.CallDisturbed(at=call.at, tool=call.tool, why=why))
 
-    async def _over_lane(self, call: Call, row: int, address: tuple[str, int], body: bytes | None) -> Reply:
+    async def _over_lane(self, row: int, address: tuple[str, int], body: bytes | None) -> Reply:
         began_s, left_s = self.seam.clock.monotonic(), self._left_s()
         error: str | None = "cancelled"
         reply: Reply | None = None
@@ -336,11 +333,6 @@ class _Attempt:
                 len(reply.body) if reply else 0,
             )
             self.seam.lanes.done(row, seen)
-            told, _ = self.seam.plan.hit_on_the_wire(
-                call
-            )  # the manager's own dice: it says in its own log what was met
-            if told is not None and told.fault.witnessed(seen):
-                self.trial.met.append(told.fault_name)
             await way.aclose()
 
     def _left_s(self) -> float:
@@ -355,9 +347,7 @@ class _Attempt:
         status, size = (reply.status, len(reply.body)) if reply else (None, 0)
         if self.telling.told:
             seen = Seen(duration_s, target.deadline_s, error, status, size, self.sent, reply)
-            met = self.telling.witnessed(seen)
-            self.trial.met += met
-            self.seam.witnessed += len(met)
+            self.telling.witnessed(seen)
         said_no = reply is not None and target.says_no(reply)
         if reply is not None and said_no:
             error = _message(reply)

@@ -88,7 +88,6 @@ class Wish:
     steps_max: int
     clock: Clock
     chosen: Mapping[str, Any]
-    shown: Callable[[Progress], object] = id
 
     @property
     def settings(self) -> Settings:
@@ -99,7 +98,6 @@ class Wish:
         settings, seam = self.settings, lab.seam
         with lab.run.log("agent") as agent_log:
             config, progress = Config(steps_max=self.steps_max, retry_wait_s=0.001), Progress(len(self.prompts))
-            self.shown(progress)
             toolbox = Toolbox(lab.client, seam.targets, SERVICES, config, settings, seam.log, self.clock)
             graph = assembled(settings, seam.targets["model"].url, lab.client, toolbox)
             made = Session(settings, config, lab.run, seam, toolbox, graph, seam.log, agent_log, self.clock, progress)
@@ -124,12 +122,11 @@ def session(
     model: Sequence[Answer] = (),
     deadline_s: float = 2.0,
     clock: Clock = system,
-    shown: Callable[[Progress], object] = id,
     **chosen: Any,
 ) -> Told:
     """Works through the prompts in virtual time, with a model that says this in turn, the last for ever; `model`: one that need not
     speak HTTP."""
-    wish = Wish(prompts, plan, steps_max, clock, chosen, shown)
+    wish = Wish(prompts, plan, steps_max, clock, chosen)
 
     async def run() -> Told:
         site, told = virtual_parts.site, plan or from_settings(wish.settings)

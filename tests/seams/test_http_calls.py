@@ -258,22 +258,6 @@ def test_what_a_call_lost_is_written_down(tmp_path: Path) -> None:
     assert witnessed.changed == "messages 9 → 4 (numbers 1 to 5 left out)"
 
 
-def test_a_trial_knows_the_faults_that_it_met_on_the_wire_and_elsewhere(tmp_path: Path) -> None:
-    plan = Plan(1, (*met("latency", delay_s=0.1).injections, *met("wrong_value", factor=2.0).injections))
-    found: list[str] = []
-
-    async def story() -> None:
-        virtual_parts.site("weather", lambda _: said({"temp": 21}))
-        async with virtual_parts.bench(tmp_path, plan, ("weather",)) as lab:
-            with lab.seam.trial(Trial(lab.run.name, 1)) as trial:
-                await lab.get(FIRST)
-                await lab.get(wanted(2))
-                found.extend(trial.met)
-
-    virtual_parts.virtually(story)
-    assert found == ["latency", "wrong_value"] * 2
-
-
 KEY = "gsk_0123456789abcdef"
 
 

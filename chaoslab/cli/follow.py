@@ -1,0 +1,34 @@
+"""`chaoslab follow`: a run as it goes on, in another terminal or another container."""
+
+from __future__ import annotations
+
+import argparse
+
+from chaoslab.base.commandline import refuse
+
+HELP = "follow a run as it goes on: a line for each prompt that ends"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run", nargs="?", default="latest", help="a run's name or folder (default: latest)")
+
+
+def run(options: argparse.Namespace) -> int:
+    from chaoslab.core.events import RunFinished
+    from chaoslab.record.history import History
+    from chaoslab.reports.folder import find
+    from chaoslab.reports.live import Watched
+
+    try:
+        folder = find(options.run).resolve()
+    except LookupError as error:
+        return refuse(error)
+    watched = Watched()
+    for record in History.follow(folder):
+        watched.take([record])
+        finished = record.event if isinstance(record.event, RunFinished) else None
+        for line in watched.ended(all_of_them=finished is not None):
+            print(line, flush=True)
+        if finished is not None:
+            print(f"run {folder.name}: {finished.reason} after {finished.duration_s:.1f} s", flush=True)
+    return 0

@@ -1,0 +1,75 @@
+"""A run's logs as they are written, by this process or by another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from chaoslab.base.clock import Clock, system
+from chaoslab.core.events import RunFinished
+from chaoslab.record.history import LINE_MAX, Record, log_files, parse_line
+
+POLL_S = 0.1
+
+
+class Follower:
+    """Reads what is new in a run's folder: each line once, in the order of its writer. Files that begin later are found. `ended`: the run
+    has written down its end."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._files: dict[str, BinaryIO] = {}
+        self._begun: dict[str, bytes] = {}
+        self.ended = False
+
+    def new(self) -> list[Record]:
+        """The events that were written since the last call. A line that cannot be read is left out, and one without its end waits for it.
+
+        Raises:
+            OSError: a log cannot be read.
+        """
+        found = []
+        for path in log_files(self._folder):
+            for line in self._lines(path):
+                record = parse_line(line)
+                if record is not None:
+                    found.append(record)
+                    self.ended = self.ended or isinstance(record.event, RunFinished)
+        return found
+
+    def _lines(self, path: Path) -> list[bytes]:
+        file = self._files.get(path.name)
+        if file is None:
+            file = self._files[path.name] = path.open("rb")
+        *whole, begun = (self._begun.get(path.name, b"") + file.read()).split(b"\n")
+        self._begun[path.name] = begun[: LINE_MAX + 1]  # longer than any line that is read
+        return whole
+
+    def close(self) -> None:
+        for file in self._files.values():
+            file.close()
+
+    def __enter__(self) -> Follower:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def follow(folder: Path, *, clock: Clock = system, poll_s: float = POLL_S) -> Iterator[Record]:
+    """Every event of a run, from its first on, as it is written; ends with the run, once nothing more comes. A run that was killed never
+    writes its end, so this goes on until whoever reads it stops.
+
+    Raises:
+        OSError: a log cannot be read.
+    """
+    with Follower(folder) as follower:
+        while True:
+            ended = follower.ended
+            found = follower.new()
+            yield from found
+            if ended and not found:
+                return
+            if not found:
+                clock.sleep(poll_s)

@@ -1,0 +1,200 @@
+"""A run is read while it is written: each event once, in the order of its writer, up to the run's end."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from chaoslab.base.clock import SystemClock
+from chaoslab.cli import main
+from chaoslab.core.events import (
+    AttemptRef,
+    CallStarted,
+    Event,
+    FaultArmed,
+    FaultHealed,
+    FaultWitnessed,
+    PromptFinished,
+    PromptStarted,
+    RunFinished,
+    RunStarted,
+)
+from chaoslab.record.follow import Follower
+from chaoslab.record.history import History, Record
+from chaoslab.record.runs import Run
+from chaoslab.reports.live import Watched
+
+NOW = "2026-06-01T09:00:00Z"
+AT = AttemptRef(trial="p1.r1", target="search", request=1, attempt=1, request_id="id")
+ARMED = FaultArmed(fault="latency", injection="wire", at=AT, lane="lane.1")
+MET = FaultWitnessed(fault="latency", injection="wire", at=AT, evidence="late")
+HEALED = FaultHealed(fault="latency", injection="wire", at=AT)
+BEGUN = RunStarted(seed=1, settings={}, plan={"injections": []}, prompts=2, now=NOW, model="offline")
+ENDED = RunFinished(received=2, processed=2, succeeded=2, duration_s=1.0)
+
+
+def asked(n: int) -> PromptStarted:
+    return PromptStarted(prompt_index=n, prompt="What is\n6 times 7?")
+
+
+def answered(n: int, error_type: str = "none") -> PromptFinished:
+    return PromptFinished(
+        prompt_index=n, prompt="", status="ok", answer="42", attempts=1, duration_s=0.051, error_type=error_type
+    )
+
+
+def kinds(records: Sequence[Record]) -> list[tuple[str, str]]:
+    return [(record.writer, record.event.kind) for record in records]
+
+
+def test_each_event_comes_once_and_a_line_without_its_end_waits_for_it(tmp_path: Path) -> None:
+    run = Run.create(tmp_path, now=NOW)
+    with Follower(run.folder) as follower, run.log("info") as info:
+        assert follower.new() == []
+        info.write(BEGUN)
+        info.write(asked(1), trial="p1.r1")
+        assert kinds(follower.new()) == [("info", "run_started"), ("info", "prompt_started")]
+        assert follower.new() == []
+        with run.log("manager") as manager:  # a writer that begins later
+            manager.write(ARMED, trial="p1.r1")
+        whole = (run.folder / "manager.log").read_bytes()
+        with (run.folder / "info.log").open("ab") as file:
+            file.write(whole[:50])
+        assert kinds(follower.new()) == [("manager", "fault_armed")]
+        with (run.folder / "info.log").open("ab") as file:
+            file.write(whole[50:] + b"not a line\n")
+        assert kinds(follower.new()) == [("manager", "fault_armed")]
+        assert not follower.ended
+        with (run.folder / "info.log").open("ab") as file:
+            file.write(whole.replace(b"fault_armed", b"unknown"))
+        assert follower.new() == []
+
+
+class Writing(SystemClock):
+    """A clock whose naps are over at once; during each the next thing is written."""
+
+    def __init__(self, *todo: Callable[[], None]) -> None:
+        self.todo = list(todo)
+
+    def sleep(self, delay_s: float) -> None:
+        assert delay_s > 0
+        if self.todo:
+            self.todo.pop(0)()
+
+
+def test_it_ends_with_the_run_once_nothing_more_comes(tmp_path: Path) -> None:
+    run = Run.create(tmp_path, now=NOW)
+    with run.log("info") as info, run.log("manager") as manager:
+
+        def last() -> None:
+            info.write(ENDED)
+            manager.write(HEALED, trial="p1.r1")
+
+        clock = Writing(
+            lambda: info.write(BEGUN),
+            lambda: info.write(asked(1), trial="p1.r1"),
+            last,
+        )
+        found = list(History.follow(run.folder, clock=clock))
+    assert clock.todo == []
+    assert kinds(found) == [
+        ("info", "run_started"),
+        ("info", "prompt_started"),
+        ("info", "run_finished"),
+        ("manager", "fault_healed"),
+    ]
+
+
+def test_it_reads_what_another_thread_writes_meanwhile(tmp_path: Path) -> None:
+    run = Run.create(tmp_path, now=NOW)
+
+    def write() -> None:
+        with run.log("info") as info:
+            for n in range(1, 400):
+                info.write(asked(n), trial=f"p{n}.r1")
+            info.write(ENDED)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    found = list(History.follow(run.folder))
+    writer.join()
+    assert [record.seq for record in found] == list(range(1, 401))
+
+
+def watched(*events: Event) -> Watched:
+    seen = Watched()
+    seen.take(Record("", 0.0, "run", "p1.r1", "info", n, event) for n, event in enumerate(events))
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("error_type", "said"),
+    [
+        ("none", "prompt   1/2 answered   0.05 s  p1.r1: What is 6 times 7?"),
+        ("model", "prompt   1/2 no answer: model error   0.05 s  p1.r1: What is 6 times 7?"),
+    ],
+)
+def test_a_prompt_that_has_ended_is_a_line(error_type: str, said: str) -> None:
+    seen = watched(BEGUN, asked(1), answered(1, error_type))
+    assert list(seen.ended()) == [said]
+    assert list(seen.ended()) == []
+
+
+def test_a_prompt_waits_for_its_lanes_since_only_then_it_is_known_what_it_met() -> None:
+    seen = watched(BEGUN, asked(1), ARMED, answered(1))
+    assert list(seen.ended()) == []
+    seen.take([Record("", 0.0, "run", "p1.r1", "manager", n, event) for n, event in enumerate((MET, HEALED))])
+    assert list(seen.ended()) == ["prompt   1/2 answered   0.05 s  p1.r1, met latency: What is 6 times 7?"]
+    assert len(list(watched(BEGUN, asked(1), ARMED, answered(1)).ended(all_of_them=True))) == 1
+
+
+def test_faults_are_counted_by_name() -> None:
+    (line,) = watched(BEGUN, asked(1), MET, MET, answered(1)).ended()
+    assert ", met 2 × latency: " in line
+
+
+def test_what_happens_now_is_one_line() -> None:
+    seen = watched(BEGUN, asked(1), CallStarted(at=AT, tool="search_web"), MET)
+    assert seen.now(200).split() == [
+        "prompt",
+        "1",
+        "of",
+        "2",
+        "·",
+        "search.search_web",
+        "·",
+        "1",
+        "fault",
+        "·",
+        "What",
+        "is",
+        "6",
+        "times",
+        "7?",
+    ]
+    assert seen.now(30).endswith("…")
+    assert len(seen.now(30)) == 30
+    seen.take([Record("", 0.0, "run", "p1.r1", "info", 9, answered(1))])
+    assert seen.now(200).startswith("━━━━━━━━━━ ")
+    assert watched().now(200).split()[:4] == ["prompt", "0", "of", "0"]
+
+
+def test_the_command_follows_a_run_to_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = Run.create(Path("logs"), now=NOW)
+    run.make_latest()
+    with run.log("info") as info:
+        for event in (BEGUN, asked(1), answered(1), ENDED):
+            info.write(event, trial="p1.r1")
+    assert main(["follow"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "prompt   1/2 answered   0.05 s  p1.r1: What is 6 times 7?",
+        f"run {run.name}: done after 1.0 s",
+    ]
+    assert main(["follow", "nothing"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
