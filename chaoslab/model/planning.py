@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from chaoslab.model import conditions, reading
 from chaoslab.model.choosing import unclaimed
-from chaoslab.model.skills import calculate, calendar, messages, movies, other, search, translate, units, weather
+from chaoslab.model.skills import calculate, calendar, inbox, messages, movies, other, search, translate, units, weather
 from chaoslab.model.story import Draft, Step, Under, said
 
 Skill = Callable[[str, Draft], bool]
@@ -18,7 +18,7 @@ _SKILLS: tuple[Skill, ...] = (
     other.read_first,
     translate.read,
     messages.read,
-    messages.read_inbox,
+    inbox.read,
     units.read,
     calculate.read,
     movies.read,
@@ -215,7 +215,7 @@ def _condition(words: str, draft: Draft) -> bool:
     if not known:
         equal = re.search(r"\s(?:is|equals|makes)(?: not)?(?: equal to| exactly)? -?\d+(?:\.\d+)?\W*$", words, re.I)
         subject = words[: limit.start()] if limit else words[: equal.start()] if equal else conditions.question(words)
-        skills: tuple[Skill, ...] = (weather.read, messages.read_inbox, calendar.read, movies.read, search.read)
+        skills: tuple[Skill, ...] = (weather.read, inbox.read, calendar.read, movies.read, search.read)
         skills = (calculate.read, *skills) if limit or equal else skills
         # "It is colder than 5 degrees in Oslo" names its city after the number.
         if not any(skill(text, draft) for text in (subject, words) for skill in skills):

@@ -17,7 +17,7 @@ from wire_parts import dial, echo, live, process, read_exactly, real, upstream
 from chaoslab.base.clock import system
 from chaoslab.base.dice import Dice
 from chaoslab.core.pipe import Timed
-from chaoslab.wire.server.proxy import Attached
+from chaoslab.wire.server.attached import Attached
 from chaoslab.wire.toxics.latency import Latency
 from chaoslab.worlds.virtual.lanes import Lane
 from chaoslab.worlds.virtual.network import TRIP_S

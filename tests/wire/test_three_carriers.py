@@ -45,7 +45,7 @@ from chaoslab.base.clock import system
 from chaoslab.base.dice import Dice
 from chaoslab.core.pipe import Chain, Signal, Timed
 from chaoslab.wire import toxics
-from chaoslab.wire.server.proxy import Attached
+from chaoslab.wire.server.attached import Attached
 from chaoslab.worlds.virtual.lanes import Lane
 from chaoslab.worlds.virtual.network import TRIP_S
 from chaoslab.worlds.virtual.world import World

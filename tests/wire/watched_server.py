@@ -17,10 +17,11 @@ from pathlib import Path
 
 from chaoslab.core.pipe import Chain, Line
 from chaoslab.wire.server import serve
+from chaoslab.wire.server.attached import Attached
 from chaoslab.wire.server.end import End
 from chaoslab.wire.server.link import Link
 from chaoslab.wire.server.process import allow_many_files, loop_factory
-from chaoslab.wire.server.proxy import Attached, Proxy
+from chaoslab.wire.server.proxy import Proxy
 
 WATCHED = (Proxy, Attached, Link, End, Chain, Line)
 

@@ -110,12 +110,12 @@ def read(clause: str, draft: Draft) -> bool:
 
 def _nested(what: str, draft: Draft) -> tuple[int, ...]:
     """The steps for a text that must be fetched first, such as "the latest message from Ana"."""
-    from chaoslab.model.skills import messages, weather
+    from chaoslab.model.skills import inbox, weather
 
     before = len(draft.steps)
     if re.match(
         r"(?:the )?(?:\w+ )?(?:messages?|inbox)\b.*\bfrom\b|\w+['’]s (?:latest |last |newest )?messages?", what, re.I
-    ) and messages.read_inbox(bare(what), draft):
+    ) and inbox.read(bare(what), draft):
         return tuple(range(before, len(draft.steps)))
     if re.match(r"the (?:current )?(?:weather|forecast|temperature)\b", what, re.I) and weather.read(what, draft):
         return tuple(range(before, len(draft.steps)))

@@ -11,6 +11,7 @@ from chaoslab.base.dice import Dice
 from chaoslab.wire import toxics
 from chaoslab.wire.server import metrics
 from chaoslab.wire.server.address import is_old_spelling, same_place, split_address
+from chaoslab.wire.server.attached import Attached
 from chaoslab.wire.server.decode import (
     Attributes,
     Field,
@@ -25,7 +26,7 @@ from chaoslab.wire.server.decode import (
 from chaoslab.wire.server.errors import ApiError
 from chaoslab.wire.server.listener import Dials
 from chaoslab.wire.server.metrics import Meters
-from chaoslab.wire.server.proxy import Attached, Proxy, real_turns
+from chaoslab.wire.server.proxy import Proxy, real_turns
 from chaoslab.wire.toxics import Toxic
 
 STREAMS = ("upstream", "downstream")

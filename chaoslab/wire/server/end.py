@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from chaoslab.base.dice import Dice
 from chaoslab.core.pipe import ROOM_BYTES, Chain, Signal, Timed
-from chaoslab.wire.server.turns import TURN_PIECES, Alarm
+from chaoslab.wire.server.turns import TURN_PIECES, Alarm, Turns
 
 if TYPE_CHECKING:
-    from chaoslab.wire.server.link import Link
-    from chaoslab.wire.server.proxy import Attached
+    from chaoslab.wire.server.attached import Attached
 
 CHUNK_BYTES = 32 * 1024  # what Toxiproxy reads at once, and so what a changed toxic lets go of at once
 GULP_BYTES = 512 * 1024  # so much is read for the toxics in one turn; uvloop would read 8 MB, asyncio reads half of it
@@ -23,12 +22,25 @@ PIECE_BYTES = 150  # what a piece takes beside its bytes while it is kept
 RST_ON_CLOSE = struct.pack("ii", 1, 0)
 
 
+class Whole(Protocol):
+    """What an end needs of the connection that it is of. `rude`: a toxic of it resets."""
+
+    rude: bool
+
+    @property
+    def turns(self) -> Turns: ...
+
+    def made(self, end: End) -> None: ...
+
+    def lost(self, end: End) -> None: ...
+
+
 class End(asyncio.Protocol):
     """One end of a connection, and the direction of what arrives here: through the chain, on to the peer."""
 
     peer: End
 
-    def __init__(self, link: Link, direction: str) -> None:
+    def __init__(self, link: Whole, direction: str) -> None:
         self.direction = direction
         self.transport: asyncio.Transport | None = None
         self.lost = False

@@ -10,8 +10,8 @@ from chaoslab.wire.server.end import End
 from chaoslab.wire.server.turns import Turns
 
 if TYPE_CHECKING:
+    from chaoslab.wire.server.attached import Attached
     from chaoslab.wire.server.listener import Dials
-    from chaoslab.wire.server.proxy import Attached
 
 DIAL_TIMEOUT_S = 10.0
 

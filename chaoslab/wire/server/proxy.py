@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
 from chaoslab.base.clock import system
 from chaoslab.base.dice import Dice
 from chaoslab.wire.server.address import bind, spell_address, split_address
+from chaoslab.wire.server.attached import Attached
 from chaoslab.wire.server.end import End
 from chaoslab.wire.server.link import Link
 from chaoslab.wire.server.listener import Dials, Listener
@@ -24,30 +24,6 @@ SELECTOR_SLACK_S = 0.0005  # half of what a real selector may be late
 def real_turns() -> Turns:
     """Turns in the machine's own time. A loop's own time may be none finer than a millisecond (uvloop's)."""
     return Turns(system.monotonic, slack_s=SELECTOR_SLACK_S)
-
-
-@dataclass
-class Attached:
-    """A toxic as it hangs on a proxy. `stream` keeps the spelling in which it was asked for."""
-
-    name: str
-    type: str
-    stream: str
-    toxicity: float
-    toxic: Toxic
-
-    @property
-    def direction(self) -> str:
-        return self.stream.lower()
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "attributes": asdict(self.toxic),
-            "name": self.name,
-            "type": self.type,
-            "stream": self.stream,
-            "toxicity": self.toxicity,
-        }
 
 
 class Junction:

@@ -17,7 +17,8 @@ from chaoslab.record.log import Log
 from chaoslab.wire import fault_lifecycle, toxics
 from chaoslab.wire.control import Answer
 from chaoslab.wire.lanes import Health, LabDown
-from chaoslab.wire.server.proxy import Attached, Junction
+from chaoslab.wire.server.attached import Attached
+from chaoslab.wire.server.proxy import Junction
 from chaoslab.wire.server.turns import Turns
 from chaoslab.worlds.virtual.context import world
 from chaoslab.worlds.virtual.loop import VirtualLoop
