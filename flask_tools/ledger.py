@@ -26,7 +26,7 @@ from chaoslab.core.events import Effect, Event
 from chaoslab.core.events import Warning as Notice
 from chaoslab.core.service_spec import Service
 from chaoslab.flask_tools.service_module import Done, moment
-from chaoslab.record.history import parse_line
+from chaoslab.record.lines import parse_line
 from chaoslab.record.log import Log, LogLost
 from chaoslab.record.runs import Run
 

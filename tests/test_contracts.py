@@ -159,3 +159,28 @@ def test_a_heavy_import_would_be_seen(source: str, seen: bool) -> None:
 )
 def test_a_look_at_the_environment_would_be_seen(source: str) -> None:
     assert list(reads_environment(ast.parse(source)))
+
+
+def circles(*, typed: bool) -> list[set[str]]:
+    """Modules that import each other in a circle; with `typed`, also those that only a type checker sees do."""
+    import grimp
+
+    graph = grimp.build_graph("chaoslab", exclude_type_checking_imports=not typed, cache_dir=None)
+    follows = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+    found: list[set[str]] = []
+    for module in sorted(follows):
+        reached, todo = set[str](), list(follows[module])
+        while todo:
+            if (one := todo.pop()) not in reached:
+                reached.add(one)
+                todo += follows[one]
+        circle = {one for one in reached if one == module or module in follows[one]} if module in reached else set()
+        if circle:
+            found.append(circle)
+    return found
+
+
+def test_no_files_import_each_other_in_a_circle() -> None:
+    """In a virtual world the machine, the loop and the sockets name each other's types, and import none of them in a circle."""
+    assert circles(typed=False) == []
+    assert {name for circle in circles(typed=True) for name in circle if "worlds.virtual" not in name} == set()

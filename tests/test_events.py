@@ -21,7 +21,8 @@ from hypothesis import strategies as st
 from chaoslab.base.clock import Clock
 from chaoslab.core.events import AttemptRef, CallStarted, Event, PromptStarted, Retry, RunFinished
 from chaoslab.core.events import Warning as Notice
-from chaoslab.record.history import History, Record, parse_line
+from chaoslab.record.history import History
+from chaoslab.record.lines import Record, parse_line
 from chaoslab.record.log import Kept, Log, LogLost, Shelf, lines_of
 
 

@@ -23,7 +23,8 @@ from chaoslab.core.events import (
     RunStarted,
 )
 from chaoslab.record.follow import Follower
-from chaoslab.record.history import History, Record
+from chaoslab.record.history import History
+from chaoslab.record.lines import Record
 from chaoslab.record.runs import Run
 from chaoslab.reports.live import Watched
 

@@ -17,7 +17,8 @@ from chaoslab.config.settings import SettingError
 from chaoslab.core.events import CallFinished, Event
 from chaoslab.execution import launch, recorded_run
 from chaoslab.execution.recorded_run import Unrepeatable
-from chaoslab.record.history import LINE_MAX, History, Record, parse_line, unread
+from chaoslab.record.history import History, unread
+from chaoslab.record.lines import LINE_MAX, Record, parse_line
 from chaoslab.record.log import encode_event
 from chaoslab.record.runs import Run
 from chaoslab.reports import charts, show, summary

@@ -19,7 +19,8 @@ from chaoslab.core.events import (
     PromptFinished,
     PromptStarted,
 )
-from chaoslab.record.history import History, Record
+from chaoslab.record.history import History
+from chaoslab.record.lines import Record
 
 TRIAL = "p1.r1"
 

@@ -27,7 +27,8 @@ from chaoslab.core.events import (
     PromptFinished,
     PromptStarted,
 )
-from chaoslab.record.history import History, Record
+from chaoslab.record.history import History
+from chaoslab.record.lines import Record
 
 
 class Outcome(StrEnum):

@@ -29,7 +29,8 @@ from chaoslab.core.events import (
     PromptStarted,
     Retry,
 )
-from chaoslab.record.history import History, Record
+from chaoslab.record.history import History
+from chaoslab.record.lines import Record
 
 FACTOR = 2.0
 """A delay within this factor of the attempt's deadline may go either way: real clocks are not that exact, nor are real machines."""

@@ -17,7 +17,8 @@ from chaoslab.config.settings import Settings
 from chaoslab.config.topology import MODEL
 from chaoslab.core.events import VERSION, CallFinished, PromptFinished, Replied, RunStarted, Usage
 from chaoslab.core.plan import Plan
-from chaoslab.record.history import History, Record, lines_of, log_files, parse_line
+from chaoslab.record.history import History
+from chaoslab.record.lines import Record, lines_of, log_files, parse_line
 from chaoslab.reports import folder as places
 from chaoslab.reports import trials
 

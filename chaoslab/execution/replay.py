@@ -20,7 +20,8 @@ from chaoslab.core.events import CallFinished, PromptStarted, RunFinished
 from chaoslab.execution import recorded_run
 from chaoslab.execution.recorded_run import Line, Remembered, Unrepeatable
 from chaoslab.record import provenance
-from chaoslab.record.history import History, Record, parse_line
+from chaoslab.record.history import History
+from chaoslab.record.lines import Record, parse_line
 from chaoslab.record.log import Kept, lines_of
 from chaoslab.reports.progress import Progress
 from chaoslab.worlds.virtual.context import Uncovered

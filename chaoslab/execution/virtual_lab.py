@@ -32,7 +32,8 @@ from chaoslab.flask_tools.app import Desk, app_of
 from chaoslab.flask_tools.ledger import OneRun
 from chaoslab.model import endpoint
 from chaoslab.model.prices import cost_usd
-from chaoslab.record.history import History, parse_line
+from chaoslab.record.history import History
+from chaoslab.record.lines import parse_line
 from chaoslab.record.log import Kept, Shelf, lines_of
 from chaoslab.record.runs import Run
 from chaoslab.seams.function import CALLS_MAX

@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 from chaoslab.base.clock import Clock, system
 from chaoslab.core.events import RunFinished
-from chaoslab.record.history import LINE_MAX, Record, log_files, parse_line
+from chaoslab.record.lines import LINE_MAX, Record, log_files, parse_line
 
 POLL_S = 0.1
 

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import gc
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import TypeVar
 
 from chaoslab.base.clock import Clock, system
-from chaoslab.base.shapes import DEPTH_MAX, Shape, Within, deeper
 from chaoslab.core.events import (
-    LASTS_MAX_S,
     CallFinished,
-    Count,
     Event,
     Fallback,
     PromptStarted,
@@ -24,27 +19,14 @@ from chaoslab.core.events import (
     RunStarted,
     Usage,
 )
+from chaoslab.record.follow import follow
+from chaoslab.record.lines import Record, lines_of, log_files, parse_line
 
 E_ = TypeVar("E_", bound=Event)
 UNSEEN: frozenset[type[Event]] = frozenset({Retry, Fallback, Usage})
 """Kinds of which a run of Python functions cannot tell: the lab does not see its agent's waits, fallbacks and model."""
-LINE_MAX = 1 << 26
-"""Bytes of a line that is read; the longest that a run writes holds a reply of 4 MiB."""
 NAMED = 2
 """Lines that could not be read which are named; of the others the number is told."""
-
-
-@dataclass(frozen=True)
-class Record:
-    """One line of a log: the envelope and its event."""
-
-    ts: str
-    t: Annotated[float, Within(-LASTS_MAX_S, LASTS_MAX_S)]
-    run: str
-    trial: str | None
-    writer: str
-    seq: Count
-    event: Event
 
 
 class History:
@@ -96,8 +78,6 @@ class History:
         Raises:
             OSError: a log cannot be read.
         """
-        from chaoslab.record.follow import follow
-
         return follow(folder, clock=clock)
 
     @property
@@ -132,24 +112,6 @@ class History:
         return [record.trial for record, _ in self.of(PromptStarted) if record.trial is not None]
 
 
-def log_files(folder: Path) -> list[Path]:
-    """The logs in a folder. Regular files alone: a pipe or a device has no end."""
-    return sorted(path for path in folder.glob("*.log") if path.is_file())
-
-
-def lines_of(path: Path) -> Iterator[bytes]:
-    """The lines of a log with their ends. One that is longer than LINE_MAX comes cut off there, so it cannot be read.
-
-    Raises:
-        OSError: the file cannot be read.
-    """
-    with path.open("rb") as file:
-        while line := file.readline(LINE_MAX):
-            yield line
-            while len(line) == LINE_MAX and not line.endswith(b"\n"):
-                line = file.readline(LINE_MAX)
-
-
 @contextmanager
 def _no_garbage() -> Iterator[None]:
     """For what makes many objects and keeps them all: looking through them for garbage takes as long as reading them does."""
@@ -169,30 +131,3 @@ def unread(name: str, numbers: Sequence[int]) -> str:
     named, more = numbers[:NAMED], len(numbers) - NAMED
     told = f"{', '.join(map(str, named))} and {more} more" if more else " and ".join(map(str, named))
     return f"{name}: lines {told} could not be read"
-
-
-_ENVELOPE = Shape.of(Record, without=("event",))
-
-
-_shapes: dict[type[Event], Shape] = {}
-
-
-def parse_line(line: bytes) -> Record | None:
-    """The record of a line; None when the line is cut, foreign, of a kind that this version does not know, or when a field of it is not
-    of its type or out of its range (`events`). Whoever reads a record need look at none of that again."""
-    try:
-        data = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    if type(data) is not dict or type(data.get("kind")) is not str:
-        return None
-    kind = Event.kinds.get(data["kind"])
-    if kind is None or (line.count(b"[") + line.count(b"{") > DEPTH_MAX and deeper(data, DEPTH_MAX)):
-        return None
-    try:
-        record: Record = _ENVELOPE.made(data)
-        shape = _shapes.get(kind) or _shapes.setdefault(kind, Shape.of(kind))
-        vars(record)["event"] = shape.made(data)
-    except ValueError:
-        return None
-    return record

@@ -10,7 +10,8 @@ from typing import Any, Protocol, TypeVar
 from chaoslab.base.clock import Clock, iso, system
 from chaoslab.base.identity import Requests, Trial
 from chaoslab.core.events import Event
-from chaoslab.record.history import History, Record
+from chaoslab.record.history import History
+from chaoslab.record.lines import Record
 from chaoslab.record.log import Kept
 
 WRITER = "info"

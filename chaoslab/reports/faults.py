@@ -18,7 +18,7 @@ from chaoslab.core.events import (
     FaultScheduled,
     FaultWitnessed,
 )
-from chaoslab.record.history import Record
+from chaoslab.record.lines import Record
 
 Place = tuple[str, str, str, int, int]
 """A fault's name, its injection, and the attempt that it befell: target, request, attempt."""

@@ -16,7 +16,7 @@ from chaoslab.core.events import (
     PromptStarted,
     RunStarted,
 )
-from chaoslab.record.history import Record
+from chaoslab.record.lines import Record
 
 PROMPT_MAX = 80
 BAR = 20

@@ -33,7 +33,8 @@ from chaoslab.core.events import (
     Usage,
 )
 from chaoslab.core.events import Warning as Told
-from chaoslab.record.history import History, Record
+from chaoslab.record.history import History
+from chaoslab.record.lines import Record
 from chaoslab.reports import trials as those
 from chaoslab.reports.faults import Met, is_stage
 

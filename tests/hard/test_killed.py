@@ -18,7 +18,8 @@ from chaoslab.base.clock import system
 from chaoslab.config.settings import Settings
 from chaoslab.config.topology import Ports
 from chaoslab.core import events
-from chaoslab.record.history import History, parse_line
+from chaoslab.record.history import History
+from chaoslab.record.lines import parse_line
 from chaoslab.record.runs import Run
 from chaoslab.wire.lanes import FORGOTTEN
 from chaoslab.worlds.local import Local

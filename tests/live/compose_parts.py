@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from cli_parts import environment
 
 from chaoslab.base.clock import system
-from chaoslab.record.history import History, parse_line
+from chaoslab.record.history import History
+from chaoslab.record.lines import parse_line
 
 if TYPE_CHECKING:
     from docker import DockerClient

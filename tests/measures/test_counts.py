@@ -26,7 +26,8 @@ from chaoslab.core.events import (
     RunStarted,
     Usage,
 )
-from chaoslab.record.history import History, Record
+from chaoslab.record.history import History
+from chaoslab.record.lines import Record
 
 
 def history(*events: Event) -> History:

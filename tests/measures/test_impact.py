@@ -9,7 +9,8 @@ import pytest
 
 from chaoslab.analysis.measures.impact import Impact, Impacts, impacts
 from chaoslab.core.events import AttemptRef, CallFinished, CallStarted, FaultWitnessed, PromptFinished, PromptStarted
-from chaoslab.record.history import History, Record
+from chaoslab.record.history import History
+from chaoslab.record.lines import Record
 
 TRIALS = {
     # trial: its prompt, seconds, calls by target, faults by target, outcome

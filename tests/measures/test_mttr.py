@@ -8,7 +8,8 @@ import pytest
 
 from chaoslab.analysis.measures.mttr import Ending, Incident, incidents, mttr, recovery
 from chaoslab.core.events import AttemptRef, CallFinished, CallStarted, Effect, Event, FaultWitnessed, PromptFinished
-from chaoslab.record.history import History, Record
+from chaoslab.record.history import History
+from chaoslab.record.lines import Record
 
 Moment = tuple[float, Event]
 

@@ -33,7 +33,8 @@ from chaoslab.core.events import (
     PromptFinished,
     PromptStarted,
 )
-from chaoslab.record.history import History, Record
+from chaoslab.record.history import History
+from chaoslab.record.lines import Record
 from chaoslab.reports.charts import draw, main, overlay, save
 from chaoslab.reports.charts.errors import errors
 from chaoslab.reports.charts.mttr import mttr

@@ -25,7 +25,8 @@ from chaoslab.core.events import (
     PromptFinished,
     PromptStarted,
 )
-from chaoslab.record.history import History, Record
+from chaoslab.record.history import History
+from chaoslab.record.lines import Record
 from chaoslab.reports.show import render
 
 PLACE = ("search", 1, 1, "id")

@@ -24,7 +24,8 @@ from chaoslab.core.events import (
     RunStarted,
 )
 from chaoslab.core.events import Warning as Notice
-from chaoslab.record.history import History, Record
+from chaoslab.record.history import History
+from chaoslab.record.lines import Record
 from chaoslab.reports.folder import read
 from chaoslab.reports.summary import harm, render
 

@@ -8,7 +8,8 @@ import pytest
 
 from chaoslab.analysis.judge import Outcome, Verdict
 from chaoslab.core.events import PromptStarted, RunStarted
-from chaoslab.record.history import History, Record
+from chaoslab.record.history import History
+from chaoslab.record.lines import Record
 from chaoslab.reports.trials import counted, named, outcomes, prompts_of, worst
 
 THERE = ["p1.r1", "p2.r1", "p3.r1", "p1.r2", "p2.r2", "p3.r2", "p1.r3"]

@@ -24,7 +24,8 @@ from chaoslab.core.events import (
     LabDisturbed,
     RunStarted,
 )
-from chaoslab.record.history import History, Record
+from chaoslab.record.history import History
+from chaoslab.record.lines import Record
 
 PLAUSIBLE = 0.999
 Place = tuple[str | None, str, int, int]

@@ -38,7 +38,8 @@ from chaoslab.core.events import (
     PromptAttempt,
     PromptFinished,
 )
-from chaoslab.record.history import History, Record
+from chaoslab.record.history import History
+from chaoslab.record.lines import Record
 
 INFERRED = "inferred"
 Place = tuple[str | None, str, int, int]

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from chaoslab.record.history import History, log_files
+from chaoslab.record.history import History
 from chaoslab.record.legacy_logs.runs import apart
 from chaoslab.record.legacy_logs.scan import scan
 from chaoslab.record.legacy_logs.telling import tell
+from chaoslab.record.lines import log_files
 
 
 def read(folder: Path, *, number: int | None = None) -> History | None:

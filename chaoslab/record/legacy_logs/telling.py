@@ -38,10 +38,11 @@ from chaoslab.core.events import (
     RunStarted,
     Usage,
 )
-from chaoslab.record.history import History, Record
+from chaoslab.record.history import History
 from chaoslab.record.legacy_logs.prompts import Asked, answered, asked, text
 from chaoslab.record.legacy_logs.runs import Part
 from chaoslab.record.legacy_logs.scan import Entry, lasted, number, whole
+from chaoslab.record.lines import Record
 
 NEVER_TOLD = (
     FaultScheduled, FaultArmed, FaultInjected, FaultWitnessed, FaultHealed, Usage, Effect, Budget,

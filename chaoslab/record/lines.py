@@ -1,0 +1,73 @@
+"""A line of a log: what it must be to be read, and the event that it is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from chaoslab.base.shapes import DEPTH_MAX, Shape, Within, deeper
+from chaoslab.core.events import LASTS_MAX_S, Count, Event
+
+LINE_MAX = 1 << 26
+"""Bytes of a line that is read; the longest that a run writes holds a reply of 4 MiB."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """One line of a log: the envelope and its event."""
+
+    ts: str
+    t: Annotated[float, Within(-LASTS_MAX_S, LASTS_MAX_S)]
+    run: str
+    trial: str | None
+    writer: str
+    seq: Count
+    event: Event
+
+
+def log_files(folder: Path) -> list[Path]:
+    """The logs in a folder. Regular files alone: a pipe or a device has no end."""
+    return sorted(path for path in folder.glob("*.log") if path.is_file())
+
+
+def lines_of(path: Path) -> Iterator[bytes]:
+    """The lines of a log with their ends. One that is longer than LINE_MAX comes cut off there, so it cannot be read.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    with path.open("rb") as file:
+        while line := file.readline(LINE_MAX):
+            yield line
+            while len(line) == LINE_MAX and not line.endswith(b"\n"):
+                line = file.readline(LINE_MAX)
+
+
+_ENVELOPE = Shape.of(Record, without=("event",))
+
+
+_shapes: dict[type[Event], Shape] = {}
+
+
+def parse_line(line: bytes) -> Record | None:
+    """The record of a line; None when the line is cut, foreign, of a kind that this version does not know, or when a field of it is not
+    of its type or out of its range (`events`). Whoever reads a record need look at none of that again."""
+    try:
+        data = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if type(data) is not dict or type(data.get("kind")) is not str:
+        return None
+    kind = Event.kinds.get(data["kind"])
+    if kind is None or (line.count(b"[") + line.count(b"{") > DEPTH_MAX and deeper(data, DEPTH_MAX)):
+        return None
+    try:
+        record: Record = _ENVELOPE.made(data)
+        shape = _shapes.get(kind) or _shapes.setdefault(kind, Shape.of(kind))
+        vars(record)["event"] = shape.made(data)
+    except ValueError:
+        return None
+    return record
