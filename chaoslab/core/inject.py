@@ -7,7 +7,8 @@ from dataclasses import MISSING, Field, fields
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from chaoslab.base.parsers import SECONDS_MAX
-from chaoslab.base.registry import did_you_mean, load
+from chaoslab.base.registry import did_you_mean
+from chaoslab.core.fault import load
 from chaoslab.core.plan import Choice, Injection
 
 NUMBER_MAX = 10**15
@@ -36,17 +37,17 @@ def inject(
     """
     if not isinstance(fault, str):
         raise TypeError(f"fault is {fault!r}: it should be the name of a fault, as in 'latency'")
-    known = {f.name: f for f in fields(load("faults", fault))}
+    known = {f.name: f for f in fields(load(fault))}
     if isinstance(calls, int | float) and "calls" in known:
         params["calls"], calls = calls, ()
-    hints = get_type_hints(load("faults", fault))
+    hints = get_type_hints(load(fault))
     for key, value in params.items():
         if key not in known:
             hint = did_you_mean(key, known) if known else "it has none"
             raise ValueError(f"{fault} has no parameter '{key}': {hint}")
         if wrong := _wrong(known[key], hints[key], value):
             raise ValueError(f"{key} of {fault} is {value!r:.60}: it should be {wrong}")
-    load("faults", fault)(**params)  # which may know better what they can be
+    load(fault)(**params)  # which may know better what they can be
     targets = (target,) if isinstance(target, str) else tuple(target) if isinstance(target, Iterable) else ()
     if not targets or not all(isinstance(one, str) and one for one in targets):
         raise ValueError(f"{fault} has the target {target!r}: it should be the name of a function or service")

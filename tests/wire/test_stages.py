@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from chaoslab.core import events
-from chaoslab.core.exchange import Call, Fault, Told, Toxic
+from chaoslab.core.exchange import Call, Told, Toxic
+from chaoslab.core.fault import Fault
 from chaoslab.faults.network.latency import Latency
 from chaoslab.faults.network.refused import Refused
 from chaoslab.faults.network.reset_peer import ResetPeer
