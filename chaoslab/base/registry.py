@@ -13,6 +13,8 @@ from functools import cache
 from importlib.metadata import entry_points
 from typing import Any
 
+from chaoslab.base.jsonable import line, named
+
 SAID = 400
 """Characters of the line that says what is wrong with a plug-in."""
 
@@ -45,7 +47,7 @@ def load(group: str, name: str) -> Any:
         try:
             return point.load()
         except Exception as error:
-            raise broken(group, name, f"{type(error).__name__}: {error}") from error
+            raise broken(group, name, named(error)) from error
     place = _bundled(group).get(name)
     if place is None:
         kind = group.removesuffix("s")
@@ -58,8 +60,7 @@ def broken(group: str, name: str, why: str) -> BrokenPlugin:
     found = next(iter(entry_points(group=f"chaoslab.{group}", name=name)), None)
     package = found.dist if found is not None else None
     origin = f"the package {package.name} {package.version}" if package else found.value if found else "chaoslab"
-    said = " ".join(f"the {group.removesuffix('s')} '{name}' of {origin} cannot be used: {why}".split())
-    return BrokenPlugin(said if len(said) <= SAID else f"{said[: SAID - 1]}…")
+    return BrokenPlugin(line(f"the {group.removesuffix('s')} '{name}' of {origin} cannot be used: {why}", SAID))
 
 
 @cache
