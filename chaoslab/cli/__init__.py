@@ -19,7 +19,7 @@ from chaoslab.base import extras
 from chaoslab.base.commandline import Parser, interrupted, open_streams, refuse
 
 COMMANDS = (
-    "lab", "run", "replay", "show", "summary", "report", "charts", "settings", "agent", "tools", "manager", "model", "toxiproxy",
+    "lab", "run", "replay", "runs", "show", "summary", "report", "charts", "settings", "agent", "tools", "manager", "model", "toxiproxy",
 )  # fmt: skip
 """In the order of the help."""
 
