@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from chaoslab.base.parsers import SECONDS_MAX
 from chaoslab.base.registry import did_you_mean
 from chaoslab.core.fault import load
+from chaoslab.core.fault_list import WithFaults
 from chaoslab.core.plan import Choice, Injection
 
 NUMBER_MAX = 10**15
@@ -29,8 +30,8 @@ def inject(
 
     `target`: the name of a function or service, or several. `chance` (0–1) is rolled for each attempt; `calls` instead hits the first
     attempts of exactly those requests to the target, counted from 1, and a trial in which it could not is invalid (a plain number is the
-    budget's limit of that name). `name`: what its dice are named by, "<fault> on <target>" unless given. `params`: the fault's own, in
-    seconds where they end in `_s`.
+    budget's limit of that name). `name`: what its dice are named by, "<fault> on <target>" unless given. `params`: the fault's own (listed
+    below), in seconds where they end in `_s`.
 
     Raises:
         LookupError: no such fault. ValueError, TypeError: a parameter or a value that it does not take.
@@ -63,6 +64,9 @@ def inject(
     if found.layer == "context":
         raise ValueError(f"{fault} works on the messages that a model is sent, and {targets[0]} is no model")
     return found
+
+
+inject.__doc__ = WithFaults(inject.__doc__ or "")
 
 
 def _wrong(parameter: Field[Any], hint: Any, value: Any) -> str:
