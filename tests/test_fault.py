@@ -20,6 +20,7 @@ from chaoslab.core.events import CallFinished, FaultWitnessed, PromptFinished
 from chaoslab.core.exchange import Call, Flow, Reply, Seen, Told, Toxic
 from chaoslab.core.fault import Fault, load
 from chaoslab.record.history import History, Record
+from chaoslab.reports.charts import errors
 from chaoslab.wire import fault_lifecycle
 
 CALL = Call("search", "search_web", "p1.r1", 1, 1, value={"query": "cats"})
@@ -88,6 +89,27 @@ def test_a_plug_ins_fault_that_cannot_be_used_has_the_default_traits(tmp_path: P
     with installed(tmp_path, "raise RuntimeError('no')", fault="sock"):
         assert (traits.corrupts("sock"), traits.conditional("sock"), traits.lasts("sock")) == ("", False, False)
         assert [i.ending for i in incidents(story_of("sock"))] == [Ending.LATE]
+
+
+def test_a_fault_that_is_not_installed_is_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look takes 10 ms, and a log may tell of thousands of faults of one name."""
+    looked = []
+
+    def look(fault: str) -> type[Fault]:
+        looked.append(fault)
+        return load(fault)
+
+    monkeypatch.setattr(traits, "load", look)
+    assert {traits.corrupts("nowhere_installed") for _ in range(50)} == {""}
+    assert looked == ["nowhere_installed"]
+
+
+def test_a_failed_attempt_counts_for_the_fault_that_failed_it_whoever_brings_the_other(tmp_path: Path) -> None:
+    events = [FaultWitnessed(name, "any", "search", 1, 1, "id", evidence="seen") for name in ("sock", "timeout")]
+    failed = CallFinished("search", "search_web", 1, 1, "id", ok=False, duration_s=2.0, error="timed_out")
+    history = History(Record("", 1.0, "run", "p1.r1", "info", n, e) for n, e in enumerate([*events, failed]))
+    with installed(tmp_path, LIAR, fault="sock"):
+        assert errors._counted(history)[0]["search timed out"]["timeout"] == 1
 
 
 def test_a_plug_ins_fault_works_in_a_trial_and_is_witnessed_by_default(tmp_path: Path) -> None:

@@ -5,6 +5,10 @@ A fault that is not installed here, or cannot be used, has the defaults: a log c
 
 from __future__ import annotations
 
+import os
+import sys
+from functools import lru_cache
+
 from chaoslab.core.fault import Fault, load, trait
 
 
@@ -29,7 +33,24 @@ def may_succeed(fault: str) -> bool:
 
 
 def _class(fault: str) -> type[Fault]:
+    return _found(fault, _installed())
+
+
+@lru_cache(maxsize=256)
+def _found(fault: str, installed: tuple[int, ...]) -> type[Fault]:  # noqa: ARG001 - what is missing may be installed later
     try:
         return load(fault)
     except LookupError:
         return Fault
+
+
+def _installed() -> tuple[int, ...]:
+    """Changes when a package is installed or removed. To look for one takes 10 ms, and a log may tell of thousands of faults."""
+    return (hash(tuple(sys.path)), *(_changed(path) for path in sys.path))
+
+
+def _changed(path: str) -> int:
+    try:
+        return os.stat(path or ".").st_mtime_ns
+    except OSError:
+        return 0
