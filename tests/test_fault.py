@@ -72,7 +72,10 @@ def story_of(fault: str) -> History:
     """An attempt met the fault and one of the wire, and was answered; a later one was right."""
     met = (FaultWitnessed(name, "any", "search", 1, 1, "id", evidence="seen") for name in (fault, "latency"))
     calls = (CallFinished("search", "search_web", 1, n, "id", ok=True, duration_s=1.0) for n in (1, 2))
-    events = [*met, *calls, PromptFinished(1, "a prompt", "ok", "an answer", 1, 3.0)]
+    over = PromptFinished(
+        prompt_index=1, prompt="a prompt", status="ok", answer="an answer", attempts=1, duration_s=3.0
+    )
+    events = [*met, *calls, over]
     return History(Record("", float(n), "run", "p1.r1", "info", n, event) for n, event in enumerate(events, 1))
 
 

@@ -29,7 +29,11 @@ def logs(tmp_path: Path) -> Path:
     FakeRun(folder / "20261122-090000", prompts=7, seed=99).write()
     (folder / "latest").symlink_to("20261122-090000")
     with Log(folder / "20261121-090000", "info", run="v3-1f2e", origin=0.0) as log:
-        log.write(RunStarted(3, {}, {}, 8, "2026-06-01T09:00:00Z", "any", "virtual"))
+        log.write(
+            RunStarted(
+                seed=3, settings={}, plan={}, prompts=8, now="2026-06-01T09:00:00Z", model="any", world="virtual"
+            )
+        )
     (folder / "20261119-080000").mkdir()
     (folder / "20261119-080000" / "run.json").write_text(json.dumps({"name": "x", "origin": 0.0, "now": ""}))
     (folder / "20261118-080000").mkdir()
