@@ -42,6 +42,7 @@ def run(options: argparse.Namespace, hosts: Mapping[str, str | None]) -> int:
     """0 when every prompt was worked through, 2 on bad input, 3 when the lab broke, 130 when interrupted."""
     try:
         chosen = settings.load(options.settings)
+        from_settings(chosen)
         file = options.prompts or (Path(chosen.prompts) if chosen.prompts else prompts.FILE)
         asked = prompts.load(file)
         config = configuration.load(options.config or configuration.FILE, **hosts)

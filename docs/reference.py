@@ -182,11 +182,11 @@ def _faults() -> str:
 
 
 def _traits(fault: Any) -> Iterator[str]:
-    if getattr(fault, "conditional", False):
+    if fault.conditional:
         yield "It decides by itself whether there is anything to do."
-    if half := getattr(fault, "corrupts", ""):
+    if half := fault.corrupts:
         yield f"It changes the {half} in silence, so nobody can notice it and nobody recovers from it."
-    if getattr(fault, "lasts", False):
+    if fault.lasts:
         yield "It goes on until the trial ends."
 
 

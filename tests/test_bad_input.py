@@ -446,7 +446,7 @@ CASES = [
     Case("chaoslab agent --run ../logs/mine", "no run is called '../logs/mine' in logs", {"logs/mine/run.json": "{}"}),
     # --- reading runs ---
     Case("chaoslab show never", f"no run with logs is called 'never': known are {EARLIER}, latest"),
-    Case("chaoslab summary 20260101-12000", f"no run with logs is called '20260101-12000': did you mean '{EARLIER}'?"),
+    Case("chaoslab summary 20260101-12001", f"no run with logs is called '20260101-12001': did you mean '{EARLIER}'?"),
     Case("chaoslab charts mine", f"no run with logs is called 'mine': known are {EARLIER}, latest", {"mine": FOLDER}),
     Case("charts.py never", f"no run with logs is called 'never': known are {EARLIER}, latest", apart=True),
     Case("chaoslab show mine", f"the logs of 'mine' tell of no run: {NO_RUN}", {"mine/info.log": "hello\n"}),

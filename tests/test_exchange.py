@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 
 from chaoslab.core.events import AttemptRef, Event, FaultScheduled
 from chaoslab.core.events import Warning as Notice
-from chaoslab.core.exchange import Call, Failure, Flow, Note, Reply, Seen, Told, Toxic, Wait, chain, forever, play
+from chaoslab.core.exchange import Call, Failure, Flow, Note, Reply, Seen, Told, Wait, chain, forever, play
+from chaoslab.core.fault import Fault
 from chaoslab.core.service_spec import ErrorReply
 from chaoslab.faults.tool.tool_error import ToolError
 
@@ -69,25 +70,16 @@ class World:
         return None
 
 
-class Story:
+class Story(Fault):
     """A fault made of a function, for the test's own stories."""
 
-    layer: ClassVar[str] = "tool"
+    layer = "tool"
 
     def __init__(self, tell: Callable[[Call], Flow]) -> None:
         self.tell = tell
 
-    def draw(self, dice: Any) -> Story:  # noqa: ARG002 - nothing is left to chance
-        return self
-
     def flow(self, call: Call) -> Flow:
         return self.tell(call)
-
-    def toxics(self) -> Sequence[Toxic]:
-        return ()
-
-    def witnessed(self, seen: Seen) -> str | None:  # noqa: ARG002 - nobody asks
-        return None
 
 
 def told(tell: Callable[[Call], Flow], name: str = "story") -> Told:

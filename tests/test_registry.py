@@ -28,7 +28,7 @@ def test_every_fault_offers_what_a_fault_must(name: str) -> None:
     fault = registry.load("faults", name)()
     assert fault.layer in LAYERS
     assert all(callable(getattr(fault, part)) for part in ("draw", "flow", "toxics", "witnessed"))
-    assert bool(fault.toxics()) is (fault.layer == "wire")
+    assert (bool(fault.toxics()) or fault.refuses) is (fault.layer == "wire")
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from enum import StrEnum
 from typing import Any
 
 from chaoslab.analysis.answers import Likeness, admits, compare, denies, shows, tokens
+from chaoslab.analysis.measures.guard import guarded
 from chaoslab.base.identity import IDEMPOTENCY_KEY
 from chaoslab.core.events import (
     UNTOLD,
@@ -66,15 +67,17 @@ RAISED = 200
 
 @dataclass(frozen=True)
 class Verdict:
-    """An outcome and, in one line, why. `harm`: each thing that is wrong on the ledger, in words, whatever the outcome."""
+    """An outcome and, in one line, why. `harm`: each thing that is wrong on the ledger, in words, whatever the outcome. `broken`: the judge
+    itself failed, so a run with such a trial passes no gate."""
 
     outcome: Outcome
     why: str
     harm: tuple[str, ...] = ()
+    broken: bool = False
 
 
 def judge(history: History, trial: str) -> Verdict:
-    """The verdict on one trial.
+    """The verdict on one trial; unknown where it cannot be judged.
 
     Raises:
         LookupError: the history has no such trial.
@@ -82,6 +85,13 @@ def judge(history: History, trial: str) -> Verdict:
     started = next((event for _, event in history.of(PromptStarted, trial=trial)), None)
     if started is None:
         raise LookupError(f"no trial is called '{trial}'; there are {', '.join(history.trials[:8]) or 'none'}")
+    return guarded(
+        lambda: _judge(history, trial, started),
+        lambda why: Verdict(Outcome.UNKNOWN, f"it could not be judged ({why})", broken=True),
+    )
+
+
+def _judge(history: History, trial: str, started: PromptStarted) -> Verdict:
     finished = next((event for _, event in history.of(PromptFinished, trial=trial)), None)
     done = effects_of(history, trial)
     harm, missing = _compare(started.effects, done) if started.stated and started.effects is not None else ([], [])

@@ -14,6 +14,10 @@ from typing import NoReturn, TextIO
 
 from chaoslab.base import parsers
 
+RUN_HELP = (
+    "a run: its name or the beginning of it, its folder, latest, or latest~1 for the one before (default: latest)"
+)
+"""What every command says that takes a run."""
 GATE_FAILED, LAB_DOWN, INTERRUPTED = 1, 3, 130
 """Exit codes of whatever runs a lab, beside 0 and 2. 1: the run came to its end, and is not what --min-correct or --fail-on asked for."""
 

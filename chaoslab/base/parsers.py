@@ -150,5 +150,10 @@ def moment(text: str) -> str:
 
 
 def near(wrong: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(wrong, list(known), n=1, cutoff=0.6)
-    return f"; did you mean {near[0]}?" if near else ""
+    nearest = closest(wrong, known)
+    return f"; did you mean {nearest}?" if nearest else ""
+
+
+def closest(wrong: str, known: Iterable[str]) -> str:
+    """The known name that is most like the wrong one; empty where none is like it."""
+    return next(iter(difflib.get_close_matches(wrong, list(known), n=1, cutoff=0.6)), "")

@@ -13,6 +13,15 @@ from functools import cache
 from importlib.metadata import entry_points
 from typing import Any
 
+from chaoslab.base.jsonable import line, named
+
+SAID = 400
+"""Characters of the line that says what is wrong with a plug-in."""
+
+
+class BrokenPlugin(LookupError):
+    """A plug-in is there and cannot be used; the message is one line that names the package it comes from."""
+
 
 def did_you_mean(wrong: str, known: Iterable[str]) -> str:
     """The hint behind an unknown name: the nearest known one, or all of them."""
@@ -31,16 +40,27 @@ def load(group: str, name: str) -> Any:
     """The plug-in's class. Only what is found is remembered.
 
     Raises:
-        LookupError: no such plug-in; the message names the nearest one.
+        LookupError: no such plug-in; the message names the nearest one. BrokenPlugin: it cannot be imported.
     """
     importlib.invalidate_caches()  # it may have been installed a moment ago, in a notebook
     for point in entry_points(group=f"chaoslab.{group}", name=name):
-        return point.load()
+        try:
+            return point.load()
+        except Exception as error:
+            raise broken(group, name, named(error)) from error
     place = _bundled(group).get(name)
     if place is None:
         kind = group.removesuffix("s")
         raise LookupError(f"no {kind} is called '{name}': {did_you_mean(name, names(group))}")
     return getattr(importlib.import_module(place), "".join(part.capitalize() for part in name.split("_")))
+
+
+def broken(group: str, name: str, why: str) -> BrokenPlugin:
+    """The error for a plug-in that cannot be used."""
+    found = next(iter(entry_points(group=f"chaoslab.{group}", name=name)), None)
+    package = found.dist if found is not None else None
+    origin = f"the package {package.name} {package.version}" if package else found.value if found else "chaoslab"
+    return BrokenPlugin(line(f"the {group.removesuffix('s')} '{name}' of {origin} cannot be used: {why}", SAID))
 
 
 @cache

@@ -19,7 +19,8 @@ from chaoslab.base import extras
 from chaoslab.base.commandline import Parser, interrupted, open_streams, refuse
 
 COMMANDS = (
-    "lab", "run", "replay", "follow", "show", "summary", "report", "charts", "settings", "agent", "tools", "manager", "model", "toxiproxy",
+    "lab", "run", "replay", "runs", "follow", "show", "summary", "report", "charts", "settings", "agent", "tools", "manager", "model",
+    "toxiproxy",
 )  # fmt: skip
 """In the order of the help."""
 
@@ -44,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options, unknown = _parser(given).parse_known_args(given)
         if unknown:  # said in the name of the command that does not know them
-            options.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+            options.parser.error(_not_understood(options, given, unknown))
         code: int = options.command(options)
         sys.stdout.flush()
         return code
@@ -60,6 +61,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     finally:
         if arguments is None:  # a program of its own, which has nothing left that Ctrl-C could spare anybody
             signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _not_understood(options: argparse.Namespace, given: Sequence[str], unknown: Sequence[str]) -> str:
+    """What was wrong, and the settings that options may have been meant as, where the command takes settings."""
+    if hasattr(options, "settings"):
+        from chaoslab.config.effective import as_settings
+
+        if meant := as_settings(given, unknown):
+            named = [word.partition("=")[0] for word in unknown if word.startswith("-")]
+            how = "is given as the setting" if len(named) == 1 else "are given as the settings"
+            return f"{' '.join(named)[:120]} {how} {meant}"
+    return f"unrecognized arguments: {' '.join(unknown)}"
 
 
 def _parser(given: Sequence[str]) -> argparse.ArgumentParser:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from chaoslab.base.commandline import RUN_HELP
+
 HELP = "draw a run's charts, or lay several runs over each other"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("runs", nargs="*", metavar="RUN", help="names or folders (default: latest)")
+    parser.add_argument("runs", nargs="*", metavar="RUN", help=RUN_HELP)
     parser.add_argument(
         "--out",
         type=Path,

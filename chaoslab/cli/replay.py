@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 
 from chaoslab.base import extras
-from chaoslab.base.commandline import refuse
+from chaoslab.base.commandline import RUN_HELP, refuse
 
 HELP = "run a run again from its log, in virtual time: is it the same?"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", nargs="?", default="latest", help="a run's name or folder (default: latest)")
+    parser.add_argument("run", nargs="?", default="latest", help=RUN_HELP)
     parser.add_argument(
         "--trial", action="append", default=[], metavar="K", help="only p3.r2, p3, 7 or 1-6; may be given again"
     )

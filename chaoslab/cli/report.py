@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 
 from chaoslab.base import extras
-from chaoslab.base.commandline import refuse
+from chaoslab.base.commandline import RUN_HELP, refuse
 
 HELP = "a run's figures and charts, as `chaoslab lab` leaves them"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", nargs="?", default="latest", help="a run's name or folder (default: latest)")
+    parser.add_argument("run", nargs="?", default="latest", help=RUN_HELP)
     parser.add_argument("--program", help="how the user calls this command here")
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 
-from chaoslab.base.commandline import refuse, whole
+from chaoslab.base.commandline import RUN_HELP, refuse, whole
 
 HELP = "trials as stories: calls, faults, retries, effects, answer"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", nargs="?", default="latest", help="a run's name or folder (default: latest)")
+    parser.add_argument("run", nargs="?", default="latest", help=RUN_HELP)
     parser.add_argument("--prompt", type=whole(1, 1_000_000), help="only the prompt of this number, counted from 1")
     parser.add_argument(
         "--trial", action="append", default=[], metavar="K", help="only p3.r2, p3, 7 or 1-6; may be given again"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 
-from chaoslab.base.commandline import refuse
+from chaoslab.base.commandline import RUN_HELP, refuse
 
 HELP = "a run's figures in a table"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", nargs="?", default="latest", help="a run's name or folder (default: latest)")
+    parser.add_argument("run", nargs="?", default="latest", help=RUN_HELP)
 
 
 def run(options: argparse.Namespace) -> int:

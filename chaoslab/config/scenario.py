@@ -8,6 +8,7 @@ from typing import Any
 from chaoslab.base.registry import did_you_mean
 from chaoslab.config.settings import SettingError, Settings
 from chaoslab.config.topology import MODEL, SERVICES
+from chaoslab.core.fault import load
 from chaoslab.core.plan import Choice, Injection, Plan
 
 
@@ -15,7 +16,7 @@ def from_settings(settings: Settings) -> Plan:
     """The plan that the settings describe; an injection that can never hit is left out.
 
     Raises:
-        SettingError: a target that the table of services does not know.
+        SettingError: a target that the table of services does not know, or a plug-in's fault that cannot be used.
     """
     params: dict[str, dict[str, Any]] = {
         "latency": {"delay_s": settings.latency_ms / 1000, "jitter_s": settings.jitter_ms / 1000},
@@ -47,7 +48,13 @@ def from_settings(settings: Settings) -> Plan:
             1.0 if budget else 0.0,
         ),
     )
-    return Plan(settings.seed, tuple(i for i in injections if i.chance > 0))
+    wanted = tuple(i for i in injections if i.chance > 0)
+    try:
+        for choice in (choice for injection in wanted for choice in injection.choices):
+            load(choice.fault)
+    except LookupError as error:
+        raise SettingError(error.args[0]) from None
+    return Plan(settings.seed, wanted)
 
 
 def _targets(setting: str, names: tuple[str, ...]) -> tuple[str, ...]:

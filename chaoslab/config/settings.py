@@ -211,11 +211,11 @@ class Settings:
             SettingError: a name or a value that this version does not know, blamed on `where`.
         """
         secret = {f.name.upper() for f in fields(cls) if f.metadata["secret"]}
-        return cls().override({n: _text(_frozen(v)) for n, v in shown.items() if n not in secret}, where=where)
+        return cls().override({n: as_text(_frozen(v)) for n, v in shown.items() if n not in secret}, where=where)
 
     def environment(self) -> dict[str, str]:
         """What to set in a child's environment so that it loads these very settings."""
-        return {f.name.upper(): _text(getattr(self, f.name)) for f in fields(self)}
+        return {f.name.upper(): as_text(getattr(self, f.name)) for f in fields(self)}
 
     @property
     def model_name(self) -> str:
@@ -231,11 +231,12 @@ def _frozen(value: Any) -> Any:
     return tuple(_frozen(one) for one in value) if isinstance(value, list) else value
 
 
-def _text(value: Any) -> str:
+def as_text(value: Any) -> str:
+    """A value as it is written in `.env`."""
     if value is None:
         return ""
     if isinstance(value, tuple):
-        return ",".join(f"{v[0]}:{_text(v[1])}" if isinstance(v, tuple) else str(v) for v in value)
+        return ",".join(f"{v[0]}:{as_text(v[1])}" if isinstance(v, tuple) else str(v) for v in value)
     return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)
 
 
@@ -321,7 +322,7 @@ def example() -> str:
     for f in fields(Settings):
         if f.metadata["group"]:
             lines += ["", f"# --- {f.metadata['group']} ---"]
-        lines += [f"# {f.metadata['doc']}", f"{f.name.upper()}={_text(f.default)}"]
+        lines += [f"# {f.metadata['doc']}", f"{f.name.upper()}={as_text(f.default)}"]
     return "\n".join(lines) + "\n"
 
 
@@ -329,7 +330,7 @@ def table() -> str:
     """All settings as a Markdown table, for the reference."""
     lines = ["| setting | default | meaning |", "|---|---|---|"]
     for f in fields(Settings):
-        lines.append(f"| {f.name.upper()} | {_text(f.default).replace('|', '/')} | {f.metadata['doc']} |")
+        lines.append(f"| {f.name.upper()} | {as_text(f.default).replace('|', '/')} | {f.metadata['doc']} |")
     return "\n".join(lines) + "\n"
 
 

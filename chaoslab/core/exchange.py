@@ -12,12 +12,15 @@ import math
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from chaoslab.base.differences import differences
 from chaoslab.base.jsonable import brief, cut
 from chaoslab.core.events import REPLY_MAX, AttemptRef, Event, FaultScheduled
 from chaoslab.core.service_spec import ErrorReply
+
+if TYPE_CHECKING:
+    from chaoslab.core.fault import Fault
 
 forever = math.inf
 
@@ -141,29 +144,6 @@ class Seen:
     reply: Reply | None = None
     told_call: Call | None = None
     told_reply: Reply | None = None
-
-
-class Fault(Protocol):
-    """What a plug-in in faults/ is: a frozen dataclass of its parameters.
-
-    A fault may have `conditional = True`: its story decides by itself whether there is anything to do, so it is scheduled when it
-    acts, and its rate says nothing about dice. `corrupts = "call"` or `"reply"`: it changes that half in silence, so nobody can notice it
-    and nobody recovers from it. `lasts = True`: it goes on until the trial ends.
-    """
-
-    layer: ClassVar[str]
-
-    def draw(self, dice: Any) -> Fault:
-        """The fault for one exchange, with all that is left to chance decided."""
-
-    def flow(self, call: Call) -> Flow:
-        """The story."""
-
-    def toxics(self) -> Sequence[Toxic]:
-        """Empty for a fault that does not belong on the wire."""
-
-    def witnessed(self, seen: Seen) -> str | None:
-        """The evidence that the caller met this fault, in words, or None."""
 
 
 REPLY_SHOWN = 120

@@ -7,7 +7,9 @@ from dataclasses import MISSING, Field, fields
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from chaoslab.base.parsers import SECONDS_MAX
-from chaoslab.base.registry import did_you_mean, load
+from chaoslab.base.registry import did_you_mean
+from chaoslab.core.fault import load
+from chaoslab.core.fault_list import WithFaults
 from chaoslab.core.plan import Choice, Injection
 
 NUMBER_MAX = 10**15
@@ -28,25 +30,25 @@ def inject(
 
     `target`: the name of a function or service, or several. `chance` (0–1) is rolled for each attempt; `calls` instead hits the first
     attempts of exactly those requests to the target, counted from 1, and a trial in which it could not is invalid (a plain number is the
-    budget's limit of that name). `name`: what its dice are named by, "<fault> on <target>" unless given. `params`: the fault's own, in
-    seconds where they end in `_s`.
+    budget's limit of that name). `name`: what its dice are named by, "<fault> on <target>" unless given. `params`: the fault's own (listed
+    below), in seconds where they end in `_s`.
 
     Raises:
         LookupError: no such fault. ValueError, TypeError: a parameter or a value that it does not take.
     """
     if not isinstance(fault, str):
         raise TypeError(f"fault is {fault!r}: it should be the name of a fault, as in 'latency'")
-    known = {f.name: f for f in fields(load("faults", fault))}
+    known = {f.name: f for f in fields(load(fault))}
     if isinstance(calls, int | float) and "calls" in known:
         params["calls"], calls = calls, ()
-    hints = get_type_hints(load("faults", fault))
+    hints = get_type_hints(load(fault))
     for key, value in params.items():
         if key not in known:
             hint = did_you_mean(key, known) if known else "it has none"
             raise ValueError(f"{fault} has no parameter '{key}': {hint}")
         if wrong := _wrong(known[key], hints[key], value):
             raise ValueError(f"{key} of {fault} is {value!r:.60}: it should be {wrong}")
-    load("faults", fault)(**params)  # which may know better what they can be
+    load(fault)(**params)  # which may know better what they can be
     targets = (target,) if isinstance(target, str) else tuple(target) if isinstance(target, Iterable) else ()
     if not targets or not all(isinstance(one, str) and one for one in targets):
         raise ValueError(f"{fault} has the target {target!r}: it should be the name of a function or service")
@@ -62,6 +64,9 @@ def inject(
     if found.layer == "context":
         raise ValueError(f"{fault} works on the messages that a model is sent, and {targets[0]} is no model")
     return found
+
+
+inject.__doc__ = WithFaults(inject.__doc__ or "")
 
 
 def _wrong(parameter: Field[Any], hint: Any, value: Any) -> str:

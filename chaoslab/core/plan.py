@@ -12,12 +12,10 @@ from functools import cached_property, partial
 from typing import Any
 
 from chaoslab.base.dice import Dice
-from chaoslab.base.registry import load
 from chaoslab.core.events import Event, FaultInjected, FaultWitnessed
 from chaoslab.core.exchange import Call, Seen, Told
-
-LAYERS = ("budget", "context", "meaning", "tool", "wire")
-"""Outermost first: an exhausted budget masks everything, the wire is what is left when all else lets a call pass."""
+from chaoslab.core.fault import LAYERS as LAYERS
+from chaoslab.core.fault import load, trait
 
 
 @dataclass(frozen=True)
@@ -42,13 +40,12 @@ class Injection:
 
     @property
     def layer(self) -> str:
-        layer: str = load("faults", self.choices[0].fault).layer
-        return layer
+        return load(self.choices[0].fault).layer
 
     @property
     def conditional(self) -> bool:
         """Whether a fault of it decides by itself if there is anything to do."""
-        return any(getattr(load("faults", choice.fault), "conditional", False) for choice in self.choices)
+        return any(trait(load(choice.fault), "conditional") for choice in self.choices)
 
     def covers(self, call: Call) -> bool:
         return call.target in self.targets
@@ -113,7 +110,7 @@ class Plan:
         choice, *others = injection.choices
         if others:
             choice = dice("which").pick(injection.choices, [c.weight for c in injection.choices])
-        fault = load("faults", choice.fault)(**choice.params).draw(dice("draw"))
+        fault = load(choice.fault)(**choice.params).draw(dice("draw"))
         return Told(injection.name, choice.fault, fault)
 
     def roll(self, injection: Injection, call: Call) -> Told | None:
@@ -173,7 +170,7 @@ class Telling:
 
     def injected(self, told: Told) -> None:
         """For `chain`: the story has changed the exchange."""
-        if getattr(told.fault, "conditional", False):
+        if trait(told.fault, "conditional"):
             self._note(told.scheduled(self._call))
         self._note(FaultInjected(fault=told.fault_name, injection=told.injection, at=self._call.at))
 

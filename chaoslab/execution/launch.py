@@ -366,11 +366,14 @@ def _leave(folder: Path, code: int, program: str | None, gate: Gate | None) -> i
 
     print("\n" + summary.render(history), flush=True)
     code = _ruled(gate, history, code)
-    print(f"\nlogs    {folder}/  (also {LOGS}/latest)")
+    latest = folder.resolve() == _latest()
+    print(f"\nlogs    {folder}/{f'  (also {LOGS}/latest)' if latest else ''}")
     if not _drawn(history, folder):
         return code or 2
     look_at = worst(verdicts(history)) or next(iter(history.trials), None)
-    print(f"next    {program or _called()} show latest{f' --trial {look_at}' if look_at else ''}")
+    print(
+        f"next    {program or _called()} show {'latest' if latest else folder}{f' --trial {look_at}' if look_at else ''}"
+    )
     return code
 
 

@@ -12,10 +12,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from chaoslab.base.registry import load
 from chaoslab.config.settings import Settings
 from chaoslab.config.topology import MODEL
 from chaoslab.core.events import VERSION, CallFinished, PromptFinished, Replied, RunStarted, Usage
+from chaoslab.core.fault import load
 from chaoslab.core.plan import Plan
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record, lines_of, log_files, parse_line
@@ -249,7 +249,7 @@ def order(remembered: Remembered) -> Order:
         plan = Plan.from_json(started.plan)
         for injection in plan.injections:
             for choice in injection.choices:
-                load("faults", choice.fault)(**choice.params)
+                load(choice.fault)(**choice.params)
     except (LookupError, TypeError, ValueError) as error:
         raise Unrepeatable(f"{where}: its plan is none of this lab's ({_flat(error)})") from None
     try:

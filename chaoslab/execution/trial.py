@@ -14,10 +14,11 @@ from typing import Any, NoReturn, TypedDict, Unpack, cast
 
 from chaoslab.analysis.answers import Likeness, Twin, compare
 from chaoslab.analysis.judge import Outcome, Verdict, effects_of, judge
+from chaoslab.analysis.measures.durations import duration
 from chaoslab.analysis.measures.mttr import Incident, incidents
 from chaoslab.base.clock import iso
 from chaoslab.base.identity import digest
-from chaoslab.base.jsonable import named, plain
+from chaoslab.base.jsonable import line, named, plain
 from chaoslab.config.settings import DEFAULT_NOW
 from chaoslab.core.events import VERSION, CallStarted, PromptFinished, RunStarted
 from chaoslab.core.inject import check
@@ -28,6 +29,9 @@ from chaoslab.execution.workers import spread
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
 from chaoslab.seams.function import CALLS_MAX
+
+SHOWN = 300
+"""Characters of a trial in one line."""
 
 
 @dataclass
@@ -51,10 +55,12 @@ class Trial:
         """The seed of the faults' dice."""
         return self.plan.seed
 
-    @property
+    @cached_property
     def history(self) -> History:
-        """All that happened, as events."""
-        return self._ended.book.history
+        """All that happened, as records of events in time order; printed, it is the story."""
+        from chaoslab.reports.show import Story
+
+        return Story.of_history(self._ended.book.history)
 
     @cached_property
     def verdict(self) -> Verdict:
@@ -106,8 +112,12 @@ class Trial:
         """What a person should know, such as functions that could not be watched."""
         return self._ended.warnings
 
+    def __str__(self) -> str:
+        """The outcome and why, in one line; `story` tells all."""
+        return line(f"{self.key} {self.outcome} after {duration(self.seconds)}: {self.why}", SHOWN)
+
     def __repr__(self) -> str:
-        return f"Trial({self.key}, {self.outcome}: {self.why})"
+        return line(f"Trial({self.key}, {self.outcome}: {self.why}", SHOWN - 1) + ")"
 
 
 class Options(TypedDict, total=False):

@@ -49,6 +49,14 @@ class History:
         self.untold = frozenset(untold)
         self.notes = (*notes, *(unread(name, numbers) for name, numbers in sorted(self.cut_lines.items())))
 
+    def __iter__(self) -> Iterator[Record]:
+        """Its records in time order."""
+        return iter(self.records)
+
+    def __repr__(self) -> str:
+        run, trials = self.records[0].run if self.records else "none", len(self.trials)
+        return f"History(run {run}: {trials} {'trial' if trials == 1 else 'trials'}, {len(self.records)} events)"
+
     @classmethod
     def read(cls, folder: Path) -> History:
         """Reads every `*.log` of a run's folder.

@@ -9,6 +9,7 @@ import re
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -20,6 +21,8 @@ from chaoslab.core.events import LASTS_MAX_S, Moment
 from chaoslab.record.log import Log
 
 NAME_MAX = 64
+STAMP = "%Y%m%d-%H%M%S"
+"""How a run's folder is named by the wall clock (UTC)."""
 _NAME = re.compile(rf"[A-Za-z0-9_-]{{1,{NAME_MAX}}}", re.ASCII)
 
 
@@ -51,7 +54,7 @@ class Run:
         latest = logs / "latest"
         if latest.is_dir() and not latest.is_symlink():
             raise FileExistsError(errno.EEXIST, "it should be a link to the newest run: rename it", str(latest))
-        stem = clock.utc().strftime("%Y%m%d-%H%M%S")
+        stem = clock.utc().strftime(STAMP)
         for folder in (stem, *(f"{stem}-{n}" for n in range(2, 1000))):
             try:
                 (logs / folder).mkdir()
@@ -131,6 +134,22 @@ def names(logs: Path) -> dict[str, list[Path]]:
         if isinstance(name, str):
             found.setdefault(name, []).append(folder)
     return found
+
+
+def began(folder: Path) -> datetime | None:
+    """The moment (UTC) in the name of a run's folder; None where there is none."""
+    match = _STAMPED.fullmatch(folder.name)
+    try:
+        return datetime.strptime(match[1], STAMP).replace(tzinfo=UTC) if match else None
+    except ValueError:  # digits that are no date
+        return None
+
+
+def newest_first(logs: Path) -> list[Path]:
+    """Every run's folder there that has logs or a description, by the moment in its name; those without one come last."""
+    folders = (path for path in logs.glob("*") if path.is_dir() and not path.is_symlink())
+    runs = (folder for folder in folders if (folder / "run.json").is_file() or any(folder.glob("*.log")))
+    return sorted(runs, key=_age, reverse=True)
 
 
 def _age(folder: Path) -> tuple[str, int, str]:

@@ -15,6 +15,9 @@ LOGS = Path("logs")
 LATEST = "latest"
 NAMED = 60
 """Signs of a name that are repeated when there is none like it."""
+CANDIDATES = 6
+"""Runs that are named where a beginning fits several."""
+_BACK = re.compile(rf"{LATEST}~(?P<number>\d{{1,6}})", re.ASCII)
 _NUMBERED = re.compile(r"(?P<name>.+)#(?P<number>\d{1,6})")
 
 
@@ -54,11 +57,11 @@ def unreadable(folder: Path, error: OSError) -> str:
 
 
 def find(name: str, *, logs: Path = LOGS) -> Path:
-    """The folder of a run, given as a path (also of a log in it), by the folder's name in `logs`, or by the name that the run prints; of
-    several runs of one name the newest, which is said.
+    """The folder of a run: a path (also of a log in it), the folder's name in `logs`, the name that the run prints, the beginning of either
+    if no other run has it, `latest`, or `latest~2` for the second before it. Of several runs of one name it is the newest, which is said.
 
     Raises:
-        LookupError: no such run, or no run at all.
+        LookupError: no such run, several, or no run at all.
     """
     _check_name(name)
     for folder in (Path(name), Path(name).parent if name.endswith(".log") else Path(name), logs / name):
@@ -70,6 +73,11 @@ def find(name: str, *, logs: Path = LOGS) -> Path:
             print(f"{len(called)} runs are called {wanted}: {called[-1]} is the newest of them", file=sys.stderr)
         if called:
             return called[-1]
+    if back := _BACK.fullmatch(name):
+        return _before_latest(int(back["number"]), logs)
+    for place, beginning in ((logs, name), (Path(name).parent, Path(name).name)):
+        if found := _beginning(beginning, place):
+            return found
     known = {path.name for path in logs.glob("*") if any(path.glob("*.log"))}
     if known:
         hint = did_you_mean(Path(name).name, known | set(runs.names(logs)))
@@ -77,6 +85,39 @@ def find(name: str, *, logs: Path = LOGS) -> Path:
     if name == LATEST and any(logs.glob("*.log")):  # the first lab has no folder per run
         return logs
     raise LookupError(f"no logs yet in {logs}/: run make lab first")
+
+
+def _before_latest(number: int, logs: Path) -> Path:
+    """The run that is so many before the latest. One that has left no logs is not counted."""
+    there = [folder for folder in runs.newest_first(logs) if any(folder.glob("*.log"))]
+    latest = (logs / LATEST).resolve()
+    first = next((n for n, folder in enumerate(there) if folder.resolve() == latest), 0)
+    if not there:
+        raise LookupError(f"no logs yet in {logs}/: run make lab first")
+    if number >= len(there) - first:
+        oldest = len(there) - first - 1
+        raise LookupError(
+            f"there is no {LATEST}~{number}: the oldest run in {logs}/ is {LATEST}~{oldest}, {there[-1].name}"
+        )
+    return there[first + number]
+
+
+def _beginning(text: str, place: Path) -> Path | None:
+    """The one run there whose folder's or own name begins so."""
+    if not text:
+        return None
+    named = {folder: name for name, folders in runs.names(place).items() for folder in folders}
+    there = [folder for folder in runs.newest_first(place) if any(folder.glob("*.log"))]
+    found = [folder for folder in there if folder.name.startswith(text)]
+    if not found:
+        found = [folder for folder in there if named.get(folder, "").startswith(text)]
+        if len({named[folder] for folder in found}) == 1:
+            return find(named[found[0]], logs=place)
+    if len(found) > 1:
+        more = f" and {len(found) - CANDIDATES} more" if len(found) > CANDIDATES else ""
+        names = ", ".join(folder.name for folder in found[:CANDIDATES])
+        raise LookupError(f"'{text[:NAMED]}' is the beginning of {len(found)} runs: {names}{more}")
+    return found[0] if found else None
 
 
 def charts_of(name: str, *, logs: Path = LOGS) -> Path:

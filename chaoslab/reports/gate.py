@@ -61,6 +61,8 @@ def outcomes(text: str) -> tuple[str, ...]:
 def rule(gate: Gate, judged: Mapping[str, Verdict], *, judgeable: bool) -> Ruling:
     """Holds a run's verdicts against what was asked. `judgeable`: whether anything was stated about right answers."""
     parts = []
+    if broken := [trial for trial, verdict in judged.items() if verdict.broken]:
+        parts.append(Ruling(False, f"{len(broken)} could not be judged: {_named(broken)} ({judged[broken[0]].why})"))
     if gate.min_correct is not None:
         parts.append(_of_correct(gate.min_correct, judged, judgeable=judgeable))
     if gate.fail_on:

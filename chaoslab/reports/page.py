@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Callable, Sequence
 
 from chaoslab.analysis.measures.durations import duration
+from chaoslab.analysis.measures.guard import guarded
 from chaoslab.analysis.measures.intervals import Estimate, Interval, Rate
 
 WIDTH = 80
@@ -21,6 +22,11 @@ def wrapped(text: str, *, indent: str = "", longest: int = 2000) -> list[str]:
     return textwrap.wrap(
         words, WIDTH, initial_indent=indent, subsequent_indent=f"{indent}  ", break_on_hyphens=False
     )  # fmt: skip
+
+
+def section(name: str, measure: Callable[[], list[str]]) -> list[str]:
+    """The lines of one part of a page; where its measure raises, a line that says so in its place."""
+    return guarded(measure, lambda why: wrapped(f"{name}: unknown ({why})"))
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

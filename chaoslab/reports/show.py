@@ -68,6 +68,20 @@ def render(
     return "\n\n".join(stories) + "\n"
 
 
+class Story(History):
+    """A history that prints as the stories of its trials."""
+
+    @classmethod
+    def of_history(cls, history: History) -> Story:
+        """The same history."""
+        story = cls.__new__(cls)
+        vars(story).update(vars(history))
+        return story
+
+    def __str__(self) -> str:
+        return render(self).removesuffix("\n") if self.trials else repr(self)
+
+
 def _chosen(history: History, prompt: int | None, trials: Sequence[str]) -> list[tuple[Record, PromptStarted]]:
     begun = [(record, event) for record, event in history.of(PromptStarted) if record.trial is not None]
     starts = [pair for pair in begun if prompt in (None, pair[1].prompt_index)]

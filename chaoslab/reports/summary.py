@@ -26,7 +26,7 @@ from chaoslab.core.events import (
 from chaoslab.core.events import Warning as Told
 from chaoslab.record.history import History
 from chaoslab.reports import summary_faults, summary_recovery
-from chaoslab.reports.page import count, percent, percents, share, table, wrapped
+from chaoslab.reports.page import count, percent, percents, section, share, table, wrapped
 
 FEW, SOME = 3, 8
 """Examples that are shown of one outcome, and lines of any other list."""
@@ -43,14 +43,14 @@ def render(history: History) -> str:
     judged = verdicts(history)
     outcomes = {trial: str(verdict.outcome) for trial, verdict in judged.items()}
     parts = [
-        _head(history),
-        _prompts(history, judged),
-        harm(judged, stated=judgeable(history)) if history.tells(Effect) else ["harm: not known from such a log"],
+        section("run", lambda: _head(history)),
+        section("prompts", lambda: _prompts(history, judged)),
+        section("harm", lambda: _harm(history, judged)),
         summary_faults.delivered(history),
-        summary_faults.led_to(history, outcomes),
-        summary_recovery.lines(history),
+        section("what the faults led to", lambda: summary_faults.led_to(history, outcomes)),
+        section("time to recovery", lambda: summary_recovery.lines(history)),
         _took(history),
-        _strange(history),
+        section("warnings", lambda: _strange(history)),
     ]
     return "\n\n".join("\n".join(lines) for lines in parts if lines) + "\n"
 
@@ -120,6 +120,12 @@ def _example(head: str, what: str, trials: Sequence[str]) -> list[str]:
     return wrapped(f"{head}: {what}{named}", indent="  ")
 
 
+def _harm(history: History, judged: Mapping[str, Verdict]) -> list[str]:
+    if not history.tells(Effect):
+        return ["harm: not known from such a log"]
+    return harm(judged, stated=judgeable(history))
+
+
 def harm(judged: Mapping[str, Verdict], *, stated: bool) -> list[str]:
     """What is wrong on the ledgers, alike things together, most frequent first. `stated`: whether anything was about right answers."""
     done = _alike((what, trial) for trial, verdict in judged.items() for what in dict.fromkeys(verdict.harm))
@@ -136,7 +142,12 @@ def harm(judged: Mapping[str, Verdict], *, stated: bool) -> list[str]:
 
 
 def _took(history: History) -> list[str]:
-    return [*_calls(history), *_usage(history), *_budget(history)]
+    return [
+        *section("calls", lambda: _calls(history)),
+        *section("latency", lambda: _latency(history)),
+        *section("usage", lambda: _usage(history)),
+        *section("budget", lambda: _budget(history)),
+    ]
 
 
 def _calls(history: History) -> list[str]:
@@ -145,22 +156,24 @@ def _calls(history: History) -> list[str]:
     failed = sum(not e.ok for _, e in history.of(CallFinished))
     if history.of_functions:
         again = sum(attempt > 1 for _, _, _, attempt in made)
-        lines = wrapped(
+        return wrapped(
             f"calls: {len(made)} of functions; {failed} failed; {again} were further attempts at a call already made. "
             "How long the agent waits before one, and what it asks of a model, is not known."
         )
-    else:
-        to_model = sum(target == "model" for _, target, _, _ in made)
-        models = f"{to_model} to the model" if history.tells(Usage) else "those to the model are not known"
-        retries, fallbacks = (sum(1 for _ in history.of(kind)) for kind in (Retry, Fallback))
-        lines = wrapped(
-            f"calls: {len(made) - to_model} to tools, {models}; {failed} failed; {retries} retries, {fallbacks} fallbacks"
-        )
+    to_model = sum(target == "model" for _, target, _, _ in made)
+    models = f"{to_model} to the model" if history.tells(Usage) else "those to the model are not known"
+    retries, fallbacks = (sum(1 for _ in history.of(kind)) for kind in (Retry, Fallback))
+    return wrapped(
+        f"calls: {len(made) - to_model} to tools, {models}; {failed} failed; {retries} retries, {fallbacks} fallbacks"
+    )
+
+
+def _latency(history: History) -> list[str]:
     found = latency([a.duration_s for a in attempts(history) if not a.faults])
-    if found:
-        which = "without a fault" if history.tells(FaultWitnessed) else f"{found.n} calls of known duration"
-        lines.append(f"{which}: median {duration(found.p50_s)}, 99th percentile {duration(found.p99_s)}")
-    return lines
+    if not found:
+        return []
+    which = "without a fault" if history.tells(FaultWitnessed) else f"{found.n} calls of known duration"
+    return [f"{which}: median {duration(found.p50_s)}, 99th percentile {duration(found.p99_s)}"]
 
 
 def _usage(history: History) -> list[str]:

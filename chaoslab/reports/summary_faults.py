@@ -9,9 +9,9 @@ from chaoslab.analysis.measures import faults
 from chaoslab.analysis.measures.faults import FaultCount, InjectionCount
 from chaoslab.analysis.measures.impact import Impact, impacts
 from chaoslab.analysis.measures.intervals import Rate
-from chaoslab.core.events import FaultWitnessed
+from chaoslab.core.events import FaultScheduled, FaultWitnessed
 from chaoslab.record.history import History
-from chaoslab.reports.page import count, percent, table, wrapped
+from chaoslab.reports.page import count, percent, section, table, wrapped
 
 SOME = 8
 OTHER = ("unknown", "invalid", "unfinished")
@@ -22,17 +22,27 @@ def delivered(history: History) -> list[str]:
     """Each injection from its dice to its witness, why some faults were not met, and what failed without one."""
     if not history.tells(FaultWitnessed):
         return ["faults: not known from such a log, nor which failures they caused"]
+    return [
+        *section("faults", lambda: _delivered(history)),
+        *section("faults that were not witnessed", lambda: _unmet(history)),
+        *section("disturbances of the lab", lambda: _disturbed(history)),
+        *section("failures that nobody injected", lambda: _lone(history)),
+    ]
+
+
+def _delivered(history: History) -> list[str]:
     found, by_fault = faults.by_injection(history), faults.by_fault(history)
-    lines = ["faults: none was planned"]
-    if found:
-        rows = [row for one in found for row in _rows(one, [f for f in by_fault if f.injection == one.injection])]
-        lines = table(["faults", "eligible", "scheduled", "injected", "witnessed", "chance"], rows)
-        lines += ["eligible: attempts at which it was rolled; witnessed: its caller met it."]
-        lines += [*_dice(found), *_unmet(history, found)]
-    if hit := faults.disturbance(history):
-        lines += wrapped(_disturbed(hit))
+    if not found:
+        return ["faults: none was planned"]
+    rows = [row for one in found for row in _rows(one, [f for f in by_fault if f.injection == one.injection])]
+    lines = table(["faults", "eligible", "scheduled", "injected", "witnessed", "chance"], rows)
+    lines.append("eligible: attempts at which it was rolled; witnessed: its caller met it.")
+    return lines + _dice(found)
+
+
+def _lone(history: History) -> list[str]:
     lone = faults.uninjected(history)
-    lines.append(f"failures that nobody injected: {sum(f.count for f in lone) if lone else 'none'}")
+    lines = [f"failures that nobody injected: {sum(f.count for f in lone) if lone else 'none'}"]
     for failure in lone[:SOME]:
         lines += wrapped(f"{failure.count} × {failure.target}: {failure.error}", indent="  ", longest=150)
     return lines + ([f"  … and {len(lone) - SOME} more"] if len(lone) > SOME else [])
@@ -65,22 +75,25 @@ def _dice(found: Sequence[InjectionCount]) -> list[str]:
     return lines
 
 
-def _unmet(history: History, found: Sequence[InjectionCount]) -> list[str]:
+def _unmet(history: History) -> list[str]:
     reasons = faults.unmet(history)
     if not reasons:
         return []
-    scheduled = sum(one.scheduled for one in found)
+    scheduled = sum(1 for _ in history.of(FaultScheduled))
     lines = wrapped(f"{sum(r.count for r in reasons)} of {count(scheduled, 'scheduled fault')} were not witnessed:")
     return lines + [
         line for r in reasons for line in wrapped(f"{r.count} × {r.fault}: {r.why}", indent="  ")
     ]  # fmt: skip
 
 
-def _disturbed(hit: faults.Disturbance) -> str:
+def _disturbed(history: History) -> list[str]:
+    hit = faults.disturbance(history)
+    if hit is None:
+        return []
+    attempts = f"{count(hit.attempts, 'attempt')} hit by it"
     if not hit.times:
-        return f"the lab was disturbed, when and how is not known; {count(hit.attempts, 'attempt')} hit by it"
-    times = count(hit.times, "time")
-    return f"the lab was disturbed {times}, {hit.lasted_s:.2f} s in all; {count(hit.attempts, 'attempt')} hit by it"
+        return wrapped(f"the lab was disturbed, when and how is not known; {attempts}")
+    return wrapped(f"the lab was disturbed {count(hit.times, 'time')}, {hit.lasted_s:.2f} s in all; {attempts}")
 
 
 # What they led to.

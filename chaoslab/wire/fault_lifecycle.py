@@ -7,27 +7,27 @@ from collections.abc import Iterator
 from chaoslab.core import events
 from chaoslab.core.events import Event
 from chaoslab.core.exchange import Call, Told, Toxic
+from chaoslab.core.fault import trait
+from chaoslab.wire import toxics
 from chaoslab.wire.client import ToxicInfo
 
 REFUSED = "refused"
-"""The one lane that nobody listens on, to which every call goes that is to be refused; and the toxic that asks for it."""
-
-UNITS: dict[str, dict[str, tuple[str, int]]] = {
-    "latency": {"delay_s": ("latency", 1000)},
-    "timeout": {"after_s": ("timeout", 1000)},
-    "reset_peer": {"after_s": ("timeout", 1000)},
-}
-"""Toxic type → the lab's parameter → Toxiproxy's attribute and how many of its units make one of ours."""
+"""The one lane that nobody listens on, to which every call goes that is to be refused."""
 
 
 def is_refused(told: Told) -> bool:
-    """Whether this fault needs no lane of its own."""
-    return any(toxic.type == REFUSED for toxic in told.fault.toxics())
+    """The fault needs no lane of its own."""
+    return bool(trait(told.fault, "refuses"))
 
 
 def in_toxiproxys_words(toxic: Toxic) -> ToxicInfo:
-    names = UNITS.get(toxic.type, {})
-    attributes = {names[key][0]: round(value * names[key][1]) for key, value in toxic.params.items()}
+    """The toxic with Toxiproxy's names and units; an attribute that its type does not translate is passed on by its own name."""
+    try:
+        units = toxics.load(toxic.type).UNITS
+    except LookupError:  # not one of ours: the Toxiproxy that is asked may know it
+        units = {}
+    named = ((*units.get(key, (key, 1)), value) for key, value in toxic.params.items())
+    attributes = {name: round(value * factor) for name, factor, value in named}
     return ToxicInfo(f"{toxic.type}_{toxic.stream}", toxic.type, toxic.stream or "downstream", 1.0, attributes)
 
 

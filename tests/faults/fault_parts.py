@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chaoslab.core.events import Event
-from chaoslab.core.exchange import Call, Failure, Fault, Flow, Note, Reply, Seen, Told, Wait, chain
+from chaoslab.core.exchange import Call, Failure, Flow, Note, Reply, Seen, Told, Wait, chain
+from chaoslab.core.fault import Fault
 from chaoslab.core.service_spec import ErrorReply
 
 CALL = Call("weather", "current_weather", "p1.r1", 1, 1, "id", {"city": "Oslo"})

@@ -5,7 +5,6 @@ from __future__ import annotations
 from fault_parts import Target, meet, saw
 
 from chaoslab.base.dice import Dice
-from chaoslab.core.exchange import Toxic
 from chaoslab.faults.network.refused import Refused
 
 
@@ -16,9 +15,9 @@ def test_the_call_never_leaves() -> None:
     assert met.evidence == "connection refused"
 
 
-def test_nothing_is_drawn_and_the_wire_knows_it_by_name() -> None:
+def test_nothing_is_drawn_and_it_needs_no_lane_and_no_toxics() -> None:
     assert Refused().draw(Dice(1)) == Refused()
-    assert Refused().toxics() == (Toxic("refused", "", {}),)
+    assert (Refused.refuses, Refused().toxics()) == (True, ())
 
 
 def test_only_a_refusal_is_its_witness() -> None:

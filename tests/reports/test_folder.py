@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from chaoslab.cli import main
 from chaoslab.core.events import RunStarted
 from chaoslab.record.log import Log
 from chaoslab.reports.folder import find, read
@@ -59,11 +60,11 @@ def test_a_folder_of_that_name_comes_first(tmp_path: Path) -> None:
 def test_a_name_that_no_run_has_is_refused_with_the_nearest(tmp_path: Path) -> None:
     run(tmp_path, "20261122-090000", name=NAME)
     with pytest.raises(
-        LookupError, match=re.escape(f"no run with logs is called 'v3-1f2e0011aabb': did you mean '{NAME}'?")
+        LookupError, match=re.escape(f"no run with logs is called 'v3-1f2e0011aabbx': did you mean '{NAME}'?")
     ):
-        find("v3-1f2e0011aabb", logs=tmp_path)
+        find("v3-1f2e0011aabbx", logs=tmp_path)
     with pytest.raises(LookupError, match=r"did you mean '20261122-090000'\?"):
-        find("20261122-09000", logs=tmp_path)
+        find("20261122-09001", logs=tmp_path)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"name": 7}', "\xff", "[" * 100_000, '{"name": "v3"'])
@@ -75,3 +76,86 @@ def test_a_run_that_is_badly_described_is_none_of_that_name_and_in_nobodys_way(t
     (tmp_path / "20261124-090000").mkdir()
     (tmp_path / "20261124-090000" / "run.json").mkdir()
     assert find(NAME, logs=tmp_path) == made
+
+
+@pytest.fixture
+def several(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Four runs in logs/, of which the third is the latest: the fourth has not begun."""
+    logs = tmp_path / "logs"
+    for folder, name in (("20261120-090000", ""), ("20261121-090000", NAME), ("20261122-090000", ""), ("mine", "")):
+        run(logs, folder, name=name)
+    (logs / "20261123-090000").mkdir()
+    (logs / "20261123-090000" / "run.json").write_text(json.dumps({"name": "x", "origin": 0.0, "now": ""}))
+    (logs / "latest").symlink_to("20261122-090000")
+    monkeypatch.chdir(tmp_path)
+    return logs
+
+
+@pytest.mark.parametrize(
+    ("name", "folder"),
+    [
+        ("latest~0", "20261122-090000"),
+        ("latest~1", "20261121-090000"),
+        ("latest~2", "20261120-090000"),
+        ("latest~3", "mine"),
+        ("20261121", "20261121-090000"),
+        ("logs/20261121", "20261121-090000"),
+        ("m", "mine"),
+        (NAME[:6], "20261121-090000"),
+    ],
+)
+def test_a_run_is_named_by_how_long_ago_it_was_or_by_its_beginning(several: Path, name: str, folder: str) -> None:
+    assert find(name).resolve() == several / folder
+    assert read(name).records[0].run == (NAME if folder == "20261121-090000" else folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("2026112", "'2026112' is the beginning of 3 runs: 20261122-090000, 20261121-090000, 20261120-090000"),
+        ("latest~4", "there is no latest~4: the oldest run in logs/ is latest~3, mine"),
+        ("latest~x", "no run with logs is called 'latest~x': did you mean 'latest'?"),
+        ("20261123", "no run with logs is called '20261123': did you mean '20261121-090000'?"),
+    ],
+)
+@pytest.mark.usefixtures("several")
+def test_a_name_that_is_none_or_several_gets_one_line(name: str, line: str) -> None:
+    with pytest.raises(LookupError) as error:
+        find(name)
+    if "did you mean" in line:
+        assert error.value.args[0].startswith(line.partition(":")[0])
+    else:
+        assert error.value.args == (line,)
+
+
+def test_many_candidates_are_counted(tmp_path: Path) -> None:
+    for number in range(1, 10):
+        run(tmp_path, f"20261122-09000{number}")
+    with pytest.raises(LookupError) as error:
+        find("2026", logs=tmp_path)
+    assert error.value.args[0].endswith(", 20261122-090004 and 3 more")
+    assert find("latest~1", logs=tmp_path).name == "20261122-090008"  # without a latest the newest counts as it
+
+
+def test_the_beginning_of_a_name_that_several_runs_have_is_the_newest_of_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for folder in ("20261120-090000", "20261122-090000"):
+        run(tmp_path, folder, name=NAME)
+    assert find("v3-1", logs=tmp_path).name == "20261122-090000"
+    assert capsys.readouterr().err.startswith(f"2 runs are called {NAME}: ")
+
+
+@pytest.mark.parametrize("command", ["show", "summary", "report", "charts", "replay"])
+@pytest.mark.usefixtures("several")
+def test_every_command_that_takes_a_run_takes_each_of_these_names(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command, "2026112"]) == 2
+    assert capsys.readouterr().err.startswith("'2026112' is the beginning of 3 runs: 20261122-090000, ")
+    assert main([command, "latest~9"]) == 2
+    assert capsys.readouterr().err == "there is no latest~9: the oldest run in logs/ is latest~3, mine\n"
+    main([command, "latest~1"])
+    said = capsys.readouterr()
+    assert "no run" not in said.err.replace("no run_", "")
+    assert "beginning of" not in said.err

@@ -4,8 +4,8 @@ An *incident* opens when the attempt begins that is the first to meet a fault at
 right result: an attempt that is ok and met no fault that corrupts. One incident per trial and target, so that incidents are independent
 of each other; it bears the name of the fault that opened it. It is *noticed* when that attempt ends, which is when its fault is witnessed.
 
-Faults from which nothing can recover open none: those that corrupt a value in silence (wrong_value, truncate_context), since nobody can
-notice them, and those that last until the trial ends (budget). The fault's class says so (`traits`). Nor does a fault open one at an
+Faults from which nothing can recover open none: those that corrupt a value in silence, since nobody can notice them, and those
+that last until the trial ends. The fault's class says so (`traits`). Nor does a fault open one at an
 attempt that was answered and corrupted too: late or not, nobody could know that there was something to repair.
 
 It ends in one of five ways. By `retry` (a later attempt, asked by tool, agent or a new plan). By `fallback` (an attempt around the

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
-from chaoslab.base.dice import Dice
 from chaoslab.core import events
-from chaoslab.core.exchange import Call, Flow, Note, Reply, Seen, Toxic
+from chaoslab.core.exchange import Call, Flow, Note, Reply, Seen
+from chaoslab.core.fault import Fault
 
 QUOTA = 402
 """The status under which a target keeps its words for "no budget left"; a target without such words says 429."""
 
 
 @dataclass(frozen=True)
-class Budget:
+class Budget(Fault):
     """Once a limit is reached, `hard` answers each further call with the target's refusal, `soft` only writes it down.
 
     `tokens`, `calls` and `seconds` count within a trial, `cost_usd` over the whole run, since that is what a purse does. 0: no limit.
@@ -26,12 +25,9 @@ class Budget:
     calls: float = 0.0
     seconds: float = 0.0
     mode: Literal["hard", "soft"] = "hard"
-    layer: ClassVar[str] = "budget"
-    conditional: ClassVar[bool] = True
-    lasts: ClassVar[bool] = True
-
-    def draw(self, dice: Dice) -> Budget:  # noqa: ARG002 - nothing is left to chance
-        return self
+    layer = "budget"
+    conditional = True
+    lasts = True
 
     def flow(self, call: Call) -> Flow:
         for limit in ("tokens", "cost_usd", "calls", "seconds"):
@@ -52,9 +48,6 @@ class Budget:
         reply = call.refused_with(QUOTA if QUOTA in call.errors else 429)
         headers = {k: v for k, v in reply.headers.items() if k.lower() != "retry-after"}
         return Reply(reply.status, headers | {"x-should-retry": "false"}, reply.body)
-
-    def toxics(self) -> Sequence[Toxic]:
-        return ()
 
     def witnessed(self, seen: Seen) -> str | None:
         if seen.reply is None or not seen.reply.same_as(seen.told_reply):

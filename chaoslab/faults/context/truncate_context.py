@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
-from chaoslab.base.dice import Dice
-from chaoslab.core.exchange import Call, Flow, Seen, Toxic
+from chaoslab.core.exchange import Call, Flow, Seen
+from chaoslab.core.fault import Fault
 
 
 @dataclass(frozen=True)
-class TruncateContext:
+class TruncateContext(Fault):
     """Keeps the system's messages and the newest `keep` (0–1, at least one message) of all others.
 
     The call that a kept tool result answers is kept with it: no provider takes an orphaned result.
     """
 
     keep: float = 0.5
-    layer: ClassVar[str] = "context"
-    corrupts: ClassVar[str] = "call"
-
-    def draw(self, dice: Dice) -> TruncateContext:  # noqa: ARG002 - nothing is left to chance
-        return self
+    layer = "context"
+    corrupts = "call"
 
     def flow(self, call: Call) -> Flow:
         messages: list[dict[str, Any]] = (call.value or {}).get("messages", [])
@@ -38,9 +34,6 @@ class TruncateContext:
         while start > 0 and others[start].get("role") == "tool":
             start -= 1
         return system + others[start:]
-
-    def toxics(self) -> Sequence[Toxic]:
-        return ()
 
     def witnessed(self, seen: Seen) -> str | None:
         if seen.told_call is None or seen.sent is None or seen.sent.value != seen.told_call.value:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
-from typing import Any, ClassVar
+from typing import Any
 
 from chaoslab.base.dice import Dice
-from chaoslab.core.exchange import Call, Flow, Reply, Seen, Toxic
+from chaoslab.core.exchange import Call, Flow, Reply, Seen
+from chaoslab.core.fault import Fault
 
 BOOKKEEPING = {
     "adult", "backdrop_path", "base", "cod", "code", "confidence", "created", "creator", "displayed_link", "dt",
@@ -25,7 +26,7 @@ Place = tuple[Any, Any]
 
 
 @dataclass(frozen=True)
-class WrongValue:
+class WrongValue(Fault):
     """Changes one value of a successful reply: a number by a factor, a text by swapping it for one that is not true.
 
     `point` (0–1) picks which of the values, `factor` scales numbers; both are drawn. A reply without a value to change passes as
@@ -34,8 +35,8 @@ class WrongValue:
 
     point: float = -1.0
     factor: float = 0.0
-    layer: ClassVar[str] = "meaning"
-    corrupts: ClassVar[str] = "reply"
+    layer = "meaning"
+    corrupts = "reply"
 
     def draw(self, dice: Dice) -> WrongValue:
         point = self.point if self.point >= 0 else dice("point").uniform()
@@ -84,9 +85,6 @@ class WrongValue:
             return (day + timedelta(days=max(1, math.ceil(self.factor)))).isoformat() + text[10:]
         except (ValueError, OverflowError):
             return None
-
-    def toxics(self) -> Sequence[Toxic]:
-        return ()
 
     def witnessed(self, seen: Seen) -> str | None:
         if seen.reply is None or not seen.reply.same_as(seen.told_reply):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 from chaoslab.base.dice import Dice
 from chaoslab.core.exchange import Call, Flow, Seen, Toxic, Wait
+from chaoslab.core.fault import Fault
 
 Stream = Literal["", "upstream", "downstream"]
 """Which way of a connection; the empty one is left to the dice."""
@@ -17,13 +18,14 @@ TIMER_SLACK_S = 0.002
 
 
 @dataclass(frozen=True)
-class Latency:
+class Latency(Fault):
     """Delays what goes one way by `delay_s` ± `jitter_s` (uniform); the way is drawn unless `stream` names it."""
 
     delay_s: float = 0.5
     jitter_s: float = 0.0
     stream: Stream = ""
-    layer: ClassVar[str] = "wire"
+    layer = "wire"
+    delays = True
 
     def draw(self, dice: Dice) -> Latency:
         jitter_s = dice("jitter").between(-self.jitter_s, self.jitter_s) if self.jitter_s else 0.0

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from chaoslab.base.dice import Dice
 from chaoslab.core.exchange import Call, Failure, Flow, Seen, Toxic, Wait
+from chaoslab.core.fault import Fault
 from chaoslab.faults.network.latency import STREAMS, Stream
 
 
 @dataclass(frozen=True)
-class ResetPeer:
+class ResetPeer(Fault):
     """Resets `after_s` after the first data went that way; upstream before the service saw the request, downstream after."""
 
     after_s: float = 0.0
     stream: Stream = ""
-    layer: ClassVar[str] = "wire"
+    layer = "wire"
 
     def draw(self, dice: Dice) -> ResetPeer:
         return replace(self, stream=self.stream or dice("stream").pick(STREAMS))

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from chaoslab.base.dice import Dice
 from chaoslab.core.exchange import Call, Failure, Flow, Seen, Toxic, Wait, forever
+from chaoslab.core.fault import Fault
 from chaoslab.faults.network.latency import STREAMS, TIMER_SLACK_S, Stream
 
 
 @dataclass(frozen=True)
-class Timeout:
+class Timeout(Fault):
     """Drops what goes one way; closes after `after_s`, or never when it is 0.
 
     Downstream, the service has done the work and only its answer is lost; upstream, the request never gets there.
@@ -20,7 +20,7 @@ class Timeout:
 
     after_s: float = 0.0
     stream: Stream = ""
-    layer: ClassVar[str] = "wire"
+    layer = "wire"
 
     def draw(self, dice: Dice) -> Timeout:
         return replace(self, stream=self.stream or dice("stream").pick(STREAMS))

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from chaoslab.base.dice import Dice
-from chaoslab.core.exchange import Call, Flow, Seen, Toxic
+from chaoslab.core.exchange import Call, Flow, Seen
+from chaoslab.core.fault import Fault
 
 STATUSES = (500, 503, 429, 401, 404)
 
 
 @dataclass(frozen=True)
-class ToolError:
+class ToolError(Fault):
     """Answers `status` in the target's own error shape (429 with Retry-After); 0 draws one of 500, 503, 429, 401, 404."""
 
     status: int = 0
-    layer: ClassVar[str] = "tool"
+    layer = "tool"
 
     def __post_init__(self) -> None:
         if self.status and not 400 <= self.status <= 599:
@@ -29,9 +28,6 @@ class ToolError:
     def flow(self, call: Call) -> Flow:
         return call.refused_with(self.status)
         yield call
-
-    def toxics(self) -> Sequence[Toxic]:
-        return ()
 
     def witnessed(self, seen: Seen) -> str | None:
         if seen.reply is None or not seen.reply.same_as(seen.told_reply):

@@ -8,11 +8,13 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from chaoslab.analysis.measures.guard import guarded
 from chaoslab.base.interrupts import heard_outside_imports
 from chaoslab.record.history import History
 from chaoslab.reports.charts.series import lines, said, toxic_prob
@@ -37,15 +39,17 @@ def draw(history: History) -> dict[str, Figure]:
     from chaoslab.reports.charts.tool_latency import tool_latency
 
     outcomes = {trial: str(verdict.outcome) for trial, verdict in verdicts(history).items()}
-    return {
-        "throughput": throughput(history),
-        "success_rate": success_rate(outcomes, judgeable=judgeable(history)),
-        "network_latency": network_latency(history),
-        "tool_latency": tool_latency(history),
-        "errors": errors(history),
-        "response_time": response_time(history, outcomes),
-        "mttr": mttr(history),
-    }
+    return _guarded(
+        {
+            "throughput": lambda: throughput(history),
+            "success_rate": lambda: success_rate(outcomes, judgeable=judgeable(history)),
+            "network_latency": lambda: network_latency(history),
+            "tool_latency": lambda: tool_latency(history),
+            "errors": lambda: errors(history),
+            "response_time": lambda: response_time(history, outcomes),
+            "mttr": lambda: mttr(history),
+        }
+    )
 
 
 def overlay(histories: Sequence[History]) -> dict[str, Figure]:
@@ -54,7 +58,25 @@ def overlay(histories: Sequence[History]) -> dict[str, Figure]:
     from chaoslab.reports.charts.sweep import mttr_vs_toxic_prob, success_vs_toxic_prob
 
     found = lines(histories)
-    return {"success_vs_toxic_prob": success_vs_toxic_prob(found), "mttr_vs_toxic_prob": mttr_vs_toxic_prob(found)}
+    return _guarded(
+        {
+            "success_vs_toxic_prob": lambda: success_vs_toxic_prob(found),
+            "mttr_vs_toxic_prob": lambda: mttr_vs_toxic_prob(found),
+        }
+    )
+
+
+def _guarded(pictures: Mapping[str, Callable[[], Figure]]) -> dict[str, Figure]:
+    """Each picture; in the place of one whose measure raises, a picture that says so."""
+    return {name: guarded(make, partial(_unknown, name)) for name, make in pictures.items()}
+
+
+def _unknown(name: str, why: str) -> Figure:
+    from chaoslab.reports.charts.style import canvas, nothing
+
+    figure, axes = canvas(name.replace("_", " ").capitalize())
+    nothing(axes, f"unknown ({why})".replace("$", r"\$"))
+    return figure
 
 
 def _load() -> None:
@@ -69,12 +91,15 @@ def rendered(figures: dict[str, Figure]) -> dict[str, bytes]:
     """Each as a PNG by its file's name, whose bytes depend on its data alone (no time, no version in it)."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    pictures = {}
-    for name, figure in figures.items():
+    def png(figure: Figure) -> bytes:
         FigureCanvasAgg(figure)
         figure.savefig(file := BytesIO(), format="png", dpi=120, metadata={"Software": None})
-        pictures[f"{name}.png"] = file.getvalue()
-    return pictures
+        return file.getvalue()
+
+    def picture(name: str, figure: Figure) -> bytes:
+        return guarded(lambda: png(figure), lambda why: png(_unknown(name, why)))
+
+    return {f"{name}.png": picture(name, figure) for name, figure in figures.items()}
 
 
 def save(figures: dict[str, Figure], folder: Path) -> list[Path]:

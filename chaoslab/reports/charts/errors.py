@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from chaoslab.analysis.measures import traits
 from chaoslab.core.events import UNTOLD, CallDisturbed, CallFinished, FaultWitnessed
 from chaoslab.record.history import History
 from chaoslab.reports.charts.palette import FAILED, LONE, faults
@@ -20,8 +21,6 @@ ROWS = 14
 ENDS = ("timed_out", "refused", "reset", "closed", "garbled", "too_large")
 """The lab's own words for how an exchange ended without a reply."""
 _RAISED = re.compile(r"([A-Za-z_]\w*)(:.*)?", re.DOTALL)
-NOT_FAILING = ("latency", "wrong_value", "truncate_context")
-"""Faults that let an attempt succeed: where another was met with one of them, it is the other that failed it."""
 LAB, NOBODY = "the lab was disturbed", "nobody injected"
 
 
@@ -85,7 +84,8 @@ def _counted(history: History) -> tuple[dict[str, Counter[str | None]], int, int
     passed = 0
     for record, call in history.of(CallFinished):
         place = (record.trial, call.target, call.request, call.attempt)
-        names = sorted(met.get(place, ()), key=lambda name: name in NOT_FAILING)
+        # Where one that lets an attempt succeed was met with another, it is the other that failed it.
+        names = sorted(met.get(place, ()), key=traits.may_succeed)
         if call.ok:
             passed += bool(names)
         else:

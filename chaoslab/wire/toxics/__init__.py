@@ -6,7 +6,9 @@ Every attribute is an int64 that defaults to 0. `pipe(dice, now)` makes the live
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from chaoslab.base import registry
 from chaoslab.base.dice import Dice
@@ -17,7 +19,10 @@ GROUP = "wire.toxics"
 
 @dataclass(frozen=True)
 class Toxic:
-    """What a toxic's dataclass offers; its attributes are its fields."""
+    """What a toxic's dataclass offers; its attributes are its fields. `UNITS`: the lab's name for an attribute → the attribute, and how many
+    of its units make one of the lab's."""
+
+    UNITS: ClassVar[Mapping[str, tuple[str, int]]] = {}
 
     def pipe(self, dice: Dice, now: float, *, before: Pipe | None = None) -> Pipe:
         """The live pipe, from `now` on."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import ClassVar
 
 from chaoslab.base.dice import Dice
 from chaoslab.core.pipe import Line, Pipe, Signal, Timed
@@ -21,6 +22,7 @@ EARLY_S = (
 class Latency(Toxic):
     """Each chunk leaves `latency` ± `jitter` milliseconds after it came, in order; the end of the stream is not delayed."""
 
+    UNITS: ClassVar = {"delay_s": ("latency", 1000)}
     latency: int = 0
     jitter: int = 0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import ClassVar
 
 from chaoslab.base.dice import Dice
 from chaoslab.core.pipe import Line, Pipe, Signal, Timed
@@ -14,6 +15,7 @@ from chaoslab.wire.toxics import Toxic
 class ResetPeer(Toxic):
     """`timeout` milliseconds after the first data (or the end) the connection is reset; an idle one is left alone."""
 
+    UNITS: ClassVar = {"after_s": ("timeout", 1000)}
     timeout: int = 0
 
     def pipe(self, dice: Dice, now: float, *, before: Pipe | None = None) -> Pipe:  # noqa: ARG002

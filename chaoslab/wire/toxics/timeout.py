@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 from chaoslab.base.dice import Dice
 from chaoslab.core.pipe import BOUNDLESS, ROOM_BYTES, Pipe, Signal, Timed
@@ -17,6 +18,7 @@ class Timeout(Toxic):
     When the sender is through, the connection closes at once.
     """
 
+    UNITS: ClassVar = {"after_s": ("timeout", 1000)}
     timeout: int = 0
 
     def pipe(self, dice: Dice, now: float, *, before: Pipe | None = None) -> Pipe:  # noqa: ARG002

@@ -1,0 +1,27 @@
+"""`chaoslab runs`: the runs in logs/."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from chaoslab.base.commandline import refuse
+
+HELP = "list the runs, newest first: when, world, seed, outcomes, faults"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--logs", type=Path, default=Path("logs"), help="where runs are (default: %(default)s)")
+
+
+def run(options: argparse.Namespace) -> int:
+    from chaoslab.base.interrupts import heard_outside_imports
+
+    try:
+        with heard_outside_imports():
+            from chaoslab.reports import runs
+
+            print(runs.render(options.logs), end="")
+    except LookupError as error:
+        return refuse(error)
+    return 0

@@ -1,0 +1,65 @@
+"""The settings in force, each with its value and where that was given; and what an option that is really a setting should have been."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+
+from chaoslab.base import parsers
+from chaoslab.config.settings import Settings, as_text, load, origin
+
+_CREDENTIALS = re.compile(r"(?<=//)[^/@?#]*@|(?<=\?)[^#]*")
+"""What an address may hold of a name and a password, or of a key."""
+
+
+def effective(
+    arguments: Sequence[str] = (), *, environment: Mapping[str, str] | None = None, env_file: Path = Path(".env")
+) -> str:
+    """A line per setting: its name, where its value was given, and the value. Of a secret only whether it is set.
+
+    Raises:
+        SettingError: as `load`.
+    """
+    chosen = load(arguments, environment=environment, env_file=env_file)
+    derived = {
+        "MODEL": (chosen.model, chosen.model_name, "default"),
+        "COST_LIMIT_USD": (chosen.cost_limit_usd, chosen.cost_limit_in_force_usd, "default with a key"),
+    }
+    rows = [("setting", "from", "value")]
+    for f in fields(Settings):
+        name, value = f.name.upper(), getattr(chosen, f.name)
+        where = origin(name, arguments, environment=environment, env_file=env_file)
+        if name in derived and derived[name][0] != derived[name][1]:
+            _, value, where = derived[name]
+        said = ("set" if value else "not set") if f.metadata["secret"] else _CREDENTIALS.sub(_masked, as_text(value))
+        rows.append((name, where, said or "(empty)"))
+    widths = [max(len(row[n]) for row in rows) for n in (0, 1)]
+    return "".join(f"{name:{widths[0]}}  {where:{widths[1]}}  {said}\n" for name, where, said in rows)
+
+
+def _masked(found: re.Match[str]) -> str:
+    return "***@" if found[0].endswith("@") else "***" if found[0] else ""
+
+
+def as_settings(given: Sequence[str], unknown: Iterable[str]) -> str:
+    """The arguments by which options that no command has would be settings, "SEED=3"; empty unless each of them is one.
+
+    `given` is the whole command line, `unknown` what was not understood of it.
+    """
+    table = {f.name.upper(): f for f in fields(Settings)}
+    found = []
+    for option in (word for word in unknown if word.startswith("-")):
+        written, equals, value = option.partition("=")
+        name = written.lstrip("-").replace("-", "_").upper()
+        if name not in table:
+            near = parsers.closest(name, table)
+            if not near:
+                return ""
+            name = near
+        if not equals:
+            after = given[given.index(option) + 1 :][:1]
+            value = after[0] if after and not after[0].startswith("-") else ""
+        found.append(f"{name}={'…' if table[name].metadata['secret'] or not value else value[:60]}")
+    return " ".join(found)

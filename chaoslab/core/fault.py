@@ -1,0 +1,107 @@
+"""`Fault`: the base of every fault, with its defaults and its traits; and `load`, which checks a fault of a plug-in before it is used.
+
+A fault is a dataclass of its parameters that derives from `Fault` and overrides what differs. Everything that the lab has to know of a fault
+is a trait of its class, so nothing outside of `chaoslab.faults` names one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import Field, is_dataclass
+from functools import cache
+from typing import Any, ClassVar, Literal, Self, cast
+
+from chaoslab.base.dice import Dice
+from chaoslab.base.registry import broken
+from chaoslab.base.registry import load as load_plugin
+from chaoslab.core.exchange import Call, Flow, Seen, Toxic
+
+GROUP = "faults"
+LAYERS = ("budget", "context", "meaning", "tool", "wire")
+"""Outermost first: an exhausted budget masks everything, the wire is what is left when all else lets a call pass."""
+HALVES = ("", "call", "reply")
+
+
+class Fault:
+    """One kind of fault; its instances are its parameters.
+
+    Traits, which a class states once for all its instances:
+
+    - `layer`: where its story is told, one of `LAYERS`.
+    - `conditional`: its story decides by itself whether there is anything to do. It is scheduled when it acts, and its rate says nothing
+      about dice.
+    - `corrupts`: "call" or "reply", the half of the exchange that it changes without an error. Nobody can notice it, so nobody recovers.
+    - `lasts`: it goes on until its trial ends, so nothing recovers from it.
+    - `delays`: it only makes a call slow. An attempt that meets it may succeed.
+    - `refuses`: its connection is refused. It needs no lane of its own, and no toxics.
+    """
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+    layer: ClassVar[str]
+    conditional: ClassVar[bool] = False
+    corrupts: ClassVar[Literal["", "call", "reply"]] = ""
+    lasts: ClassVar[bool] = False
+    delays: ClassVar[bool] = False
+    refuses: ClassVar[bool] = False
+
+    def draw(self, dice: Dice) -> Self:  # noqa: ARG002 - nothing is left to chance
+        """The fault for one exchange, with everything drawn that was left to chance."""
+        return self
+
+    def flow(self, call: Call) -> Flow:
+        """The story that is told of a call (see `exchange`)."""
+        return (yield call)
+
+    def toxics(self) -> Sequence[Toxic]:
+        """The toxics of its lane; none for a fault that is not of the wire."""
+        return ()
+
+    def witnessed(self, seen: Seen) -> str | None:
+        """The evidence that the caller met this fault, in words, or None. By default: the call or the reply that the story changed came
+        through as it left the story."""
+        if seen.told_reply is not None:
+            return "the changed reply reached the caller" if seen.told_reply.same_as(seen.reply) else None
+        if seen.told_call is None or seen.sent is None or seen.sent.value != seen.told_call.value:
+            return None
+        return "the changed call was sent"
+
+
+def load(name: str) -> type[Fault]:
+    """The class of the fault of this name, checked.
+
+    Raises:
+        LookupError: no such fault. BrokenPlugin: it cannot be loaded or used; the line names the package that brings it.
+    """
+    found = load_plugin(GROUP, name)
+    if wrong := _wrong(found):
+        raise broken(GROUP, name, wrong)
+    return cast(type[Fault], found)
+
+
+def trait(fault: object, name: str) -> Any:
+    """A trait of a fault; the default for a class that does not derive from `Fault` and does not state it."""
+    return getattr(fault, name, getattr(Fault, name))
+
+
+@cache
+def _wrong(found: Hashable) -> str:
+    """Why a class cannot be used as a fault, in words; empty where it can."""
+    if not isinstance(found, type) or not is_dataclass(found):
+        return "it is no dataclass"
+    layer = getattr(found, "layer", None)
+    if layer not in LAYERS:
+        said = "it has no layer" if layer is None else f"its layer is {layer!r:.60}"
+        return f"{said}: it should be one of {', '.join(LAYERS)}"
+    for method in ("draw", "flow", "toxics", "witnessed"):
+        if not callable(getattr(found, method, None)):
+            return f"it has no method {method}()"
+    if trait(found, "corrupts") not in HALVES:
+        return f"its corrupts is {trait(found, 'corrupts')!r:.60}: it should be 'call', 'reply' or ''"
+    own = {method for method in ("flow", "toxics", "witnessed") if getattr(found, method) is not getattr(Fault, method)}
+    if not own & {"flow", "toxics"}:
+        return "it has neither a flow() nor toxics() of its own, so it does nothing"
+    if layer == "wire" and "witnessed" not in own:
+        return "it is of the wire and has no witnessed() of its own, so nobody could tell that it was met"
+    if layer == "wire" and "toxics" not in own and not trait(found, "refuses"):
+        return "it is of the wire and has no toxics() of its own"
+    return ""

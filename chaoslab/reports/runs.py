@@ -1,0 +1,122 @@
+"""The runs of a folder, newest first: when, world, seed, prompts, how they ended, and the faults that were witnessed.
+
+Of a log only the lines that say so are parsed, since a folder may hold hundreds of runs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from chaoslab.analysis.judge import JUDGED, Outcome, verdicts
+from chaoslab.analysis.measures.guard import guarded
+from chaoslab.base.jsonable import line
+from chaoslab.core.events import Event, FaultWitnessed, RunFinished, RunStarted
+from chaoslab.record import runs
+from chaoslab.record.history import History
+from chaoslab.record.lines import Record, lines_of, log_files, parse_line
+from chaoslab.reports import folder as places
+from chaoslab.reports.page import WIDTH, count, wrapped
+from chaoslab.reports.trials import counted
+
+COUNTED_MAX = 64 * 2**20
+"""Bytes of logs up to which a run's outcomes are counted."""
+BEGINNING = 100
+"""Lines of a larger log among which its beginning is looked for."""
+NAME_WIDTH = 30
+KINDS: tuple[type[Event], ...] = (RunStarted, RunFinished, *JUDGED)
+_SAYS = re.compile(b'"kind": ?"(?:%s)"' % "|".join(kind.kind for kind in KINDS).encode())
+
+
+@dataclass(frozen=True)
+class RunLine:
+    """One run of the list. `outcomes`: None where they were not counted. `trouble`: why it cannot be read, or empty."""
+
+    folder: Path
+    began: datetime
+    world: str = ""
+    seed: int | None = None
+    prompts: int = 0
+    outcomes: Counter[Outcome] | None = None
+    witnessed: int | None = None
+    ended: str = ""
+    trouble: str = ""
+
+    def told(self) -> str:
+        """In lines of at most 80 columns."""
+        head = f"{line(self.folder.name, NAME_WIDTH)} · {self.began:%Y-%m-%d %H:%M} UTC"
+        if self.trouble:
+            return "\n".join([head, *wrapped(self.trouble, indent="  ")])
+        seed = "not known" if self.seed is None else self.seed
+        head = line(f"{head} · {self.world or 'world not known'} · seed {seed}", WIDTH)
+        outcomes = "too large to count outcomes" if self.outcomes is None else counted(self.outcomes)
+        faults = "" if self.witnessed is None else f"; {count(self.witnessed, 'fault')} witnessed"
+        ended = "" if self.ended in ("", "done") else f"; {self.ended}"
+        return "\n".join([head, *wrapped(f"{count(self.prompts, 'prompt')}: {outcomes}{faults}{ended}", indent="  ")])
+
+
+def render(logs: Path = places.LOGS) -> str:
+    """All runs in a folder, newest first.
+
+    Raises:
+        LookupError: there is none.
+    """
+    there = runs.newest_first(logs) or (
+        [logs] if any(logs.glob("*.log")) else []
+    )  # the first lab has no folder per run
+    if not there:
+        raise LookupError(f"no logs yet in {logs}/: run make lab first")
+    return "\n".join(of(folder).told() for folder in there) + "\n"
+
+
+def of(folder: Path) -> RunLine:
+    """The line of one run, also of one that cannot be read."""
+    began = runs.began(folder) or datetime.fromtimestamp(folder.stat().st_mtime, UTC)
+    return guarded(lambda: _read(folder, began), lambda why: RunLine(folder, began, trouble=f"cannot be read: {why}"))
+
+
+def _read(folder: Path, began: datetime) -> RunLine:
+    files = log_files(folder)
+    if not files:
+        return RunLine(folder, began, trouble="it has left no logs")
+    large = sum(path.stat().st_size for path in files) > COUNTED_MAX
+    try:
+        history = History(_first(files) if large else _records(files))
+        if history.first(RunStarted) is None:
+            if large:
+                return RunLine(folder, began, trouble="cannot be read: it is large, and does not tell how it began")
+            history = places.read(str(folder))
+    except LookupError as error:
+        return RunLine(folder, began, trouble=f"cannot be read: {error.args[0]}")
+    except OSError as error:
+        return RunLine(folder, began, trouble=places.unreadable(folder, error))
+    run, end = history.first(RunStarted), history.first(RunFinished)
+    return RunLine(
+        folder,
+        began,
+        run.world if run else "",
+        run.seed if run else None,
+        run.prompts if run else len(history.trials),
+        None if large else Counter(verdict.outcome for verdict in verdicts(history).values()),
+        sum(1 for _ in history.of(FaultWitnessed)) if history.tells(FaultWitnessed) and not large else None,
+        end.reason if end else "" if large else "not finished",
+    )
+
+
+def _records(files: Iterable[Path]) -> Iterator[Record]:
+    for path in files:
+        for text in lines_of(path):
+            if _SAYS.search(text) and (record := parse_line(text)) is not None:
+                yield record
+
+
+def _first(files: Iterable[Path]) -> Iterator[Record]:
+    """The beginning of a large run."""
+    for path in files:
+        for _, text in zip(range(BEGINNING), lines_of(path), strict=False):
+            if _SAYS.search(text) and (record := parse_line(text)) is not None:
+                yield record

@@ -1,0 +1,39 @@
+"""A package from outside of the tree that brings a fault, installed for one test."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from chaoslab.base import registry
+
+HEAD = """
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from chaoslab.core.exchange import Toxic, Wait
+from chaoslab.core.fault import Fault
+"""
+
+
+@contextmanager
+def installed(folder: Path, source: str, *, fault: str = "gremlin", head: str = HEAD) -> Iterator[Path]:
+    """The distribution gremlins 1.0, whose module is `source` with the class `Sock` in it; the folder to put on a path."""
+    (folder / "gremlins.py").write_text(f"{head}\n{source}\n")
+    about = folder / "gremlins-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: gremlins\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text(f"[chaoslab.faults]\n{fault} = gremlins:Sock\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(folder))
+        registry.load.cache_clear()
+        try:
+            yield folder
+        finally:
+            sys.modules.pop("gremlins", None)
+            registry.load.cache_clear()

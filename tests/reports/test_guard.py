@@ -1,0 +1,124 @@
+"""A measure that raises is unknown, with the reason in a line, and takes no other with it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from fake_run import FakeRun
+from matplotlib.text import Text
+
+from chaoslab.analysis import judge as judging
+from chaoslab.analysis.judge import Outcome, verdicts
+from chaoslab.analysis.measures import faults, mttr
+from chaoslab.record.history import History
+from chaoslab.reports import charts, show, summary, summary_faults
+from chaoslab.reports.charts import errors as errors_chart
+from chaoslab.reports.charts import mttr as mttr_chart
+from chaoslab.reports.gate import Gate, rule
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> History:
+    return History.read(FakeRun(tmp_path_factory.mktemp("run"), prompts=30).write())
+
+
+def raises(*_: object, **__: object) -> object:
+    raise ValueError("no such\n\nthing " + "x" * 999)
+
+
+PARTS = [
+    (summary, "success", "prompts: unknown"),
+    (summary, "harm", "harm: unknown"),
+    (faults, "by_injection", "faults: unknown"),
+    (faults, "unmet", "faults that were not witnessed: unknown"),
+    (faults, "uninjected", "failures that nobody injected: unknown"),
+    (faults, "disturbance", "disturbances of the lab: unknown"),
+    (summary_faults, "impacts", "what the faults led to: unknown"),
+    (mttr, "mttr", "time to recovery: unknown"),
+    (summary, "latency", "latency: unknown"),
+    (summary, "usage", "usage: unknown"),
+    (summary, "_strange", "warnings: unknown"),
+]
+
+
+def paragraphs(text: str) -> set[str]:
+    """What each measure says; the wrapped lines of one together."""
+    return set(re.split(r"\n(?! )", text))
+
+
+@pytest.mark.parametrize(("module", "name", "said"), PARTS, ids=[name for _, name, _ in PARTS])
+def test_in_the_summary_it_reads_unknown_and_every_other_line_stands(
+    module: object, name: str, said: str, history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = paragraphs(summary.render(history))
+    monkeypatch.setattr(module, name, raises)
+    text = summary.render(history)
+    (line,) = [part for part in paragraphs(text) if " unknown (" in part]
+    assert " ".join(line.split()).startswith(f"{said} (ValueError: no such thing xxx")
+    assert all(len(each) <= 80 for each in text.splitlines())
+    assert line.count("\n") <= 3
+    assert paragraphs(text) - {line} <= whole
+    assert len(text.splitlines()) > 0.4 * len(summary.render(history).splitlines())
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "picture"),
+    [(errors_chart, "errors", "errors"), (mttr_chart, "mttr", "mttr")],
+    ids=["errors", "mttr"],
+)
+def test_a_picture_of_it_says_unknown_and_the_others_are_drawn(
+    module: object, name: str, picture: str, history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = charts.rendered(charts.draw(history))
+    monkeypatch.setattr(module, name, raises)
+    figures = charts.draw(history)
+    words = " ".join(text.get_text() for text in figures[picture].findobj(Text)).replace("\n", " ")
+    assert "unknown (ValueError: no such thing xxx" in words
+    drawn = charts.rendered(figures)
+    assert set(drawn) == set(whole)
+    assert {file for file in drawn if drawn[file] != whole[file]} == {f"{picture}.png"}
+
+
+def test_a_picture_that_fails_only_when_it_is_written_says_unknown_too(
+    history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = charts.rendered(charts.draw(history))
+    figures = charts.draw(history)
+    monkeypatch.setattr(figures["mttr"], "savefig", raises)
+    drawn = charts.rendered(figures)
+    assert {file for file in drawn if drawn[file] != whole[file]} == {"mttr.png"}
+    assert drawn["mttr.png"].startswith(b"\x89PNG")
+
+
+def test_a_trial_that_cannot_be_judged_is_unknown_and_passes_no_gate(
+    history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = verdicts(history)
+    real = judging.effects_of
+
+    def effects_of(of: History, trial: str) -> object:
+        return raises() if trial == "p3.r1" else real(of, trial)
+
+    monkeypatch.setattr(judging, "effects_of", effects_of)
+    judged = verdicts(history)
+    assert {trial for trial in judged if judged[trial] != whole[trial]} == {"p3.r1"}
+    assert judged["p3.r1"].outcome is Outcome.UNKNOWN
+    assert judged["p3.r1"].why.startswith("it could not be judged (ValueError: no such thing xxx")
+    asked = Gate(min_correct=0.0)
+    assert rule(asked, whole, judgeable=True).passed
+    ruling = rule(asked, judged, judgeable=True)
+    assert not ruling.passed
+    assert ruling.line.startswith("gate FAILED: 1 could not be judged: p3.r1 (it could not be judged (ValueError")
+    assert "verdict  unknown: it could not be judged (ValueError" in show.render(history, trials=["p3.r1"])
+    with pytest.raises(LookupError, match=r"no trial is called 'p99\.r1'"):
+        judging.judge(history, "p99.r1")
+
+
+def test_an_interrupt_is_no_failure_of_a_measure(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> object:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(mttr, "mttr", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        summary.render(history)

@@ -1,0 +1,127 @@
+"""The runs of a folder are listed newest first, each with what it came to, also those that cannot be read."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from fake_run import FakeRun
+
+from chaoslab.analysis.judge import verdicts
+from chaoslab.cli import main
+from chaoslab.core.events import FaultWitnessed, RunStarted
+from chaoslab.record.history import History
+from chaoslab.record.log import Log
+from chaoslab.reports import runs
+from chaoslab.reports.trials import counted
+
+FIRST_LAB = Path(__file__).parent / "first_lab"
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    """Runs of all kinds: two that ended, one that was killed, and five that cannot be read, or told of."""
+    folder = tmp_path / "logs"
+    FakeRun(folder / "20261120-090000", prompts=12).write()
+    FakeRun(folder / "20261122-090000", prompts=7, seed=99).write()
+    (folder / "latest").symlink_to("20261122-090000")
+    with Log(folder / "20261121-090000", "info", run="v3-1f2e", origin=0.0) as log:
+        log.write(
+            RunStarted(
+                seed=3, settings={}, plan={}, prompts=8, now="2026-06-01T09:00:00Z", model="any", world="virtual"
+            )
+        )
+    (folder / "20261119-080000").mkdir()
+    (folder / "20261119-080000" / "run.json").write_text(json.dumps({"name": "x", "origin": 0.0, "now": ""}))
+    (folder / "20261118-080000").mkdir()
+    (folder / "20261118-080000" / "info.log").write_bytes(b"\x00\xff nonsense\n")
+    shutil.copytree(FIRST_LAB, folder / "20261117-080000")
+    (folder / "20261116-080000").mkdir()
+    (folder / "20261116-080000" / "info.log").symlink_to("info.log")
+    (folder / "notes").mkdir()
+    (folder / "notes" / "todo.txt").write_text("no run")
+    return folder
+
+
+def entry(text: str, name: str) -> list[str]:
+    lines = text.splitlines()
+    first = next(n for n, line in enumerate(lines) if line.startswith(name))
+    more = (n for n, line in enumerate(lines) if n > first and not line.startswith("  "))
+    return lines[first : next(more, len(lines))]
+
+
+def test_each_run_has_its_moment_world_seed_outcomes_and_faults_newest_first(logs: Path) -> None:
+    text = runs.render(logs)
+    heads = [line for line in text.splitlines() if not line.startswith(" ")]
+    assert [head[:15] for head in heads] == [f"202611{day}-0{hour}0000" for day, hour in
+        ((22, 9), (21, 9), (20, 9), (19, 8), (18, 8), (17, 8), (16, 8))]  # fmt: skip
+    history = History.read(logs / "20261122-090000")
+    outcomes = counted(Counter(v.outcome for v in verdicts(history).values()))
+    faults = sum(1 for _ in history.of(FaultWitnessed))
+    head, *said = entry(text, "20261122-090000")
+    assert head == "20261122-090000 · 2026-11-22 09:00 UTC · world not known · seed 99"
+    assert faults > 1
+    assert " ".join(" ".join(said).split()) == f"7 prompts: {outcomes}; {faults} faults witnessed"
+    assert entry(text, "20261121-090000") == [
+        "20261121-090000 · 2026-11-21 09:00 UTC · virtual · seed 3",
+        "  8 prompts: none; 0 faults witnessed; not finished",
+    ]
+    assert all(len(line) <= 80 for line in text.splitlines())
+
+
+def test_what_cannot_be_read_is_said_in_its_place(logs: Path) -> None:
+    text = runs.render(logs)
+    assert entry(text, "20261119-080000")[1] == "  it has left no logs"
+    assert "cannot be read: the logs of" in entry(text, "20261118-080000")[1]
+    assert entry(text, "20261116-080000")[1] == "  it has left no logs"  # what it has is no file
+    head, said = entry(text, "20261117-080000")
+    assert head.endswith("world not known · seed not known")
+    assert said.strip().startswith("26 prompts: ")
+    assert "witnessed" not in said
+
+
+def test_a_log_that_the_system_does_not_let_read_is_said(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(path: Path) -> object:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(runs, "lines_of", refused)
+    text = runs.render(logs)
+    said = " ".join(entry(text, "20261122-090000")[1:])
+    assert "info.log cannot be read: Permission denied" in " ".join(said.split())
+
+
+def test_a_run_whose_measure_fails_is_said_and_the_others_stand(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = verdicts
+
+    def failing(history: History) -> object:
+        if history.first(RunStarted) and len(history.trials) == 12:
+            raise ValueError("a bug")
+        return real(history)
+
+    whole = runs.render(logs)
+    monkeypatch.setattr(runs, "verdicts", failing)
+    text = runs.render(logs)
+    assert entry(text, "20261120-090000")[1] == "  cannot be read: ValueError: a bug"
+    assert entry(text, "20261122-090000") == entry(whole, "20261122-090000")
+
+
+def test_of_a_large_run_only_the_beginning_is_read(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runs, "COUNTED_MAX", 3000)
+    text = runs.render(logs)
+    assert entry(text, "20261122-090000") == [
+        "20261122-090000 · 2026-11-22 09:00 UTC · world not known · seed 99",
+        "  7 prompts: too large to count outcomes",
+    ]
+
+
+def test_the_command_prints_the_list(
+    logs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(logs.parent)
+    assert main(["runs"]) == 0
+    assert capsys.readouterr().out == runs.render(Path("logs"))
+    assert main(["runs", "--logs", "elsewhere"]) == 2
+    assert capsys.readouterr().err == "no logs yet in elsewhere/: run make lab first\n"

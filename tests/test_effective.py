@@ -1,0 +1,106 @@
+"""The settings in force say where each was given, and an option that is really a setting is told so."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from chaoslab.cli import main
+from chaoslab.config.effective import as_settings, effective
+from chaoslab.config.settings import SettingError, Settings
+
+SECRET = "gsk_Sup3rSecret"
+NAMES = [field.name.upper() for field in fields(Settings)]
+
+
+def rows(text: str) -> dict[str, tuple[str, str]]:
+    """Setting → (from, value)."""
+    lines = [line.split("  ") for line in text.splitlines()]
+    cells = ([cell.strip() for cell in line if cell.strip()] for line in lines)
+    return {name: (where, value) for name, where, value in cells}
+
+
+def test_each_setting_has_its_value_and_where_it_was_given(tmp_path: Path) -> None:
+    file = tmp_path / ".env"
+    file.write_text("# mine\nSEED=7\nLATENCY_MS=20\nTOXIC_PROB=0.5\nJOBS=\n")
+    environment = {"LATENCY_MS": "30", "TOXIC_PROB": "0.6", "PATH": "/bin"}
+    found = rows(effective(["TOXIC_PROB=0.7"], environment=environment, env_file=file))
+    assert list(found) == ["setting", *NAMES]
+    assert found["SEED"] == (f"{file}, line 2", "7")
+    assert found["LATENCY_MS"] == ("environment", "30")
+    assert found["TOXIC_PROB"] == ("command line", "0.7")
+    assert found["TOXICS"] == ("default", "timeout:1,latency:1")
+    assert found["JOBS"] == ("default", "(empty)")
+    assert found["MODEL"] == ("default", "chaoslab-offline")
+    assert found["COST_LIMIT_USD"] == ("default", "(empty)")
+
+
+def test_of_a_secret_only_whether_it_is_set_is_shown(tmp_path: Path) -> None:
+    environment = {"GROQ_API_KEY": SECRET, "MODEL_URL": f"http://me:{SECRET}@localhost:9/v?key={SECRET}"}
+    text = effective(environment=environment, env_file=tmp_path / "none")
+    assert SECRET not in text
+    found = rows(text)
+    assert found["GROQ_API_KEY"] == ("environment", "set")
+    assert found["TRANSLATOR_KEY"] == ("default", "not set")
+    assert found["MODEL_URL"] == ("environment", "http://***@localhost:9/v?***")
+    assert found["COST_LIMIT_USD"] == ("default with a key", "0.5")
+
+
+def test_a_setting_that_cannot_be_is_refused_as_for_a_run(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match=r"SEED=x \(command line\) should be a whole number"):
+        effective(["SEED=x"], environment={}, env_file=tmp_path / "none")
+
+
+def test_the_command_prints_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(".env").write_text("SEED=7\n")
+    assert main(["settings", "--effective", "JOBS=3"]) == 0
+    found = rows(capsys.readouterr().out)
+    assert found["SEED"] == (".env, line 1", "7")
+    assert found["JOBS"] == ("command line", "3")
+    assert main(["settings", "--effective", "JOBS=many"]) == 2
+    assert capsys.readouterr().err.startswith("JOBS=many (command line) should be ")
+    with pytest.raises(SystemExit, match="2"):
+        main(["settings", "JOBS=3"])
+    assert capsys.readouterr().err.startswith("chaoslab settings: JOBS has no effect without --effective")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_settings_name_as_an_option_says_how_it_is_given(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    option = f"--{name.lower().replace('_', '-')}"
+    with pytest.raises(SystemExit, match="2"):
+        main(["lab", option, "3"])
+    value = "…" if name in ("GROQ_API_KEY", "TRANSLATOR_KEY") else "3"
+    line = f"chaoslab lab: {option} is given as the setting {name}={value}; see chaoslab lab --help\n"
+    assert capsys.readouterr().err == line
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        (["lab", "--seed=3", "--toxic_prob", "0.4"], "--seed --toxic_prob are given as the settings SEED=3 TOXIC_PROB=0.4"),
+        (["lab", "--toxic-prb", "0.4"], "--toxic-prb is given as the setting TOXIC_PROB=0.4"),
+        (["lab", "--base-port"], "--base-port is given as the setting BASE_PORT=…"),
+        (["lab", "--seed", "--fallback"], "--seed --fallback are given as the settings SEED=… FALLBACK=…"),
+        (["run", "--tool-limit", "3", "--seed", "4"], "--tool-limit is given as the setting TOOL_LIMIT=3"),
+        (["lab", "--frob", "--seed", "3"], "unrecognized arguments: --frob --seed"),
+        (["show", "--seed", "3"], "unrecognized arguments: --seed"),
+    ],
+    ids=lambda given: " ".join(given) if isinstance(given, list) else "",
+)  # fmt: skip
+def test_options_that_are_settings_are_told_apart_from_nonsense(
+    given: list[str], line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(given)
+    said = capsys.readouterr().err
+    assert said.startswith(f"chaoslab {given[0]}: {line}")
+    assert said.count("\n") == 1
+
+
+def test_a_secret_that_was_typed_is_not_repeated() -> None:
+    assert as_settings(["lab", f"--groq-api-key={SECRET}"], [f"--groq-api-key={SECRET}"]) == "GROQ_API_KEY=…"

@@ -1,0 +1,223 @@
+"""A fault has defaults and says by its traits what it is; one of a plug-in is checked when it is loaded."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from cli_parts import chaoslab
+from event_parts import call_at, fault_at
+from plugin_parts import installed
+
+import chaoslab as lab
+from chaoslab.analysis.measures import traits
+from chaoslab.analysis.measures.mttr import Ending, incidents
+from chaoslab.base.dice import Dice
+from chaoslab.base.registry import BrokenPlugin
+from chaoslab.cli import main
+from chaoslab.core.events import CallFinished, FaultWitnessed, PromptFinished
+from chaoslab.core.exchange import Call, Flow, Reply, Seen, Told, Toxic
+from chaoslab.core.fault import Fault, load
+from chaoslab.record.history import History
+from chaoslab.record.lines import Record
+from chaoslab.reports.charts import errors
+from chaoslab.wire import fault_lifecycle
+
+CALL = Call("search", "search_web", "p1.r1", 1, 1, value={"query": "cats"})
+GIVEN, CHANGED = Reply(200, {}, b'{"n": 1}'), Reply(200, {}, b'{"n": 2}')
+
+LIAR = """
+@dataclass(frozen=True)
+class Sock(Fault):
+    '''Every answer is a sock.'''
+
+    size: int = 42
+    layer = "meaning"
+    corrupts = "reply"
+
+    def flow(self, call):
+        reply = yield call
+        return reply.with_value({"sock": self.size})
+"""
+
+
+@dataclass(frozen=True)
+class Plain(Fault):
+    """A fault that overrides nothing but its layer."""
+
+    layer = "tool"
+
+
+def test_the_defaults_draw_nothing_pass_the_call_on_and_name_no_toxics() -> None:
+    fault = Plain()
+    assert fault.draw(Dice(1)) is fault
+    story: Flow = fault.flow(CALL)
+    assert next(story) is CALL
+    with pytest.raises(StopIteration) as over:
+        story.send(GIVEN)
+    assert over.value.value is GIVEN
+    assert fault.toxics() == ()
+
+
+def test_by_default_a_fault_is_witnessed_where_what_it_changed_came_through() -> None:
+    fault, seen, other = Plain(), Seen(0.1, 2.0), CALL.with_value({"query": "dogs"})
+    assert fault.witnessed(replace(seen, reply=CHANGED, told_reply=CHANGED)) == "the changed reply reached the caller"
+    assert fault.witnessed(replace(seen, reply=GIVEN, told_reply=CHANGED)) is None
+    assert fault.witnessed(replace(seen, sent=other, told_call=other)) == "the changed call was sent"
+    assert fault.witnessed(replace(seen, sent=CALL, told_call=other)) is None
+    assert fault.witnessed(replace(seen, reply=GIVEN)) is None
+
+
+def story_of(fault: str) -> History:
+    """An attempt met the fault and one of the wire, and was answered; a later one was right."""
+    met = (
+        FaultWitnessed(**fault_at(name, "any", "search", 1, 1, "id"), evidence="seen") for name in (fault, "latency")
+    )
+    calls = (CallFinished(**call_at("search", "search_web", 1, n, "id"), ok=True, duration_s=1.0) for n in (1, 2))
+    over = PromptFinished(
+        prompt_index=1, prompt="a prompt", status="ok", answer="an answer", attempts=1, duration_s=3.0
+    )
+    events = [*met, *calls, over]
+    return History(Record("", float(n), "run", "p1.r1", "info", n, event) for n, event in enumerate(events, 1))
+
+
+def test_a_plug_ins_fault_that_corrupts_an_answer_counts_in_mttr_as_the_labs_own_does(tmp_path: Path) -> None:
+    """Nobody can notice it, so no incident opens at an attempt that it answered."""
+    assert incidents(story_of("wrong_value")) == []
+    assert [i.ending for i in incidents(story_of("sock"))] == [Ending.LATE]  # it is not installed, and has no traits
+    with installed(tmp_path, LIAR, fault="sock"):
+        assert incidents(story_of("sock")) == []
+        assert (traits.corrupts("sock"), traits.may_succeed("sock"), traits.lasts("sock")) == ("reply", True, False)
+
+
+def test_a_plug_ins_fault_that_cannot_be_used_has_the_default_traits(tmp_path: Path) -> None:
+    with installed(tmp_path, "raise RuntimeError('no')", fault="sock"):
+        assert (traits.corrupts("sock"), traits.conditional("sock"), traits.lasts("sock")) == ("", False, False)
+        assert [i.ending for i in incidents(story_of("sock"))] == [Ending.LATE]
+
+
+def test_a_fault_that_is_not_installed_is_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look takes 10 ms, and a log may tell of thousands of faults of one name."""
+    looked = []
+
+    def look(fault: str) -> type[Fault]:
+        looked.append(fault)
+        return load(fault)
+
+    monkeypatch.setattr(traits, "load", look)
+    assert {traits.corrupts("nowhere_installed") for _ in range(50)} == {""}
+    assert looked == ["nowhere_installed"]
+
+
+def test_a_failed_attempt_counts_for_the_fault_that_failed_it_whoever_brings_the_other(tmp_path: Path) -> None:
+    events = [
+        FaultWitnessed(**fault_at(name, "any", "search", 1, 1, "id"), evidence="seen") for name in ("sock", "timeout")
+    ]
+    failed = CallFinished(**call_at("search", "search_web", 1, 1, "id"), ok=False, duration_s=2.0, error="timed_out")
+    history = History(Record("", 1.0, "run", "p1.r1", "info", n, e) for n, e in enumerate([*events, failed]))
+    with installed(tmp_path, LIAR, fault="sock"):
+        assert errors._counted(history)[0]["search timed out"]["timeout"] == 1
+
+
+def test_a_plug_ins_fault_works_in_a_trial_and_is_witnessed_by_default(tmp_path: Path) -> None:
+    def socks() -> int:
+        return 1
+
+    with installed(tmp_path, LIAR, fault="sock"):
+        trial = lab.run(
+            lambda _: str(socks()), "How many?", reads=[socks], faults=[lab.inject("sock", "socks", size=7)]
+        )
+        assert trial.answer == "{'sock': 7}"
+        assert [e.evidence for _, e in trial.history.of(FaultWitnessed)] == ["the changed reply reached the caller"]
+
+
+def test_a_toxic_passes_on_the_attributes_that_it_does_not_translate() -> None:
+    """A plug-in may name any toxic of Toxiproxy, also one that only another Toxiproxy knows."""
+    told = fault_lifecycle.in_toxiproxys_words
+    assert told(Toxic("bandwidth", "upstream", {"rate": 8})).attributes == {"rate": 8}
+    assert told(Toxic("glitch", "upstream", {"depth": 3})).attributes == {"depth": 3}
+
+
+def test_whether_a_lane_is_needed_is_a_trait() -> None:
+    @dataclass(frozen=True)
+    class Closed(Fault):
+        layer = "wire"
+        refuses = True
+
+    assert fault_lifecycle.is_refused(Told("any", "closed", Closed()))
+    assert not fault_lifecycle.is_refused(Told("any", "plain", Plain()))
+
+
+# What is wrong with a plug-in is said when it is loaded.
+
+BROKEN: dict[str, tuple[str, str]] = {
+    "an unknown layer": (LIAR.replace('"meaning"', '"cloud"'), "its layer is 'cloud': it should be one of budget, "),
+    "no layer": (LIAR.replace('    layer = "meaning"\n', ""), "it has no layer: it should be one of budget, "),
+    "no witnessed": (
+        LIAR.replace("(Fault)", "").replace("def flow", "toxics = draw = lambda self, *_: ()\n\n    def flow"),
+        "it has no method witnessed()",
+    ),
+    "no draw": (LIAR.replace("(Fault)", ""), "it has no method draw()"),
+    "no dataclass": (LIAR.replace("@dataclass(frozen=True)\n", ""), "it is no dataclass"),
+    "a function": ("def Sock(): ...", "it is no dataclass"),
+    "no such class": (LIAR.replace("Sock", "Sandal"), "AttributeError: module 'gremlins' has no attribute 'Sock'"),
+    "an import that fails": ("import no_such_module_here", "ModuleNotFoundError: No module named 'no_such_module_here'"),
+    "an import in many lines": ("raise ValueError('one\\n\\n  two ' + 'x' * 999)", "ValueError: one two xxx"),
+    "does nothing": (LIAR.replace("flow", "flown"), "it has neither a flow() nor toxics() of its own"),
+    "another half": (LIAR.replace('"reply"', '"headers"'), "its corrupts is 'headers': it should be 'call', 'reply' or ''"),
+    "of the wire, without a witness": (LIAR.replace('"meaning"', '"wire"'), "it is of the wire and has no witnessed()"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("source", "why"), BROKEN.values(), ids=BROKEN)
+def test_a_plug_in_that_cannot_be_used_is_said_in_one_line_with_its_package(
+    tmp_path: Path, source: str, why: str
+) -> None:
+    with installed(tmp_path, source):
+        with pytest.raises(BrokenPlugin) as error:
+            lab.run(lambda _: "x", "x", reads=[len], faults=[lab.inject("gremlin", "len")])
+        (line,) = error.value.args
+        assert line.startswith("the fault 'gremlin' of the package gremlins 1.0 cannot be used: ")
+        assert why in line
+        assert "\n" not in line
+        assert len(line) <= 400
+
+
+def test_the_methods_may_be_a_plug_ins_own_without_the_base_class(tmp_path: Path) -> None:
+    own = "draw = lambda self, dice: self\n    toxics = lambda self: ()\n    witnessed = lambda self, seen: None\n"
+    with installed(tmp_path, LIAR.replace("(Fault)", "").replace("    layer", f"    {own}    layer")):
+        assert load("gremlin").__name__ == "Sock"
+        assert traits.corrupts("gremlin") == "reply"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["lab"], ["lab", "WORLD=virtual"], ["run", "--world", "virtual"], ["agent", "--run", "x"]],
+    ids=lambda command: " ".join(command),
+)
+def test_a_command_says_the_line_and_ends_with_2(
+    tmp_path: Path, command: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A plug-in may stand in for a fault of the lab's own."""
+    with installed(tmp_path, LIAR.replace('"meaning"', '"cloud"'), fault="latency"):
+        monkeypatch.chdir(tmp_path)
+        assert main([*command, "TOXIC_PROB=1"]) == 2
+    said = capsys.readouterr()
+    line = r"the fault 'latency' of the package gremlins 1\.0 cannot be used: its layer is 'cloud': .*\n"
+    assert re.fullmatch(line, said.err)
+    assert said.out == ""
+    assert not (tmp_path / "logs").exists()
+
+
+def test_a_replay_says_the_line_and_ends_with_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    settings = ["lab", "WORLD=virtual", "TRIALS=1", "TOXIC_PROB=1", "TOXICS=latency:1"]
+    done = chaoslab(tmp_path, *settings)
+    assert done.returncode == 0, done.stderr
+    (run,) = (tmp_path / "logs").glob("2*")
+    with installed(tmp_path, LIAR.replace('"meaning"', '"cloud"'), fault="latency"):
+        assert main(["replay", str(run)]) == 2
+        said = capsys.readouterr().err
+    assert "the fault 'latency' of the package gremlins 1.0 cannot be used: its layer is 'cloud'" in said
+    assert said.count("\n") == 1
