@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from chaoslab.base.clock import Clock
-from chaoslab.core.exchange import Told
+from chaoslab.core.chain import Told
 from chaoslab.proxy_manager.experiment import Experiment, Lane
 from chaoslab.wire.client import ToxiproxyClient, ToxiproxyDown, ToxiproxyError
 from chaoslab.wire.control import Row

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from chaoslab.core.exchange import Told
+from chaoslab.core.chain import Told
 from chaoslab.core.plan import Plan
 from chaoslab.record.log import Log
 from chaoslab.wire.control import Row

@@ -13,7 +13,8 @@ from typing import Any
 
 from chaoslab.base.clock import Clock, iso
 from chaoslab.core import events
-from chaoslab.core.exchange import Seen, Told
+from chaoslab.core.chain import Told
+from chaoslab.core.exchange import Seen
 from chaoslab.core.plan import Plan
 from chaoslab.proxy_manager.arming import Arming, Places
 from chaoslab.proxy_manager.clean_proxies import Outage, Standing

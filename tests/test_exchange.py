@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
+from chaoslab.core.chain import Told, chain, play
 from chaoslab.core.events import AttemptRef, Event, FaultScheduled
 from chaoslab.core.events import Warning as Notice
-from chaoslab.core.exchange import Call, Failure, Flow, Note, Reply, Seen, Told, Wait, chain, forever, play
+from chaoslab.core.exchange import Call, Failure, Flow, Note, Reply, Seen, Wait, forever
 from chaoslab.core.fault import Fault
 from chaoslab.core.service_spec import ErrorReply
 from chaoslab.faults.tool.tool_error import ToolError

@@ -17,8 +17,9 @@ from chaoslab.analysis.measures.mttr import Ending, incidents
 from chaoslab.base.dice import Dice
 from chaoslab.base.registry import BrokenPlugin
 from chaoslab.cli import main
+from chaoslab.core.chain import Told
 from chaoslab.core.events import CallFinished, FaultWitnessed, PromptFinished
-from chaoslab.core.exchange import Call, Flow, Reply, Seen, Told, Toxic
+from chaoslab.core.exchange import Call, Flow, Reply, Seen, Toxic
 from chaoslab.core.fault import Fault, load
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from chaoslab.analysis.measures.intervals import clopper_pearson
 from chaoslab.base.registry import names
+from chaoslab.core.chain import Told, chain
 from chaoslab.core.events import Event
-from chaoslab.core.exchange import Call, Failure, Reply, Seen, Told, chain
+from chaoslab.core.exchange import Call, Failure, Reply, Seen
 from chaoslab.core.plan import LAYERS, Choice, Injection, Plan, Telling
 from chaoslab.faults.network.latency import Latency
 from chaoslab.faults.tool.tool_error import ToolError

@@ -1,26 +1,21 @@
 """An exchange: everything an agent does to the world is a `Call`, answered by a `Reply` or ended by a `Failure`.
 
 A fault is a story about one exchange, told by a generator that does no I/O: it yields the `Call` to have it sent, a `Wait` to
-let time pass, a `Note` to have something logged, and returns the reply that the caller gets. `chain` nests several
-stories into one; a seam's driver does what the outermost yields, and nothing else does I/O.
+let time pass, a `Note` to have something logged, and returns the reply that the caller gets. `chain.py` nests several
+stories into one.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
-from chaoslab.base.differences import differences
-from chaoslab.base.jsonable import brief, cut
-from chaoslab.core.events import REPLY_MAX, AttemptRef, Event, FaultScheduled
+from chaoslab.core.events import AttemptRef, Event
 from chaoslab.core.service_spec import ErrorReply
-
-if TYPE_CHECKING:
-    from chaoslab.core.fault import Fault
 
 forever = math.inf
 
@@ -144,164 +139,3 @@ class Seen:
     reply: Reply | None = None
     told_call: Call | None = None
     told_reply: Reply | None = None
-
-
-REPLY_SHOWN = 120
-"""Characters of a reply that a fault kept from its caller, where the log says what changed."""
-
-
-@dataclass
-class Told:
-    """A story that was told: which fault of which injection, whether it changed the exchange, and how.
-
-    `given`: the call as it came to the story, and `call` the other one that it sent; `got`: the reply that came back to it, and `reply`
-    the other one that it returned; `sent`: how often it sent the call on; `failed`: the failure of its own with which it ended.
-    """
-
-    injection: str
-    fault_name: str
-    fault: Fault
-    injected: bool = False
-    call: Call | None = None
-    reply: Reply | None = None
-    given: Call | None = None
-    got: Reply | None = None
-    sent: int = 0
-    failed: str | None = None
-
-    def scheduled(self, call: Call) -> Event:
-        """What is noted before anything is done about it."""
-        return FaultScheduled(
-            fault=self.fault_name, injection=self.injection, at=call.at, params=dict(vars(self.fault))
-        )
-
-    def changed(self) -> str:
-        """Each value that the story changed, before and after, in one line of at most `REPLY_MAX` characters."""
-        found = []
-        if self.given is not None and self.call is not None:
-            found.append(differences(self.given.value, self.call.value, most=REPLY_MAX))
-        if self.sent > 1:
-            found.append(f"sent {self.sent} times")
-        if self.reply is not None:
-            found.append(_unlike(self.got, self.reply) if self.got else f"{self._without} → {self.reply.status}")
-        elif self.failed is not None and self.got is not None:
-            found.append(f"{brief(self.got.value, REPLY_SHOWN)} → {self.failed}")
-        return cut("; ".join(filter(None, found)), REPLY_MAX)
-
-    @property
-    def _without(self) -> str:
-        """Why no reply came back to the story."""
-        return "no answer" if self.sent else "not asked"
-
-
-def _unlike(was: Reply, now: Reply) -> str:
-    if was.status != now.status:
-        return f"{was.status} → {now.status}"
-    found = differences(was.value, now.value, most=REPLY_MAX)
-    return found or ("" if was.body == now.body else f"{len(was.body)} bytes → {len(now.body)} bytes")
-
-
-def chain(
-    reach: Sequence[Callable[[Call], Told | None]], call: Call, on_injected: Callable[[Told], None] = lambda _: None
-) -> Flow:
-    """The stories as one: each `yield call` of an outer story is told by the next, the innermost goes out.
-
-    `reach` holds a function per injection, outermost first, that rolls its dice when the story is reached; what an outer fault
-    masks is never rolled. A story counts as injected when it changed the exchange, which is seen here and not claimed by it.
-    """
-    for depth in range(len(reach)):
-        told = reach[depth](call)
-        if told is not None:
-            break
-    else:
-        return (yield call)
-    inner_reach = reach[depth + 1 :]
-
-    def touched() -> None:
-        if not told.injected:
-            told.injected = True
-            on_injected(told)
-
-    told.given = call
-    story = told.fault.flow(call)
-    resume: Callable[[], Step] = lambda: next(story)  # noqa: E731
-    inner: Reply | None = None
-    failed: Failure | None = None
-    passed_on: Failure | None = None
-    while True:
-        try:
-            step = resume()
-        except StopIteration as end:
-            reply: Reply = end.value
-            if reply is not inner:
-                told.reply = reply
-                touched()
-            return reply
-        except Failure as failure:
-            if failure is not passed_on:
-                told.failed = failure.kind
-            if failure is not failed:
-                touched()
-            raise
-        try:
-            if isinstance(step, Call):
-                if step is not call:
-                    told.call = step
-                if step is not call or told.sent:
-                    touched()
-                told.sent += 1
-                told.got = inner = answer = yield from chain(inner_reach, step, on_injected)
-            else:
-                if isinstance(step, Wait):
-                    touched()
-                answer = yield step
-        except Failure as failure:
-            failed = failure
-            if isinstance(step, Call):
-                passed_on = failure
-            resume = _thrower(story, failure)
-        else:
-            resume = _sender(story, answer)
-
-
-def _sender(story: Flow, answer: Any) -> Callable[[], Step]:
-    return lambda: story.send(answer)
-
-
-def _thrower(story: Flow, failure: Failure) -> Callable[[], Step]:
-    return lambda: story.throw(failure)
-
-
-class Driver(Protocol):
-    """What a seam can do for a story. `send` and `wait` raise `Failure`, at the attempt's deadline at the latest."""
-
-    async def send(self, call: Call) -> Reply: ...
-    async def wait(self, delay_s: float) -> None: ...
-    def note(self, event: Event) -> None: ...
-
-
-async def play(flow: Flow, driver: Driver) -> Reply:
-    """Does what the flow asks for until it returns the caller's reply.
-
-    Raises:
-        Failure: the exchange ended without a reply.
-    """
-    resume: Callable[[], Step] = lambda: next(flow)  # noqa: E731
-    while True:
-        try:
-            step = resume()
-        except StopIteration as end:
-            reply: Reply = end.value
-            return reply
-        try:
-            answer: Any = None
-            if isinstance(step, Call):
-                answer = await driver.send(step)
-            elif isinstance(step, Wait):
-                await driver.wait(step.delay_s)
-            else:
-                driver.note(step.event)
-        except Failure as failure:
-            resume = _thrower(flow, failure)
-        else:
-            resume = _sender(flow, answer)

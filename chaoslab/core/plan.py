@@ -12,8 +12,9 @@ from functools import cached_property, partial
 from typing import Any
 
 from chaoslab.base.dice import Dice
+from chaoslab.core.chain import Told
 from chaoslab.core.events import Event, FaultInjected, FaultWitnessed
-from chaoslab.core.exchange import Call, Seen, Told
+from chaoslab.core.exchange import Call, Seen
 from chaoslab.core.fault import LAYERS as LAYERS
 from chaoslab.core.fault import load, trait
 

@@ -19,8 +19,9 @@ from chaoslab.base.clock import Clock, system
 from chaoslab.base.identity import IDEMPOTENCY_KEY, Request, Requests, request_id
 from chaoslab.base.jsonable import ATOMS, BITS_MAX, UNCHANGING, brief, line, named, plain
 from chaoslab.core import events
+from chaoslab.core.chain import Told, chain, play
 from chaoslab.core.events import REPLY_MAX, Event
-from chaoslab.core.exchange import Call, Failure, Reply, Seen, Told, chain, play
+from chaoslab.core.exchange import Call, Failure, Reply, Seen
 from chaoslab.core.plan import Injection, Plan, Telling
 from chaoslab.record.trial_log import Notebook
 

@@ -21,8 +21,9 @@ from chaoslab.base.clock import Clock
 from chaoslab.base.identity import Request, Requests, Trial, digest, parsed
 from chaoslab.base.jsonable import line
 from chaoslab.core import events
+from chaoslab.core.chain import chain, play
 from chaoslab.core.events import REPLY_MAX, Event
-from chaoslab.core.exchange import Call, Failure, Reply, Seen, chain, play
+from chaoslab.core.exchange import Call, Failure, Reply, Seen
 from chaoslab.core.plan import Plan, Telling
 from chaoslab.core.service_spec import TROUBLE, ErrorReply
 from chaoslab.record.log import Log

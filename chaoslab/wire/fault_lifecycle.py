@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from chaoslab.core import events
+from chaoslab.core.chain import Told
 from chaoslab.core.events import Event
-from chaoslab.core.exchange import Call, Told, Toxic
+from chaoslab.core.exchange import Call, Toxic
 from chaoslab.core.fault import trait
 from chaoslab.wire import toxics
 from chaoslab.wire.client import ToxicInfo

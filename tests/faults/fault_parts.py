@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from chaoslab.core.chain import Told, chain
 from chaoslab.core.events import Event
-from chaoslab.core.exchange import Call, Failure, Flow, Note, Reply, Seen, Told, Wait, chain
+from chaoslab.core.exchange import Call, Failure, Flow, Note, Reply, Seen, Wait
 from chaoslab.core.fault import Fault
 from chaoslab.core.service_spec import ErrorReply
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 GUARDS: dict[str, tuple[str, ...]] = {
     "chaoslab/core/exchange.py": ("tests/test_exchange.py",),
+    "chaoslab/core/chain.py": ("tests/test_exchange.py",),
     "chaoslab/core/fault.py": ("tests/test_fault.py", "tests/test_registry.py"),
     "chaoslab/core/plan.py": ("tests/test_plan.py", "tests/seams/test_function_faults.py"),
     "chaoslab/base/dice.py": ("tests/test_dice.py",),

@@ -17,8 +17,9 @@ from chaoslab.base.identity import Request, Requests, Trial
 from chaoslab.config.scenario import from_settings
 from chaoslab.config.settings import Settings
 from chaoslab.core import events
+from chaoslab.core.chain import Told, chain, play
 from chaoslab.core.events import Event
-from chaoslab.core.exchange import Call, Failure, Reply, Seen, Told, chain, play
+from chaoslab.core.exchange import Call, Failure, Reply, Seen
 from chaoslab.core.plan import Plan
 from chaoslab.record.history import History
 from chaoslab.worlds.virtual.in_process_transport import Ways

@@ -6,7 +6,8 @@ import pytest
 from event_parts import fault_at
 
 from chaoslab.core import events
-from chaoslab.core.exchange import Call, Told, Toxic
+from chaoslab.core.chain import Told
+from chaoslab.core.exchange import Call, Toxic
 from chaoslab.core.fault import Fault
 from chaoslab.faults.network.latency import Latency
 from chaoslab.faults.network.refused import Refused

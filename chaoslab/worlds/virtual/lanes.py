@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 from chaoslab.base.clock import Clock
 from chaoslab.base.dice import Dice
+from chaoslab.core.chain import Told
 from chaoslab.core.events import Event
-from chaoslab.core.exchange import Call, Seen, Told, Toxic
+from chaoslab.core.exchange import Call, Seen, Toxic
 from chaoslab.core.plan import Plan
 from chaoslab.record.log import Log
 from chaoslab.wire import fault_lifecycle, toxics
