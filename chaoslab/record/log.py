@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from chaoslab.base.clock import Clock, iso, later, system
-from chaoslab.core.events import AttemptRef, Event
+from chaoslab.core.events import AttemptEvent, Event
 
 MASK = "***"
 SECRET_MIN = 8
@@ -159,17 +159,19 @@ class Shelf(Log):
 
 def encode_event(event: Event) -> str:
     """The event as JSON, without the envelope and its first brace."""
-    fields = {"kind": event.kind, **vars(event)}
-    at: AttemptRef | None = fields.pop("at", None)
-    if at is not None:  # its fields stand beside the others; the trial is the envelope's
-        place = {
-            "target": at.target,
-            "turn": at.turn,
-            "request": at.request,
-            "attempt": at.attempt,
-            "request_id": at.request_id,
-        }
-        fields = {"kind": fields.pop("kind"), **place, **fields}
+    if not isinstance(event, AttemptEvent):
+        return _spelt({"kind": event.kind, **vars(event)})[1:]
+    at = event.at  # its fields stand beside the others; the trial is the envelope's
+    fields = {
+        "kind": event.kind,
+        "target": at.target,
+        "turn": at.turn,
+        "request": at.request,
+        "attempt": at.attempt,
+        "request_id": at.request_id,
+        **vars(event),
+    }
+    del fields["at"]
     return _spelt(fields)[1:]
 
 
