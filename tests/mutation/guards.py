@@ -65,6 +65,7 @@ GUARDS: dict[str, tuple[str, ...]] = {
         "not real",
     ),
     "chaoslab/worlds/virtual/machine.py": (
+        "tests/worlds/virtual/test_machine.py",
         "tests/worlds/virtual/test_virtual_loops.py",
         "tests/worlds/virtual/test_threads.py",
         "tests/worlds/virtual/test_hung.py",

@@ -114,3 +114,13 @@ def test_who_comes_a_millisecond_early_at_most_finds_nobody_waiting_and_is_drawn
     assert came < 0.1
     assert at == pytest.approx(max(left, came + 0.06 + jitter), abs=1e-12)
     assert at > left + 0.002
+
+
+def test_a_chunk_from_before_it_began_is_late_from_its_arrival() -> None:
+    jitter = Dice("test").between(-0.1, 0.1)
+    ((at, _),) = play(live(Latency(latency=1000, jitter=100), since=1.0), [(0.5, b"a")])
+    assert at == pytest.approx(1.5 + jitter, abs=1e-12)
+
+
+def test_a_delay_below_0_is_none() -> None:
+    assert play(live(Latency(latency=-1000, jitter=1)), [(5.0, b"a"), (5.0, b"b")]) == [(5.0, b"a"), (5.0, b"b")]
