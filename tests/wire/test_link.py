@@ -78,8 +78,8 @@ def reached(link: Link) -> Wire:
     return wire
 
 
-def noop(name: str, *, toxicity: float = 1.0) -> Attached:
-    return Attached(name, "noop", "downstream", toxicity, Noop())
+def noop(name: str, *, stream: str = "downstream", toxicity: float = 1.0) -> Attached:
+    return Attached(name, "noop", stream, toxicity, Noop())
 
 
 def in_a_loop(story: Callable[[Upstreamless], Coroutine[Any, Any, None]]) -> None:
@@ -227,5 +227,15 @@ def test_a_toxic_that_is_taken_out_during_the_dial_is_never_seen() -> None:
         proxy.detach(toxic)
         reached(link)
         assert not link.server.acts("t")
+
+    in_a_loop(story)
+
+
+@pytest.mark.parametrize("stream", ["upstream", "Downstream"])
+def test_a_toxic_acts_on_what_flows_its_way_and_on_nothing_else(stream: str) -> None:
+    async def story(proxy: Upstreamless) -> None:
+        link, _, _ = proxy.open()
+        proxy.attach(noop("t", stream=stream))
+        assert (link.client.acts("t"), link.server.acts("t")) == (stream == "upstream", stream == "Downstream")
 
     in_a_loop(story)
