@@ -55,7 +55,7 @@ GUARDS: dict[str, tuple[str, ...]] = {
     "chaoslab/wire/toxics/slicer.py": ("tests/wire/test_toxic_slicer.py",),
     "chaoslab/wire/toxics/slow_close.py": ("tests/wire/test_toxic_slow_close.py",),
     "chaoslab/wire/toxics/timeout.py": ("tests/wire/test_toxic_timeout.py", "tests/wire/test_server_timeout.py"),
-    "chaoslab/wire/server/link.py": ("tests/wire/test_server_link.py", "-k", "not uvloop"),
+    "chaoslab/wire/server/link.py": ("tests/wire/test_link.py", "tests/wire/test_server_link.py", "-k", "not uvloop"),
     "proxy_manager/manager.py": (
         "tests/proxy_manager/test_manager.py",
         "tests/proxy_manager/test_status.py",
@@ -67,6 +67,7 @@ GUARDS: dict[str, tuple[str, ...]] = {
         "not real",
     ),
     "chaoslab/worlds/virtual/machine.py": (
+        "tests/worlds/virtual/test_machine.py",
         "tests/worlds/virtual/test_virtual_loops.py",
         "tests/worlds/virtual/test_threads.py",
         "tests/worlds/virtual/test_hung.py",

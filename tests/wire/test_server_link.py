@@ -361,6 +361,7 @@ def test_an_upstream_that_cannot_be_dialled_ends_the_connection(lab: Lab, addres
 
 
 def test_dialling_a_black_hole_is_given_up(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert link.DIAL_TIMEOUT_S == 10.0
     monkeypatch.setattr(link, "DIAL_TIMEOUT_S", 0.05)
     with black_hole() as address:
         lab.client.patch("/proxies/p", json={"upstream": address}).raise_for_status()

@@ -45,3 +45,7 @@ def test_taken_out_in_the_middle_of_a_chunk_it_lets_the_rest_go_once() -> None:
     line = live(Bandwidth(rate=1))
     assert play(line, [(0.0, bytes(range(200)))], until=0.15) == [(0.1, bytes(range(100)))]
     assert line.release(0.15) == [Timed(0.15, bytes(range(100, 200)))]
+
+
+def test_the_rate_is_0_by_default() -> None:
+    assert Bandwidth() == Bandwidth(rate=0)

@@ -34,3 +34,16 @@ def test_what_passed_before_a_change_still_counts() -> None:
     assert play(chain, [(0.0, b"abcd")]) == [(0.0, b"abcd")]
     chain.replace("limit", LimitData(bytes=6).pipe(Dice(), 1.0, before=pipe), 1.0)
     assert play(chain, [(1.0, b"efgh")]) == [(1.0, b"ef"), (1.0, END)]
+
+
+def test_less_than_what_passed_already_lets_nothing_more_through() -> None:
+    chain = Chain()
+    pipe = live(LimitData(bytes=10))
+    chain.add("limit", pipe, 0.0)
+    assert play(chain, [(0.0, b"abcd")]) == [(0.0, b"abcd")]
+    chain.replace("limit", LimitData(bytes=2).pipe(Dice(), 1.0, before=pipe), 1.0)
+    assert play(chain, [(1.0, b"efgh")]) == [(1.0, END)]
+
+
+def test_what_came_before_it_began_passes_when_it_begins() -> None:
+    assert play(live(LimitData(bytes=9), since=2.0), [(1.0, b"abc"), (3.0, b"d")]) == [(2.0, b"abc"), (3.0, b"d")]

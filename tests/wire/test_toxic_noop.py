@@ -7,6 +7,7 @@ from dataclasses import fields
 import pytest
 from wire_parts import END, live, play
 
+from chaoslab.base.dice import Dice
 from chaoslab.core.pipe import Signal
 from chaoslab.wire import toxics
 from chaoslab.wire.toxics.noop import Noop
@@ -15,6 +16,7 @@ from chaoslab.wire.toxics.noop import Noop
 def test_everything_passes_as_it_came() -> None:
     script: list[tuple[float, bytes | Signal]] = [(0.0, b"a"), (0.5, b"b"), (0.5, END)]
     assert play(live(Noop()), script) == script
+    assert live(Noop()).straight
 
 
 def test_the_eight_toxics_are_found_by_their_files_with_toxiproxys_attributes() -> None:
@@ -33,3 +35,8 @@ def test_the_eight_toxics_are_found_by_their_files_with_toxiproxys_attributes() 
 def test_a_typo_is_answered_with_the_nearest_name() -> None:
     with pytest.raises(LookupError, match="did you mean 'latency'"):
         toxics.load("latencey")
+
+
+def test_a_toxic_without_a_pipe_of_its_own_is_refused_and_not_ignored() -> None:
+    with pytest.raises(NotImplementedError):
+        toxics.Toxic().pipe(Dice("test"), 0.0)

@@ -24,3 +24,8 @@ def test_taken_out_in_time_it_has_done_no_harm() -> None:
     line = live(ResetPeer(timeout=500))
     assert play(line, [(0.0, b"a"), (0.1, b"b")], until=0.25) == []
     assert line.release(0.25) == [Timed(0.25, b"a"), Timed(0.25, b"b")]
+
+
+def test_it_resets_at_once_by_default_or_with_a_negative_time() -> None:
+    assert ResetPeer() == ResetPeer(timeout=0)
+    assert play(live(ResetPeer(timeout=-5)), [(1.0, b"a")]) == [(1.0, RESET)]

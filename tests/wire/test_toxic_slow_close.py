@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from wire_parts import END, RESET, live, play
 
 from chaoslab.core.pipe import Chain, Timed
@@ -28,3 +29,13 @@ def test_changed_while_it_waits_the_wait_begins_again() -> None:
     assert play(chain, [(0.0, END)], until=1.0) == []
     chain.replace("slow", live(SlowClose(delay=500), since=1.0), 1.0)
     assert play(chain, []) == [(1.5, END)]
+
+
+@pytest.mark.parametrize("toxic", [SlowClose(), SlowClose(delay=-5)])
+def test_without_a_delay_the_end_is_there_at_once(toxic: SlowClose) -> None:
+    assert SlowClose() == SlowClose(delay=0)
+    assert play(live(toxic), [(0.0, b"a"), (0.25, END)]) == [(0.0, b"a"), (0.25, END)]
+
+
+def test_data_need_not_go_through_it() -> None:
+    assert live(SlowClose(delay=500)).straight

@@ -6,6 +6,7 @@ import pytest
 from wire_parts import END, RESET, live, play
 
 from chaoslab.core.pipe import Chain, Signal, Timed
+from chaoslab.wire.toxics.latency import Latency
 from chaoslab.wire.toxics.timeout import Timeout
 
 
@@ -43,3 +44,36 @@ def test_spared_after_all_the_connection_goes_on_without_what_was_lost() -> None
     assert play(chain, [(0.0, b"lost")], until=1.0) == []
     chain.spare("t", 1.0)
     assert play(chain, [(2.0, b"heard")]) == [(2.0, b"heard")]
+
+
+def test_it_says_its_one_thing_when_it_is_due_and_not_again() -> None:
+    pipe = live(Timeout(timeout=500))
+    assert (pipe.poll(0.25), pipe.wake()) == ([], 0.5)
+    assert (pipe.poll(0.5), pipe.wake()) == ([Timed(0.5, END)], None)
+    assert (pipe.poll(0.75), pipe.wake()) == ([], None)
+
+
+def test_a_chunk_at_the_very_moment_is_too_late() -> None:
+    pipe = live(Timeout(timeout=500))
+    pipe.feed(Timed(0.5, b"a"))
+    assert pipe.poll(2.0) == [Timed(0.5, END)]
+
+
+def test_an_end_from_before_it_began_is_passed_on_when_it_begins() -> None:
+    assert play(live(Timeout(timeout=500), since=1.0), [(0.25, END)]) == [(1.0, END)]
+
+
+def test_it_hears_what_arrives_late_by_another_toxic_however_seldom_it_is_polled() -> None:
+    chain = Chain()
+    chain.add("late", live(Latency(latency=125)), 0.0)
+    chain.add("silent", live(Timeout(timeout=500)), 0.0)
+    chain.feed(Timed(0.0, b"a"))
+    chain.feed(Timed(0.375, b"b"))
+    assert chain.poll(10.0) == [Timed(1.0, END)]
+
+
+def test_it_never_closes_by_default_and_keeps_nothing() -> None:
+    assert Timeout() == Timeout(timeout=0)
+    pipe = live(Timeout())
+    pipe.feed(Timed(0.0, b"a"))
+    assert (pipe.held, pipe.pieces, pipe.pause_s, pipe.wake()) == (0, 0, 0.0, None)

@@ -69,7 +69,7 @@ class Link:
             self._begin()
 
     def lost(self, end: End) -> None:
-        if end is self.client and not self.open and self._dial is not None:
+        if end is self.client and self._dial is not None:
             self._dial.cancel()
         if self.client.lost and (self.server.lost or self.server.transport is None):
             self._owner.closed(self)
@@ -101,8 +101,7 @@ class Link:
             end.take_out(toxic.name, spared=True)
 
     def detach(self, toxic: Attached) -> None:
-        if self.open:
-            self._end(toxic).take_out(toxic.name)
+        self._end(toxic).take_out(toxic.name)
 
     def _begin(self) -> None:
         self.open = True

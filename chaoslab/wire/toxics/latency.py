@@ -56,7 +56,7 @@ class _Walk:
         self._step_s = 2 * jitter_s
         self._dice = dice
         self._knot_at: float | None = None
-        self._here = 0.0
+        self._here: float  # drawn with the first knot
         self._there: float | None = None  # drawn when it is asked for
 
     def at(self, moment: float, *, idle: bool) -> float:

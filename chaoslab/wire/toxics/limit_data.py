@@ -34,5 +34,5 @@ class _Counter(Line):
         piece = timed.item[: max(0, self.limit - self.passed)]
         self.passed += len(piece)
         if self.passed < self.limit:
-            return (timed if timed.at == start else Timed(start, piece),)  # it passes whole
+            return (Timed(start, piece),)  # it passes whole
         return (Timed(start, piece), Timed(start, Signal.END))

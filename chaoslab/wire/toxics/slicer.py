@@ -27,13 +27,13 @@ class Slicer(Toxic):
         def law(timed: Timed, start: float) -> Iterator[Timed]:
             if isinstance(timed.item, Signal):
                 yield Timed(start, timed.item)
-                return
-            begin = 0
-            for size in self._sizes(len(timed.item), dice):
-                yield Timed(start, timed.item[begin : begin + size])
-                begin += size
-                start += pause_s
-            yield Timed(start, b"")
+            else:
+                begin = 0
+                for size in self._sizes(len(timed.item), dice):
+                    yield Timed(start, timed.item[begin : begin + size])
+                    begin += size
+                    start += pause_s
+                yield Timed(start, b"")
 
         return Line(law, since=now, straight=self.average_size <= 0 and not pause_s, pause_s=pause_s)
 
@@ -43,7 +43,7 @@ class Slicer(Toxic):
         uncut = [total]
         while uncut:
             size = uncut.pop()
-            if self.average_size <= 0 or size <= max(1, self.average_size + spread):
+            if self.average_size <= 0 or size <= self.average_size + spread:
                 yield size
                 continue
             middle = size // 2 + (int(dice.between(-spread, spread)) if spread else 0)

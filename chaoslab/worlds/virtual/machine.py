@@ -138,7 +138,6 @@ class Waiter:
 
     def _expire(self) -> None:
         if not self._over:
-            self._over = True
             self._resume()
 
     def _resume(self) -> None:
@@ -234,7 +233,7 @@ class Machine:
         if isinstance(thread, Strand):
             thread.waits_for = what or ""
             self.end_soon(why, but=None if what else thread)
-            Waiter(self).park(what or "")
+            Waiter(self).park("the end of the run")
         else:  # a greenlet of the program's own
             self.end_soon(why)
             self.hub.switch()

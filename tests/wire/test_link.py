@@ -1,0 +1,241 @@
+"""A connection between two ends, told one by one what happens to them: openings, drops and draws, without a socket."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any, cast
+
+import pytest
+
+from chaoslab.base.dice import Dice
+from chaoslab.wire.server.attached import Attached
+from chaoslab.wire.server.link import Link
+from chaoslab.wire.server.proxy import Junction, real_turns
+from chaoslab.wire.toxics.noop import Noop
+
+
+class Wire(asyncio.Transport):
+    """A transport that remembers what it was told."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.aborted = False
+        self.written = b""
+
+    def is_closing(self) -> bool:
+        return self.aborted
+
+    def abort(self) -> None:
+        self.aborted = True
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.written += data
+
+    def write_eof(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+    def get_protocol(self) -> asyncio.BaseProtocol:
+        return asyncio.Protocol()
+
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        pass
+
+
+class Upstreamless(Junction):
+    """A proxy that nobody listens for, and whose upstream cannot be dialled. `asked`: how many dials there were at each try."""
+
+    def __init__(self) -> None:
+        super().__init__(Dice("test"), real_turns())
+        self.asked: list[int] = []
+
+    @property
+    def upstream_address(self) -> tuple[str, int]:
+        self.asked.append(self.dials.count)
+        raise OSError("nobody is there")
+
+    @property
+    def connections(self) -> set[Link]:
+        return set(self._links)
+
+    def accept(self, *, seed: int = 1, since: int = 0) -> tuple[Link, Wire]:
+        link, wire = Link(self, Dice(seed), since=since), Wire()
+        link.client.connection_made(wire)
+        return link, wire
+
+    def open(self, *, seed: int = 1) -> tuple[Link, Wire, Wire]:
+        link, wire = self.accept(seed=seed)
+        return link, wire, reached(link)
+
+
+def reached(link: Link) -> Wire:
+    """The upstream is there."""
+    wire = Wire()
+    link.server.connection_made(wire)
+    return wire
+
+
+def noop(name: str, *, stream: str = "downstream", toxicity: float = 1.0) -> Attached:
+    return Attached(name, "noop", stream, toxicity, Noop())
+
+
+def in_a_loop(story: Callable[[Upstreamless], Coroutine[Any, Any, None]]) -> None:
+    async def told() -> None:
+        await story(Upstreamless())
+
+    asyncio.run(told())
+
+
+async def a_few_turns() -> None:
+    for _ in range(3):
+        await asyncio.sleep(0)
+
+
+def test_a_dial_counts_until_it_is_through() -> None:
+    async def story(proxy: Upstreamless) -> None:
+        proxy.accept()
+        await a_few_turns()
+        assert proxy.asked == [1]
+        assert proxy.dials.count == 0
+
+    in_a_loop(story)
+
+
+@pytest.mark.parametrize("end", ["lost", "dropped"])
+def test_nobody_is_dialled_for_who_has_gone(end: str) -> None:
+    async def story(proxy: Upstreamless) -> None:
+        link, wire = proxy.accept()
+        if end == "lost":
+            link.client.connection_lost(None)
+        else:
+            proxy.drop()
+            assert wire.aborted
+        await a_few_turns()
+        assert proxy.asked == []
+
+    in_a_loop(story)
+
+
+@pytest.mark.parametrize("end", ["lost", "dropped"])
+def test_an_upstream_that_is_reached_after_all_is_left_again(end: str) -> None:
+    """A dial that is called off may have come through in the same turn."""
+
+    async def story(proxy: Upstreamless) -> None:
+        link, _ = proxy.accept()
+        if end == "lost":
+            link.client.connection_lost(None)
+        else:
+            proxy.drop()
+        assert reached(link).aborted
+        assert not link.open
+
+    in_a_loop(story)
+
+
+def test_who_was_accepted_before_a_drop_is_dropped_and_forgotten() -> None:
+    async def story(proxy: Upstreamless) -> None:
+        proxy.drop()
+        link, wire = proxy.accept(since=0)
+        await a_few_turns()
+        assert wire.aborted
+        assert proxy.asked == []
+        link.client.connection_lost(None)
+        assert proxy.connections == set()
+
+    in_a_loop(story)
+
+
+def test_it_is_over_when_both_ends_are_lost_or_the_only_one() -> None:
+    async def story(proxy: Upstreamless) -> None:
+        alone, _ = proxy.accept()
+        assert proxy.connections == {alone}
+        alone.client.connection_lost(None)
+        assert proxy.connections == set()
+        for first, second in (("client", "server"), ("server", "client")):
+            link, _, _ = proxy.open()
+            getattr(link, first).connection_lost(None)
+            assert proxy.connections == {link}
+            getattr(link, second).connection_lost(None)
+            assert proxy.connections == set()
+
+    in_a_loop(story)
+
+
+def test_a_client_that_goes_as_soon_as_the_upstream_is_there_calls_off_no_dial() -> None:
+    """What it has sent is still to be delivered, and a dial that is called off closes its socket."""
+
+    async def story(proxy: Upstreamless) -> None:
+        before = asyncio.all_tasks()
+        link, _ = proxy.accept()
+        (dial,) = asyncio.all_tasks() - before
+        reached(link)
+        link.client.connection_lost(None)
+        assert cast("asyncio.Task[None]", dial).cancelling() == 0
+
+    in_a_loop(story)
+
+
+def test_a_drop_stops_both_ends_at_once() -> None:
+    async def story(proxy: Upstreamless) -> None:
+        link, client, server = proxy.open()
+        link.client.data_received(b"through")
+        link.server.data_received(b"back")
+        proxy.drop()
+        link.client.data_received(b"too late")
+        link.server.data_received(b"too late")
+        assert (server.written, client.written) == (b"through", b"back")
+        assert client.aborted
+        assert server.aborted
+
+    in_a_loop(story)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_toxic_that_comes_during_the_dial_is_drawn_once_when_it_is_through(seed: int) -> None:
+    async def story(proxy: Upstreamless) -> None:
+        link, _ = proxy.accept(seed=seed)
+        proxy.attach(noop("t", toxicity=0.5))
+        assert not link.server.acts("t")
+        reached(link)
+        assert link.server.acts("t") == Dice(seed, "t").hits(0.5)
+
+    in_a_loop(story)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_toxicity_of_1_takes_no_draw(seed: int) -> None:
+    async def story(proxy: Upstreamless) -> None:
+        toxic, dice = noop("t"), Dice(seed, "t")
+        proxy.attach(toxic)
+        link, _, _ = proxy.open(seed=seed)
+        assert link.server.acts("t")
+        for _ in range(3):
+            proxy.change(toxic, attributes=Noop(), toxicity=0.5)
+            assert link.server.acts("t") == dice.hits(0.5)
+
+    in_a_loop(story)
+
+
+def test_a_toxic_that_is_taken_out_during_the_dial_is_never_seen() -> None:
+    async def story(proxy: Upstreamless) -> None:
+        link, _ = proxy.accept()
+        toxic = noop("t")
+        proxy.attach(toxic)
+        proxy.detach(toxic)
+        reached(link)
+        assert not link.server.acts("t")
+
+    in_a_loop(story)
+
+
+@pytest.mark.parametrize("stream", ["upstream", "Downstream"])
+def test_a_toxic_acts_on_what_flows_its_way_and_on_nothing_else(stream: str) -> None:
+    async def story(proxy: Upstreamless) -> None:
+        link, _, _ = proxy.open()
+        proxy.attach(noop("t", stream=stream))
+        assert (link.client.acts("t"), link.server.acts("t")) == (stream == "upstream", stream == "Downstream")
+
+    in_a_loop(story)
