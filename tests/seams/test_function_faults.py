@@ -103,7 +103,7 @@ def test_each_fault_is_met_at_its_moment_witnessed_and_its_effect_counted(
     met = [record.event for record in trial.history.records if isinstance(record.event, told)]
     assert [(type(event), event.fault) for event in met] == [(kind, fault) for kind in told]
     (finished,) = [event for _, event in trial.history.of(CallFinished)]
-    assert (finished.ok, finished.duration_s) == (error is None, seconds)
+    assert (finished.ok, finished.duration_s, finished.status) == (error is None, seconds, params.get("status"))
     assert finished.via == ("function" if effects else "none")
     assert finished.rolled == [f"{fault} on {name}"]
 
@@ -454,6 +454,20 @@ def test_a_log_holds_none_of_the_objects_that_were_returned() -> None:
     lists = [thing for thing in gc.get_objects() if type(thing) is list and len(thing) == 2]
     assert [held for held in lists if type(held[0]) is Big] == []
     assert {len(event.reply) for _, event in trial.history.of(CallFinished)} == {REPLY_MAX}
+
+
+@pytest.mark.parametrize("faults", [[], [lab.inject("latency", "nap", delay_s=0.0)]])
+def test_a_duration_is_told_to_the_microsecond(faults: list[Any]) -> None:
+    def nap() -> None:
+        time.sleep(0.12345678)
+
+    def agent(_: str) -> str:
+        time.sleep(1.5)
+        nap()
+        return "done"
+
+    trial = lab.run(agent, "go", reads=[nap], faults=faults, facts=[])
+    assert [event.duration_s for _, event in trial.history.of(CallFinished)] == [0.123457]
 
 
 def test_another_thread_may_go_on_with_what_was_returned() -> None:
