@@ -129,9 +129,13 @@ def test_a_wrong_value_is_always_another_one_of_the_same_kind(value: object, fac
         (2**1023, 3.0, 3 * 2**1023),  # beyond what a float holds
         (1.5e308, 2.0, 0.0),
         ("36", 2.0, "72"),
+        ("1" * 999, 2.0, "2" * 999),
+        ("9" * 1000, 2.0, "9" * 1000 + "o"),  # a text of digits, and no number that anybody reads
         ("2026-06-01T10:00:00Z", 1.5, "2026-06-03T10:00:00Z"),
         ("1999-12-31", 0.5, "2000-01-01"),
         ("clear sky", 2.0, "sky clear"),
+        ("Oslo", 2.0, "olsOo"),
+        ("so so", 2.0, "os oso"),  # the same words from behind
         (True, 2.0, False),
     ],
 )
