@@ -25,6 +25,7 @@ from chaoslab.proxy_manager import clean_proxies
 from chaoslab.proxy_manager import manager as manager_module
 from chaoslab.proxy_manager.arming import Places
 from chaoslab.proxy_manager.manager import Manager
+from chaoslab.record.log import LogLost
 from chaoslab.record.runs import Run
 from chaoslab.wire.client import ToxicInfo, ToxiproxyClient
 from chaoslab.wire.control import Control
@@ -246,6 +247,21 @@ def test_a_manager_without_a_usable_state_says_so_and_not_that_it_has_yet_to_beg
             manager.serve()
         assert manager.health().trouble == manager.broken
         assert str(tmp_path) in manager.broken
+
+
+def test_a_loop_that_a_lost_log_ends_says_so_to_whoever_asks(tmp_path: Path) -> None:
+    class Unwritten(Manager):
+        def _tick(self, control: Control) -> bool:  # noqa: ARG002
+            raise LogLost("manager.log cannot be written")
+
+    places = Places("127.0.0.1", "127.0.0.1", {}, 1)
+    with embedded() as url, ToxiproxyClient(url) as toxiproxy:
+        manager = Unwritten(
+            state=tmp_path / "state.db", logs=tmp_path, toxiproxy=toxiproxy, places=places, clock=system
+        )
+        with pytest.raises(LogLost):
+            manager.serve()
+        assert manager.health() == Health("manager.log cannot be written")
 
 
 def test_a_run_that_cannot_be_opened_says_why(tmp_path: Path) -> None:
