@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -32,7 +33,7 @@ NATIVE: dict[str, tuple[type[OSError], str]] = {
 }
 CALLS_MAX = 10_000
 """Calls that an agent may make one after the other while no virtual time passes, by default."""
-UNPACED = 2**60
+UNPACED = sys.maxsize
 
 
 class ToolError(RuntimeError):
@@ -227,7 +228,8 @@ class Made:
     def _end(self, requests: Requests, t: float) -> Event:
         if self.ok and self.late:
             self.answered(requests)
-        number, attempt, _ = self.place or self.asked(requests)
+        assert self.place is not None  # its begin was told before
+        number, attempt, _ = self.place
         return events.CallFinished(
             at=self._at(requests, number, attempt),
             tool=self.name,

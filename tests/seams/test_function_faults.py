@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import pickle
 import threading
 import time
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from patch_parts import in_place
 
 import chaoslab as lab
 from chaoslab.base.identity import Request, Requests, Trial, request_id
+from chaoslab.base.jsonable import BITS_MAX, brief
 from chaoslab.core.events import (
     REPLY_MAX,
     Budget,
@@ -28,7 +30,7 @@ from chaoslab.core.events import (
 )
 from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.record.trial_log import Notebook
-from chaoslab.seams.function import FunctionSeam, Tool
+from chaoslab.seams.function import FunctionSeam, Made, Spelt, Tool, kept
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 
@@ -301,6 +303,18 @@ def test_a_call_with_arguments_that_do_not_fit_raises_pythons_own_error() -> Non
         assert lab.run(agent, "go", tools=[refund], faults=faults, effects=[]).answer == "refused"
 
 
+def test_a_call_with_more_than_its_function_takes_is_told_as_it_was_made() -> None:
+    def agent(_: str) -> str:
+        with pytest.raises(TypeError, match="multiple values for argument 'amount'"):
+            refund(17, 5.0, amount=6.0)  # type: ignore[misc]
+        return "refused"
+
+    trial = lab.run(agent, "go", tools=[refund], effects=[])
+    assert [event.arguments for _, event in trial.history.of(CallStarted)] == [
+        {"argument 1": 17, "argument 2": 5.0, "amount": 6.0}
+    ]
+
+
 def test_what_the_dice_spare_is_told_with_the_dice_that_were_rolled_and_counted_as_any_other() -> None:
     def agent(_: str) -> None:
         for order in (17, 17, 18):
@@ -456,18 +470,54 @@ def test_a_log_holds_none_of_the_objects_that_were_returned() -> None:
     assert {len(event.reply) for _, event in trial.history.of(CallFinished)} == {REPLY_MAX}
 
 
-@pytest.mark.parametrize("faults", [[], [lab.inject("latency", "nap", delay_s=0.0)]])
-def test_a_duration_is_told_to_the_microsecond(faults: list[Any]) -> None:
-    def nap() -> None:
-        time.sleep(0.12345678)
+def test_a_duration_is_told_to_the_microsecond() -> None:
+    requests, made = Requests(Trial("run", 1)), Made(Tool("double", lambda n: 2 * n, effect=False), (3,), {})
+    made.told("begin", requests, 1.0)
+    ended = made.told("end", requests, 1.12345678)
+    assert isinstance(ended, CallFinished)
+    assert ended.duration_s == 0.123457
 
-    def agent(_: str) -> str:
-        time.sleep(1.5)
-        nap()
-        return "done"
 
-    trial = lab.run(agent, "go", reads=[nap], faults=faults, facts=[])
-    assert [event.duration_s for _, event in trial.history.of(CallFinished)] == [0.123457]
+@pytest.mark.parametrize(
+    ("result", "is_kept"),
+    [
+        ("x" * REPLY_MAX, True),
+        ("x" * (REPLY_MAX + 1), False),
+        (2**BITS_MAX - 1, True),
+        (2**BITS_MAX, False),
+        (1 - 2**BITS_MAX, True),
+        (-(2**BITS_MAX), False),
+        (None, True),
+        (1.5, True),
+        (dict.fromkeys(range(16), "small"), True),
+        (dict.fromkeys(range(17), "small"), False),
+        ({"items": ["lamp"]}, False),
+        (["lamp"], False),
+    ],
+    ids=lambda value: value if isinstance(value, bool) else type(value).__name__,
+)
+def test_small_results_that_cannot_change_are_kept_and_of_others_their_words(result: Any, is_kept: bool) -> None:
+    found = kept(result)
+    assert (found == result) if is_kept else (found == brief(result, REPLY_MAX))
+    assert isinstance(found, Spelt) is not is_kept
+    assert found is not result or not isinstance(result, dict)
+
+
+@pytest.mark.parametrize("chance", [None, 1e-9], ids=["no dice", "spared"])
+def test_what_is_sent_to_another_process_is_told_there_as_it_would_be_here(chance: float | None) -> None:
+    wire = () if chance is None else (Injection("wire", (Choice("latency"),), ("double",), chance=chance),)
+    seam = FunctionSeam(Plan(1, wire), timeout_s=1.0)
+    seam.book = book = Notebook(Trial("run", 1), began=datetime(2026, 6, 1, tzinfo=UTC))
+    double = seam.stand_in(Tool("double", lambda n: 2 * n, effect=True))
+    assert [double(3), double(3)] == [6, 6]
+    with pytest.raises(TypeError):
+        double(None)
+    sent: Notebook = pickle.loads(pickle.dumps(book))
+    here, there = ([record.event for record in each.history.records] for each in (book, sent))
+    assert there == here
+    wished = [request_id(book.trial.header, "double", {"n": n}, nth) for n, nth in ((3, 1), (3, 2), (None, 1))]
+    assert [event.request_id for event in there if isinstance(event, CallStarted)] == wished
+    assert [event.request_id for event in there if isinstance(event, CallFinished)] == wished
 
 
 def test_another_thread_may_go_on_with_what_was_returned() -> None:
