@@ -470,6 +470,30 @@ def test_a_log_holds_none_of_the_objects_that_were_returned() -> None:
     assert {len(event.reply) for _, event in trial.history.of(CallFinished)} == {REPLY_MAX}
 
 
+def test_a_pace_is_asked_again_when_the_calls_that_it_gave_are_made() -> None:
+    seam = FunctionSeam(Plan(1), timeout_s=1.0)
+    asked: list[int] = []
+    done: list[int] = []
+
+    def pace(_: str) -> int:
+        asked.append(len(done))
+        return 2
+
+    async def note_soon(n: int) -> None:
+        done.append(n)
+
+    async def notes() -> None:
+        for n in range(5):
+            await seam.stand_in(Tool("note_soon", note_soon, effect=False))(n)
+
+    seam.pace = pace
+    asyncio.run(notes())
+    note = seam.stand_in(Tool("note", done.append, effect=False))
+    for n in range(5):
+        note(n)
+    assert asked == [0, 2, 4, 6, 8]
+
+
 def test_a_duration_is_told_to_the_microsecond() -> None:
     requests, made = Requests(Trial("run", 1)), Made(Tool("double", lambda n: 2 * n, effect=False), (3,), {})
     made.told("begin", requests, 1.0)
