@@ -155,6 +155,7 @@ def test_a_value_alone_is_one_to_be_wrong_about(right: object, told: object) -> 
         answer({"ok": False, "error": "channel_not_found", "channel": "ana"}),
         answer({"search_metadata": {"id": "1"}, "error": "Google hasn't returned any results for this query."}),
         answer({"error": {"code": 500, "message": "Backend Error"}}, 500),
+        answer({"temp": 20}, 300),
         answer({"id": 7, "status": "confirmed"}),
         answer([]),
         Reply(204, {}, b""),
