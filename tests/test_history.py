@@ -8,15 +8,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from event_parts import ENVELOPE, names, sample
+from event_parts import ENVELOPE, call_at, names, sample
 
 from chaoslab.base.shapes import DEPTH_MAX
 from chaoslab.cli import main
 from chaoslab.config import settings
 from chaoslab.config.settings import SettingError
-from chaoslab.core.events import CallFinished, Event
+from chaoslab.core.events import CallFinished, Effect, Event, Fallback, FaultWitnessed, Retry, RunStarted, Usage
 from chaoslab.execution import launch, recorded_run
 from chaoslab.execution.recorded_run import Unrepeatable
+from chaoslab.record import lines as log_lines
 from chaoslab.record.history import History, unread
 from chaoslab.record.lines import LINE_MAX, Record, parse_line
 from chaoslab.record.log import encode_event
@@ -267,6 +268,55 @@ def test_a_line_without_end_is_one_that_cannot_be_read(logs: dict[str, list[byte
         file.write(b"\n" + logs["info.log"][1])
     history = History.read(tmp_path)
     assert (len(history.records), history.cut_lines) == (2, {"info.log": (2,)})
+
+
+def test_a_line_is_as_long_as_what_is_read_at_once_with_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_lines, "LINE_MAX", 8)
+    log = tmp_path / "info.log"
+    log.write_bytes(b"1234567\n12345678\n" + b"x" * 20 + b"\nnext\n" + b"y" * 8)
+    assert list(log_lines.lines_of(log)) == [b"1234567\n", b"12345678", b"xxxxxxxx", b"next\n", b"yyyyyyyy"]
+
+
+# What a log has no place for.
+
+
+def told_by(*events: Event) -> History:
+    return History(Record("", float(n), "run", "p1.r1", "info", n, event) for n, event in enumerate(events))
+
+
+def begun(world: str, asked: Sequence[str] = ()) -> RunStarted:
+    return RunStarted(seed=1, settings={}, plan={}, prompts=1, now="", model="", world=world, asked=list(asked))
+
+
+def ended(via: str) -> CallFinished:
+    return CallFinished(**call_at("refund", "refund", 1, 1, "id"), ok=True, duration_s=0.1, via=via)
+
+
+@pytest.mark.parametrize(
+    ("events", "of_functions"),
+    [
+        ([], False),
+        ([ended("proxy")], False),
+        ([ended("none"), ended("function")], True),
+        ([begun("virtual")], True),
+        ([begun("virtual", ["a prompt"]), ended("function")], False),
+        ([begun(""), ended("function")], False),
+    ],
+)
+def test_a_run_of_functions_tells_nothing_of_its_agents_waits_fallbacks_and_model(
+    events: list[Event], of_functions: bool
+) -> None:
+    found = told_by(*events)
+    assert found.of_functions is of_functions
+    assert [found.tells(kind) for kind in (Usage, Retry, Fallback)] == [not of_functions] * 3
+    assert [found.tells(kind) for kind in (Effect, FaultWitnessed)] == [True, True]
+
+
+def test_a_log_of_another_lab_says_which_kinds_it_never_tells_of() -> None:
+    found = History([], untold=[FaultWitnessed])
+    assert [found.tells(kind) for kind in (FaultWitnessed, Effect, Usage)] == [False, True, True]
 
 
 # What is no log at all.

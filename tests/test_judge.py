@@ -491,6 +491,17 @@ def test_what_an_agent_raised_is_the_reason_in_a_line(error: str, why: str) -> N
     assert judge(history(*raised(error, "model")), TRIAL).why == "no answer: model error"
 
 
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        ("stopped by the run's limit\nof 5 calls", "stopped by the run's limit of 5 calls"),
+        ("", "stopped by a limit of the lab's"),
+    ],
+)
+def test_a_trial_that_a_limit_of_the_labs_stopped_says_which_limit(error: str, why: str) -> None:
+    assert judge(history(*raised(error, "budget")), TRIAL).why == f"no answer: {why}"
+
+
 def test_another_trials_effects_are_not_this_ones() -> None:
     mine = history(started([], [ANA]), message("ana", "21.4", "a"), finished("Sent."))
     other = history(started([], [ANA]), message("ana", "21.4", "b"), finished("Sent."), trial="p1.r2")

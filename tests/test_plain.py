@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import pytest
 from pydantic import BaseModel
 
-from chaoslab.base.jsonable import brief, line
+from chaoslab.base.jsonable import brief, line, line_of
 
 
 class Colour(Enum):
@@ -103,6 +103,15 @@ def test_what_was_cut_ends_with_a_sign_and_what_was_not_does_not() -> None:
     assert line("x" * 10, 10) == "x" * 10
     assert line("x" * 11, 10) == "x" * 9 + "…"
     assert line("x" + " " * 50 + "y", 10) == "x…"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["x" * 10, "x" * 11, "𝔵" * 10, "𝔵" * 11, "x" + " " * 39 + "y", "\u3000" * 30 + "x", "\u3000" * 40 + "x", "𝔵" * 99],
+)
+def test_bytes_are_told_as_the_text_that_they_are(text: str) -> None:
+    assert line_of(text.encode(), 10) == line(text, 10)
+    assert line_of(b"\xff" + text.encode(), 10) == line("\ufffd" + text, 10)
 
 
 @pytest.mark.parametrize("make", [line, brief])

@@ -21,6 +21,10 @@ UNCHANGING = ATOMS | {int, float}
 DEPTH_MAX = 12
 BITS_MAX = 14_000
 """Of a whole number: fewer digits than Python turns into text (4300)."""
+LOOKED_AT = 4
+"""Characters of a text that are looked at for each one of a line: whitespace in it may go."""
+WIDEST = 4
+"""Bytes of a character in UTF-8, at most."""
 _JOINERS = "\u200c\u200d"
 """No sign of their own, and part of how Persian words and some emoji are written."""
 
@@ -67,9 +71,14 @@ def named(error: BaseException) -> str:
 
 def line(text: str, most: int) -> str:
     """The start of the text as one line of at most so many characters, without any that would steer a terminal."""
-    head = text[: 4 * most]
+    head = text[: LOOKED_AT * most]
     flat = _printable(" ".join(head.split()))
     return flat if len(flat) <= most and len(head) == len(text) else flat[: most - 1] + "…"
+
+
+def line_of(data: bytes, most: int) -> str:
+    """As `line`, of text in UTF-8; no more of it is decoded than `line` looks at."""
+    return line(data[: WIDEST * (LOOKED_AT * most + 1)].decode("utf-8", "replace"), most)
 
 
 def brief(value: Any, most: int) -> str:

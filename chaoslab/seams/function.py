@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -17,7 +18,7 @@ from typing import Any
 
 from chaoslab.base.clock import Clock, system
 from chaoslab.base.identity import IDEMPOTENCY_KEY, Request, Requests, request_id
-from chaoslab.base.jsonable import ATOMS, BITS_MAX, UNCHANGING, brief, line, named, plain
+from chaoslab.base.jsonable import ATOMS, BITS_MAX, UNCHANGING, brief, line_of, named, plain
 from chaoslab.core import events
 from chaoslab.core.chain import Told, chain, play
 from chaoslab.core.events import REPLY_MAX, Event
@@ -33,7 +34,7 @@ NATIVE: dict[str, tuple[type[OSError], str]] = {
 }
 CALLS_MAX = 10_000
 """Calls that an agent may make one after the other while no virtual time passes, by default."""
-UNPACED = 2**60
+UNPACED = sys.maxsize
 
 
 class ToolError(RuntimeError):
@@ -228,7 +229,8 @@ class Made:
     def _end(self, requests: Requests, t: float) -> Event:
         if self.ok and self.late:
             self.answered(requests)
-        number, attempt, _ = self.place or self.asked(requests)
+        assert self.place is not None  # its begin was told before
+        number, attempt, _ = self.place
         return events.CallFinished(
             at=self._at(requests, number, attempt),
             tool=self.name,
@@ -236,10 +238,8 @@ class Made:
             duration_s=round(t - self.began_t, 6),
             status=self.status,
             error=self.error,
-            bytes=0,
             via=self.via,
             rolled=list(self.rolled),
-            replayed=False,
             reply=self.reply if type(self.reply) is Spelt else brief(self.reply, REPLY_MAX),
         )
 
@@ -453,15 +453,11 @@ class _Attempt:
         made, status = self.made, None if reply is None or isinstance(reply, Returned) else reply.status
         duration_s = self.seam.clock.monotonic() - self.began_s
         kind = failure.kind if failure else None
-        self.telling.witnessed(Seen(duration_s, self.seam.timeout_s, kind, status, 0, self.sent, reply))
+        self.telling.witnessed(Seen(duration_s, self.seam.timeout_s, kind, status, sent=self.sent, reply=reply))
         made.ok, made.status = isinstance(reply, Returned), status
         made.via = "function" if self.sent else "none"
         if reply is not None:
-            made.reply = (
-                kept(reply.value)
-                if made.ok
-                else Spelt(line(reply.body[: 5 * REPLY_MAX].decode("utf-8", "replace"), REPLY_MAX))
-            )
+            made.reply = kept(reply.value) if made.ok else Spelt(line_of(reply.body, REPLY_MAX))
         if failure is not None and failure.native is not None:
             made.raised(failure.native)
         elif not made.ok:

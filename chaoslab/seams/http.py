@@ -19,7 +19,7 @@ import httpx
 
 from chaoslab.base.clock import Clock
 from chaoslab.base.identity import Request, Requests, Trial, digest, parsed
-from chaoslab.base.jsonable import line
+from chaoslab.base.jsonable import line, line_of
 from chaoslab.core import events
 from chaoslab.core.chain import chain, play
 from chaoslab.core.events import REPLY_MAX, Event
@@ -378,7 +378,7 @@ class _Attempt:
         if reply is None:
             return ""
         said = _said_by_model(reply) if self._of_model else ""
-        return line(said or reply.body[: 5 * REPLY_MAX].decode("utf-8", "replace"), REPLY_MAX)
+        return line(said, REPLY_MAX) if said else line_of(reply.body, REPLY_MAX)
 
     def _count(self, reply: Reply) -> None:
         usage = reply.value.get("usage") if isinstance(reply.value, dict) else None

@@ -129,9 +129,13 @@ def test_a_wrong_value_is_always_another_one_of_the_same_kind(value: object, fac
         (2**1023, 3.0, 3 * 2**1023),  # beyond what a float holds
         (1.5e308, 2.0, 0.0),
         ("36", 2.0, "72"),
+        ("1" * 999, 2.0, "2" * 999),
+        ("9" * 1000, 2.0, "9" * 1000 + "o"),  # a text of digits, and no number that anybody reads
         ("2026-06-01T10:00:00Z", 1.5, "2026-06-03T10:00:00Z"),
         ("1999-12-31", 0.5, "2000-01-01"),
         ("clear sky", 2.0, "sky clear"),
+        ("Oslo", 2.0, "olsOo"),
+        ("so so", 2.0, "os oso"),  # the same words from behind
         (True, 2.0, False),
     ],
 )
@@ -151,6 +155,7 @@ def test_a_value_alone_is_one_to_be_wrong_about(right: object, told: object) -> 
         answer({"ok": False, "error": "channel_not_found", "channel": "ana"}),
         answer({"search_metadata": {"id": "1"}, "error": "Google hasn't returned any results for this query."}),
         answer({"error": {"code": 500, "message": "Backend Error"}}, 500),
+        answer({"temp": 20}, 300),
         answer({"id": 7, "status": "confirmed"}),
         answer([]),
         Reply(204, {}, b""),

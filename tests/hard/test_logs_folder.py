@@ -121,7 +121,7 @@ log = Log(Path(sys.argv[1]), "info", run="run", origin=0.0)
 n = 0
 while True:
     try:
-        log.write(Warning(f"{n} " + "x" * int(sys.argv[3])))
+        log.write(Warning(message=f"{n} " + "x" * int(sys.argv[3])))
     except LogLost as lost:
         print(lost, flush=True)
         break

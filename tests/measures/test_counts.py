@@ -10,7 +10,7 @@ from event_parts import call_at, fault_at
 from chaoslab.analysis.measures import faults
 from chaoslab.analysis.measures.latency import attempts, latency, percentile
 from chaoslab.analysis.measures.success import success
-from chaoslab.analysis.measures.throughput import throughput
+from chaoslab.analysis.measures.throughput import WIDTHS_S, throughput
 from chaoslab.analysis.measures.usage import usage
 from chaoslab.core.events import (
     AttemptRef,
@@ -23,6 +23,7 @@ from chaoslab.core.events import (
     FaultWitnessed,
     LabDisturbed,
     PromptFinished,
+    PromptStarted,
     RunStarted,
     Usage,
 )
@@ -214,6 +215,40 @@ def test_ends_are_counted_in_stretches_of_a_round_width() -> None:
     assert (found.width_s, found.lasted_s, len(found.calls)) == (0.1, 3.0, 31)
     assert (sum(found.calls), sum(found.prompts), found.prompts[20], found.calls[30]) == (3, 1, 1, 1)
     assert throughput(history()) is None
+
+
+def ended_at(*moments: float, began_t: float = 0.0) -> History:
+    """A run that began at a moment, with a prompt's end at each of the others."""
+    begun = PromptStarted(prompt_index=1, prompt="", facts=[], effects=[], stated=True)
+    ended = PromptFinished(prompt_index=1, prompt="", status="ok", answer="yes", attempts=1, duration_s=1.0)
+    told: list[tuple[float, Event]] = [(began_t, begun), *((t, ended) for t in moments)]
+    return History(Record("", t, "run", "p1.r1", "info", n, event) for n, (t, event) in enumerate(told))
+
+
+@pytest.mark.parametrize("width_s", WIDTHS_S)
+def test_a_width_is_taken_up_to_forty_stretches_of_it(width_s: float) -> None:
+    below, above = throughput(ended_at(40 * width_s)), throughput(ended_at(40.1 * width_s))
+    assert below is not None
+    assert above is not None
+    assert (below.width_s, len(below.prompts)) == (width_s, 41)  # the last one begins as the run ends
+    assert above.width_s > width_s
+
+
+def test_the_widths_are_what_a_person_reads_at_once() -> None:
+    minute, hour, day = 60, 3600, 86400
+    assert (
+        0.1, 0.2, 0.5, 1, 2, 5, 10, 30, minute, 5 * minute, 10 * minute, hour, 6 * hour, day, 7 * day, 30 * day,
+    ) == WIDTHS_S  # fmt: skip
+
+
+def test_stretches_begin_with_the_first_prompt_and_what_ended_before_it_counts_in_the_first() -> None:
+    found = throughput(ended_at(5.0, 5.05, 5.4, began_t=5.0))
+    assert found is not None
+    assert found.lasted_s == pytest.approx(0.4)
+    assert found.prompts == (2, 0, 0, 0, 1)
+    early = throughput(ended_at(4.0, began_t=5.0))
+    assert early is not None
+    assert (early.lasted_s, early.prompts, early.calls) == (-1.0, (1,), (0,))
 
 
 def test_a_run_of_any_length_has_forty_stretches_at_most() -> None:

@@ -225,6 +225,7 @@ def test_eight_incidents_by_hand() -> None:
     censored = [spell(4, Ending.CENSORED), spell(8, Ending.CENSORED)]
     found = recovery([*(spell(t) for t in (1, 2, 3, 5, 6)), spell(7, Ending.FALLBACK), *censored])
     assert (found.n, found.retry, found.fallback, found.censored, found.mean_s) == (8, 5, 1, 2, 4.0)
+    assert found.enough
     # S: 7/8, 6/8, 5/8 after 3 s; 4 of 4 at risk at 5 s: 5/8·3/4 = .469, which is the first at or below one half
     assert found.median is not None
     assert found.median.value == 5
@@ -254,6 +255,22 @@ def test_the_mean_from_the_notice_is_over_those_that_noticed() -> None:
 def test_seven_incidents_are_too_few_for_an_interval() -> None:
     found = recovery([spell(float(t)) for t in range(1, 8)])
     assert (found.mean_s, found.mean_interval, found.median) == (4.0, None, None)
+    assert not found.enough
+
+
+def test_incidents_are_grouped_by_fault_and_by_target_and_fault() -> None:
+    story = history(
+        call(1, 1, ok=False, took_s=1), witnessed(1, "timeout"), call(2, 2, ok=True),
+        call(5, 1, ok=False, took_s=1, target="movies"), witnessed(5, "timeout", target="movies"), call(8, 2, ok=True, target="movies"),
+        call(9, 1, ok=False, took_s=1, target="mail"), witnessed(9, "refused", target="mail"), call(10.5, 2, ok=True, target="mail"),
+    )  # fmt: skip
+    found = mttr(story)
+    assert {fault: (group.n, group.mean_s) for fault, group in found.by_fault.items()} == {
+        "refused": (1, 2.5), "timeout": (2, 3.0),
+    }  # fmt: skip
+    assert {place: (group.n, group.mean_s) for place, group in found.by_target.items()} == {
+        ("mail", "refused"): (1, 2.5), ("movies", "timeout"): (1, 4.0), ("search", "timeout"): (1, 2.0),
+    }  # fmt: skip
 
 
 def test_no_incident_is_no_data_and_not_0() -> None:

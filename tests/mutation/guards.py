@@ -12,6 +12,9 @@ GUARDS: dict[str, tuple[str, ...]] = {
     "chaoslab/record/history.py": (
         "tests/test_events.py",
         "tests/test_history.py::test_the_lines_that_could_not_be_read_are_named",
+        "tests/test_history.py::test_a_line_is_as_long_as_what_is_read_at_once_with_its_end",
+        "tests/test_history.py::test_a_run_of_functions_tells_nothing_of_its_agents_waits_fallbacks_and_model",
+        "tests/test_history.py::test_a_log_of_another_lab_says_which_kinds_it_never_tells_of",
         "tests/measures/test_counts.py",
         "tests/reports/test_first_lab.py",
     ),

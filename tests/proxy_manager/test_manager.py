@@ -25,6 +25,7 @@ from chaoslab.proxy_manager import clean_proxies
 from chaoslab.proxy_manager import manager as manager_module
 from chaoslab.proxy_manager.arming import Places
 from chaoslab.proxy_manager.manager import Manager
+from chaoslab.record.log import LogLost
 from chaoslab.record.runs import Run
 from chaoslab.wire.client import ToxicInfo, ToxiproxyClient
 from chaoslab.wire.control import Control
@@ -237,6 +238,24 @@ def test_a_busy_loop_is_waited_for_and_not_taken_for_one_that_mends(tmp_path: Pa
     with_lab(tmp_path, Plan(1), story, clock=Drowsy())
 
 
+def test_an_idle_loop_looks_less_often_until_there_is_a_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(manager_module, "IDLE_AFTER_S", 0.05)
+    waits_s: list[float] = []
+
+    class Noting(SystemClock):
+        def sleep(self, delay_s: float) -> None:
+            waits_s.append(delay_s)
+            super().sleep(delay_s)
+
+    async def story(lab: Bench) -> None:
+        eventually(lambda: waits_s[-1:] == [0.01])
+        idle = len(waits_s)
+        await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+        eventually(lambda: 0.001 in waits_s[idle:])
+
+    with_lab(tmp_path, Plan(1), story, clock=Noting())
+
+
 def test_a_manager_without_a_usable_state_says_so_and_not_that_it_has_yet_to_begin(tmp_path: Path) -> None:
     places = Places("127.0.0.1", "127.0.0.1", {}, 1)
     with embedded() as url, ToxiproxyClient(url) as toxiproxy:
@@ -246,6 +265,21 @@ def test_a_manager_without_a_usable_state_says_so_and_not_that_it_has_yet_to_beg
             manager.serve()
         assert manager.health().trouble == manager.broken
         assert str(tmp_path) in manager.broken
+
+
+def test_a_loop_that_a_lost_log_ends_says_so_to_whoever_asks(tmp_path: Path) -> None:
+    class Unwritten(Manager):
+        def _tick(self, control: Control) -> bool:  # noqa: ARG002
+            raise LogLost("manager.log cannot be written")
+
+    places = Places("127.0.0.1", "127.0.0.1", {}, 1)
+    with embedded() as url, ToxiproxyClient(url) as toxiproxy:
+        manager = Unwritten(
+            state=tmp_path / "state.db", logs=tmp_path, toxiproxy=toxiproxy, places=places, clock=system
+        )
+        with pytest.raises(LogLost):
+            manager.serve()
+        assert manager.health() == Health("manager.log cannot be written")
 
 
 def test_a_run_that_cannot_be_opened_says_why(tmp_path: Path) -> None:

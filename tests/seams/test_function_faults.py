@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import pickle
 import threading
 import time
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from patch_parts import in_place
 
 import chaoslab as lab
 from chaoslab.base.identity import Request, Requests, Trial, request_id
+from chaoslab.base.jsonable import BITS_MAX, brief
 from chaoslab.core.events import (
     REPLY_MAX,
     Budget,
@@ -28,7 +30,7 @@ from chaoslab.core.events import (
 )
 from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.record.trial_log import Notebook
-from chaoslab.seams.function import FunctionSeam, Tool
+from chaoslab.seams.function import FunctionSeam, Made, Spelt, Tool, kept
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 
@@ -103,7 +105,7 @@ def test_each_fault_is_met_at_its_moment_witnessed_and_its_effect_counted(
     met = [record.event for record in trial.history.records if isinstance(record.event, told)]
     assert [(type(event), event.fault) for event in met] == [(kind, fault) for kind in told]
     (finished,) = [event for _, event in trial.history.of(CallFinished)]
-    assert (finished.ok, finished.duration_s) == (error is None, seconds)
+    assert (finished.ok, finished.duration_s, finished.status) == (error is None, seconds, params.get("status"))
     assert finished.via == ("function" if effects else "none")
     assert finished.rolled == [f"{fault} on {name}"]
 
@@ -301,6 +303,18 @@ def test_a_call_with_arguments_that_do_not_fit_raises_pythons_own_error() -> Non
         assert lab.run(agent, "go", tools=[refund], faults=faults, effects=[]).answer == "refused"
 
 
+def test_a_call_with_more_than_its_function_takes_is_told_as_it_was_made() -> None:
+    def agent(_: str) -> str:
+        with pytest.raises(TypeError, match="multiple values for argument 'amount'"):
+            refund(17, 5.0, amount=6.0)  # type: ignore[misc]
+        return "refused"
+
+    trial = lab.run(agent, "go", tools=[refund], effects=[])
+    assert [event.arguments for _, event in trial.history.of(CallStarted)] == [
+        {"argument 1": 17, "argument 2": 5.0, "amount": 6.0}
+    ]
+
+
 def test_what_the_dice_spare_is_told_with_the_dice_that_were_rolled_and_counted_as_any_other() -> None:
     def agent(_: str) -> None:
         for order in (17, 17, 18):
@@ -454,6 +468,80 @@ def test_a_log_holds_none_of_the_objects_that_were_returned() -> None:
     lists = [thing for thing in gc.get_objects() if type(thing) is list and len(thing) == 2]
     assert [held for held in lists if type(held[0]) is Big] == []
     assert {len(event.reply) for _, event in trial.history.of(CallFinished)} == {REPLY_MAX}
+
+
+def test_a_pace_is_asked_again_when_the_calls_that_it_gave_are_made() -> None:
+    seam = FunctionSeam(Plan(1), timeout_s=1.0)
+    asked: list[int] = []
+    done: list[int] = []
+
+    def pace(_: str) -> int:
+        asked.append(len(done))
+        return 2
+
+    async def note_soon(n: int) -> None:
+        done.append(n)
+
+    async def notes() -> None:
+        for n in range(5):
+            await seam.stand_in(Tool("note_soon", note_soon, effect=False))(n)
+
+    seam.pace = pace
+    asyncio.run(notes())
+    note = seam.stand_in(Tool("note", done.append, effect=False))
+    for n in range(5):
+        note(n)
+    assert asked == [0, 2, 4, 6, 8]
+
+
+def test_a_duration_is_told_to_the_microsecond() -> None:
+    requests, made = Requests(Trial("run", 1)), Made(Tool("double", lambda n: 2 * n, effect=False), (3,), {})
+    made.told("begin", requests, 1.0)
+    ended = made.told("end", requests, 1.12345678)
+    assert isinstance(ended, CallFinished)
+    assert ended.duration_s == 0.123457
+
+
+@pytest.mark.parametrize(
+    ("result", "is_kept"),
+    [
+        ("x" * REPLY_MAX, True),
+        ("x" * (REPLY_MAX + 1), False),
+        (2**BITS_MAX - 1, True),
+        (2**BITS_MAX, False),
+        (1 - 2**BITS_MAX, True),
+        (-(2**BITS_MAX), False),
+        (None, True),
+        (1.5, True),
+        (dict.fromkeys(range(16), "small"), True),
+        (dict.fromkeys(range(17), "small"), False),
+        ({"items": ["lamp"]}, False),
+        (["lamp"], False),
+    ],
+    ids=lambda value: value if isinstance(value, bool) else type(value).__name__,
+)
+def test_small_results_that_cannot_change_are_kept_and_of_others_their_words(result: Any, is_kept: bool) -> None:
+    found = kept(result)
+    assert (found == result) if is_kept else (found == brief(result, REPLY_MAX))
+    assert isinstance(found, Spelt) is not is_kept
+    assert found is not result or not isinstance(result, dict)
+
+
+@pytest.mark.parametrize("chance", [None, 1e-9], ids=["no dice", "spared"])
+def test_what_is_sent_to_another_process_is_told_there_as_it_would_be_here(chance: float | None) -> None:
+    wire = () if chance is None else (Injection("wire", (Choice("latency"),), ("double",), chance=chance),)
+    seam = FunctionSeam(Plan(1, wire), timeout_s=1.0)
+    seam.book = book = Notebook(Trial("run", 1), began=datetime(2026, 6, 1, tzinfo=UTC))
+    double = seam.stand_in(Tool("double", lambda n: 2 * n, effect=True))
+    assert [double(3), double(3)] == [6, 6]
+    with pytest.raises(TypeError):
+        double(None)
+    sent: Notebook = pickle.loads(pickle.dumps(book))
+    here, there = ([record.event for record in each.history.records] for each in (book, sent))
+    assert there == here
+    wished = [request_id(book.trial.header, "double", {"n": n}, nth) for n, nth in ((3, 1), (3, 2), (None, 1))]
+    assert [event.request_id for event in there if isinstance(event, CallStarted)] == wished
+    assert [event.request_id for event in there if isinstance(event, CallFinished)] == wished
 
 
 def test_another_thread_may_go_on_with_what_was_returned() -> None:

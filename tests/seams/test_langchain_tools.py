@@ -20,7 +20,7 @@ from patch_parts import in_place
 
 import chaoslab as lab
 from chaoslab.core.events import CallFinished, CallStarted
-from chaoslab.seams.langchain import is_async_only, is_runnable, is_tool
+from chaoslab.seams.langchain import is_async_only, is_runnable, is_tool, spoken
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 
@@ -181,6 +181,29 @@ def test_any_other_runnable_is_given_the_prompt_as_it_is() -> None:
     trial = lab.run(chain, "four", tools=[refund])
     assert trial.answer == "REFUNDED 5.0 OF 4"
     assert trial.effects == [{"effect": "refund", "order": 4, "amount": 5.0}]
+
+
+NO_MESSAGE = {"messages": [{"note": "a state's own"}]}
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        (AIMessage("It is done."), "It is done."),
+        (AIMessage([{"type": "text", "text": "It is done."}]), "It is done."),
+        ({"role": "assistant", "content": "It is done."}, "It is done."),
+        ({"messages": ["Is it?", AIMessage("It is done.")]}, "It is done."),
+        ({"messages": [{"role": "assistant", "content": "It is done."}]}, "It is done."),
+        ({"messages": ["It is done."]}, "It is done."),
+        (NO_MESSAGE, NO_MESSAGE),
+        ({"messages": []}, {"messages": []}),
+        ({"messages": 3}, {"messages": 3}),
+        ({"content": "no role"}, {"content": "no role"}),
+        (17, 17),
+    ],
+)
+def test_an_answer_is_the_text_of_its_last_message_if_it_has_one(answer: Any, text: Any) -> None:
+    assert spoken(answer) == text
 
 
 def test_a_graph_whose_tools_are_all_sync_is_asked_by_invoke() -> None:

@@ -66,7 +66,7 @@ class WrongValue(Fault):
         if shifted := self._wrong_day(value):
             return shifted
         words = value.split()
-        return " ".join(reversed(words)) if len(words) > 1 and words != words[::-1] else value[::-1] + "o"
+        return " ".join(reversed(words)) if words != words[::-1] else value[::-1] + "o"
 
     def _wrong_number(self, value: float) -> float:
         if isinstance(value, int):
