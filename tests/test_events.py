@@ -68,6 +68,14 @@ def test_no_kind_has_a_field_that_hides_the_envelope(name: str) -> None:
     assert not {*names(Event.kinds[name])} & ENVELOPE
 
 
+def test_a_log_that_is_there_and_empty_begins_without_a_blank_line(tmp_path: Path) -> None:
+    (tmp_path / "info.log").write_bytes(b"")
+    with log(tmp_path) as written:
+        written.write(Notice(message="first"))
+    assert [record.seq for record in History.read(tmp_path).records] == [1]
+    assert written.path.read_bytes().startswith(b"{")
+
+
 SECRET = "gsk_(all.of+it)"
 
 

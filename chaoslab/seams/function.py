@@ -453,7 +453,16 @@ class _Attempt:
         made, status = self.made, None if reply is None or isinstance(reply, Returned) else reply.status
         duration_s = self.seam.clock.monotonic() - self.began_s
         kind = failure.kind if failure else None
-        self.telling.witnessed(Seen(duration_s, self.seam.timeout_s, kind, status, sent=self.sent, reply=reply))
+        self.telling.witnessed(
+            Seen(
+                duration_s=duration_s,
+                deadline_s=self.seam.timeout_s,
+                error=kind,
+                status=status,
+                sent=self.sent,
+                reply=reply,
+            )
+        )
         made.ok, made.status = isinstance(reply, Returned), status
         made.via = "function" if self.sent else "none"
         if reply is not None:
