@@ -23,7 +23,7 @@ BEFORE = {
 }
 WITHIN = {
     "a model call": ("info.log", '"kind": "call_started", "target": "model"', SLOW, 1),
-    "a tool call on an armed lane": ("manager.log", '"fault_armed", "fault": "latency", "injection": "wire", "target": "c', SLOW, 1),
+    "a tool call on an armed lane": ("manager.log", '"kind": "fault_armed", "target": "c', SLOW, 1),
     "a retry": ("info.log", '"kind": "retry"', REFUSING, 1),
     "a lane, twice in quick succession": ("manager.log", '"kind": "fault_armed"', SLOW, 2),
 }  # fmt: skip
