@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from cli_parts import environment, free_base
-from lab_parts import NOW, eventually
 
 from chaoslab.base.clock import system
 from chaoslab.config.settings import Settings
@@ -22,6 +20,8 @@ from chaoslab.record.history import History
 from chaoslab.record.runs import Run
 from chaoslab.reports import summary
 from chaoslab.worlds.local import Local
+from tests.cli_parts import environment, free_base
+from tests.seams.lab_parts import NOW, eventually
 
 __all__ = ["NOW", "Rest", "Working", "eventually", "free_base", "limit", "read_only", "rest_of_the_lab", "small_disk"]
 

@@ -19,8 +19,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from cli_parts import environment, free_base
-from lab_parts import Heard, said, site
 
 from chaoslab import cli
 from chaoslab.config.settings import Settings
@@ -28,6 +26,8 @@ from chaoslab.config.topology import Ports
 from chaoslab.core import events
 from chaoslab.core.exchange import Reply
 from chaoslab.record.runs import Run
+from tests.cli_parts import environment, free_base
+from tests.seams.lab_parts import Heard, said, site
 
 ROOT = Path(__file__).parents[1]
 Captured = pytest.CaptureFixture[str]

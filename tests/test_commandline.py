@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from cli_parts import environment
 
 from chaoslab.config.settings import Settings
 from chaoslab.core import events
 from chaoslab.record.runs import Run
+from tests.cli_parts import environment
 
 ROOT = Path(__file__).parents[1]
 DOORS = {

@@ -9,8 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from cli_parts import environment
-from test_readme import ROOT
+from tests.cli_parts import environment
+from tests.test_readme import ROOT
 
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 PALETTE = "chaoslab/reports/charts/palette.py"

@@ -8,14 +8,13 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-import picture
 import pytest
-import reference
 import yaml
-from test_readme import PAGES, ROOT, TEXT
 
 from chaoslab.cli import COMMANDS
 from chaoslab.config.settings import table
+from docs import picture, reference
+from tests.test_readme import PAGES, ROOT, TEXT
 
 DOCS = ROOT / "docs"
 ALL = [*PAGES, ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md"]

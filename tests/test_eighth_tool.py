@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_parts import free_base
 
 from chaoslab.config.topology import Ports
 from chaoslab.core.events import CallFinished, PromptAttempt
 from chaoslab.record.history import History
+from tests.cli_parts import free_base
 
 ROOT = Path(__file__).parents[1]
 PARTS = ("agent", "flask_tools", "proxy_manager", "chaoslab")

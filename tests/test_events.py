@@ -14,7 +14,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from event_parts import ENVELOPE, names, sample
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -24,6 +23,7 @@ from chaoslab.core.events import Warning as Notice
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record, parse_line
 from chaoslab.record.log import Kept, Log, LogLost, Shelf, lines_of
+from tests.event_parts import ENVELOPE, names, sample
 
 
 class Ticking:

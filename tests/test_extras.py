@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from cli_parts import chaoslab, environment, free_base, prompts
 
 from chaoslab import cli
 from chaoslab.agent.assembly import started
@@ -20,6 +19,7 @@ from chaoslab.core.events import PromptStarted
 from chaoslab.core.plan import Plan
 from chaoslab.record.runs import Run
 from chaoslab.worlds.local import Local
+from tests.cli_parts import chaoslab, environment, free_base, prompts
 
 ALL = [module for modules in MODULES.values() for module in modules]
 LAB = "'chaoslab[lab]'"

@@ -7,9 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from cli_parts import chaoslab
-from event_parts import call_at, fault_at
-from plugin_parts import installed
 
 import chaoslab as lab
 from chaoslab.analysis.measures import traits
@@ -25,6 +22,9 @@ from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.reports.charts import errors
 from chaoslab.wire import fault_lifecycle
+from tests.cli_parts import chaoslab
+from tests.event_parts import call_at, fault_at
+from tests.plugin_parts import installed
 
 CALL = Call("search", "search_web", "p1.r1", 1, 1, value={"query": "cats"})
 GIVEN, CHANGED = Reply(200, {}, b'{"n": 1}'), Reply(200, {}, b'{"n": 2}')

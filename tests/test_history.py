@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from event_parts import ENVELOPE, call_at, names, sample
 
 from chaoslab.base.shapes import DEPTH_MAX
 from chaoslab.cli import main
@@ -23,6 +22,7 @@ from chaoslab.record.lines import LINE_MAX, Record, parse_line
 from chaoslab.record.log import encode_event
 from chaoslab.record.runs import Run
 from chaoslab.reports import charts, show, summary
+from tests.event_parts import ENVELOPE, call_at, names, sample
 
 ASKED = (
     {"prompt": "What is 17 times 24?", "facts": ["408"]},

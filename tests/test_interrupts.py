@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from lab_parts import DEADLINE_S
 
 from chaoslab.agent.assembly import started
 from chaoslab.base.interrupts import SIGNALS, Interrupts, heard_outside_imports
@@ -21,6 +20,7 @@ from chaoslab.cli import main
 from chaoslab.config.settings import Settings
 from chaoslab.core.plan import Plan
 from chaoslab.record.runs import Run
+from tests.seams.lab_parts import DEADLINE_S
 
 
 @pytest.mark.parametrize("number", SIGNALS)

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from patch_parts import in_place
 
 import chaoslab as lab
 from chaoslab.core.events import CallFinished, CallStarted, FaultScheduled
 from chaoslab.core.exchange import Call
 from chaoslab.core.plan import LAYERS, Choice, Injection, Plan
+from tests.worlds.virtual.patch_parts import in_place
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 TARGETS = ("lookup", "refund", "message")

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from fault_parts import Target
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,6 +18,7 @@ from chaoslab.core.exchange import Call, Failure, Reply, Seen
 from chaoslab.core.plan import LAYERS, Choice, Injection, Plan, Telling
 from chaoslab.faults.network.latency import Latency
 from chaoslab.faults.tool.tool_error import ToolError
+from tests.faults.fault_parts import Target
 
 TARGETS = ("search", "weather", "model")
 FAULTS = names("faults")

@@ -14,7 +14,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from cli_parts import chaoslab, environment, free_base, prompts
+
+from tests.cli_parts import chaoslab, environment, free_base, prompts
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

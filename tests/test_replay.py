@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_parts import chaoslab, prompts
 
 from chaoslab.cli import main
 from chaoslab.execution.recorded_run import Unrepeatable, choose, read
 from chaoslab.record.history import History
+from tests.cli_parts import chaoslab, prompts
 
 ASKED = (
     {"prompt": "What is 17 times 24?", "facts": ["408"]},

@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from cli_parts import environment, free_base
-from lab_parts import Heard, said, site
 from werkzeug.test import Client
 
 from chaoslab.base.clock import system
@@ -25,6 +23,8 @@ from chaoslab.model.endpoint import create_app
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
 from chaoslab.worlds.local import Local
+from tests.cli_parts import environment, free_base
+from tests.seams.lab_parts import Heard, said, site
 
 KEY = "gsk_N0bodyMaySeeThis"
 NOW = "2026-06-01T09:00:00Z"

@@ -16,13 +16,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from cli_parts import chaoslab, command, environment, prompts
-from disk_parts import small_disk
-from lab_parts import eventually
 
 from chaoslab.cli import main
 from chaoslab.core.events import PromptFinished, PromptStarted, RunFinished
 from chaoslab.record.history import History
+from tests.cli_parts import chaoslab, command, environment, prompts
+from tests.disk_parts import small_disk
+from tests.seams.lab_parts import eventually
 
 EASY = (
     {"prompt": "What is 17 times 24?", "facts": ["408"]},

@@ -10,7 +10,6 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
-from plugin_parts import installed
 
 import chaoslab as lab
 from chaoslab.base import registry
@@ -19,6 +18,7 @@ from chaoslab.core.fault import load
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.reports.show import Story
+from tests.plugin_parts import installed
 
 
 def refund(order: int) -> str:

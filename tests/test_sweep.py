@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from lab_parts import eventually
 
 from chaoslab.execution.workers import CHUNK_MAX, NotSent, WorkerLost, spread
+from tests.seams.lab_parts import eventually
 
 METHODS = ("fork", "spawn", "forkserver")
 
@@ -242,10 +242,10 @@ def test_an_interrupt_lets_what_is_done_through_and_ends_the_rest(squares: Make)
 def test_workers_end_with_a_parent_that_was_killed(squares: Make) -> None:
     work = squares(waits=(0, 10))
     program = (
-        "import sys; from pathlib import Path; from test_sweep import Squares; from chaoslab.execution.workers import spread; "
+        "import sys; from pathlib import Path; from tests.test_sweep import Squares; from chaoslab.execution.workers import spread; "
         "list(spread(Squares(Path(sys.argv[1]), waits=(0, 10)), range(20), jobs=2, method='fork'))"
     )
-    folders = os.pathsep.join((str(Path(__file__).parent), *sys.path))
+    folders = os.pathsep.join((str(Path(__file__).parents[1]), *sys.path))
     parent = subprocess.Popen(
         [sys.executable, "-c", program, str(work.folder)], env={**os.environ, "PYTHONPATH": folders}
     )

@@ -11,7 +11,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from cli_parts import environment, free_base, prompts
+
+from tests.cli_parts import environment, free_base, prompts
 
 ROOT = Path(__file__).parent.parent
 

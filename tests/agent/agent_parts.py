@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from lab_parts import DEADLINE_S, NOW, Bench, Heard, Site, bench, embedded, eventually, managed, said, site
+from tests.seams.lab_parts import DEADLINE_S, NOW, Bench, Heard, Site, bench, embedded, eventually, managed, said, site
 
 __all__ = ["DEADLINE_S", "NOW", "Bench", "Heard", "Site", "bench", "embedded", "eventually", "managed", "said", "site"]

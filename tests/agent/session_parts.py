@@ -9,10 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import virtual_parts
-from agent_parts import Bench, Heard, Site, bench, embedded, said, site
-from hostile_parts import Answer, hostile_host
-
 from chaoslab.agent.assembly import graph as assembled
 from chaoslab.agent.config import Config
 from chaoslab.agent.prompts import Prompt
@@ -27,6 +23,9 @@ from chaoslab.core.plan import Plan
 from chaoslab.flask_tools import calculator, messaging
 from chaoslab.model.endpoint import ERRORS, INSUFFICIENT_QUOTA
 from chaoslab.record.history import History
+from tests.agent.agent_parts import Bench, Heard, Site, bench, embedded, said, site
+from tests.seams import virtual_parts
+from tests.seams.hostile_parts import Answer, hostile_host
 
 SERVICES = {"calculator": calculator.SERVICE, "messaging": messaging.SERVICE}
 PRICED = "llama-3.3-70b-versatile"

@@ -6,11 +6,11 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from session_parts import Told, no, says, session
 
 from chaoslab.agent.display import Plain
 from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.reports.live import Watched
+from tests.agent.session_parts import Told, no, says, session
 
 
 def lines(told: Told) -> list[str]:

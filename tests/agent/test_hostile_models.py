@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agent_parts import Heard, said
-from cli_parts import chaoslab, free_base, prompts
-from hostile_parts import Answer, Hostile, hostile, never, reply
-from session_parts import PRICED, Told, session
 
 from chaoslab.agent.prompts import Prompt
 from chaoslab.core import events
 from chaoslab.core.exchange import Reply
 from chaoslab.record.history import History
 from chaoslab.seams.http import AT_ONCE
+from tests.agent.agent_parts import Heard, said
+from tests.agent.session_parts import PRICED, Told, session
+from tests.cli_parts import chaoslab, free_base, prompts
+from tests.seams.hostile_parts import Answer, Hostile, hostile, never, reply
 
 SDK_TRIES = 3
 STEPS_MAX = 4

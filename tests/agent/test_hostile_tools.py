@@ -11,9 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-import virtual_parts
-from agent_parts import Bench, bench, embedded
-from hostile_parts import Answer, Hostile, for_ever, hostile, hostile_host, never, reply
 from langchain_core.tools import ToolException
 
 from chaoslab.agent.config import Config
@@ -26,6 +23,9 @@ from chaoslab.core.plan import Plan
 from chaoslab.flask_tools.calculator import SERVICE
 from chaoslab.record.history import History
 from chaoslab.wire.body import BODY_MAX
+from tests.agent.agent_parts import Bench, bench, embedded
+from tests.seams import virtual_parts
+from tests.seams.hostile_parts import Answer, Hostile, for_ever, hostile, hostile_host, never, reply
 
 DEADLINE_S = 2.5
 FINE = reply(b'{"expression": "6*7", "result": 42, "text": "42"}')

@@ -15,8 +15,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from agent_parts import NOW, embedded, eventually, managed, said, site
-from cli_parts import free_base
 
 from chaoslab.base.clock import SystemClock, system
 from chaoslab.config import settings
@@ -31,6 +29,8 @@ from chaoslab.seams.http import Target
 from chaoslab.wire.control import Control
 from chaoslab.wire.lanes import Health, LabDown
 from chaoslab.worlds.local import Local
+from tests.agent.agent_parts import NOW, embedded, eventually, managed, said, site
+from tests.cli_parts import free_base
 
 LONG_S = 40.0
 

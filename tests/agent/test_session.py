@@ -11,10 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import session_parts
-from agent_parts import NOW
-from patch_parts import in_place
-from session_parts import ASKED, SUM, Told, calls, no, says, session, session_over_loopback
 
 from chaoslab.agent.prompts import Prompt
 from chaoslab.base.clock import SystemClock, iso
@@ -22,6 +18,10 @@ from chaoslab.core import events
 from chaoslab.core.exchange import Reply
 from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.model.endpoint import INSUFFICIENT_QUOTA
+from tests.agent import session_parts
+from tests.agent.agent_parts import NOW
+from tests.agent.session_parts import ASKED, SUM, Told, calls, no, says, session, session_over_loopback
+from tests.worlds.virtual.patch_parts import in_place
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 BROKEN = no(400)

@@ -12,7 +12,6 @@ from typing import Any
 
 import httpx
 import pytest
-from agent_parts import Bench, Heard, bench, embedded, said, site
 from langchain_core.tools import ToolException
 
 from chaoslab.agent.config import Config, RealService
@@ -26,6 +25,7 @@ from chaoslab.core.exchange import Reply
 from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.core.service_spec import Service
 from chaoslab.flask_tools import calculator, calendar, messaging, movies, search, translator, weather
+from tests.agent.agent_parts import Bench, Heard, bench, embedded, said, site
 
 SERVICES: dict[str, Service] = {
     module.SERVICE.name: module.SERVICE

@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import Literal
 
 import pytest
-from fault_parts import CALL, WORDS, Target, answer, meet
 
 from chaoslab.base.dice import Dice
 from chaoslab.core import events
 from chaoslab.faults.budget.budget import Budget
+from tests.faults.fault_parts import CALL, WORDS, Target, answer, meet
 
 LIMITS = ("tokens", "cost_usd", "calls", "seconds")
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from fault_parts import Target, meet, saw
 
 from chaoslab.base.dice import Dice
 from chaoslab.core.exchange import Toxic
 from chaoslab.faults.network.latency import Latency, Stream
+from tests.faults.fault_parts import Target, meet, saw
 
 
 @pytest.mark.parametrize("stream", ["upstream", "downstream"])

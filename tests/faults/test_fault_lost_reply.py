@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from fault_parts import Target, answer, meet, saw
-
 from chaoslab.base.dice import Dice
 from chaoslab.core.exchange import Seen
 from chaoslab.faults.tool.lost_reply import LostReply
+from tests.faults.fault_parts import Target, answer, meet, saw
 
 
 def test_the_work_is_done_once_and_the_caller_hears_nothing_until_its_deadline() -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from fault_parts import Target, meet, saw
-
 from chaoslab.base.dice import Dice
 from chaoslab.faults.network.refused import Refused
+from tests.faults.fault_parts import Target, meet, saw
 
 
 def test_the_call_never_leaves() -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from fault_parts import Target, meet, saw
-
 from chaoslab.base.dice import Dice
 from chaoslab.core.exchange import Toxic
 from chaoslab.faults.network.reset_peer import ResetPeer
+from tests.faults.fault_parts import Target, meet, saw
 
 
 def test_upstream_the_service_never_hears_of_it() -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from fault_parts import Target, meet, saw
-
 from chaoslab.base.dice import Dice
 from chaoslab.core.exchange import Toxic
 from chaoslab.faults.network.timeout import Timeout
+from tests.faults.fault_parts import Target, meet, saw
 
 
 def test_never_answering_ends_at_the_callers_deadline() -> None:

@@ -7,12 +7,12 @@ import json
 from dataclasses import replace
 
 import pytest
-from fault_parts import CALL, WORDS, Target, answer, meet
 
 from chaoslab.base.dice import Dice
 from chaoslab.config.topology import SERVICES
 from chaoslab.core.service_spec import Service
 from chaoslab.faults.tool.tool_error import STATUSES, ToolError
+from tests.faults.fault_parts import CALL, WORDS, Target, answer, meet
 
 
 @pytest.mark.parametrize("name", SERVICES)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from fault_parts import Target, meet
 from hypothesis import given
 from hypothesis import strategies as st
 
 from chaoslab.base.dice import Dice
 from chaoslab.core.exchange import Call
 from chaoslab.faults.context.truncate_context import TruncateContext
+from tests.faults.fault_parts import Target, meet
 
 Message = dict[str, Any]
 SYSTEM: Message = {"role": "system", "content": "You are a careful assistant."}

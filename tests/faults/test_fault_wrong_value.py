@@ -6,13 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from fault_parts import Target, answer, meet
 from hypothesis import given
 from hypothesis import strategies as st
 
 from chaoslab.base.dice import Dice
 from chaoslab.core.exchange import Reply
 from chaoslab.faults.meaning.wrong_value import BOOKKEEPING, WrongValue
+from tests.faults.fault_parts import Target, answer, meet
 
 EVENT = {
     "kind": "calendar#event", "etag": '"7"', "id": "seed0001", "status": "confirmed", "htmlLink": "https://example.org/e",

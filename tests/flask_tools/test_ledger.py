@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from flask import Flask
-from service_parts import EVENTS, NOW, service, trial
 
 from chaoslab.core.events import Effect
 from chaoslab.core.events import Warning as Notice
@@ -21,6 +20,7 @@ from chaoslab.flask_tools.ledger import Folders
 from chaoslab.flask_tools.service_module import DATA, Answer, Ask, Done, Route
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
+from tests.flask_tools.service_parts import EVENTS, NOW, service, trial
 
 HELLO = {"channel": "Ana", "text": "Hello"}
 SEND = "/api/chat.postMessage"

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from service_parts import EVENTS, NOW, service, trial
 
 from chaoslab.config.topology import SERVICES
 from chaoslab.core.service_spec import Service
 from chaoslab.flask_tools.app import create_app
 from chaoslab.flask_tools.movies import read
+from tests.flask_tools.service_parts import EVENTS, NOW, service, trial
 
 
 def ask(name: str, logs: Path, method: str, path: str, **options: Any) -> Any:

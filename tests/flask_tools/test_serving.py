@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import IO, Any
 
 import pytest
-from cli_parts import free_base
 
 from chaoslab.config.topology import Ports
+from tests.cli_parts import free_base
 
 BIG = 1_000_000
 HUGE = 1_000_000_000

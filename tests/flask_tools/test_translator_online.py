@@ -18,9 +18,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from cli_parts import chaoslab, environment, free_base, prompts
 from flask.testing import FlaskClient
-from service_parts import NOW, trial
 
 from chaoslab.base.clock import system
 from chaoslab.cli import main
@@ -35,6 +33,8 @@ from chaoslab.flask_tools.translator_online import AT_ONCE_MAX, Online
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
 from chaoslab.worlds.local import Local
+from tests.cli_parts import chaoslab, environment, free_base, prompts
+from tests.flask_tools.service_parts import NOW, trial
 
 KEY = "s3cret-translator-key"
 BOOK = {"Good night": "Bonne nuit", "one": "un", "two": "deux", "Moin": "Hello"}

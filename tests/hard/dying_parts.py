@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from cli_parts import command, environment, free_base
-from lab_parts import eventually, fixed_ports
-from wire_parts import answers_by
 
 from chaoslab.base.clock import system
 from chaoslab.worlds.local import free_ports
+from tests.cli_parts import command, environment, free_base
+from tests.seams.lab_parts import eventually, fixed_ports
+from tests.wire.wire_parts import answers_by
 
 __all__ = ["DEADLINE_S", "SERVERS", "Lab", "Mortal", "eventually", "gone", "lab", "mortal", "ports_are_free"]
 

@@ -9,7 +9,6 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from lab_parts import NOW, Bench, bench, embedded, eventually, open_run, said, site
 
 from chaoslab.base.clock import SystemClock
 from chaoslab.base.identity import Trial
@@ -20,6 +19,7 @@ from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
 from chaoslab.wire.control import Control
+from tests.seams.lab_parts import NOW, Bench, bench, embedded, eventually, open_run, said, site
 
 SLOW = Plan(1, (Injection("wire", (Choice("latency", 1.0, {"delay_s": 0.05, "stream": "downstream"}),), ("weather",)),))
 CALL = Call("weather", "current_weather", "p1.r1", 1, 1, "id1")

@@ -6,12 +6,12 @@ import os
 from pathlib import Path
 
 import pytest
-from cli_parts import prompts
-from dying_parts import eventually, gone, lab, ports_are_free
 
 from chaoslab.analysis.judge import Outcome, verdicts
 from chaoslab.core.events import PromptFinished, RunFinished
 from chaoslab.record.history import History
+from tests.cli_parts import prompts
+from tests.hard.dying_parts import eventually, gone, lab, ports_are_free
 
 EASY = ("What is 17 times 24?", "What is the weather in Oslo?") * 20
 SLOW = ("TOXIC_PROB=1", "TOXICS=latency", "LATENCY_MS=400", "JITTER_MS=0", "ERROR_PROB=0")

@@ -10,8 +10,6 @@ import threading
 from pathlib import Path
 
 import pytest
-from cli_parts import chaoslab, environment, free_base, prompts
-from dying_parts import DEADLINE_S, LONG_S, eventually, gone, lab, ports_are_free
 
 from chaoslab.analysis.judge import Outcome, verdicts
 from chaoslab.base.clock import system
@@ -23,6 +21,8 @@ from chaoslab.record.lines import parse_line
 from chaoslab.record.runs import Run
 from chaoslab.wire.lanes import FORGOTTEN
 from chaoslab.worlds.local import Local
+from tests.cli_parts import chaoslab, environment, free_base, prompts
+from tests.hard.dying_parts import DEADLINE_S, LONG_S, eventually, gone, lab, ports_are_free
 
 EASY = ("What is 17 times 24?", "What is the weather in Oslo?") * 20
 SLOW = ("TOXIC_PROB=1", "TOXICS=latency", "LATENCY_MS=200", "JITTER_MS=0", "ERROR_PROB=0")

@@ -14,9 +14,6 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
-from cli_parts import command, environment, prompts
-from disk_parts import NOW, Rest, free_base, limit, read_only, rest_of_the_lab, small_disk
-from lab_parts import Bench, bench, embedded, said, site
 
 from chaoslab.base.clock import system
 from chaoslab.base.dice import Dice
@@ -47,6 +44,9 @@ from chaoslab.reports import charts
 from chaoslab.seams.http import Episode
 from chaoslab.wire.control import Control
 from chaoslab.wire.lanes import LabDown
+from tests.cli_parts import command, environment, prompts
+from tests.disk_parts import NOW, Rest, free_base, limit, read_only, rest_of_the_lab, small_disk
+from tests.seams.lab_parts import Bench, bench, embedded, said, site
 
 SLOW = Plan(1, (Injection("wire", (Choice("latency", 1.0, {"delay_s": 0.01, "stream": "downstream"}),), ("weather",)),))
 SEND = "/api/chat.postMessage"

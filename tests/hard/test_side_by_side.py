@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cli_parts import chaoslab, free_base, prompts
-from dying_parts import Lab, lab, mortal
-
 from chaoslab.config.topology import Ports
 from chaoslab.core import events
 from chaoslab.record.history import History
 from chaoslab.wire.client import ToxiproxyClient
+from tests.cli_parts import chaoslab, free_base, prompts
+from tests.hard.dying_parts import Lab, lab, mortal
 
 ASKED = ("What is 17 times 24?", "What is the weather in Oslo?") * 2
 FAULTY = ("TOXIC_PROB=0.4", "TOXICS=latency", "LATENCY_MS=30", "JITTER_MS=0", "ERROR_PROB=0", "SEED=5")

@@ -12,9 +12,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from cli_parts import prompts
-from disk_parts import Rest, eventually, limit, read_only, rest_of_the_lab, small_disk
-from lab_parts import bench, embedded, said, site
 
 from chaoslab.base.identity import Trial
 from chaoslab.cli import main
@@ -23,6 +20,9 @@ from chaoslab.core.exchange import Call
 from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.wire.control import VERSION, Control, explain
 from chaoslab.wire.lanes import LabDown
+from tests.cli_parts import prompts
+from tests.disk_parts import Rest, eventually, limit, read_only, rest_of_the_lab, small_disk
+from tests.seams.lab_parts import bench, embedded, said, site
 
 CALL = Call("weather", "current_weather", "p1.r1", 1, 1, "id1")
 SLOW = Plan(1, (Injection("wire", (Choice("latency", 1.0, {"delay_s": 0.01, "stream": "downstream"}),), ("weather",)),))

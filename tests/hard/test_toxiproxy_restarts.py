@@ -9,8 +9,6 @@ from pathlib import Path
 
 import httpx
 import pytest
-from dying_parts import SERVERS, Mortal, eventually, mortal
-from lab_parts import Bench, bench, managed, said, site
 
 from chaoslab.analysis.judge import Outcome, verdicts
 from chaoslab.analysis.measures import faults
@@ -22,6 +20,8 @@ from chaoslab.record.history import History
 from chaoslab.record.runs import Run
 from chaoslab.wire.control import Control
 from chaoslab.wire.lanes import Health
+from tests.hard.dying_parts import SERVERS, Mortal, eventually, mortal
+from tests.seams.lab_parts import Bench, bench, managed, said, site
 
 CALL = Call("weather", "current_weather", "p1.r1", 1, 1, "id1")
 CLEAR = Plan(1)

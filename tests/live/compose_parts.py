@@ -12,11 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cli_parts import environment
-
 from chaoslab.base.clock import system
 from chaoslab.record.history import History
 from chaoslab.record.lines import parse_line
+from tests.cli_parts import environment
 
 if TYPE_CHECKING:
     from docker import DockerClient

@@ -7,10 +7,10 @@ import subprocess
 from collections.abc import Iterator
 
 import pytest
-from cli_parts import free_base
-from compose_parts import OWNER, ROOT, Stack, docker_missing
 
 from chaoslab.config.topology import Ports
+from tests.cli_parts import free_base
+from tests.live.compose_parts import OWNER, ROOT, Stack, docker_missing
 
 
 @pytest.fixture(scope="session")

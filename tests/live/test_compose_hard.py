@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from compose_parts import Stack, until
 
 from chaoslab.core.events import CallFinished, FaultWitnessed, LabDisturbed, PromptFinished, RunFinished
 from chaoslab.record.history import History
+from tests.live.compose_parts import Stack, until
 
 ASKED = ["What is 6 times 7?", "What's the weather in Oslo right now?", "Tell Carla that the review is in room 204."]
 BROKEN = {"TOXIC_PROB": "0.3", "ERROR_PROB": "0", "TIMEOUT_MS": "50", "LATENCY_MS": "50", "JITTER_MS": "20"}

@@ -6,9 +6,9 @@ import subprocess
 from itertools import takewhile
 
 import pytest
-from compose_parts import ROOT, Stack
 
 from chaoslab.config.topology import SERVICES
+from tests.live.compose_parts import ROOT, Stack
 
 PARTS = [*SERVICES, "model", "proxy_manager", "agent", "charts"]
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cli_parts import chaoslab, free_base
-from compose_parts import Stack
-
 from chaoslab.core.events import FaultScheduled, FaultWitnessed
 from chaoslab.record.history import History
+from tests.cli_parts import chaoslab, free_base
+from tests.live.compose_parts import Stack
 
 SETTINGS = {
     "SEED": "11",

@@ -11,11 +11,10 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from compose_parts import Stack, until
-from test_readme import commands, in_containers
-
 from chaoslab.config.topology import MODEL, SERVICES
 from chaoslab.core.events import CallFinished, FaultWitnessed, PromptFinished, RunFinished, RunStarted
+from tests.live.compose_parts import Stack, until
+from tests.test_readme import commands, in_containers
 
 SECRET = "gsk_" + "s3cret" * 4
 MOUNTED = {"proxy_manager", "agent", *SERVICES}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from event_parts import call_at, fault_at
 
 from chaoslab.analysis.measures import faults
 from chaoslab.analysis.measures.latency import attempts, latency, percentile
@@ -29,6 +28,7 @@ from chaoslab.core.events import (
 )
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
+from tests.event_parts import call_at, fault_at
 
 
 def history(*events: Event) -> History:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from seven_tools import DICE, MONEY, SYSTEM, TOOLS, WORD, reply_of, talk
 
 from chaoslab.model.chat import answer
+from tests.model.seven_tools import DICE, MONEY, SYSTEM, TOOLS, WORD, reply_of, talk
 
 Calls = list[tuple[str, dict[str, Any]]]
 

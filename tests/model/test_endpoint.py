@@ -13,12 +13,12 @@ import httpx
 import pytest
 from langchain_groq import ChatGroq
 from pydantic import SecretStr
-from seven_tools import SYSTEM
-from seven_tools import TOOLS as OFFERED
 from werkzeug.test import Client
 
 from chaoslab.base.clock import Clock
 from chaoslab.model.endpoint import ERRORS, INSUFFICIENT_QUOTA, create_app, serve
+from tests.model.seven_tools import SYSTEM
+from tests.model.seven_tools import TOOLS as OFFERED
 
 TOOLS: Any = OFFERED
 ASK: Any = [

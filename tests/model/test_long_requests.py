@@ -7,11 +7,11 @@ import subprocess
 import sys
 
 import pytest
-from seven_tools import TOOLS
 from werkzeug.test import Client
 
 from chaoslab.model.chat import REQUEST_MAX, answer
 from chaoslab.model.endpoint import create_app
+from tests.model.seven_tools import TOOLS
 
 CPU_S = 30
 """What is read here takes some 5 s of the processor's time. One rule that takes the square of the length takes minutes."""

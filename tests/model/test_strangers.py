@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from seven_tools import reply_of, talk
 
 from chaoslab.model.chat import answer
+from tests.model.seven_tools import reply_of, talk
 
 Calls = list[tuple[str, dict[str, Any]]]
 

@@ -1,6 +1,6 @@
 """Breaks the lab's modules in small ways, one at a time, and counts the ways that no test notices.
 
-    python tests/mutation/run.py [MODULE …] [--seed 1] [--each 12] [--jobs 1] [--list]
+    python -m tests.mutation.run [MODULE …] [--seed 1] [--each 12] [--jobs 1] [--list]
 
 Each mutant is made in a copy of the tree, so that the tree itself is never changed, whatever becomes of this program. The tests of guards.py
 run on it; it is killed when one of them fails, or when they hang. Survivors that mean the same as the original are named in equivalent.toml;
@@ -22,9 +22,9 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 
-from guards import GUARDS
-from mutants import Mutant, chosen, mutants
-from trying import HUNG, KILLED, NOT_RUN, ROOT, SAME, SURVIVED, Copy, Outcome, end_all
+from tests.mutation.guards import GUARDS
+from tests.mutation.mutants import Mutant, chosen, mutants
+from tests.mutation.trying import HUNG, KILLED, NOT_RUN, ROOT, SAME, SURVIVED, Copy, Outcome, end_all
 
 EQUIVALENT = Path(__file__).with_name("equivalent.toml")
 

@@ -16,11 +16,10 @@ from dataclasses import dataclass
 from importlib.util import cache_from_source
 from pathlib import Path
 
-from guards import GUARDS
-from mutants import Mutant
-from reach import CHOSEN, NOTES, Reached, instrumented
-
 from chaoslab.base.clock import system
+from tests.mutation.guards import GUARDS
+from tests.mutation.mutants import Mutant
+from tests.mutation.reach import CHOSEN, NOTES, Reached, instrumented
 
 ROOT = Path(__file__).resolve().parents[2]
 LEFT_OUT = {".git", ".venv", "logs", "state", "charts", "build", ".hypothesis"}

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from lab_parts import SERVERS, Bench, bench, embedded, eventually, open_run, said, site
+from tests.seams.lab_parts import SERVERS, Bench, bench, embedded, eventually, open_run, said, site
 
 __all__ = ["SERVERS", "Bench", "bench", "embedded", "eventually", "open_run", "said", "site"]

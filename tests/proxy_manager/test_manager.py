@@ -13,7 +13,6 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from manager_parts import SERVERS, Bench, bench, embedded, eventually, open_run, said, site
 from urllib3 import PoolManager
 
 from chaoslab.base.clock import Clock, SystemClock, system
@@ -30,6 +29,7 @@ from chaoslab.record.runs import Run
 from chaoslab.wire.client import ToxicInfo, ToxiproxyClient
 from chaoslab.wire.control import Control
 from chaoslab.wire.lanes import Health, LabDown
+from tests.proxy_manager.manager_parts import SERVERS, Bench, bench, embedded, eventually, open_run, said, site
 
 SLOW = {"delay_s": 0.05, "stream": "downstream"}
 CALL = Call("weather", "current_weather", "p1.r1", 1, 1, "id1")

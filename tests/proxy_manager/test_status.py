@@ -10,12 +10,12 @@ from pathlib import Path
 
 import httpx
 import pytest
-from manager_parts import bench, embedded, eventually, said, site
 
 from chaoslab.core.plan import Plan
 from chaoslab.proxy_manager import clean_proxies
 from chaoslab.proxy_manager.manager import Manager
 from chaoslab.proxy_manager.status import server
+from tests.proxy_manager.manager_parts import bench, embedded, eventually, said, site
 
 
 @contextlib.contextmanager

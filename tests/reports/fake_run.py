@@ -7,8 +7,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from event_parts import call_at, fault_at
-
 from chaoslab.base.dice import Dice
 from chaoslab.core.events import (
     CallFinished,
@@ -28,6 +26,7 @@ from chaoslab.core.events import (
 )
 from chaoslab.record.history import History
 from chaoslab.record.log import Log
+from tests.event_parts import call_at, fault_at
 
 TARGETS = {
     "search": "search_web",

@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from event_parts import call_at
-from fake_run import TARGETS, FakeRun, ScriptedClock, stated
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -44,6 +42,8 @@ from chaoslab.reports.charts.response_time import response_time
 from chaoslab.reports.charts.style import POINTS
 from chaoslab.reports.charts.success_rate import success_rate
 from chaoslab.reports.charts.tool_latency import tool_latency
+from tests.event_parts import call_at
+from tests.reports.fake_run import TARGETS, FakeRun, ScriptedClock, stated
 
 NAMES = ["throughput", "success_rate", "network_latency", "tool_latency", "errors", "response_time", "mttr"]
 LONG = {f"{'a_service_with_a_really_long_name_' * 4}of_its_own_{n}": "tool" for n in range(9)}

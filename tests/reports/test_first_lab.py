@@ -14,10 +14,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fake_run import FakeRun
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_charts import check_legible, said
 
 from chaoslab.analysis.judge import verdicts
 from chaoslab.analysis.measures.latency import attempts
@@ -43,6 +41,8 @@ from chaoslab.reports.charts import draw, overlay
 from chaoslab.reports.charts import main as charts
 from chaoslab.reports.show import render as show
 from chaoslab.reports.summary import render
+from tests.reports.fake_run import FakeRun
+from tests.reports.test_charts import check_legible, said
 
 LOGS = Path(__file__).parent / "first_lab"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 import pytest
-from fake_run import FakeRun
 from matplotlib.text import Text
 
 from chaoslab.analysis import judge as judging
@@ -16,6 +15,7 @@ from chaoslab.reports import charts, show, summary, summary_faults
 from chaoslab.reports.charts import errors as errors_chart
 from chaoslab.reports.charts import mttr as mttr_chart
 from chaoslab.reports.gate import Gate, rule
+from tests.reports.fake_run import FakeRun
 
 
 @pytest.fixture(scope="module")

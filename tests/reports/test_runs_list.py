@@ -8,7 +8,6 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from fake_run import FakeRun
 
 from chaoslab.analysis.judge import verdicts
 from chaoslab.cli import main
@@ -17,6 +16,7 @@ from chaoslab.record.history import History
 from chaoslab.record.log import Log
 from chaoslab.reports import runs
 from chaoslab.reports.trials import counted
+from tests.reports.fake_run import FakeRun
 
 FIRST_LAB = Path(__file__).parent / "first_lab"
 

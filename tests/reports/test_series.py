@@ -6,14 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fake_run import FakeRun, stated
-from test_charts import check_legible, said
 
 from chaoslab.config.settings import Settings
 from chaoslab.record.history import History
 from chaoslab.reports.charts import main, overlay
 from chaoslab.reports.charts.series import lines
 from chaoslab.reports.charts.series import said as why
+from tests.reports.fake_run import FakeRun, stated
+from tests.reports.test_charts import check_legible, said
 
 FIRST_LAB = Path(__file__).parent / "first_lab"
 

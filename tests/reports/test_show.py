@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from event_parts import fault_at
-from fake_run import FakeRun
 
 from chaoslab.analysis.judge import Outcome
 from chaoslab.core.events import (
@@ -28,6 +26,8 @@ from chaoslab.core.events import (
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.reports.show import render
+from tests.event_parts import fault_at
+from tests.reports.fake_run import FakeRun
 
 PLACE = ("search", 1, 1, "id")
 WRONG = ("wrong_value", "hallucination", *PLACE)

@@ -7,8 +7,6 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from event_parts import call_at, fault_at
-from fake_run import FakeRun, ScriptedClock
 
 import chaoslab as lab
 from chaoslab.analysis.judge import Outcome, Verdict
@@ -28,6 +26,8 @@ from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.reports.folder import read
 from chaoslab.reports.summary import harm, render
+from tests.event_parts import call_at, fault_at
+from tests.reports.fake_run import FakeRun, ScriptedClock
 
 
 def row(text: str, name: str) -> list[str]:

@@ -9,11 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from lab_parts import Heard
-
 from chaoslab.worlds.virtual.context import world
 from chaoslab.worlds.virtual.network import End
 from chaoslab.worlds.virtual.sockets import VirtualSocket
+from tests.seams.lab_parts import Heard
 
 DEAF_S = 20.0
 """After which a socket that nobody reads or writes gives up, so that no test leaves a thread behind."""

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from wire_parts import embedded, free_port, real
 
 from chaoslab.base.clock import Clock, system
 from chaoslab.base.identity import Request
@@ -33,6 +32,7 @@ from chaoslab.seams.http import EXTENSION, Asked, HttpSeam, Target
 from chaoslab.wire.client import ToxiproxyClient
 from chaoslab.wire.control import Control
 from chaoslab.wire.lanes import Lanes
+from tests.wire.wire_parts import embedded, free_port, real
 
 __all__ = [
     "DEADLINE_S",

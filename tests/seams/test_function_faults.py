@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from patch_parts import in_place
 
 import chaoslab as lab
 from chaoslab.base.identity import Request, Requests, Trial, request_id
@@ -31,6 +30,7 @@ from chaoslab.core.events import (
 from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.record.trial_log import Notebook
 from chaoslab.seams.function import FunctionSeam, Made, Spelt, Tool, kept
+from tests.worlds.virtual.patch_parts import in_place
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 

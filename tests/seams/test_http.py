@@ -9,8 +9,6 @@ from typing import Any
 
 import httpx
 import pytest
-import virtual_parts
-from lab_parts import SERVERS, Bench, Heard, bench, said, site
 
 from chaoslab.analysis.measures.intervals import clopper_pearson
 from chaoslab.base.identity import Request, Requests, Trial
@@ -23,6 +21,8 @@ from chaoslab.core.exchange import Call, Failure, Reply, Seen
 from chaoslab.core.plan import Plan
 from chaoslab.record.history import History
 from chaoslab.worlds.virtual.in_process_transport import Ways
+from tests.seams import virtual_parts
+from tests.seams.lab_parts import SERVERS, Bench, Heard, bench, said, site
 
 Met = tuple[str, str, int, int, str]
 """(trial, target, request, attempt, fault)"""

@@ -10,9 +10,6 @@ from typing import Any
 
 import httpx
 import pytest
-import virtual_parts
-from lab_parts import Bench, bench, embedded, said, site
-from wire_parts import upstream
 
 from chaoslab.base.clock import system
 from chaoslab.base.identity import Request, Trial
@@ -23,6 +20,9 @@ from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.proxy_manager import clean_proxies
 from chaoslab.seams.http import _tokens, episode
 from chaoslab.wire.lanes import LabDown
+from tests.seams import virtual_parts
+from tests.seams.lab_parts import Bench, bench, embedded, said, site
+from tests.wire.wire_parts import upstream
 
 DEADLINE_S = 0.3
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import httpx
 import pytest
 import trustme
-from lab_parts import SERVERS, Bench, Heard, Site, bench, said, site
 
 from chaoslab.base.identity import Trial
 from chaoslab.core import events
 from chaoslab.core.exchange import Reply
 from chaoslab.core.plan import Choice, Injection, Plan
+from tests.seams.lab_parts import SERVERS, Bench, Heard, Site, bench, said, site
 
 NAME = "api.groq.test"
 KEY = "gsk_top-secret-0123456789"

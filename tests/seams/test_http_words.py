@@ -11,8 +11,6 @@ from typing import Any
 
 import httpx
 import pytest
-from lab_parts import Heard, get, said
-from virtual_parts import Bench, bench, site, virtually
 
 from chaoslab.base.clock import system
 from chaoslab.base.identity import Request, Requests, Trial, digest
@@ -25,6 +23,8 @@ from chaoslab.wire.control import Answer
 from chaoslab.wire.lanes import LabDown
 from chaoslab.worlds.virtual.context import world
 from chaoslab.worlds.virtual.lanes import Lanes
+from tests.seams.lab_parts import Heard, get, said
+from tests.seams.virtual_parts import Bench, bench, site, virtually
 
 TARGET = Target("weather", "http://weather", ("weather", 80), 2.0)
 Story = Callable[[Bench], Awaitable[Any]]

@@ -16,11 +16,11 @@ from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import BaseTool, InjectedToolArg, InjectedToolCallId, tool
-from patch_parts import in_place
 
 import chaoslab as lab
 from chaoslab.core.events import CallFinished, CallStarted
 from chaoslab.seams.langchain import is_async_only, is_runnable, is_tool, spoken
+from tests.worlds.virtual.patch_parts import in_place
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 

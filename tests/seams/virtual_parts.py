@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import httpx
-from lab_parts import NOW, Heard, get
 
 from chaoslab.base.clock import system
 from chaoslab.base.identity import Request
@@ -27,6 +26,7 @@ from chaoslab.worlds.virtual.lanes import Lanes
 from chaoslab.worlds.virtual.patches import Patches
 from chaoslab.worlds.virtual.serving import serve
 from chaoslab.worlds.virtual.world import World
+from tests.seams.lab_parts import NOW, Heard, get
 
 T = TypeVar("T")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from parity_parts import PARKED, Ask, get, post
+from tests.wire.parity_parts import PARKED, Ask, get, post
 
 HEAD = b"POST /proxies HTTP/1.1\r\nHost: x\r\n"
 LONG = f'{{"name":"big","upstream":"a:1",{PARKED},"more":"{"x" * 1024 * 1024}"}}'

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from parity_parts import Ask, delete, get, patch, post
-
 from chaoslab.base.dice import Dice
+from tests.wire.parity_parts import Ask, delete, get, patch, post
 
 TYPES = ("latency", "bandwidth", "slicer", "timeout", "reset_peer", "slow_close", "limit_data", "noop")
 ATTRIBUTES = ("latency", "jitter", "rate", "timeout", "delay", "bytes", "average_size", "RATE", "none")

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from wire_parts import dial
+from tests.wire.wire_parts import dial
 
 PORT = re.compile(rb"(127\.0\.0\.1:|\[::1\]:)([0-9]{5})")
 OWN_WORDS = {"Date", "X-Toxiproxy-Request-Id"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from parity_parts import PARKED, PROXY, Ask, delete, get, patch, post
+from tests.wire.parity_parts import PARKED, PROXY, Ask, delete, get, patch, post
 
 TOXICS = "/proxies/p/toxics"
 BROKEN = [

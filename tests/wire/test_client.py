@@ -10,10 +10,10 @@ import threading
 from collections.abc import Callable, Iterator
 
 import pytest
-from wire_parts import dial, echo, embedded, free_port, read_exactly, real, upstream
 
 from chaoslab.base.clock import system
 from chaoslab.wire.client import ProxyInfo, ToxicInfo, ToxiproxyClient, ToxiproxyDown, ToxiproxyError
+from tests.wire.wire_parts import dial, echo, embedded, free_port, read_exactly, real, upstream
 
 NOBODY = "127.0.0.1:9"
 SLOW = ToxicInfo("slow", "latency", "upstream", 0.3, {"latency": 60, "jitter": 0})

@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 
 import httpx
 import pytest
-from wire_parts import dial, echo, live, process, read_exactly, real, upstream
 
 from chaoslab.base.clock import system
 from chaoslab.base.dice import Dice
@@ -22,6 +21,7 @@ from chaoslab.wire.toxics.latency import Latency
 from chaoslab.worlds.virtual.lanes import Lane
 from chaoslab.worlds.virtual.network import TRIP_S
 from chaoslab.worlds.virtual.world import World
+from tests.wire.wire_parts import dial, echo, live, process, read_exactly, real, upstream
 
 JITTERS = ((10, 10), (20, 18), (5, 20))
 CRITICAL = 1.95  # of Kolmogorov and Smirnov at 1 in 1,000: times sqrt(1/n), or sqrt(1/n + 1/m) of two samples

@@ -8,7 +8,8 @@ import subprocess
 from collections.abc import Iterator
 
 import pytest
-from wire_parts import dial, echo, embedded, read_exactly, real, upstream
+
+from tests.wire.wire_parts import dial, echo, embedded, read_exactly, real, upstream
 
 PORT = re.compile(r"127\.0\.0\.1:[0-9]{5}")
 

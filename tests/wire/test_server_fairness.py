@@ -12,10 +12,10 @@ from typing import Any
 
 import httpx
 import pytest
-from lab_parts import eventually
-from wire_parts import DEADLINE_S, dial, echo, process, read_exactly, upstream
 
 from chaoslab.base.clock import system
+from tests.seams.lab_parts import eventually
+from tests.wire.wire_parts import DEADLINE_S, dial, echo, process, read_exactly, upstream
 
 SOON_S = 1.0  # it takes a few milliseconds; what is being starved takes as long as the stream has data
 FILES = 120

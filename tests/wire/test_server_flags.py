@@ -9,10 +9,10 @@ from pathlib import Path
 
 import httpx
 import pytest
-from cli_parts import command
-from wire_parts import embedded
 
 from chaoslab.cli import main
+from tests.cli_parts import command
+from tests.wire.wire_parts import embedded
 
 
 def test_flags_with_one_dash_as_toxiproxy_server_has_them(tmp_path: Path) -> None:

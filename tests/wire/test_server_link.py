@@ -13,13 +13,13 @@ from typing import Any
 
 import httpx
 import pytest
-from wire_parts import DEADLINE_S, black_hole, dial, echo, embedded, free_port, read_exactly, upstream
 
 from chaoslab.base.clock import system
 from chaoslab.base.dice import Dice
 from chaoslab.wire.server import link
 from chaoslab.wire.server.process import loop_factory
 from chaoslab.wire.server.proxy import Proxy
+from tests.wire.wire_parts import DEADLINE_S, black_hole, dial, echo, embedded, free_port, read_exactly, upstream
 
 
 class Lab:

@@ -13,16 +13,16 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
-import parity_generated
 import pytest
-from lab_parts import eventually
-from parity_differences import DIFFERENCES, Difference
-from parity_parts import Ask, Side, delete, fresh, get, patch, post
-from parity_stories import STORIES
-from wire_parts import dial, echo, embedded, free_port, read_exactly, real_with, upstream
 
 from chaoslab.base.dice import Dice
 from chaoslab.cli import main
+from tests.seams.lab_parts import eventually
+from tests.wire import parity_generated
+from tests.wire.parity_differences import DIFFERENCES, Difference
+from tests.wire.parity_parts import Ask, Side, delete, fresh, get, patch, post
+from tests.wire.parity_stories import STORIES
+from tests.wire.wire_parts import dial, echo, embedded, free_port, read_exactly, real_with, upstream
 
 DOCS = Path(__file__).parents[2] / "docs" / "toxiproxy.md"
 SEED = 4

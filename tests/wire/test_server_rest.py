@@ -11,7 +11,8 @@ from pathlib import Path
 
 import httpx
 import pytest
-from wire_parts import dial, embedded, real
+
+from tests.wire.wire_parts import dial, embedded, real
 
 UPSTREAM = "127.0.0.1:9"
 PROXY = {"name": "p", "upstream": UPSTREAM, "listen": "127.0.0.1:0"}

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from wire_parts import dial, echo, embedded, read_exactly, upstream
+
+from tests.wire.wire_parts import dial, echo, embedded, read_exactly, upstream
 
 
 @pytest.fixture

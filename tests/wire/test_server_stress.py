@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from wire_parts import black_hole, free_port
 
 from chaoslab.base.clock import system
 from chaoslab.base.dice import Dice
 from chaoslab.wire.server.process import allow_many_files
+from tests.wire.wire_parts import black_hole, free_port
 
 PROXIES = 10_000
 IDLE = 8_000

@@ -6,11 +6,10 @@ import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from wire_parts import DEADLINE_S
-
 from chaoslab.base.dice import Dice
 from chaoslab.wire.server.catalog import Catalog
 from chaoslab.wire.server.rest import Request, answer
+from tests.wire.wire_parts import DEADLINE_S
 
 NAMED = b'{"name":"p","upstream":"127.0.0.1:9","listen":"localhost:0"}'
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from event_parts import fault_at
 
 from chaoslab.core import events
 from chaoslab.core.chain import Told
@@ -16,6 +15,7 @@ from chaoslab.faults.network.timeout import Timeout
 from chaoslab.faults.tool.tool_error import ToolError
 from chaoslab.wire import fault_lifecycle
 from chaoslab.wire.client import ToxicInfo
+from tests.event_parts import fault_at
 
 CALL = Call("weather", "current_weather", "p1.r1", 3, 2, "id3")
 PLACE = ("latency", "wire", "weather", 3, 2, "id3")

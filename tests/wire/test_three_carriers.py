@@ -19,9 +19,18 @@ from functools import cache
 
 import httpx
 import pytest
-from toxic_cases import SCRIPTS
-from toxic_differences import listed
-from toxic_scripts import (
+
+from chaoslab.base.clock import system
+from chaoslab.base.dice import Dice
+from chaoslab.core.pipe import Chain, Signal, Timed
+from chaoslab.wire import toxics
+from chaoslab.wire.server.attached import Attached
+from chaoslab.worlds.virtual.lanes import Lane
+from chaoslab.worlds.virtual.network import TRIP_S
+from chaoslab.worlds.virtual.world import World
+from tests.wire.toxic_cases import SCRIPTS
+from tests.wire.toxic_differences import listed
+from tests.wire.toxic_scripts import (
     Address,
     Close,
     Heard,
@@ -38,17 +47,8 @@ from toxic_scripts import (
     play,
     words,
 )
-from wire_parts import DEADLINE_S, answers_by, free_port, real
-from wire_parts import play as run
-
-from chaoslab.base.clock import system
-from chaoslab.base.dice import Dice
-from chaoslab.core.pipe import Chain, Signal, Timed
-from chaoslab.wire import toxics
-from chaoslab.wire.server.attached import Attached
-from chaoslab.worlds.virtual.lanes import Lane
-from chaoslab.worlds.virtual.network import TRIP_S
-from chaoslab.worlds.virtual.world import World
+from tests.wire.wire_parts import DEADLINE_S, answers_by, free_port, real
+from tests.wire.wire_parts import play as run
 
 AT_ONCE = (100, 40, 40, 20, 20, 10)  # what went otherwise than it should is played again, with less going on beside it
 STAGGER_S = 0.02

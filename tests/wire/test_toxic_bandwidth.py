@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from wire_parts import END, live, play
 
 from chaoslab.core.pipe import Timed
 from chaoslab.wire.toxics.bandwidth import Bandwidth
+from tests.wire.wire_parts import END, live, play
 
 
 def test_a_chunk_trickles_in_pieces_worth_a_tenth_of_a_second() -> None:

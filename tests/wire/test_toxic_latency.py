@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from wire_parts import END, live, play
 
 from chaoslab.base.dice import Dice
 from chaoslab.core.pipe import Chain, Line, Timed
 from chaoslab.wire.server.end import CHUNK_BYTES
 from chaoslab.wire.toxics.latency import Latency
+from tests.wire.wire_parts import END, live, play
 
 
 def test_each_chunk_is_late_by_the_same_time_and_the_end_waits_for_the_data_only() -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from wire_parts import END, live, play
-
 from chaoslab.base.dice import Dice
 from chaoslab.core.pipe import Chain
 from chaoslab.wire.toxics.limit_data import LimitData
+from tests.wire.wire_parts import END, live, play
 
 
 def test_exactly_so_many_bytes_pass_then_the_stream_ends() -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import fields
 
 import pytest
-from wire_parts import END, live, play
 
 from chaoslab.base.dice import Dice
 from chaoslab.core.pipe import Signal
 from chaoslab.wire import toxics
 from chaoslab.wire.toxics.noop import Noop
+from tests.wire.wire_parts import END, live, play
 
 
 def test_everything_passes_as_it_came() -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from wire_parts import END, RESET, live, play
-
 from chaoslab.core.pipe import Timed
 from chaoslab.wire.toxics.reset_peer import ResetPeer
+from tests.wire.wire_parts import END, RESET, live, play
 
 
 def test_the_first_data_starts_the_clock_and_nothing_passes() -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from wire_parts import END, live, play
 
 from chaoslab.base.dice import Dice
 from chaoslab.wire.toxics.slicer import Slicer
+from tests.wire.wire_parts import END, live, play
 
 
 def test_a_chunk_is_cut_and_each_crumb_followed_by_a_pause_in_microseconds() -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from wire_parts import END, RESET, live, play
 
 from chaoslab.core.pipe import Chain, Timed
 from chaoslab.wire.toxics.slow_close import SlowClose
+from tests.wire.wire_parts import END, RESET, live, play
 
 
 def test_only_the_end_is_late() -> None:

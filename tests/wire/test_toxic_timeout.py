@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from wire_parts import END, RESET, live, play
 
 from chaoslab.core.pipe import Chain, Signal, Timed
 from chaoslab.wire.toxics.latency import Latency
 from chaoslab.wire.toxics.timeout import Timeout
+from tests.wire.wire_parts import END, RESET, live, play
 
 
 def test_the_clock_starts_with_the_connection() -> None:

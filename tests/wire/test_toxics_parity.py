@@ -15,9 +15,11 @@ from typing import Any, TypeVar
 
 import httpx
 import pytest
-from toxic_cases import SCRIPTS
-from toxic_differences import DIFFERENCES
-from wire_parts import (
+
+from chaoslab.base.clock import system
+from tests.wire.toxic_cases import SCRIPTS
+from tests.wire.toxic_differences import DIFFERENCES
+from tests.wire.wire_parts import (
     DEADLINE_S,
     black_hole,
     dial,
@@ -27,8 +29,6 @@ from wire_parts import (
     real_with,
     upstream,
 )
-
-from chaoslab.base.clock import system
 
 DOCS = Path(__file__).parents[2] / "docs" / "toxiproxy.md"
 PATIENCE_S = 1.5  # after which an API that answers within milliseconds when well is taken for stuck

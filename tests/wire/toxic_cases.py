@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from toxic_scripts import Close, Patch, Put, Say, Script, Step, Stream, Take
+from tests.wire.toxic_scripts import Close, Patch, Put, Say, Script, Step, Stream, Take
 
 STREAMS: tuple[Stream, ...] = ("downstream", "upstream")
 CHANGE_MS = 350  # toxics change between two words, at a moment that nothing else happens

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from toxic_scripts import Script
+from tests.wire.toxic_scripts import Script
 
 BOTH_ENDS = frozenset({"here.end", "there.end"})
 CLOSED_EARLY = frozenset({"here.end_time", "there.bytes", "there.end_time"})

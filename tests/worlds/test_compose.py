@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from lab_parts import DEADLINE_S
 
 from chaoslab.base.clock import system
 from chaoslab.cli import main
@@ -17,6 +16,7 @@ from chaoslab.core.events import PromptFinished, PromptStarted, RunStarted
 from chaoslab.record.log import Log
 from chaoslab.worlds import compose
 from chaoslab.worlds.compose import WorldError
+from tests.seams.lab_parts import DEADLINE_S
 
 INFO, PLUGIN, UP, LOGS, WAIT, CHARTS = (
     "info",

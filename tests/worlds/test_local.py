@@ -14,7 +14,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from cli_parts import chaoslab, command, environment, free_base, prompts
 
 from chaoslab.analysis.judge import Outcome, judge
 from chaoslab.base.clock import system
@@ -26,6 +25,7 @@ from chaoslab.core.exchange import Call
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
 from chaoslab.worlds.local import Local, PortTaken, brought_up
+from tests.cli_parts import chaoslab, command, environment, free_base, prompts
 
 EASY = ({"prompt": "What is 17 times 24?", "facts": ["408"]}, "What is the weather in Oslo?")
 CHARTS = {"throughput", "success_rate", "network_latency", "tool_latency", "errors", "response_time", "mttr"}

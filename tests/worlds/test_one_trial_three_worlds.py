@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cli_parts import chaoslab, command, environment, free_base, prompts
 
 from chaoslab.core.events import Budget, FaultScheduled, FaultWitnessed
 from chaoslab.record.history import History
+from tests.cli_parts import chaoslab, command, environment, free_base, prompts
 
 LAB = Path(__file__).parent.parent.parent / "agent" / "prompts.json"
 QUIET = ("TOXIC_PROB=0", "ERROR_PROB=0")

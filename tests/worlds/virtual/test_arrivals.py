@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from patch_parts import world
 
 from chaoslab.worlds.virtual.context import Uncovered
 from chaoslab.worlds.virtual.machine import STARTS_S
 from chaoslab.worlds.virtual.patches import Patches
+from tests.worlds.virtual.patch_parts import world
 
 IMPORTING = """
 import json, random, sys, uuid

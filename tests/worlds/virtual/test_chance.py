@@ -18,9 +18,9 @@ from typing import Any
 import numpy
 import numpy.random.mtrand as mtrand
 import pytest
-from patch_parts import in_each, run, take_out, world
 
 from chaoslab.worlds.virtual.patches import Patches
+from tests.worlds.virtual.patch_parts import in_each, run, take_out, world
 
 SYSTEM = (os, "urandom")
 CASES: list[tuple[str, Callable[[], Any], tuple[Any, str]]] = [

@@ -19,14 +19,14 @@ import httpx2
 import pytest
 import requests
 import urllib3
-from machine_parts import a_world, answers, now, since
-from patch_parts import in_place
 
 from chaoslab.worlds.virtual.context import Uncovered
 from chaoslab.worlds.virtual.network import TRIP_S, End
 from chaoslab.worlds.virtual.patches import Patches
 from chaoslab.worlds.virtual.sockets import Poll, select
 from chaoslab.worlds.virtual.world import World
+from tests.worlds.virtual.machine_parts import a_world, answers, now, since
+from tests.worlds.virtual.patch_parts import in_place
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 

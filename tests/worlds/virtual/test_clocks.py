@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 import time_machine
-from patch_parts import NOW, named, run, take_out, world
 
 from chaoslab.base.clock import system
 from chaoslab.worlds.virtual.context import Uncovered
 from chaoslab.worlds.virtual.machine import STARTS_S
 from chaoslab.worlds.virtual.patches import Patches, clocks
+from tests.worlds.virtual.patch_parts import NOW, named, run, take_out, world
 
 SLEPT_S = 86_400 + 0.25
 RISING = STARTS_S + SLEPT_S

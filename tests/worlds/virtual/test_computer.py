@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from patch_parts import named, run, take_out
 
 from chaoslab.worlds.virtual.patches import Patches
+from tests.worlds.virtual.patch_parts import named, run, take_out
 
 CASES: list[tuple[str, Callable[[], Any], Any, tuple[Any, str]]] = [
     ("cpu_count", lambda: os.cpu_count(), 4, (os, "cpu_count")),

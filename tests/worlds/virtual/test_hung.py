@@ -16,12 +16,12 @@ from typing import Any
 import httpx
 import pytest
 import requests
-from machine_parts import a_world
-from patch_parts import in_place
 
 from chaoslab.worlds.virtual.machine import Hung
 from chaoslab.worlds.virtual.network import End
 from chaoslab.worlds.virtual.patches import Patches
+from tests.worlds.virtual.machine_parts import a_world
+from tests.worlds.virtual.patch_parts import in_place
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 

@@ -16,10 +16,10 @@ import uuid_utils
 import uuid_utils.compat
 from langchain_core.utils.uuid import uuid7 as uuid7_of_langchain
 from langgraph.checkpoint.base import id as checkpoint_id
-from patch_parts import NOW, run, take_out, world
 
 from chaoslab.worlds.virtual.context import here
 from chaoslab.worlds.virtual.patches import Patches, ids
+from tests.worlds.virtual.patch_parts import NOW, run, take_out, world
 
 rust = importlib.import_module("uuid_utils._uuid_utils")
 SLEPT_S = 1.5

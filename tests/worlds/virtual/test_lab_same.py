@@ -9,12 +9,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import lab_runs
 import pytest
-from cli_parts import environment
 
 from chaoslab.execution.virtual_lab import Done, Order, Unit
 from chaoslab.execution.workers import spread
+from tests.cli_parts import environment
+from tests.worlds.virtual import lab_runs
 
 TRIALS = 30
 SETTINGS = {**lab_runs.EVERYTHING, "TRIALS": str(TRIALS), "SEED": "11"}

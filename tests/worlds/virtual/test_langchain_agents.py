@@ -18,13 +18,13 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import BaseTool, tool
 from langchain_groq import ChatGroq
 from langgraph.checkpoint.memory import InMemorySaver
-from machine_parts import a_world, now, told
-from patch_parts import in_place
 from pydantic import SecretStr
 
 from chaoslab.model.endpoint import create_app
 from chaoslab.worlds.virtual.patches import Patches
 from chaoslab.worlds.virtual.serving import Wsgi
+from tests.worlds.virtual.machine_parts import a_world, now, told
+from tests.worlds.virtual.patch_parts import in_place
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 

@@ -15,12 +15,12 @@ import anyio.from_thread
 import anyio.to_thread
 import pytest
 import tenacity
-from machine_parts import a_world, now, told
-from patch_parts import in_place
 
 from chaoslab.worlds.virtual.context import Uncovered
 from chaoslab.worlds.virtual.loop import VirtualLoop
 from chaoslab.worlds.virtual.patches import Patches
+from tests.worlds.virtual.machine_parts import a_world, now, told
+from tests.worlds.virtual.patch_parts import in_place
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 

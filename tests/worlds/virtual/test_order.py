@@ -7,9 +7,9 @@ import sys
 from typing import Any
 
 import pytest
-from patch_parts import in_place, world
 
 from chaoslab.worlds.virtual import loop
+from tests.worlds.virtual.patch_parts import in_place, world
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 

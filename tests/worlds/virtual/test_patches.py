@@ -25,12 +25,12 @@ from typing import Any
 import numpy.random
 import pytest
 import time_machine
-from patch_parts import NOW, world
 
 from chaoslab.worlds.virtual import patches
 from chaoslab.worlds.virtual.context import Uncovered, here
 from chaoslab.worlds.virtual.machine import STARTS_S, Hung
 from chaoslab.worlds.virtual.patches import Patch, Patches, clocks
+from tests.worlds.virtual.patch_parts import NOW, world
 
 Place = tuple[str, ...]
 

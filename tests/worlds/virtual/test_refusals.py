@@ -25,11 +25,11 @@ from typing import Any
 import httpx
 import pytest
 import uvloop
-from patch_parts import named, run, take_out, world
 
 from chaoslab.worlds.virtual.context import Uncovered
 from chaoslab.worlds.virtual.patches import Patches, refusals
 from chaoslab.worlds.virtual.serving import serve
+from tests.worlds.virtual.patch_parts import named, run, take_out, world
 
 TRUE = ["true"]
 NOTHING: Any = None

@@ -30,13 +30,13 @@ from typing import Any
 
 import pytest
 import requests
-from machine_parts import a_world, answers, now
 
 from chaoslab.worlds.virtual import patches as installed
 from chaoslab.worlds.virtual.context import Uncovered
 from chaoslab.worlds.virtual.network import TRIP_S
 from chaoslab.worlds.virtual.patches import Patch, Patches
 from chaoslab.worlds.virtual.serving import serve
+from tests.worlds.virtual.machine_parts import a_world, answers, now
 
 ALARM_S = 2.0
 PATIENCE_S = 100.0  # for a story with all its remedies, which should not wait at all

@@ -20,12 +20,9 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import lab_runs
 import pytest
 import requests
 from greenlet import greenlet
-from machine_parts import a_world
-from patch_parts import in_place
 
 import chaoslab as lab
 from chaoslab.analysis.judge import Outcome
@@ -33,6 +30,9 @@ from chaoslab.core.events import PromptAttempt, PromptFinished
 from chaoslab.execution.virtual_lab import Lab, Unit
 from chaoslab.worlds.virtual import standstill
 from chaoslab.worlds.virtual.machine import Hung
+from tests.worlds.virtual import lab_runs
+from tests.worlds.virtual.machine_parts import a_world
+from tests.worlds.virtual.patch_parts import in_place
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 

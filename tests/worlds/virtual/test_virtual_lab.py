@@ -6,7 +6,6 @@ import importlib
 import pickle
 from typing import Any
 
-import lab_runs
 import pytest
 
 from chaoslab.analysis.judge import Outcome
@@ -16,6 +15,7 @@ from chaoslab.execution.virtual_lab import Order, Unit, one_by_one
 from chaoslab.execution.workers import spread
 from chaoslab.worlds.virtual.context import Uncovered, here
 from chaoslab.worlds.virtual.machine import Hung
+from tests.worlds.virtual import lab_runs
 
 CLEAN = {"TOXIC_PROB": "0", "ERROR_PROB": "0"}
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import httpx
 import pytest
-from patch_parts import in_place
 
 from chaoslab.base.clock import system
 from chaoslab.base.identity import Trial
@@ -30,6 +29,7 @@ from chaoslab.worlds.virtual.network import TRIP_S
 from chaoslab.worlds.virtual.patches import Patches
 from chaoslab.worlds.virtual.serving import serve
 from chaoslab.worlds.virtual.world import World
+from tests.worlds.virtual.patch_parts import in_place
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 

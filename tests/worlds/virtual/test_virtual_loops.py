@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from patch_parts import named
 
 from chaoslab.worlds.virtual.context import Uncovered
 from chaoslab.worlds.virtual.network import End
 from chaoslab.worlds.virtual.world import World
+from tests.worlds.virtual.patch_parts import named
 
 
 def test_a_generator_that_is_left_is_ended_by_the_loop_it_began_in() -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 import httpx
 import pytest
-from patch_parts import in_place
 
 from chaoslab.core.exchange import Failure, Reply
 from chaoslab.wire.sending import Sockets, Ways, over
@@ -19,6 +18,7 @@ from chaoslab.worlds.virtual.machine import STARTS_S
 from chaoslab.worlds.virtual.network import TRIP_S
 from chaoslab.worlds.virtual.patches import Patches
 from chaoslab.worlds.virtual.world import World
+from tests.worlds.virtual.patch_parts import in_place
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 
