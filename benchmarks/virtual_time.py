@@ -26,8 +26,9 @@ from chaoslab.base.identity import digest, nth
 from chaoslab.config import settings
 from chaoslab.config.topology import MODEL
 from chaoslab.execution import virtual_lab as lab
-from chaoslab.execution.launch import order_of
-from chaoslab.execution.workers import spread
+from chaoslab.execution.launch import spec_of
+from chaoslab.execution.spec import TrialSpec
+from chaoslab.execution.workers import executor
 from chaoslab.record.log import Shelf
 from chaoslab.seams.http import HttpSeam
 
@@ -107,9 +108,9 @@ class Mock:
 class Mocked:
     """The same agent over mock transports."""
 
-    def __init__(self, real: lab.Lab, order: lab.Order) -> None:
+    def __init__(self, real: lab.Lab, spec: lab.LabSpec) -> None:
         session = real.session
-        self.mock, self.run = Mock(), order.run
+        self.mock, self.run = Mock(), spec.name
         client = httpx.AsyncClient(transport=httpx.MockTransport(self.mock), timeout=None)
         clock, nowhere = Instant(), Nowhere("info", [])
         tools, assembly = (
@@ -118,11 +119,11 @@ class Mocked:
         )
         targets = real.seam.targets
         toolbox = tools.Toolbox(
-            client, targets, session.toolbox.services, session.config, order.settings, nowhere, clock
+            client, targets, session.toolbox.services, session.config, spec.settings, nowhere, clock
         )
-        self.graph = assembly.graph(order.settings, targets[MODEL].url, client, toolbox)
+        self.graph = assembly.graph(spec.settings, targets[MODEL].url, client, toolbox)
         self.seam = HttpSeam(
-            plan=order.plan, targets=targets, lanes=real.seam.lanes, log=nowhere, clock=clock, price=real.seam.price,
+            plan=spec.plan, targets=targets, lanes=real.seam.lanes, log=nowhere, clock=clock, price=real.seam.price,
             tls=real.seam.tls,
         )  # fmt: skip
         self.session = session
@@ -141,26 +142,26 @@ class Nowhere(Shelf):
     def write(self, event: Any, *, trial: str | None = None) -> None: ...
 
 
-def heard(order: lab.Order, trials: int) -> list[tuple[dict[str, list[Any]], int]]:
+def heard(spec: lab.LabSpec, trials: int) -> list[tuple[dict[str, list[Any]], int]]:
     """What every request of each trial came to, and how many there were."""
     found = []
-    made = lab.Lab(order)
+    made = lab.Lab(spec)
     with made.ready():
         transport = Heard(made.seam)
         made.session.toolbox.client._transport = transport
         for number in range(trials):
             transport.answers, transport.calls = {}, 0
-            made.trial(lab.Unit(number))
+            made.trial(TrialSpec(number))
             found.append((transport.answers, transport.calls))
     return found
 
 
-def virtual_turn(made: lab.Lab, numbers: range) -> tuple[float, list[lab.Done]]:
+def virtual_turn(made: lab.Lab, numbers: range) -> tuple[float, list[lab.LabResult]]:
     """CPU seconds of these trials in virtual time, and what came of them."""
     with made.ready():
-        made.trial(lab.Unit(0))
+        made.trial(TrialSpec(0))
         began = time.process_time()
-        done = [made.trial(lab.Unit(number)) for number in numbers]
+        done = [made.trial(TrialSpec(number)) for number in numbers]
         return time.process_time() - began, done
 
 
@@ -178,10 +179,10 @@ def mock_turn(mocked: Mocked, numbers: range, answers: list[tuple[dict[str, list
     return took
 
 
-def many(order: lab.Order, trials: int, jobs: int) -> tuple[float, float]:
+def many(spec: lab.LabSpec, trials: int, jobs: int) -> tuple[float, float]:
     """Trials and virtual seconds a second of real time, all processes together, once each is warm."""
     warm, began, seconds = trials // 4, 0.0, 0.0
-    for number, each in enumerate(spread(order, [lab.Unit(n) for n in range(trials)], jobs=jobs)):
+    for number, each in enumerate(executor(jobs).map(spec, [TrialSpec(n) for n in range(trials)])):
         if number == warm:
             began, seconds = time.perf_counter(), 0.0
         seconds += each.seconds
@@ -189,10 +190,10 @@ def many(order: lab.Order, trials: int, jobs: int) -> tuple[float, float]:
     return (trials - warm - 1) / took, seconds / took
 
 
-def growth(order: lab.Order, trials: int) -> float:
+def growth(spec: lab.LabSpec, trials: int) -> float:
     """How much more memory one process holds after all trials than after the first tenth, as a share."""
     early = 0
-    for number, _ in enumerate(spread(order, (lab.Unit(n) for n in range(trials))), 1):
+    for number, _ in enumerate(executor(1).map(spec, (TrialSpec(n) for n in range(trials))), 1):
         if number == trials // 10:
             early = resident_kb()
     return resident_kb() / early - 1
@@ -208,20 +209,20 @@ def main() -> None:
     options = parser.parse_args()
     chosen = settings.load(FAULTS, environment={}, env_file=Path("/nonexistent"))
     prompts = importlib.import_module("chaoslab.agent.prompts")
-    order = order_of(chosen, [prompts.Prompt.model_validate(prompt) for prompt in PROMPTS])
+    spec = spec_of(chosen, [prompts.Prompt.model_validate(prompt) for prompt in PROMPTS])
     if options.memory:
         print(
-            f"memory after {options.memory} trials: {growth(order, options.memory):+.1%} since the first tenth (goal ±5%)"
+            f"memory after {options.memory} trials: {growth(spec, options.memory):+.1%} since the first tenth (goal ±5%)"
         )
         return
     jobs = os.cpu_count() or 1
-    rate, speed = many(order, options.trials, jobs)
+    rate, speed = many(spec, options.trials, jobs)
     turns = [range(TURN * turn, TURN * (turn + 1)) for turn in range(options.turns)]
-    answers = heard(order, TURN * options.turns)
-    made = lab.Lab(order)
-    mocked = Mocked(made, order)
+    answers = heard(spec, TURN * options.turns)
+    made = lab.Lab(spec)
+    mocked = Mocked(made, spec)
     took: list[tuple[float, float]] = []
-    done: list[lab.Done] = []
+    done: list[lab.LabResult] = []
     for numbers in turns:
         virtual, outcomes = virtual_turn(made, numbers)
         gc.collect()

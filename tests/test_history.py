@@ -48,9 +48,9 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[bytes]]:
     (folder / "mine.json").write_text(json.dumps(ASKED))
     chosen = settings.load((*FAULTS, f"PROMPTS={folder / 'mine.json'}"), environment={}, env_file=folder / ".env")
     asked = launch._check(chosen)
-    order = launch.order_of(chosen, asked)
-    run = Run.create(folder / "logs", now=order.now, name=order.run)
-    assert launch.carry_out(order, asked, run.folder) == 0
+    spec = launch.spec_of(chosen, asked)
+    run = Run.create(folder / "logs", now=spec.now, name=spec.name)
+    assert launch.carry_out(spec, run.folder) == 0
     lines = {path.name: path.read_bytes().splitlines(keepends=True) for path in sorted(run.folder.glob("*.log"))}
     there = {json.loads(line)["kind"] for each in lines.values() for line in each}
     envelope = {key: value for key, value in json.loads(lines["info.log"][1]).items() if key in ENVELOPE}
@@ -86,7 +86,7 @@ def replay(folder: Path) -> None:
     """What a replay does with the log before it runs anything."""
     run = recorded_run.read(str(folder))
     trials = recorded_run.choose(run, ())
-    recorded_run.order(run)
+    recorded_run.spec_of(run)
     assert [run.number(trial) for trial in trials]
 
 

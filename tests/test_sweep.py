@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from chaoslab.execution.workers import CHUNK_MAX, NotSent, WorkerLost, spread
+from chaoslab.execution.workers import CHUNK_MAX, InProcess, NotPicklable, Processes, WorkerLost
 from tests.seams.lab_parts import eventually
 
 METHODS = ("fork", "spawn", "forkserver")
@@ -43,6 +43,9 @@ class Squares:
     error: type[BaseException] = ZeroDivisionError
     strange: bool = False
     shut: bool = False
+
+    def named(self, number: int) -> str:
+        return str(number)
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[Callable[[int], int]]:
@@ -99,7 +102,7 @@ def expected(count: int) -> list[int]:
 
 def test_one_job_is_done_in_this_process_one_after_the_other(squares: Make) -> None:
     work = squares()
-    done = spread(work, range(5))
+    done = InProcess().map(work, range(5))
     assert next(done) == 0
     assert work.begun(1) == 0
     assert list(done) == expected(5)[1:]
@@ -109,14 +112,14 @@ def test_one_job_is_done_in_this_process_one_after_the_other(squares: Make) -> N
 @pytest.mark.parametrize("method", METHODS)
 def test_results_come_in_order_from_other_processes(squares: Make, method: str) -> None:
     work = squares()
-    assert list(spread(work, range(60), jobs=3, method=method)) == expected(60)
+    assert list(Processes(3, method=method).map(work, range(60))) == expected(60)
     assert 1 <= len(work.processes()) <= 3
     assert os.getpid() not in work.processes()
 
 
 def test_a_later_result_waits_for_an_earlier_one(squares: Make) -> None:
     work = squares(waits=(0,))
-    done = spread(work, range(8), jobs=2)  # spawned, since this process has a thread
+    done = Processes(2).map(work, range(8))  # spawned, since this process has a thread
     got: list[int] = []
     reader = threading.Thread(target=lambda: got.extend(done))
     reader.start()
@@ -130,18 +133,18 @@ def test_a_later_result_waits_for_an_earlier_one(squares: Make) -> None:
 def test_results_are_handed_on_and_not_heaped_up(squares: Make) -> None:
     """However many there are: what is out at any time is bounded by the jobs."""
     work = squares()
-    done = spread(work, range(100_000), jobs=2, method="fork")
+    done = Processes(2, method="fork").map(work, range(100_000))
     for _ in range(CHUNK_MAX):
         next(done)
     eventually(lambda: work.begun(5 * CHUNK_MAX) == 1)
-    done.close()  # type: ignore[attr-defined]
+    done.close()
     assert len(list(work.folder.glob("unit.*"))) <= CHUNK_MAX * 10
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_unit_that_kills_its_worker_once_is_done_again(squares: Make, method: str) -> None:
     work, told = squares(unlucky=(13,)), list[str]()
-    assert list(spread(work, range(40), jobs=2, method=method, tell=told.append)) == expected(40)
+    assert list(Processes(2, method=method, tell=told.append).map(work, range(40))) == expected(40)
     assert len(told) == 1
     assert told[0].startswith("a worker died: ")
     assert told[0].endswith(" are done again, one at a time")
@@ -150,7 +153,7 @@ def test_a_unit_that_kills_its_worker_once_is_done_again(squares: Make, method: 
 
 def test_a_worker_that_somebody_killed_takes_no_unit_with_it(squares: Make) -> None:
     work, told = squares(waits=(3,)), list[str]()
-    done, got = spread(work, range(40), jobs=2, tell=told.append), list[int]()
+    done, got = Processes(2, tell=told.append).map(work, range(40)), list[int]()
     reader = threading.Thread(target=lambda: got.extend(done))
     reader.start()
     eventually(lambda: work.begun(3) == 1)
@@ -164,7 +167,7 @@ def test_a_worker_that_somebody_killed_takes_no_unit_with_it(squares: Make) -> N
 def test_the_unit_that_always_kills_is_named_and_what_came_before_it_is_handed_on(squares: Make) -> None:
     work, told, got = squares(deadly=(17,)), list[str](), list[int]()
     with pytest.raises(WorkerLost, match=r"^17 kills the process that does it, 2 times in 2$"):
-        got.extend(spread(work, range(40), jobs=2, method="fork", tell=told.append))
+        got.extend(Processes(2, method="fork", tell=told.append).map(work, range(40)))
     assert got == expected(17)
     assert len(told) == 1
     assert work.begun(17) == 3  # among others, and then twice alone
@@ -174,8 +177,9 @@ def test_the_unit_that_always_kills_is_named_and_what_came_before_it_is_handed_o
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_what_a_unit_raises_comes_through_as_itself(squares: Make, jobs: int, error: type[BaseException]) -> None:
     got: list[int] = []
+    does = InProcess() if jobs == 1 else Processes(jobs, method="fork")
     with pytest.raises(error, match="21") as raised:
-        got.extend(spread(squares(faulty=(21,), error=error), range(40), jobs=jobs, method="fork"))
+        got.extend(does.map(squares(faulty=(21,), error=error), range(40)))
     assert got == expected(21)
     if jobs > 1:
         assert "in square" in "\n".join(raised.value.__notes__)
@@ -185,23 +189,24 @@ def test_what_cannot_travel_comes_through_in_words_and_is_no_dead_worker(squares
     told: list[str] = []
     work = squares(faulty=(2,), strange=True)
     with pytest.raises(RuntimeError, match="Strange: status 2"):
-        list(spread(work, range(8), jobs=2, method="fork", tell=told.append))
+        list(Processes(2, method="fork", tell=told.append).map(work, range(8)))
     assert told == []
     assert work.begun(2) == 1
 
 
 def test_what_keeps_the_work_from_opening_comes_through_too(squares: Make) -> None:
     with pytest.raises(LookupError, match="closed today"):
-        list(spread(squares(shut=True), range(8), jobs=2, method="fork"))
+        list(Processes(2, method="fork").map(squares(shut=True), range(8)))
 
 
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])
 def test_what_other_processes_cannot_be_given_is_said_and_nothing_is_started(method: str) -> None:
     class Local:
+        named = Squares.named
         opened = Squares.opened
 
-    with pytest.raises(NotSent, match=r"<locals>\.Local.*top level of a module.*jobs=1"):
-        list(spread(Local(), range(8), jobs=2, method=method))
+    with pytest.raises(NotPicklable, match=r"<locals>\.Local.*top level of a module.*jobs=1"):
+        list(Processes(2, method=method).map(Local(), range(8)))
     assert multiprocessing.active_children() == []
 
 
@@ -209,15 +214,15 @@ def test_what_they_do_not_find_is_said_too_and_nobody_is_taken_for_dead(tmp_path
     """As from a notebook, whose functions are in no file."""
     script = (
         "import contextlib, os\n"
-        "from chaoslab.execution.workers import spread\n"
+        "from chaoslab.execution.workers import Processes\n"
         "class Work:\n"
         "    def opened(self): return contextlib.nullcontext(abs)\n"
         "told = []\n"
-        "try: list(spread(Work(), range(8), jobs=2, method='spawn', tell=told.append))\n"
+        "try: list(Processes(2, method='spawn', tell=told.append).map(Work(), range(8)))\n"
         "except TypeError as error: print(type(error).__name__, told, error)\n"
     )
     ended = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert ended.stdout.startswith("NotSent [] "), ended
+    assert ended.stdout.startswith("NotPicklable [] "), ended
     assert "attribute 'Work'" in ended.stdout
     assert ended.stderr == ""
 
@@ -234,7 +239,7 @@ def test_an_interrupt_lets_what_is_done_through_and_ends_the_rest(squares: Make)
         yield
 
     with pytest.raises(KeyboardInterrupt):
-        got.extend(spread(work, range(40), jobs=2, method="fork", heard=heard))
+        got.extend(Processes(2, method="fork", heard=heard).map(work, range(40)))
     assert got == expected(40)[: len(got)]
     assert 20 <= len(got) <= 35  # of the first chunk it was told; the others were done by then
 
@@ -242,8 +247,8 @@ def test_an_interrupt_lets_what_is_done_through_and_ends_the_rest(squares: Make)
 def test_workers_end_with_a_parent_that_was_killed(squares: Make) -> None:
     work = squares(waits=(0, 10))
     program = (
-        "import sys; from pathlib import Path; from tests.test_sweep import Squares; from chaoslab.execution.workers import spread; "
-        "list(spread(Squares(Path(sys.argv[1]), waits=(0, 10)), range(20), jobs=2, method='fork'))"
+        "import sys; from pathlib import Path; from tests.test_sweep import Squares; from chaoslab.execution.workers import Processes; "
+        "list(Processes(2, method='fork').map(Squares(Path(sys.argv[1]), waits=(0, 10)), range(20)))"
     )
     folders = os.pathsep.join((str(Path(__file__).parents[1]), *sys.path))
     parent = subprocess.Popen(

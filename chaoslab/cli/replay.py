@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Sequence
 
 from chaoslab.base import extras
 from chaoslab.base.commandline import RUN_HELP, refuse
 
+EQUAL, DIFFERENT = 0, 1
 HELP = "run a run again from its log, in virtual time: is it the same?"
 
 
@@ -23,10 +26,28 @@ def run(options: argparse.Namespace) -> int:
     extras.check("chaoslab replay", "virtual", "tools", "agent", install="lab")
     from chaoslab.config.settings import SettingError
     from chaoslab.execution.recorded_run import Unrepeatable
-    from chaoslab.execution.replay import replay
 
     try:
         with heard_outside_imports():
-            return replay(options.run, options.trial)
+            return _replay(options.run, options.trial)
     except (LookupError, Unrepeatable, SettingError) as error:
         return refuse(error)
+
+
+def _replay(name: str, wanted: Sequence[str]) -> int:
+    from chaoslab.execution.replay import Rerun
+    from chaoslab.reports import replay as report
+    from chaoslab.reports.progress import Progress
+
+    rerun = Rerun(name, wanted)
+    for note in rerun.replay.notes:
+        print(note, file=sys.stderr, flush=True)
+    print(report.heading(rerun.replay), flush=True)
+    trials = []
+    with Progress(len(rerun.replay.trials)) as progress:
+        for trial in rerun.trials():
+            trials.append(trial)
+            progress.count(trial.seconds, outcome=trial.outcome, faults=trial.witnessed)
+    for line in report.lines(rerun.replay, trials):
+        print(line)
+    return DIFFERENT if any(trial.difference for trial in trials) else EQUAL

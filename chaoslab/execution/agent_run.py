@@ -1,4 +1,4 @@
-"""An agent with its functions, a plan and a world: what does one trial of it, and the next.
+"""A user's agent with its functions, a plan and a world, as a run: what does one trial of it, and the next.
 
 Where a trial happens is chosen here; the trial itself is the same in both worlds.
 """
@@ -9,27 +9,28 @@ import asyncio
 import inspect
 import json
 import threading
-from asyncio import _get_running_loop, _set_running_loop
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Any
 
 from chaoslab.analysis.answers import Twin
-from chaoslab.analysis.judge import HUNG
+from chaoslab.analysis.judge import HUNG, Outcome, judge
 from chaoslab.base.clock import iso, system
 from chaoslab.base.identity import nth
 from chaoslab.base.jsonable import named, plain
 from chaoslab.core import events
 from chaoslab.core.plan import Plan
+from chaoslab.execution.place import Here, Place
+from chaoslab.execution.spec import TrialSpec
 from chaoslab.execution.workers import portable
+from chaoslab.record.log import Kept
 from chaoslab.record.trial_log import Notebook
 from chaoslab.seams import langchain
 from chaoslab.seams.function import CALLS_MAX, FunctionSeam, Tool
 from chaoslab.seams.injected import injected
 from chaoslab.seams.references import References
-from chaoslab.worlds.virtual.context import own_line
 
 WORLDS = ("virtual", "local")
 Hangs = tuple[type[Exception], ...]
@@ -39,52 +40,10 @@ Pairs = list[tuple[Any, Any]]
 _alone = threading.Lock()
 
 
-class Place(Protocol):
-    """Where one trial happens."""
-
-    def entered(self) -> AbstractContextManager[None]: ...
-    def run(self, work: Callable[[], Any], *, over: Callable[[], object]) -> Any:
-        """`over` is called when the work is: what those whom it has left behind still do is no part of it."""
-
-    def run_async(self, work: Callable[[], Coroutine[Any, Any, Any]], *, over: Callable[[], object]) -> Any: ...
-
-    def pace(self, function: str) -> int:
-        """How many calls may be made until this is asked again, this one of that function among them; ends a trial that would never end."""
-
-
-class Here:
-    """This process, in real time. `late`: which call came after the deadline, if one did: it raises SystemExit, which agents do not take for
-    one more failure, event loops end with, and threads end by without a word."""
-
-    def __init__(self, deadline_s: float) -> None:
-        self.deadline_s, self.deadline, self.late = deadline_s, system.monotonic() + deadline_s, ""
-
-    def pace(self, function: str) -> int:
-        if system.monotonic() <= self.deadline:
-            return 1
-        self.late = self.late or f"{own_line()} calls {function} after the deadline of {self.deadline_s:g} s"
-        raise SystemExit(self.late)
-
-    def entered(self) -> AbstractContextManager[None]:
-        return nullcontext()
-
-    def run(self, work: Callable[[], Any], *, over: Callable[[], object]) -> Any:
-        outer = _get_running_loop()
-        _set_running_loop(None)  # in a notebook, say: the loop there rests while the trial's own runs
-        try:
-            return work()
-        finally:
-            over()
-            _set_running_loop(outer)
-
-    def run_async(self, work: Callable[[], Coroutine[Any, Any, Any]], *, over: Callable[[], object]) -> Any:
-        return self.run(lambda: asyncio.run(work()), over=over)
-
-
 @dataclass
-class Ended:
-    """What came of one trial. `book`: all that happened; `warnings`: what a person should know of it; `called`: the names of
-    the functions that were called."""
+class AgentResult:
+    """What came of one trial, as `TrialResult` says. `book`: all that happened; `warnings`: what a person should know of it; `called`: the
+    names of the functions that were called."""
 
     book: Notebook
     answer: Any = None
@@ -93,6 +52,27 @@ class Ended:
     seconds: float = 0.0
     warnings: tuple[str, ...] = ()
     called: frozenset[str] = frozenset()
+
+    @property
+    def ok(self) -> bool:
+        return self.error is None and not self.hung
+
+    @property
+    def outcome(self) -> Outcome:
+        return judge(self.book.history, self.book.key).outcome
+
+    @property
+    def witnessed(self) -> int:
+        return sum(1 for _ in self.book.history.of(events.FaultWitnessed))
+
+    @property
+    def spent_usd(self) -> float:
+        """What a user's agent spends is not known, and bounds nothing."""
+        return 0.0
+
+    @property
+    def kept(self) -> list[Kept]:
+        return self.book.kept
 
     def __getstate__(self) -> dict[str, Any]:
         """To another process goes an error that can be made again there; of any other, its name and its words."""
@@ -120,19 +100,22 @@ def fresh(make: Callable[[], Any]) -> Fresh:
 
 
 @dataclass(frozen=True)
-class Batch:
-    """`tools` have effects, `reads` have none. `effects` (None: not stated), `facts`: what was stated about a right answer, if `stated`;
+class AgentSpec:
+    """A run of a user's agent.
+
+    `tools` have effects, `reads` have none. `effects` (None: not stated), `facts`: what was stated about a right answer, if `stated`;
     `twin`: what to compare with, or `incomparable`: why it cannot be. `now`: what the wall clock says when a trial of virtual time
-    begins."""
+    begins.
+    """
 
     agent: Any
     prompt: Any
     tools: Sequence[Any]
     reads: Sequence[Any]
     plan: Plan
-    run: str
+    name: str
     world: str
-    now: datetime
+    now: str
     timeout_s: float
     deadline_s: float
     services: Mapping[str, Any]
@@ -164,13 +147,31 @@ class Batch:
         finally:
             _alone.release()
 
-    def named(self, number: int) -> str:
-        """What its logs call the trial of that number, counted from 0."""
-        return nth(self.run, number, 1).key
+    def named(self, spec: TrialSpec) -> str:
+        """The trial's key, as in the logs."""
+        return nth(self.name, spec.number, 1).key
+
+    @property
+    def sequential(self) -> bool:
+        """No trial depends on another."""
+        return False
+
+    def started(self, trials: int) -> events.RunStarted:
+        """The first event of the run. It does not hold the program, so a log cannot be replayed."""
+        return events.RunStarted(
+            seed=self.plan.seed,
+            settings={"TOOL_TIMEOUT_S": self.timeout_s, "DEADLINE_S": self.deadline_s},
+            plan=self.plan.to_json(),
+            prompts=trials,
+            now=self.now,
+            model=name_of(self.agent),
+            world=self.world,
+            code={"log": str(events.VERSION)},
+        )
 
     @contextmanager
-    def opened(self) -> Iterator[Callable[[int], Ended]]:
-        """What does the trial of a number, counted from 0."""
+    def opened(self) -> Iterator[Callable[[TrialSpec], AgentResult]]:
+        """Gives what does one of its trials, in this process."""
         with ExitStack() as stack:
             new, hung, exchanged = stack.enter_context({"virtual": self._virtual, "local": self._local}[self.world]())
             seam = FunctionSeam(self.plan, timeout_s=self.timeout_s)
@@ -178,7 +179,7 @@ class Batch:
             ask, of_coroutine = self._ask(self.agent)
             if isinstance(self.agent, Fresh):  # what it will reach is not known yet
                 ask, of_coroutine, unheld = self._anew(pairs), False, ()
-            yield lambda number: self._trial(number, seam, new, hung, ask, of_coroutine, unheld)
+            yield lambda spec: self._trial(spec, seam, new, hung, ask, of_coroutine, unheld)
 
     # The worlds.
 
@@ -189,8 +190,10 @@ class Batch:
         from chaoslab.worlds.virtual.serving import serve
         from chaoslab.worlds.virtual.world import World
 
+        now = datetime.fromisoformat(self.now)
+
         def new() -> Place:
-            world = World(self.plan.seed, now=self.now, deadline_s=self.deadline_s, calls_max=self.calls_max)
+            world = World(self.plan.seed, now=now, deadline_s=self.deadline_s, calls_max=self.calls_max)
             for name, app in self.services.items():
                 serve(world.network, name, 80, app)
             return world
@@ -251,13 +254,13 @@ class Batch:
     # One trial.
 
     def _trial(
-        self, number: int, seam: FunctionSeam, new: Callable[[], Place], hung: tuple[type[Exception], ...],
+        self, spec: TrialSpec, seam: FunctionSeam, new: Callable[[], Place], hung: tuple[type[Exception], ...],
         ask: Callable[[Any], Any], of_coroutine: bool, unheld: Sequence[str],
-    ) -> Ended:  # fmt: skip
+    ) -> AgentResult:  # fmt: skip
         place = new()
         with place.entered():
             now = system.utc()
-            book = Notebook(nth(self.run, number, 1), began=now)
+            book = Notebook(nth(self.name, spec.number, 1), began=now)
             started = events.PromptStarted(
                 prompt_index=1,
                 prompt=str(self.prompt),
@@ -270,38 +273,38 @@ class Batch:
                 twin = self.twin
                 started = replace(started, twin=twin.answer, twin_s=twin.seconds, twin_calls=twin.calls)
             book.note(started)
-        ended = Ended(book, warnings=(*self.notes, *(UNHELD.format(name) for name in unheld)))
+        result = AgentResult(book, warnings=(*self.notes, *(UNHELD.format(name) for name in unheld)))
 
         async def work_async() -> None:
-            with _caught(ended, hung):
-                ended.answer = await ask(self.prompt)
+            with _caught(result, hung):
+                result.answer = await ask(self.prompt)
 
         def work() -> None:
-            with _caught(ended, hung):
-                ended.answer = _fetched(ask(self.prompt))
+            with _caught(result, hung):
+                result.answer = _fetched(ask(self.prompt))
 
         def over() -> None:
-            ended.seconds = round(system.monotonic() - book.origin, 6)
+            result.seconds = round(system.monotonic() - book.origin, 6)
             seam.book = None
 
         seam.book, seam.pace, seam.left = book, place.pace, 0
         try:
-            with _caught(ended, hung):  # what another of its tasks or threads ended everything by
+            with _caught(result, hung):  # what another of its tasks or threads ended everything by
                 if of_coroutine:
                     place.run_async(work_async, over=over)
                 else:
                     place.run(work, over=over)
         except hung as error:
-            ended.hung = str(error)
+            result.hung = str(error)
         if isinstance(place, Here) and place.late:  # whatever the agent made of it
-            ended.hung = place.late
-        if ended.hung:
-            ended.answer = ended.error = None
-        ended.called = book.called()
-        ended.warnings += self._uncalled(ended.called, unheld)
+            result.hung = place.late
+        if result.hung:
+            result.answer = result.error = None
+        result.called = book.called()
+        result.warnings += self._uncalled(result.called, unheld)
         with place.entered():
-            self._finish(ended, now)
-        return ended
+            self._finish(result, now)
+        return result
 
     def _uncalled(self, called: frozenset[str], unheld: Sequence[str]) -> tuple[str, ...]:
         """In one line, which functions nobody called, neither in this trial nor in its twin, and which faults had nothing to hit for that."""
@@ -315,13 +318,13 @@ class Batch:
         said = f"{_listed(names)} {were} never called{where}: the agent had no use for {them}, or calls {others}"
         return (f"{said}; {_listed(idle)} could hit nothing" if idle else said,)
 
-    def _finish(self, ended: Ended, now: datetime) -> None:
-        book, asked = ended.book, str(self.prompt)
-        kind = HUNG if ended.hung else "agent" if ended.error is not None else "none"
-        error = ended.hung or (named(ended.error) if ended.error is not None else "")
-        text = "" if kind != "none" else _text(ended.answer)
-        end = iso(now + timedelta(seconds=ended.seconds))
-        for warning in ended.warnings:
+    def _finish(self, result: AgentResult, now: datetime) -> None:
+        book, asked = result.book, str(self.prompt)
+        kind = HUNG if result.hung else "agent" if result.error is not None else "none"
+        error = result.hung or (named(result.error) if result.error is not None else "")
+        text = "" if kind != "none" else _text(result.answer)
+        end = iso(now + timedelta(seconds=result.seconds))
+        for warning in result.warnings:
             book.note(events.Warning(message=warning))
         for unreached in self._unreached(book):
             book.note(unreached)
@@ -333,7 +336,7 @@ class Batch:
                 status="ok" if kind == "none" else "error",
                 start_time=iso(now),
                 end_time=end,
-                duration_s=ended.seconds,
+                duration_s=result.seconds,
                 error_type=kind,
                 prompt_attempt=1,
                 error=error[:2000],
@@ -347,7 +350,7 @@ class Batch:
                 status=ok,
                 answer=text,
                 attempts=1,
-                duration_s=ended.seconds,
+                duration_s=result.seconds,
                 error_type=kind,
             )
         )
@@ -374,14 +377,14 @@ def _listed(names: Sequence[str]) -> str:
 
 
 @contextmanager
-def _caught(ended: Ended, hung: tuple[type[Exception], ...]) -> Iterator[None]:
+def _caught(result: AgentResult, hung: tuple[type[Exception], ...]) -> Iterator[None]:
     """Whatever an agent raises fails its trial, not whoever tries it."""
     try:
         yield
     except hung:
         raise
     except (Exception, SystemExit, asyncio.CancelledError) as error:  # noqa: BLE001
-        ended.error = error
+        result.error = error
 
 
 def _fetched(answer: Any) -> Any:

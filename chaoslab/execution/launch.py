@@ -5,8 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,10 +16,9 @@ from chaoslab.base.interrupts import heard_outside_imports
 
 if TYPE_CHECKING:
     from chaoslab.config.settings import Settings
-    from chaoslab.execution.virtual_lab import Done, Order
+    from chaoslab.execution.virtual_lab import LabSpec
     from chaoslab.record.history import History
     from chaoslab.reports.gate import Gate
-    from chaoslab.reports.progress import Progress
 
 LOGS, STATE, CHARTS = Path("logs"), Path("state/state.db"), Path("charts")
 FEW = 100
@@ -134,15 +132,15 @@ def _virtual(chosen: Settings, given: Sequence[str], gate: Gate | None) -> int: 
             check_installed("virtual")
             asked = _check(chosen)
             _check_stated(chosen, asked)
-            order = order_of(chosen, asked)
-        run = Run.create(LOGS, now=order.now, name=order.run)
+            spec = spec_of(chosen, asked)
+        run = Run.create(LOGS, now=spec.now, name=spec.name)
     except (settings.SettingError, OSError) as error:
         return refuse(error)
     run.make_latest()
-    return leave(run.folder, carry_out(order, asked, run.folder), gate=gate)
+    return leave(run.folder, carry_out(spec, run.folder), gate=gate)
 
 
-def order_of(chosen: Settings, asked: Sequence[Any]) -> Order:
+def spec_of(chosen: Settings, asked: Sequence[Any]) -> LabSpec:
     """The run as a value.
 
     Raises:
@@ -153,7 +151,7 @@ def order_of(chosen: Settings, asked: Sequence[Any]) -> Order:
     from chaoslab.base.identity import digest
     from chaoslab.config.scenario import from_settings
     from chaoslab.config.settings import SettingError
-    from chaoslab.execution.virtual_lab import Order
+    from chaoslab.execution.virtual_lab import LabSpec
 
     real = config.load().services
     if real:
@@ -173,7 +171,7 @@ def order_of(chosen: Settings, asked: Sequence[Any]) -> Order:
     plan = from_settings(chosen)
     prompts = as_data(asked)
     name = f"v{chosen.seed}-{digest([plan.to_json(), chosen.shown(), prompts])}"
-    return Order(name, chosen.now, chosen, plan, prompts)
+    return LabSpec(name, chosen.now, chosen, plan, prompts)
 
 
 def _check_calendar(chosen: Settings, trials: int) -> None:
@@ -191,67 +189,41 @@ def _check_calendar(chosen: Settings, trials: int) -> None:
         ) from None
 
 
-def carry_out(order: Order, asked: Sequence[Any], folder: Path) -> int:
+def carry_out(spec: LabSpec, folder: Path) -> int:
     """Does all trials of a run and writes them down in its folder; the exit code."""
-    from chaoslab.agent import assembly
     from chaoslab.base.interrupts import Interrupts
-    from chaoslab.execution import virtual_lab as lab
-    from chaoslab.execution.workers import WorkerLost
+    from chaoslab.execution.pipeline import results, written
+    from chaoslab.execution.workers import WorkerLost, executor
     from chaoslab.record.log import LogLost
     from chaoslab.reports.progress import Progress
     from chaoslab.worlds.virtual.context import Uncovered
-    from chaoslab.worlds.virtual.run_writer import Book
 
-    trials = order.settings.trials_of(len(asked))
-    started = assembly.started(order.settings, order.plan, asked, trials, order.now)
-    progress = Progress(trials)
-    jobs = order.settings.jobs or (1 if trials <= FEW else os.cpu_count() or 1)
-    if lab.one_by_one(order.plan) and jobs > 1:
+    trials = spec.settings.trials_of(len(spec.prompts))
+    jobs = spec.settings.jobs or (1 if trials <= FEW else os.cpu_count() or 1)
+    if spec.sequential and jobs > 1:
         print(
             "COST_LIMIT_USD bounds the whole run, so its trials are done one after the other: JOBS=1", file=sys.stderr
         )
         jobs = 1
-    reason, code = "done", 0
     try:
-        with Book(folder, order.run, order.now) as book, Interrupts() as interrupts, progress:
-            book.begin(started)
+        with Interrupts() as interrupts, Progress(trials) as progress:
+            does = executor(jobs, tell=progress.say, heard=interrupts.heard)
             try:
-                for done in _in_order(order, trials, jobs, progress, interrupts.heard):
-                    book.add(done.kept, seconds=done.seconds, ok=done.ok)
-                    progress.count(done.seconds, outcome=done.outcome, faults=done.witnessed)
+                with written(spec, trials, folder) as book:
+                    for result in results(spec, trials, executor=does, book=book):
+                        progress.count(result.seconds, outcome=result.outcome, faults=result.witnessed)
             except KeyboardInterrupt:
-                reason, code = "interrupted", interrupted()
+                return interrupted()
             except WorkerLost as lost:
                 progress.say(str(lost))
-                reason, code = "broken", LAB_DOWN
+                return LAB_DOWN
             except Uncovered as error:
                 progress.say(str(error))
-                reason, code = "broken", 2
-            except LogLost:
-                raise
-            except BaseException:
-                book.end("broken")
-                raise
-            book.end(reason)
+                return 2
     except LogLost as lost:
         print(f"the lab is down: {lost}", file=sys.stderr)
         return LAB_DOWN
-    return code
-
-
-def _in_order(
-    order: Order, trials: int, jobs: int, progress: Progress, heard: Callable[[], AbstractContextManager[object]]
-) -> Iterator[Done]:
-    """What comes of each; where a purse is bounded, each begins with what the ones before it have spent."""
-    from chaoslab.execution import virtual_lab as lab
-    from chaoslab.execution.workers import spread
-
-    spent_usd = 0.0
-    bounded = lab.one_by_one(order.plan)
-    units = (lab.Unit(number, spent_usd if bounded else 0.0) for number in range(trials))
-    for done in spread(order, units, jobs=jobs, tell=progress.say, heard=heard, name=order.named):
-        spent_usd = done.spent_usd
-        yield done
+    return 0
 
 
 # What is looked at before anything is started.

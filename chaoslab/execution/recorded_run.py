@@ -1,4 +1,4 @@
-"""What the log of a run remembers, as far as the run can be made again: its trials line by line, and the order that it was.
+"""What the log of a run remembers, as far as the run can be made again: its trials line by line, and the run as a value.
 
 The log alone counts. What it cannot give back is refused, in a line that says which.
 """
@@ -23,7 +23,7 @@ from chaoslab.reports import folder as places
 from chaoslab.reports import trials
 
 if TYPE_CHECKING:
-    from chaoslab.execution.virtual_lab import Order
+    from chaoslab.execution.virtual_lab import LabSpec
 
 _TRIAL = re.compile(rb'"trial": *"(p\d+\.r\d+)"')
 _KEY = re.compile(r"p(?P<prompt>\d{1,6})\.r(?P<repeat>\d{1,6})", re.ASCII)
@@ -232,14 +232,14 @@ def foreign(remembered: Remembered) -> tuple[str, ...]:
     return tuple(sorted(asked))
 
 
-def order(remembered: Remembered) -> Order:
+def spec_of(remembered: Remembered) -> LabSpec:
     """The run as the value that it was, to be carried out in virtual time, with what strangers said in it.
 
     Raises:
         SettingError: it was made with settings that this version does not know. Unrepeatable: the same of its plan or its prompts.
     """
     from chaoslab.agent.prompts import Prompt
-    from chaoslab.execution.virtual_lab import Order
+    from chaoslab.execution.virtual_lab import LabSpec
 
     started, where = remembered.started, remembered.beginning
     chosen = Settings.from_shown(started.settings, where=where)
@@ -264,7 +264,7 @@ def order(remembered: Remembered) -> Order:
     replies: dict[str, list[Replied]] = {}
     for record, event in remembered.history.of(Replied):
         replies.setdefault(record.trial or "", []).append(event)
-    return Order(
+    return LabSpec(
         remembered.run, started.now, chosen, plan, started.asked, replies, foreign(remembered), twins=remembered.virtual
     )
 

@@ -7,9 +7,7 @@ how it ended, whatever time that took.
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,63 +17,59 @@ from chaoslab.analysis.judge import judge
 from chaoslab.core.events import CallFinished, PromptStarted, RunFinished
 from chaoslab.execution import recorded_run
 from chaoslab.execution.recorded_run import Line, Remembered, Unrepeatable
+from chaoslab.execution.spec import TrialSpec
+from chaoslab.execution.workers import InProcess
 from chaoslab.record import provenance
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record, parse_line
 from chaoslab.record.log import Kept, lines_of
-from chaoslab.reports.progress import Progress
+from chaoslab.reports.replay import Replay, ReplayedTrial
 from chaoslab.worlds.virtual.context import Uncovered
 from chaoslab.worlds.virtual.recorded_targets import NO_REPLY
 
 if TYPE_CHECKING:
-    from chaoslab.execution.virtual_lab import Done, Order
+    from chaoslab.execution.virtual_lab import LabResult, LabSpec
 
-EQUAL, DIFFERENT = 0, 1
-SHOWN = 10
-"""Trials whose difference is told; of the others there are only so many."""
 VALUE_MAX = 160
 
 
-@dataclass(frozen=True)
-class Compared:
-    """One trial laid beside itself. `difference`: the first, in words; `left_out`: why no comparison of it would say anything."""
+class Rerun:
+    """A recorded run that can be run again.
 
-    trial: str
-    events: int
-    difference: str = ""
-    left_out: str = ""
-
-
-def replay(name: str, wanted: Sequence[str] = (), *, logs: Path = Path("logs")) -> int:
-    """Prints what came of it: 0 the same, 1 something else.
-
-    Raises:
-        LookupError, Unrepeatable, SettingError: there is nothing that could be run again, or the agent of today does something real.
+    `replay` says what of it, and what is not as it was: the replay goes on, since after a mending one wants to see whether the failure is
+    gone.
     """
-    log = recorded_run.read(name, logs=logs)
-    trials = recorded_run.choose(log, wanted)
-    order = recorded_run.order(log)
-    numbers = {trial: log.number(trial) for trial in trials}
-    for line in _changed(log):
-        print(line, file=sys.stderr, flush=True)
-    made = f"run {log.run}, made in {log.started.world}"
-    print(
-        f"{log.folder}: {made}; {_many(len(trials), 'trial')} of {log.started.prompts} again in virtual time",
-        flush=True,
-    )
-    with Progress(len(trials)) as progress:
-        compared = []
+
+    def __init__(self, name: str, wanted: Sequence[str] = (), *, logs: Path = Path("logs")) -> None:
+        """`name`: a run, given as for `chaoslab show`; `wanted`: which trials of it, all without any.
+
+        Raises:
+            LookupError, Unrepeatable, SettingError: there is nothing that could be run again.
+        """
+        log = self._log = recorded_run.read(name, logs=logs)
+        trials = recorded_run.choose(log, wanted)
+        self._spec = recorded_run.spec_of(log)
+        self._specs = {trial: TrialSpec(log.number(trial), log.spent_usd(trial)) for trial in trials}
+        self.replay = Replay(
+            log.folder, log.run, log.started.world, log.started.prompts, trials, log.virtual, tuple(_changed(log))
+        )
+
+    def trials(self) -> Iterator[ReplayedTrial]:
+        """Each trial of it, run again and compared.
+
+        Raises:
+            Unrepeatable: the agent of today does something real.
+        """
+        done = InProcess().map(self._spec, self._specs.values())
         try:
-            for trial, done in _again(log, order, numbers):
-                compared.append(_compare(log, order, trial, done))
-                progress.count(done.seconds, outcome=done.outcome, faults=done.witnessed)
+            for trial, result in zip(self._specs, done, strict=True):
+                yield _compare(self._log, self._spec, trial, result)
         except Uncovered as error:
             raise Unrepeatable(str(error)) from error
-    return _say(log, compared)
 
 
 def _changed(log: Remembered) -> Iterator[str]:
-    """What is not as it was: the replay goes on, since after a mending one wants to see whether the failure is gone."""
+    """What is not as it was, a line each."""
     yield from (f"note: {note}" for note in log.history.notes)
     changed = provenance.changed(log.started.code, provenance.code())
     if changed:
@@ -97,43 +91,39 @@ def _changed(log: Remembered) -> Iterator[str]:
         yield f"{shown} is not as it was: the prompts of the log are used"
 
 
-def _again(log: Remembered, order: Order, numbers: Mapping[str, int]) -> Iterator[tuple[str, Done]]:
-    from chaoslab.execution.virtual_lab import Unit
-
-    with order.opened() as do:
-        for trial, number in numbers.items():
-            yield trial, do(Unit(number, log.spent_usd(trial)))
+def _compare(log: Remembered, spec: LabSpec, trial: str, result: LabResult) -> ReplayedTrial:
+    difference, left_out = _difference(log, spec, trial, result.kept)
+    events = sum(len(each) for each in log.lines(trial).values())
+    return ReplayedTrial(trial, events, difference, left_out, result.seconds, result.outcome, result.witnessed)
 
 
-def _compare(log: Remembered, order: Order, trial: str, done: Done) -> Compared:
+def _difference(log: Remembered, spec: LabSpec, trial: str, kept: Sequence[Kept]) -> tuple[str, str]:
+    """The first difference, or why the trial is left out; one of both is empty."""
     lines = log.lines(trial)
-    events = sum(len(each) for each in lines.values())
     was = [line.record for each in lines.values() for line in each if line.record]
     if log.virtual:
-        difference = _bytes(log, lines, done.kept)
+        difference = _bytes(log, lines, kept)
         if difference:
-            difference = _with_outcome(difference, was, list(_records(log, trial, done.kept)), trial)
-        return Compared(trial, events, difference)
+            difference = _with_outcome(difference, was, list(_records(log, trial, kept)), trial)
+        return difference, ""
     if why := trace_diff.spoilt(was, trial):
-        return Compared(trial, events, left_out=why)
-    now = list(_records(log, trial, done.kept))
+        return "", why
+    now = list(_records(log, trial, kept))
     found = trace_diff.compare(trace_diff.tell(was, trial), trace_diff.tell(now, trial))
     if found is None:
-        return Compared(trial, events)
+        return "", ""
     unasked = next((r.event for r in now if isinstance(r.event, CallFinished) and r.event.error == NO_REPLY), None)
     if unasked is not None:
         place = f"{unasked.target} {unasked.request}.{unasked.attempt}"
-        return Compared(
-            trial, events, f"the log holds no reply of the {unasked.target} for {place}: it was never asked that"
-        )
+        return f"the log holds no reply of the {unasked.target} for {place}: it was never asked that", ""
     open_ = trace_diff.either_way(
-        was, trial, tool_s=order.settings.tool_timeout_s, model_s=order.settings.model_timeout_s
+        was, trial, tool_s=spec.settings.tool_timeout_s, model_s=spec.settings.model_timeout_s
     )
     if found.place in open_:
         factor = f"a delay within a factor of {trace_diff.FACTOR:g} of the deadline"
-        return Compared(trial, events, left_out=f"{found.place} may go either way ({factor}), and did")
+        return "", f"{found.place} may go either way ({factor}), and did"
     difference = f"{found.place}{_parted(found.what, found.was, found.now)}"
-    return Compared(trial, events, _with_outcome(difference, was, now, trial))
+    return _with_outcome(difference, was, now, trial), ""
 
 
 def _records(log: Remembered, trial: str, kept: Sequence[Kept]) -> Iterator[Record]:
@@ -213,25 +203,3 @@ def _with_outcome(difference: str, was: list[Record], now: list[Record], trial: 
     """The difference, and what it made of the trial's outcome."""
     before, after = (judge(History(records), trial).outcome for records in (was, now))
     return f"{difference}; {before}{f', now {after}' if after != before else ' as before'}"
-
-
-def _say(log: Remembered, compared: list[Compared]) -> int:
-    unlike = [each for each in compared if each.difference]
-    apart = [each for each in compared if each.left_out]
-    for each in unlike[:SHOWN]:
-        print(f"{each.trial}  {each.difference}")
-    for each in apart[:SHOWN]:
-        print(f"{each.trial}  left out: {each.left_out}")
-    whole = [each for each in compared if not each.left_out]
-    events = sum(each.events for each in whole)
-    how = "byte for byte" if log.virtual else "as stories, times apart"
-    left = f"; {_many(len(apart), 'trial')} left out" if apart else ""
-    if unlike:
-        print(f"different: {len(unlike)} of {_many(len(whole), 'trial')}{left}")
-        return DIFFERENT
-    print(f"equal: {_many(len(whole), 'trial')}, {_many(events, 'event')}, {how}{left}")
-    return EQUAL
-
-
-def _many(n: int, what: str) -> str:
-    return f"{n:,} {what}{'' if n == 1 else 's'}"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NoReturn, TypedDict, Unpack, cast
+from typing import Any, NoReturn, TypedDict, Unpack
 
 from chaoslab.analysis.answers import Likeness, Twin, compare
 from chaoslab.analysis.judge import Outcome, Verdict, effects_of, judge
@@ -20,12 +20,14 @@ from chaoslab.base.clock import iso
 from chaoslab.base.identity import digest
 from chaoslab.base.jsonable import line, named, plain
 from chaoslab.config.settings import DEFAULT_NOW
-from chaoslab.core.events import VERSION, CallStarted, PromptFinished, RunStarted
+from chaoslab.core.events import CallStarted, PromptFinished
 from chaoslab.core.inject import check
 from chaoslab.core.plan import Injection, Plan
 from chaoslab.execution import validation
-from chaoslab.execution.agent_run import WORLDS, Batch, Ended, name_of
-from chaoslab.execution.workers import spread
+from chaoslab.execution.agent_run import WORLDS, AgentResult, AgentSpec, name_of
+from chaoslab.execution.pipeline import results, written
+from chaoslab.execution.spec import TrialSpec
+from chaoslab.execution.workers import executor
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
 from chaoslab.seams.function import CALLS_MAX
@@ -48,7 +50,7 @@ class Trial:
     seconds: float
     plan: Plan
     twin: Trial | None
-    _ended: Ended
+    _result: AgentResult
 
     @property
     def seed(self) -> int:
@@ -60,7 +62,7 @@ class Trial:
         """All that happened, as records of events in time order; printed, it is the story."""
         from chaoslab.reports.show import Story
 
-        return Story.of_history(self._ended.book.history)
+        return Story.of_history(self._result.book.history)
 
     @cached_property
     def verdict(self) -> Verdict:
@@ -110,7 +112,7 @@ class Trial:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What a person should know, such as functions that could not be watched."""
-        return self._ended.warnings
+        return self._result.warnings
 
     def __str__(self) -> str:
         """The outcome and why, in one line; `story` tells all."""
@@ -196,46 +198,47 @@ def run_many(
     that one twin is the twin of all. `jobs`: so many processes side by side.
 
     Raises:
-        NotSent: a TypeError; the processes cannot be forked, since this one has other threads, and what is given cannot be pickled.
+        NotPicklable: a TypeError; the processes cannot be forked, since this one has other threads, and what is given cannot be pickled.
     """
     validation.check_number("trials", trials, whole=True)
     validation.check_number("jobs", jobs, whole=True)
-    batch, wants_twin, logs = _batch(agent, prompt, options)
-    return _trials(batch, trials, jobs, wants_twin=wants_twin, logs=logs)
+    spec, wants_twin, logs = _checked(agent, prompt, options)
+    return _trials(spec, trials, jobs, wants_twin=wants_twin, logs=logs)
 
 
 def _trials(
-    batch: Batch, trials: int, jobs: int, *, wants_twin: bool, logs: Path | None
+    spec: AgentSpec, trials: int, jobs: int, *, wants_twin: bool, logs: Path | None
 ) -> Generator[Trial, None, None]:
     twin = None
     with ExitStack() as stack:
-        stack.enter_context(batch.prepared())  # workers that are forked find it so
+        stack.enter_context(spec.prepared())  # workers that are forked find it so
         if wants_twin:
-            twin, batch = _compared(batch)
-        add = stack.enter_context(_written(batch, trials, logs)) if logs is not None else None
-        done = cast(Generator[Ended, None, None], spread(batch, range(trials), jobs=jobs, name=batch.named))
-        for ended in stack.enter_context(closing(done)):
-            trial = _told(ended, batch.plan, twin)
-            if add is not None:
-                add(trial)
-            yield trial
+            twin, spec = _compared(spec)
+        book = None
+        if logs is not None:
+            run = Run.create(logs, now=spec.now, name=spec.name)
+            run.make_latest()
+            book = stack.enter_context(written(spec, trials, run.folder))
+        done = results(spec, trials, executor=executor(jobs), book=book)
+        for result in stack.enter_context(closing(done)):
+            yield _trial(result, spec.plan, twin)
 
 
-def _told(ended: Ended, plan: Plan, twin: Trial | None) -> Trial:
-    return Trial(ended.book.trial.key, ended.answer, ended.error, ended.seconds, plan, twin, ended)
+def _trial(result: AgentResult, plan: Plan, twin: Trial | None) -> Trial:
+    return Trial(result.book.trial.key, result.answer, result.error, result.seconds, plan, twin, result)
 
 
-def _compared(batch: Batch) -> tuple[Trial, Batch]:
-    """The twin without faults, and the batch that is to be compared with it in whatever was not stated."""
-    calm = Plan(batch.plan.seed)
-    with replace(batch, plan=calm).opened() as do:
-        twin = _told(do(0), calm, None)
-        again = _told(do(0), calm, None) if batch.world == "virtual" else twin
-    batch = replace(batch, called=twin._ended.called)
+def _compared(spec: AgentSpec) -> tuple[Trial, AgentSpec]:
+    """The twin without faults, and the run that is to be compared with it in whatever was not stated."""
+    calm, first = Plan(spec.plan.seed), TrialSpec(0)
+    with replace(spec, plan=calm).opened() as do:
+        twin = _trial(do(first), calm, None)
+        again = _trial(do(first), calm, None) if spec.world == "virtual" else twin
+    spec = replace(spec, called=twin._result.called)
     why = ""
     if twin.said is None:
         why = f"it fails without faults too ({_failure(twin)})"
-        return twin, replace(batch, incomparable=f"nothing to compare with, since {why}", notes=(_NO_TWIN.format(why),))
+        return twin, replace(spec, incomparable=f"nothing to compare with, since {why}", notes=(_NO_TWIN.format(why),))
     effects = None if again.effects != twin.effects else [_wish(effect) for effect in twin.effects]
     answer = None if again.said is None or compare(twin.said, again.said).likeness is not Likeness.SAME else twin.said
     if answer is None:
@@ -244,12 +247,12 @@ def _compared(batch: Batch) -> tuple[Trial, Batch]:
         why = f"it has {len(twin.effects)} effects in one and {len(again.effects)} in the other"
         why = "its effects differ" if len(twin.effects) == len(again.effects) else why
     notes = (_LEAKS.format(why),) if why else ()
-    facts_stated, effects_stated = bool(batch.facts), batch.effects is not None
+    facts_stated, effects_stated = bool(spec.facts), spec.effects is not None
     held = (facts_stated or answer is not None) and (effects_stated or effects is not None)
     incomparable = "" if held else f"two runs without faults differ: {why}"
     return twin, replace(
-        batch,
-        effects=batch.effects if effects_stated else effects,
+        spec,
+        effects=spec.effects if effects_stated else effects,
         twin=Twin(
             None if facts_stated else answer,
             twin.seconds,
@@ -281,45 +284,10 @@ def _wish(effect: Mapping[str, Any]) -> dict[str, Any]:
     return {name: [value] if isinstance(value, list) else value for name, value in effect.items()}
 
 
-@contextmanager
-def _written(batch: Batch, trials: int, logs: Path) -> Iterator[Callable[[Trial], None]]:
-    """What writes a trial down, in a run's folder under `logs`."""
-    from chaoslab.worlds.virtual.run_writer import Book
-
-    now = iso(batch.now)
-    run = Run.create(logs, now=now, name=batch.run)
-    run.make_latest()
-    settings = {"TOOL_TIMEOUT_S": batch.timeout_s, "DEADLINE_S": batch.deadline_s}
-    with Book(run.folder, run.name, now) as book:
-        book.begin(
-            RunStarted(
-                seed=batch.plan.seed,
-                settings=settings,
-                plan=batch.plan.to_json(),
-                prompts=trials,
-                now=now,
-                model=name_of(batch.agent),
-                world=batch.world,
-                code={"log": str(VERSION)},
-            )
-        )
-
-        def add(trial: Trial) -> None:
-            ok = trial._ended.error is None and not trial._ended.hung
-            book.add(trial._ended.book.kept, seconds=trial.seconds, ok=ok)
-
-        reason = "interrupted"
-        try:
-            yield add
-            reason = "done"
-        finally:
-            book.end(reason)
-
-
 # What is looked at before anything is started.
 
 
-def _batch(agent: Any, prompt: Any, given: Options) -> tuple[Batch, bool, Path | None]:
+def _checked(agent: Any, prompt: Any, given: Options) -> tuple[AgentSpec, bool, Path | None]:
     tools, reads = (validation.functions(where, given.get(where)) for where in ("tools", "reads"))
     faults = validation.a_list("faults", given.get("faults"), '[lab.inject("latency", "refund")]')
     services, seed = validation.services(given.get("services")), given.get("seed", 1)
@@ -350,14 +318,14 @@ def _batch(agent: Any, prompt: Any, given: Options) -> tuple[Batch, bool, Path |
             "twin=True compares with a run without faults, and effects and facts state all that is right: leave one of them out"
         )
     known = digest([plan.to_json(), str(prompt), names, timeout_s, deadline_s, facts, plain(effects), world, calls_max])
-    batch = Batch(
+    spec = AgentSpec(
         agent, prompt, tools, reads, plan, f"py{seed}-{known}",
-        world, datetime.fromisoformat(DEFAULT_NOW), timeout_s, deadline_s, services, effects, facts,
+        world, iso(datetime.fromisoformat(DEFAULT_NOW)), timeout_s, deadline_s, services, effects, facts,
         stated=effects is not None or bool(facts),
         calls_max=calls_max,
     )  # fmt: skip
     return (
-        batch,
+        spec,
         (effects is None and world == "virtual") if twin is None else twin,
         None if logs is None else Path(logs),
     )

@@ -25,9 +25,10 @@ from chaoslab.base.clock import system
 from chaoslab.base.identity import Trial, nth
 from chaoslab.config.settings import Settings, keep_tracing_off
 from chaoslab.config.topology import MODEL, SERVICES, Ports
-from chaoslab.core.events import CallStarted, FaultWitnessed, PromptFinished, Replied
+from chaoslab.core.events import CallStarted, FaultWitnessed, PromptFinished, Replied, RunStarted
 from chaoslab.core.plan import Plan
 from chaoslab.core.service_spec import Service
+from chaoslab.execution.spec import TrialSpec
 from chaoslab.flask_tools.app import Desk, app_of
 from chaoslab.flask_tools.ledger import OneRun
 from chaoslab.model import endpoint
@@ -53,16 +54,8 @@ only at what is new, which spares them all that the lab remembers."""
 
 
 @dataclass(frozen=True)
-class Unit:
-    """One trial to be done: its number in the run, from 0, and what the run has spent before it."""
-
-    number: int
-    spent_usd: float = 0.0
-
-
-@dataclass(frozen=True)
-class Done:
-    """What came of a trial. `kept`: its events, in the order of their happening."""
+class LabResult:
+    """What came of a trial of the lab's agent, as `TrialResult` says."""
 
     number: int
     seconds: float
@@ -74,11 +67,11 @@ class Done:
 
 
 @dataclass(frozen=True)
-class Order:
-    """A run of the lab as a value, which any process can carry out. `prompts` are data, as in the file; `recorded`: what a model or a
+class LabSpec:
+    """A run of the lab's agent as a value, which any process can carry out. `prompts` are data, as in the file; `recorded`: what a model or a
     service that is not the lab's own said in each trial, by the trial's key."""
 
-    run: str
+    name: str
     now: str
     settings: Settings
     plan: Plan
@@ -90,13 +83,23 @@ class Order:
     """Whether each answer is compared with that of the same prompt without faults."""
     calls_max: int = CALLS_MAX
 
-    def named(self, unit: Unit) -> str:
-        """What its logs call that trial."""
-        return nth(self.run, unit.number, len(self.prompts)).key
+    def named(self, spec: TrialSpec) -> str:
+        """The trial's key, as in the logs."""
+        return nth(self.name, spec.number, len(self.prompts)).key
+
+    @property
+    def sequential(self) -> bool:
+        """Dollars are counted over the whole run."""
+        return any(choice.params.get("cost_usd") for i in self.plan.injections for choice in i.choices)
+
+    def started(self, trials: int) -> RunStarted:
+        """The first event of the run."""
+        asked = [Prompt.model_validate(prompt) for prompt in self.prompts]
+        return assembly.started(self.settings, self.plan, asked, trials, self.now)
 
     @contextmanager
-    def opened(self) -> Iterator[Callable[[Unit], Done]]:
-        """What does a unit of it, in this process."""
+    def opened(self) -> Iterator[Callable[[TrialSpec], LabResult]]:
+        """Gives what does one of its trials, in this process."""
         lab = Lab(self)
         twins = Twins(Lab(replace(self, plan=Plan(self.plan.seed)))) if self.twins and not self.foreign else None
         with lab.ready():
@@ -106,23 +109,23 @@ class Order:
 class Lab:
     """The lab of one process."""
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, run: LabSpec) -> None:
         keep_tracing_off()
-        self._order, self._kept = order, list[Kept]()
-        chosen, self._ports = order.settings, Ports()
-        self._now = datetime.fromisoformat(order.now)
-        self._run = Run(order.run, Path(), STARTS_S, order.now)
+        self._spec, self._kept = run, list[Kept]()
+        chosen, self._ports = run.settings, Ports()
+        self._now = datetime.fromisoformat(run.now)
+        self._run = Run(run.name, Path(), STARTS_S, run.now)
         self._logs = {name: self._shelf(name) for name in ("agent", "manager", *SERVICES)}
         self._recording = Recording()
         self._logs["info"] = Hearing(self._recording, self._kept, origin=STARTS_S)
         desks = {name: Desk.load(name, chosen) for name in SERVICES}
         self._apps: dict[str, serving.Wsgi] = {
             name: self._recording.app(name)
-            if name in order.foreign
+            if name in run.foreign
             else app_of(desk, OneRun(self._run, self._logs[name]))
             for name, desk in desks.items()
         }
-        self._apps[MODEL] = self._recording.app(MODEL) if MODEL in order.foreign else endpoint.create_app()
+        self._apps[MODEL] = self._recording.app(MODEL) if MODEL in run.foreign else endpoint.create_app()
         self.session = self._assembled({name: desk.service for name, desk in desks.items()})
         self._done = 0
 
@@ -148,12 +151,12 @@ class Lab:
         """The agent's own session, over a seam that each trial gives other lanes."""
         import httpx
 
-        order, chosen = self._order, self._order.settings
+        run, chosen = self._spec, self._spec.settings
         config = configuration.load().model_copy(update={"services": {}})
-        self._prompts = [Prompt.model_validate(prompt) for prompt in order.prompts]
+        self._prompts = [Prompt.model_validate(prompt) for prompt in run.prompts]
         targets = assembly.targets(services, config, self._ports, chosen)
         seam = self.seam = HttpSeam(
-            plan=order.plan,
+            plan=run.plan,
             targets=targets,
             lanes=cast(Any, None),
             log=self._logs["info"],
@@ -170,23 +173,23 @@ class Lab:
             Progress(len(self._prompts)),
         )  # fmt: skip
 
-    def trial(self, unit: Unit, *, twins: Twins | None = None) -> Done:
+    def trial(self, spec: TrialSpec, *, twins: Twins | None = None) -> LabResult:
         """One prompt in a world of its own. `twins`: whose answers to compare with."""
-        order, seam, session = self._order, self.seam, self.session
-        trial = nth(order.run, unit.number, len(self._prompts))
+        run, seam, session = self._spec, self.seam, self.session
+        trial = nth(run.name, spec.number, len(self._prompts))
         prompt = self._prompts[trial.prompt - 1]
         twin = None if twins is None else twins.of(trial.prompt)
-        deadline_s, calls_max = order.settings.deadline_s, order.calls_max
-        world = World(order.settings.seed, trial.key, now=self._now, deadline_s=deadline_s, calls_max=calls_max)
-        self._recording.begin(order.recorded.get(trial.key, ()))
+        deadline_s, calls_max = run.settings.deadline_s, run.calls_max
+        world = World(run.settings.seed, trial.key, now=self._now, deadline_s=deadline_s, calls_max=calls_max)
+        self._recording.begin(run.recorded.get(trial.key, ()))
         for name, app in self._apps.items():
             for port in (self._ports.service(name), self._ports.proxy(name)):
                 serving.serve(world.network, HOST, port, app)
         lanes = Lanes(
-            plan=order.plan, network=world.network, log=self._logs["manager"], clock=system,
+            plan=run.plan, network=world.network, log=self._logs["manager"], clock=system,
             targets={name: (HOST, self._ports.service(name)) for name in self._apps},
         )  # fmt: skip
-        seam.renew(lanes, spent_usd=unit.spent_usd)
+        seam.renew(lanes, spent_usd=spec.spent_usd)
         succeeded = session.progress.succeeded
 
         async def main() -> None:
@@ -206,7 +209,7 @@ class Lab:
             gc.collect(0 if self._done % SWEPT_WELL else 2)
         witnessed = sum(entry.is_a(FaultWitnessed) for entry in kept)
         ok, outcome = session.progress.succeeded > succeeded, self._judged(trial, kept)
-        return Done(unit.number, seconds, ok, outcome, witnessed, seam.cost_usd, kept)
+        return LabResult(spec.number, seconds, ok, outcome, witnessed, seam.cost_usd, kept)
 
     def _judged(self, trial: Trial, kept: Sequence[Kept]) -> Outcome:
         """The outcome, by what the log will say of the trial."""
@@ -222,7 +225,7 @@ class Lab:
 
 
 class Twins:
-    """The prompts of a lab without faults: what a process has learnt once, it keeps. They depend on nothing but the order, so every process
+    """The prompts of a lab without faults: what a process has learnt once, it keeps. They depend on nothing but the run, so every process
     learns the same."""
 
     def __init__(self, calm: Lab) -> None:
@@ -232,14 +235,9 @@ class Twins:
     def of(self, prompt: int) -> Twin | None:
         """Of the prompt of that number, counted from 1; None where it gives no answer without faults too."""
         if prompt not in self._known:
-            done = self._calm.trial(Unit(prompt - 1))
+            done = self._calm.trial(TrialSpec(prompt - 1))
             ended = next((entry for entry in done.kept if entry.is_a(PromptFinished)), None)
             calls = sum(entry.is_a(CallStarted) for entry in done.kept)
             answer = str(ended.fields["answer"]) if ended is not None and done.ok else None
             self._known[prompt] = None if answer is None else Twin(answer, done.seconds, calls)
         return self._known[prompt]
-
-
-def one_by_one(plan: Plan) -> bool:
-    """Whether a trial depends on what those before it spent, so that they cannot be done side by side."""
-    return any(choice.params.get("cost_usd") for i in plan.injections for choice in i.choices)

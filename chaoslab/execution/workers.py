@@ -1,7 +1,6 @@
-"""Many trials: done one after the other here, or side by side in processes, and handed on in order.
+"""The executors: trials are done one after the other here, or side by side in processes, and handed on in order.
 
-The work is a value that any process can take (`Work`), and so is each unit of it and what comes of that. A worker that dies takes no
-trial with it: what was in hand is done again, one trial at a time, so that the one that kills is known by name.
+A worker that dies takes no trial with it: what was in hand is done again, one trial at a time, so that the one that kills is known by name.
 """
 
 from __future__ import annotations
@@ -20,74 +19,138 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from chaoslab.base.interrupts import SIGNALS
+from chaoslab.execution.spec import Executor, Work
 
-U = TypeVar("U")
+S = TypeVar("S")
 R = TypeVar("R")
-U_contra = TypeVar("U_contra", contravariant=True)
 R_co = TypeVar("R_co", covariant=True)
+Heard = Callable[[], AbstractContextManager[object]]
 
 CHUNK_MAX = 25
-"""Units that a worker is given at once: sending them one by one would cost more than small ones take."""
+"""Trials that a worker is given at once: sending them one by one would cost more than small ones take."""
 AHEAD = 3
 """Chunks handed out for each worker beyond what it works on, so that it never waits."""
 TRIES = 2
-"""How often a unit may kill a worker that has nothing else to do."""
-
-
-class Work(Protocol, Generic[U_contra, R_co]):
-    """What all units have in common, picklable. `opened` gives what does one, in the process that does it."""
-
-    def opened(self) -> AbstractContextManager[Callable[[U_contra], R_co]]: ...
+"""How often a trial may kill a worker that has nothing else to do."""
 
 
 class WorkerLost(Exception):
-    """A unit killed every worker that it was given to."""
+    """A trial killed every worker that it was given to."""
 
 
-class NotSent(TypeError):
+class NotPicklable(TypeError):
     """The work cannot be had in another process: says why, and what to do."""
 
     @classmethod
-    def of(cls, error: Exception) -> NotSent:
+    def of(cls, error: Exception) -> NotPicklable:
         return cls(
             f"other processes cannot be given this ({error}): where they are not forked, as from a notebook or any other process with "
             "threads, functions have to stand at the top level of a module; move them into one, or take jobs=1"
         )
 
 
-def spread(
-    work: Work[U, R],
-    units: Iterable[U],
-    *,
-    jobs: int = 1,
-    method: str | None = None,
-    tell: Callable[[str], None] = lambda _: None,
-    heard: Callable[[], AbstractContextManager[object]] = nullcontext,
-    name: Callable[[U], str] = str,
-) -> Iterator[R]:
-    """What comes of each unit, in the units' order. What a unit raises is raised here.
+def executor(jobs: int, *, tell: Callable[[str], None] = lambda _: None, heard: Heard = nullcontext) -> Executor:
+    """What does trials in so many processes; 1 is this one. `tell`, `heard`: as the executors have them."""
+    return InProcess(heard) if jobs <= 1 else Processes(jobs, tell=tell, heard=heard)
 
-    `jobs`: processes; 1 does everything in this one, and takes the next unit only when what came of the last was handed on. `method`:
-    how they are started (fork, spawn, forkserver); by default forked where nothing forbids it, since that spares them loading
-    everything again. `tell` is told in a line of workers that died. `heard` is around each wait, where an interrupt does no harm; what
-    was done before it is still handed on before it goes its way. `name`: what a unit is called in words.
 
-    Raises:
-        WorkerLost: names the unit; what came before it has been handed on.
-        NotSent: the processes are not forked, and the work does not get to them.
-    """
-    if jobs <= 1:
+@dataclass(frozen=True)
+class InProcess:
+    """Does everything here, and begins a trial only when the result of the last was handed on. `heard` is entered before each trial: where an
+    interrupt does no harm."""
+
+    heard: Heard = nullcontext
+
+    def map(self, work: Work[S, R], specs: Iterable[S]) -> Generator[R, None, None]:
         with work.opened() as do:
-            for unit in units:
-                with heard():
+            for spec in specs:
+                with self.heard():
                     pass
-                yield do(unit)
-        return
-    todo = list(units)
-    yield from _side_by_side(work, todo, max(1, min(jobs, len(todo))), method or _default_method(), tell, heard, name)
+                yield do(spec)
+
+
+@dataclass(frozen=True)
+class Processes:
+    """Does the trials side by side in processes.
+
+    `method`: how they are started (fork, spawn, forkserver); by default forked where nothing forbids it, since that spares them loading
+    everything again. `tell` is told in a line of workers that died. `heard` is around each wait, where an interrupt does no harm; what
+    was done before it is still handed on before it goes its way.
+    """
+
+    jobs: int
+    method: str | None = None
+    tell: Callable[[str], None] = lambda _: None
+    heard: Heard = nullcontext
+
+    def map(self, work: Work[S, R], specs: Iterable[S]) -> Generator[R, None, None]:
+        """As `Executor.map`; all specs are asked for before anything is done.
+
+        Raises:
+            WorkerLost: names the trial; the results before it have been handed on.
+            NotPicklable: the processes are not forked, and the work does not get to them.
+        """
+        todo: Sequence[S] = list(specs)
+        jobs, method = max(1, min(self.jobs, len(todo))), self.method or _default_method()
+        size = max(1, min(CHUNK_MAX, len(todo) // (jobs * 4)))
+        left = deque(todo[begin : begin + size] for begin in range(0, len(todo), size))
+        out: deque[tuple[Sequence[S], Future[_Came[R]] | None]] = deque()  # without a future: to be done one at a time
+        with _Workers(work, jobs, method) as workers, _Workers(work, 1, method) as lone:
+            while left or out:
+                while left and len(out) < jobs * (1 + AHEAD):
+                    chunk = left.popleft()
+                    out.append((chunk, workers.give(chunk)))
+                chunk, future = out[0]
+                if future is None:
+                    out.popleft()
+                    yield from self._one_at_a_time(lone, work, chunk)
+                    continue
+                try:
+                    with self.heard():
+                        came = future.result()
+                except BrokenProcessPool:
+                    workers.end()
+                    self._begin_again(workers, out, jobs)
+                    continue
+                except KeyboardInterrupt:
+                    workers.end()
+                    for _, future in itertools.takewhile(lambda entry: _well(entry[1]), out):
+                        yield from future.result().done if future else ()
+                    raise
+                out.popleft()
+                yield from came.of_it()
+
+    def _begin_again(
+        self, workers: _Workers[S, R], out: deque[tuple[Sequence[S], Future[_Came[R]] | None]], jobs: int
+    ) -> None:
+        """What was in hand when a worker died is left to be done one at a time; the rest of what was handed out is handed out again."""
+        in_hand = list(itertools.islice((n for n, (_, was) in enumerate(out) if not _well(was)), jobs))
+        count = sum(len(out[n][0]) for n in in_hand)
+        self.tell(f"a worker died: the {count} trials that were in hand are done again, one at a time")
+        for n, (again, was) in enumerate(out):
+            if n in in_hand:  # handed out in order, so that the one that kills is among these
+                out[n] = again, None
+            elif not _well(was):
+                out[n] = again, workers.give(again)
+
+    def _one_at_a_time(self, lone: _Workers[S, R], work: Work[S, R], chunk: Sequence[S]) -> Iterator[R]:
+        for spec in chunk:
+            for left in range(TRIES - 1, -1, -1):
+                future = lone.give([spec])
+                try:
+                    with self.heard():
+                        came = future.result()
+                except BrokenProcessPool:
+                    lone.end()
+                    if not left:
+                        name = work.named(spec)
+                        raise WorkerLost(f"{name} kills the process that does it, {TRIES} times in {TRIES}") from None
+                else:
+                    yield from came.of_it()
+                    break
 
 
 def _default_method() -> str:
@@ -96,86 +159,20 @@ def _default_method() -> str:
     return "fork" if can else "spawn"
 
 
-def _side_by_side(
-    work: Work[U, R],
-    units: Sequence[U],
-    jobs: int,
-    method: str,
-    tell: Callable[[str], None],
-    heard: Callable[[], AbstractContextManager[object]],
-    name: Callable[[U], str],
-) -> Generator[R, None, None]:
-    size = max(1, min(CHUNK_MAX, len(units) // (jobs * 4)))
-    left = deque(units[begin : begin + size] for begin in range(0, len(units), size))
-    out: deque[tuple[Sequence[U], Future[_Came[R]] | None]] = deque()  # without a future: to be done one at a time
-    with _Workers(work, jobs, method) as workers, _Workers(work, 1, method) as lone:
-        while left or out:
-            while left and len(out) < jobs * (1 + AHEAD):
-                chunk = left.popleft()
-                out.append((chunk, workers.give(chunk)))
-            chunk, future = out[0]
-            if future is None:
-                out.popleft()
-                yield from _one_at_a_time(lone, chunk, heard, name)
-                continue
-            try:
-                with heard():
-                    came = future.result()
-            except BrokenProcessPool:
-                workers.end()
-                in_hand = list(itertools.islice((n for n, (_, was) in enumerate(out) if not _well(was)), jobs))
-                count = sum(len(out[n][0]) for n in in_hand)
-                tell(f"a worker died: the {count} trials that were in hand are done again, one at a time")
-                for n, (again, was) in enumerate(out):
-                    if n in in_hand:  # handed out in order, so that the one that kills is among these
-                        out[n] = again, None
-                    elif not _well(was):
-                        out[n] = again, workers.give(again)
-                continue
-            except KeyboardInterrupt:
-                workers.end()
-                for _, future in itertools.takewhile(lambda entry: _well(entry[1]), out):
-                    yield from future.result().done if future else ()
-                raise
-            out.popleft()
-            yield from came.of_it()
-
-
 def _well(future: Future[Any] | None) -> bool:
     """Whether it is done and came to something."""
     return future is not None and future.done() and not future.cancelled() and future.exception() is None
 
 
-def _one_at_a_time(
-    lone: _Workers[U, R],
-    chunk: Sequence[U],
-    heard: Callable[[], AbstractContextManager[object]],
-    name: Callable[[U], str],
-) -> Iterator[R]:
-    for unit in chunk:
-        for left in range(TRIES - 1, -1, -1):
-            future = lone.give([unit])
-            try:
-                with heard():
-                    came = future.result()
-            except BrokenProcessPool:
-                lone.end()
-                if not left:
-                    raise WorkerLost(f"{name(unit)} kills the process that does it, {TRIES} times in {TRIES}") from None
-            else:
-                yield from came.of_it()
-                break
-
-
-class _Workers(Generic[U, R]):
+class _Workers(Generic[S, R]):
     """Processes that are started when there is something to do, ended for good at once, and started anew when asked again."""
 
-    def __init__(self, work: Work[U, R], jobs: int, method: str) -> None:
+    def __init__(self, work: Work[S, R], jobs: int, method: str) -> None:
         self._jobs, self._context = jobs, multiprocessing.get_context(method)
         self._sent = work if method == "fork" else _packed(work)
         self._pool: ProcessPoolExecutor | None = None
 
-    def give(self, chunk: Sequence[U]) -> Future[_Came[R]]:
+    def give(self, chunk: Sequence[S]) -> Future[_Came[R]]:
         """What will come of it. BrokenProcessPool is only ever raised by the future."""
         if self._pool is None:
             self._pool = ProcessPoolExecutor(
@@ -200,7 +197,7 @@ class _Workers(Generic[U, R]):
                 process.kill()
             pool.shutdown(cancel_futures=True)
 
-    def __enter__(self) -> _Workers[U, R]:
+    def __enter__(self) -> _Workers[S, R]:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -217,12 +214,12 @@ def _packed(work: Work[Any, Any]) -> bytes:
     try:
         return pickle.dumps(work)
     except Exception as error:  # whatever an object's own code does
-        raise NotSent.of(error) from error
+        raise NotPicklable.of(error) from error
 
 
 @dataclass(frozen=True)
 class _Came(Generic[R_co]):
-    """What came of a chunk: of its units up to the one that failed, if any did. It travels as bytes and is made again by whoever hands it
+    """What came of a chunk: the results up to the trial that failed, if any did. It travels as bytes and is made again by whoever hands it
     on, since the pool takes what cannot be for a worker that died."""
 
     sent: bytes
@@ -233,14 +230,14 @@ class _Came(Generic[R_co]):
         try:
             return cls(pickle.dumps(done), error)
         except Exception as unsent:  # noqa: BLE001 - whatever an object's own code does
-            return cls(pickle.dumps([]), NotSent(UNSENT.format(unsent)))
+            return cls(pickle.dumps([]), NotPicklable(UNSENT.format(unsent)))
 
     @property
     def done(self) -> list[R_co]:
         try:
             done: list[R_co] = pickle.loads(self.sent)
         except Exception as error:
-            raise NotSent(UNSENT.format(error)) from error
+            raise NotPicklable(UNSENT.format(error)) from error
         return done
 
     def of_it(self) -> Iterator[R_co]:
@@ -262,7 +259,7 @@ def _open(sent: Work[Any, Any] | bytes) -> None:
     threading.Thread(target=_end_with_parent, name="lifeline", daemon=True).start()
     try:
         _doing[:] = [_stack.enter_context(_unpacked(sent).opened())]
-    except BaseException as error:  # noqa: BLE001 - the first unit raises it, for whoever handed it out
+    except BaseException as error:  # noqa: BLE001 - the first trial raises it, for whoever handed it out
         _doing[:] = [_raiser(error)]
 
 
@@ -272,7 +269,7 @@ def _unpacked(sent: Work[Any, Any] | bytes) -> Work[Any, Any]:
     try:
         work: Work[Any, Any] = pickle.loads(sent)
     except Exception as error:  # whatever an object's own code does
-        raise NotSent.of(error) from error
+        raise NotPicklable.of(error) from error
     return work
 
 
@@ -292,10 +289,10 @@ def _raiser(error: BaseException) -> Callable[[Any], Any]:
 
 def _do(chunk: Sequence[Any]) -> _Came[Any]:
     done = []
-    for unit in chunk:
+    for spec in chunk:
         try:
-            done.append(_doing[0](unit))
-        except BaseException as error:  # noqa: BLE001 - it is raised where the unit came from
+            done.append(_doing[0](spec))
+        except BaseException as error:  # noqa: BLE001 - it is raised where the trial came from
             return _Came.of(done, _from_here(error))
     return _Came.of(done)
 

@@ -10,12 +10,13 @@ from typing import Any
 
 from chaoslab.base.dice import Dice
 from chaoslab.config.settings import Settings
-from chaoslab.execution.launch import order_of
-from chaoslab.execution.virtual_lab import Done, Order, Unit
-from chaoslab.execution.workers import spread
+from chaoslab.execution.launch import spec_of
+from chaoslab.execution.pipeline import written as run_written
+from chaoslab.execution.spec import TrialSpec
+from chaoslab.execution.virtual_lab import LabResult, LabSpec
+from chaoslab.execution.workers import InProcess, Processes
 from chaoslab.record.log import Kept
 from chaoslab.record.runs import Run
-from chaoslab.worlds.virtual.run_writer import Book
 
 EVERYTHING = {
     "TOXIC_PROB": "0.3", "MODEL_TOXIC_PROB": "0.3", "ERROR_PROB": "0.3", "HALLUCINATION_PROB": "0.3", "CONTEXT_PROB": "0.3",
@@ -31,35 +32,29 @@ def prompts(wanted: Sequence[int] = ()) -> list[Any]:
     return [found[number - 1] for number in wanted] if wanted else found
 
 
-def order(settings: Mapping[str, str], asked: Sequence[Any] | None = None) -> Order:
-    return order_of(Settings().override({"WORLD": "virtual", **settings}), asked or prompts())
+def spec(settings: Mapping[str, str], asked: Sequence[Any] | None = None) -> LabSpec:
+    return spec_of(Settings().override({"WORLD": "virtual", **settings}), asked or prompts())
 
 
-def done(work: Order, *, jobs: int = 1, method: str | None = None, shuffled: bool = False) -> list[Done]:
+def done(work: LabSpec, *, jobs: int = 1, method: str | None = None, shuffled: bool = False) -> list[LabResult]:
     """What came of each trial, in the order of their numbers. `shuffled`: done in another."""
-    units = [Unit(number) for number in range(work.settings.trials_of(len(work.prompts)))]
+    specs = [TrialSpec(number) for number in range(work.settings.trials_of(len(work.prompts)))]
     if shuffled:
-        units.sort(key=lambda unit: Dice("shuffled", unit.number).uniform())
-    return sorted(spread(work, units, jobs=jobs, method=method), key=lambda one: one.number)
+        specs.sort(key=lambda spec: Dice("shuffled", spec.number).uniform())
+    does = InProcess() if jobs == 1 else Processes(jobs, method=method)
+    return sorted(does.map(work, specs), key=lambda one: one.number)
 
 
-def events_of(one: Done, writer: str) -> list[Kept]:
+def events_of(one: LabResult, writer: str) -> list[Kept]:
     return [kept for kept in one.kept if kept.writer == writer]
 
 
-def written(folder: Path, work: Order, found: Sequence[Done]) -> dict[str, bytes]:
+def written(folder: Path, work: LabSpec, found: Sequence[LabResult]) -> dict[str, bytes]:
     """The run's files and what is in them."""
-    run = Run.create(folder, now=work.now, name=work.run)
-    assembly, reader = (
-        importlib.import_module("chaoslab.agent.assembly"),
-        importlib.import_module("chaoslab.agent.prompts"),
-    )
-    asked = [reader.Prompt.model_validate(prompt) for prompt in work.prompts]
-    with Book(run.folder, work.run, work.now) as book:
-        book.begin(assembly.started(work.settings, work.plan, asked, len(found), work.now))
+    run = Run.create(folder, now=work.now, name=work.name)
+    with run_written(work, len(found), run.folder) as book:
         for one in found:
             book.add(one.kept, seconds=one.seconds, ok=one.ok)
-        book.end("done")
     return files(run.folder)
 
 
@@ -69,7 +64,7 @@ def files(run: Path) -> dict[str, bytes]:
 
 def main() -> None:
     folder, *given = sys.argv[1:]
-    work = order(dict(setting.split("=", 1) for setting in given))
+    work = spec(dict(setting.split("=", 1) for setting in given))
     written(Path(folder), work, done(work))
 
 

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from chaoslab.execution.virtual_lab import Done, Order, Unit
-from chaoslab.execution.workers import spread
+from chaoslab.execution.spec import TrialSpec
+from chaoslab.execution.virtual_lab import LabResult, LabSpec
+from chaoslab.execution.workers import InProcess, Processes
 from tests.cli_parts import environment
 from tests.worlds.virtual import lab_runs
 
@@ -21,17 +22,17 @@ SETTINGS = {**lab_runs.EVERYTHING, "TRIALS": str(TRIALS), "SEED": "11"}
 
 
 @pytest.fixture(scope="module")
-def work() -> Order:
-    return lab_runs.order(SETTINGS)
+def work() -> LabSpec:
+    return lab_runs.spec(SETTINGS)
 
 
 @pytest.fixture(scope="module")
-def once(work: Order) -> list[Done]:
+def once(work: LabSpec) -> list[LabResult]:
     return lab_runs.done(work)
 
 
 @pytest.fixture(scope="module")
-def expected(work: Order, once: list[Done], tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+def expected(work: LabSpec, once: list[LabResult], tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     return lab_runs.written(tmp_path_factory.mktemp("once"), work, once)
 
 
@@ -55,29 +56,31 @@ def test_the_run_has_everything_in_it_that_could_differ(expected: dict[str, byte
     assert wire | {"tool_error", "lost_reply", "wrong_value", "truncate_context"} <= faults
 
 
-def test_once_more_in_the_same_process(work: Order, expected: dict[str, bytes], tmp_path: Path) -> None:
+def test_once_more_in_the_same_process(work: LabSpec, expected: dict[str, bytes], tmp_path: Path) -> None:
     same(lab_runs.written(tmp_path, work, lab_runs.done(work)), expected)
 
 
-def test_in_another_order(work: Order, expected: dict[str, bytes], tmp_path: Path) -> None:
+def test_in_another_order(work: LabSpec, expected: dict[str, bytes], tmp_path: Path) -> None:
     same(lab_runs.written(tmp_path, work, lab_runs.done(work, shuffled=True)), expected)
 
 
 @pytest.mark.parametrize("number", [0, 7, TRIALS - 1])
-def test_a_trial_alone_is_what_it_is_among_others(work: Order, once: list[Done], number: int) -> None:
-    (alone,) = spread(work, [Unit(number)])
+def test_a_trial_alone_is_what_it_is_among_others(work: LabSpec, once: list[LabResult], number: int) -> None:
+    (alone,) = InProcess().map(work, [TrialSpec(number)])
     assert alone.kept == once[number].kept
     assert alone.seconds == once[number].seconds
 
 
 @pytest.mark.parametrize(("method", "jobs"), [("fork", 4), ("forkserver", 2)])  # spawned: below
-def test_in_several_processes(work: Order, expected: dict[str, bytes], tmp_path: Path, method: str, jobs: int) -> None:
+def test_in_several_processes(
+    work: LabSpec, expected: dict[str, bytes], tmp_path: Path, method: str, jobs: int
+) -> None:
     same(lab_runs.written(tmp_path, work, lab_runs.done(work, jobs=jobs, method=method, shuffled=True)), expected)
 
 
-def test_when_a_worker_is_killed_in_between(work: Order, expected: dict[str, bytes], tmp_path: Path) -> None:
+def test_when_a_worker_is_killed_in_between(work: LabSpec, expected: dict[str, bytes], tmp_path: Path) -> None:
     told: list[str] = []
-    coming = spread(work, [Unit(number) for number in range(TRIALS)], jobs=2, method="spawn", tell=told.append)
+    coming = Processes(2, "spawn", told.append).map(work, [TrialSpec(number) for number in range(TRIALS)])
     found = [next(coming)]
     victim = multiprocessing.active_children()[0]
     victim.kill()
@@ -100,7 +103,7 @@ def test_in_a_process_that_hashes_otherwise(expected: dict[str, bytes], tmp_path
 
 
 def test_another_seed_is_another_run(expected: dict[str, bytes], tmp_path: Path) -> None:
-    other = lab_runs.order({**SETTINGS, "SEED": "12"})
+    other = lab_runs.spec({**SETTINGS, "SEED": "12"})
     found = lab_runs.written(tmp_path, other, lab_runs.done(other))
     assert found["run.json"] != expected["run.json"]
     assert found["manager.log"] != expected["manager.log"]

@@ -27,7 +27,8 @@ from greenlet import greenlet
 import chaoslab as lab
 from chaoslab.analysis.judge import Outcome
 from chaoslab.core.events import PromptAttempt, PromptFinished
-from chaoslab.execution.virtual_lab import Lab, Unit
+from chaoslab.execution.spec import TrialSpec
+from chaoslab.execution.virtual_lab import Lab
 from chaoslab.worlds.virtual import standstill
 from chaoslab.worlds.virtual.machine import Hung
 from tests.worlds.virtual import lab_runs
@@ -188,7 +189,7 @@ def test_it_is_found_without_being_told_how_many_are_too_many() -> None:
 def test_what_is_left_of_such_a_trial_holds_none_of_its_calls() -> None:
     """A thread that swallows everything cannot be ended, only left where it is."""
     trial = trial_of(bare)
-    book = weakref.ref(trial._ended.book)
+    book = weakref.ref(trial._result.book)
     del trial
     gc.collect()
     assert book() is None
@@ -293,7 +294,7 @@ def test_a_loop_beside_somebody_who_does_wait_ends_at_the_deadline_after_few_cal
         "not over after 60 s of virtual time; the agent waits in a loop that calls price, called in "
     )
     assert "function.stand_in" not in trial.why
-    assert trial._ended.book.calls < 4 * FEW
+    assert trial._result.book.calls < 4 * FEW
 
 
 def test_a_thread_that_is_left_looping_is_no_part_of_the_trial() -> None:
@@ -304,7 +305,7 @@ def test_a_thread_that_is_left_looping_is_no_part_of_the_trial() -> None:
         return "left them"
 
     trial = trial_of(agent, deadline_s=3e8)
-    assert (trial.answer, trial.seconds, trial._ended.hung) == ("left them", 1, "")
+    assert (trial.answer, trial.seconds, trial._result.hung) == ("left them", 1, "")
 
 
 def _sleeps_for_ever(_: str) -> None:
@@ -475,7 +476,7 @@ def test_as_many_requests_with_waits_in_between_are_none() -> None:
 @pytest.mark.parametrize("limits", [{}, {"CALL_LIMIT": "3"}], ids=["answered", "refused by a budget"])
 def test_the_labs_own_agent_is_found_looping(limits: dict[str, str]) -> None:
     """A refusal for the sake of a budget takes no time at all."""
-    order = lab_runs.order({"TOXIC_PROB": "0", "ERROR_PROB": "0", **limits}, lab_runs.prompts([1]))
+    order = lab_runs.spec({"TOXIC_PROB": "0", "ERROR_PROB": "0", **limits}, lab_runs.prompts([1]))
     whole = Lab(replace(order, calls_max=FEW))
 
     class Endless:
@@ -489,7 +490,7 @@ def test_the_labs_own_agent_is_found_looping(limits: dict[str, str]) -> None:
 
     whole.session.graph = Endless()
     with whole.ready():
-        done = whole.trial(Unit(0))
+        done = whole.trial(TrialSpec(0))
     assert done.outcome is Outcome.HUNG
     (said,) = [str(kept.text) for kept in done.kept if kept.is_a(PromptAttempt)]
     looping = (

@@ -11,8 +11,9 @@ import pytest
 from chaoslab.analysis.judge import Outcome
 from chaoslab.base.clock import system
 from chaoslab.core.events import PromptStarted
-from chaoslab.execution.virtual_lab import Order, Unit, one_by_one
-from chaoslab.execution.workers import spread
+from chaoslab.execution.spec import TrialSpec
+from chaoslab.execution.virtual_lab import LabSpec
+from chaoslab.execution.workers import InProcess
 from chaoslab.worlds.virtual.context import Uncovered, here
 from chaoslab.worlds.virtual.machine import Hung
 from tests.worlds.virtual import lab_runs
@@ -20,9 +21,9 @@ from tests.worlds.virtual import lab_runs
 CLEAN = {"TOXIC_PROB": "0", "ERROR_PROB": "0"}
 
 
-def work(asked: list[str], **settings: str) -> Order:
+def work(asked: list[str], **settings: str) -> LabSpec:
     reader: Any = importlib.import_module("chaoslab.agent.prompts")
-    return lab_runs.order({**CLEAN, **settings}, [reader.Prompt(prompt=text) for text in asked])
+    return lab_runs.spec({**CLEAN, **settings}, [reader.Prompt(prompt=text) for text in asked])
 
 
 def keys(asked: int, trials: int | None) -> list[str]:
@@ -58,7 +59,7 @@ def test_a_timeout_of_thirty_seconds_is_not_waited_for() -> None:
 def test_a_trial_comes_with_its_verdict() -> None:
     reader: Any = importlib.import_module("chaoslab.agent.prompts")
     asked = [reader.Prompt(prompt="What is 17 times 24?", facts=[fact]) for fact in ("408", "409")]
-    found = lab_runs.done(lab_runs.order(CLEAN, asked), jobs=2)
+    found = lab_runs.done(lab_runs.spec(CLEAN, asked), jobs=2)
     assert [one.outcome for one in found] == [Outcome.CORRECT, Outcome.WRONG]
 
 
@@ -90,12 +91,12 @@ def test_what_one_trial_remembers_no_other_sees() -> None:
 
 
 def test_dollars_bound_the_run_and_all_else_a_trial() -> None:
-    assert one_by_one(work(["Hello?"], COST_LIMIT_USD="1").plan)
-    assert not one_by_one(work(["Hello?"], TOKEN_LIMIT="9", CALL_LIMIT="9", TIME_LIMIT_S="9").plan)
+    assert work(["Hello?"], COST_LIMIT_USD="1").sequential
+    assert not work(["Hello?"], TOKEN_LIMIT="9", CALL_LIMIT="9", TIME_LIMIT_S="9").sequential
 
 
 def test_what_was_spent_before_is_what_a_trial_begins_with() -> None:
-    (one,) = spread(work(["Hello?"]), [Unit(0, spent_usd=0.25)])
+    (one,) = InProcess().map(work(["Hello?"]), [TrialSpec(0, spent_usd=0.25)])
     assert one.spent_usd >= 0.25
 
 
@@ -114,7 +115,7 @@ def test_what_ends_a_trial_is_itself_in_another_process(error: BaseException) ->
 def test_a_lie_about_what_nobody_stated_is_found_beside_the_twin() -> None:
     """The shipped prompt states three temperatures, and nothing about their mean."""
     lying = {**CLEAN, "HALLUCINATION_PROB": "1", "ERROR_TARGETS": "calculator", "SEED": "2"}
-    (one,) = lab_runs.done(lab_runs.order(lying, lab_runs.prompts([23])))
+    (one,) = lab_runs.done(lab_runs.spec(lying, lab_runs.prompts([23])))
     assert one.outcome is Outcome.WRONG
-    (calm,) = lab_runs.done(lab_runs.order(CLEAN, lab_runs.prompts([23])))
+    (calm,) = lab_runs.done(lab_runs.spec(CLEAN, lab_runs.prompts([23])))
     assert next(k for k in calm.kept if k.is_a(PromptStarted)).fields["twin"].endswith("/ 3 = 21.08.")

@@ -1,0 +1,58 @@
+"""Does the trials of a run and writes them down: the one way, for the lab's agent and for a user's alike."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from chaoslab.execution.spec import Executor, RunSpec, TrialResult, TrialSpec
+from chaoslab.record.log import LogLost
+from chaoslab.worlds.virtual.run_writer import Book
+
+R = TypeVar("R", bound=TrialResult)
+
+
+@contextmanager
+def written(run: RunSpec[Any], trials: int, folder: Path) -> Iterator[Book]:
+    """The run's folder, which begins and ends with the run: done, interrupted (Ctrl-C, or nobody asks for the rest) or broken.
+
+    Raises:
+        LogLost: the folder cannot be written.
+    """
+    with Book(folder, run.name, run.now) as book:
+        book.begin(run.started(trials))
+        reason = "broken"
+        try:
+            yield book
+            reason = "done"
+        except (KeyboardInterrupt, GeneratorExit):
+            reason = "interrupted"
+            raise
+        except LogLost:
+            reason = ""  # nothing more can be written
+            raise
+        finally:
+            if reason:
+                book.end(reason)
+
+
+def results(run: RunSpec[R], trials: int, *, executor: Executor, book: Book | None = None) -> Generator[R, None, None]:
+    """The result of each trial, in order, written down before it is handed on.
+
+    Raises:
+        LogLost: it cannot be written. Besides, what the trials and the executor raise.
+    """
+    spent_usd = 0.0
+
+    def specs() -> Iterator[TrialSpec]:
+        for number in range(trials):
+            yield TrialSpec(number, spent_usd if run.sequential else 0.0)
+
+    with closing(executor.map(run, specs())) as done:
+        for result in done:
+            spent_usd = result.spent_usd
+            if book is not None:
+                book.add(result.kept, seconds=result.seconds, ok=result.ok)
+            yield result
