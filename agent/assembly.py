@@ -17,19 +17,19 @@ from chaoslab.config.settings import GROQ_URL, Settings
 from chaoslab.config.topology import MODEL, Ports
 from chaoslab.core.events import RunStarted
 from chaoslab.core.plan import Plan
-from chaoslab.core.service_spec import Service
+from chaoslab.core.service_spec import ServiceSpec
 from chaoslab.model.endpoint import ERRORS, INSUFFICIENT_QUOTA
 from chaoslab.record.provenance import code
 from chaoslab.seams.http import Target
 
 
-def targets(services: Mapping[str, Service], config: Config, ports: Ports, chosen: Settings) -> dict[str, Target]:
+def targets(services: Mapping[str, ServiceSpec], config: Config, ports: Ports, chosen: Settings) -> dict[str, Target]:
     """All that the agent may call, by name."""
     found = {name: of_service(service, config, ports, chosen) for name, service in services.items()}
     return {**found, MODEL: of_model(config, ports, chosen)}
 
 
-def of_service(service: Service, config: Config, ports: Ports, chosen: Settings) -> Target:
+def of_service(service: ServiceSpec, config: Config, ports: Ports, chosen: Settings) -> Target:
     """Where a service is: the real one if the configuration names it, else the lab's own."""
     real = config.services.get(service.name)
     url = real.url.rstrip("/") if real else f"http://{config.host_of(service.name)}:{ports.service(service.name)}"
@@ -51,7 +51,7 @@ def upstream(url: str) -> str:
     return f"{parts.hostname}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
 
 
-def check(asked: Sequence[Prompt], file: Path, services: Iterable[Service]) -> None:
+def check(asked: Sequence[Prompt], file: Path, services: Iterable[ServiceSpec]) -> None:
     """Raises SettingError: a prompt states what these services can neither tell nor do."""
     tools = [tool for service in services for tool in service.tools]
     schemas = {tool.name: schema(tool) for tool in tools}

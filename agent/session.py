@@ -13,12 +13,12 @@ from chaoslab.agent.tools import Toolbox
 from chaoslab.analysis.answers import Twin
 from chaoslab.analysis.judge import BUDGET, HUNG
 from chaoslab.base.clock import Clock, iso
-from chaoslab.base.identity import Trial, nth
+from chaoslab.base.identity import TrialId, nth
 from chaoslab.config.settings import Settings
 from chaoslab.core import events
 from chaoslab.record.log import Log
 from chaoslab.record.runs import Run
-from chaoslab.seams.http import Episode, HttpSeam
+from chaoslab.seams.http import HttpSeam, TrialContext
 
 SYSTEM = """You are a careful assistant with tools. Today is {day}, {time} UTC.
 Use a tool for whatever it can tell or do; do not guess what a tool can tell. Do what is asked, once, and nothing else.
@@ -79,7 +79,7 @@ class Session:
             )
         )
 
-    async def trial(self, trial: Trial, prompt: Prompt, *, twin: Twin | None = None) -> None:
+    async def trial(self, trial: TrialId, prompt: Prompt, *, twin: Twin | None = None) -> None:
         """One prompt with its retries, and all that is written down about it. `twin`: the same prompt without faults."""
         index, began_s = trial.prompt, self.clock.monotonic()
         now = datetime.fromisoformat(self.run_of.now)
@@ -99,10 +99,10 @@ class Session:
                 outcome = await self._attempt(prompt, trial, episode, now)
                 if outcome.error_type == "none":
                     break
-                episode.requests.replan()
+                episode.requests.restart_prompt()
         self._finished(trial, prompt, outcome, began_s)
 
-    def hung(self, trial: Trial, prompt: Prompt, why: str, *, began_s: float) -> None:
+    def hung(self, trial: TrialId, prompt: Prompt, why: str, *, began_s: float) -> None:
         """Ends a trial that would never have ended by itself; `why` says who waits for what."""
         outcome = _Outcome("", HUNG, why[:4000])
         if self._attempts:
@@ -111,7 +111,7 @@ class Session:
             )
         self._finished(trial, prompt, outcome, began_s)
 
-    def _finished(self, trial: Trial, prompt: Prompt, outcome: _Outcome, began_s: float) -> None:
+    def _finished(self, trial: TrialId, prompt: Prompt, outcome: _Outcome, began_s: float) -> None:
         ok, seconds = outcome.error_type == "none", round(self.clock.monotonic() - began_s, 6)
         attempts, self._attempts = self._attempts, 0
         self.info.write(
@@ -129,7 +129,7 @@ class Session:
         self.progress.processed += 1
         self.progress.succeeded += ok
 
-    async def _fact(self, fact: str | list[str] | Lookup, trial: Trial, now: datetime) -> list[str]:
+    async def _fact(self, fact: str | list[str] | Lookup, trial: TrialId, now: datetime) -> list[str]:
         """The fact's spellings; none when the service itself did not say, and then nothing can be judged."""
         if isinstance(fact, Lookup):
             value = at(await self.toolbox.truth(fact.tool, dated(fact.arguments, now), trial), fact.path)
@@ -142,7 +142,7 @@ class Session:
         system = SYSTEM.format(day=now.strftime("%A %Y-%m-%d"), time=now.strftime("%H:%M"))
         return {"messages": [("system", system), ("user", prompt)]}
 
-    async def _attempt(self, prompt: Prompt, trial: Trial, episode: Episode, now: datetime) -> _Outcome:
+    async def _attempt(self, prompt: Prompt, trial: TrialId, episode: TrialContext, now: datetime) -> _Outcome:
         from langgraph.errors import GraphRecursionError
 
         episode.stopped_by = None
@@ -168,7 +168,7 @@ class Session:
         self._tried(trial, prompt, outcome, start, began_s)
         return outcome
 
-    def _tried(self, trial: Trial, prompt: Prompt, outcome: _Outcome, start: datetime, began_s: float) -> None:
+    def _tried(self, trial: TrialId, prompt: Prompt, outcome: _Outcome, start: datetime, began_s: float) -> None:
         seconds = round(self.clock.monotonic() - began_s, 6)
         self.agent_log.write(
             events.PromptAttempt(

@@ -16,21 +16,21 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from chaoslab.agent.config import Config
 from chaoslab.base.clock import Clock
-from chaoslab.base.identity import Request, Trial, request_id
+from chaoslab.base.identity import Request, TrialId, request_id
 from chaoslab.config.settings import SettingError, Settings
 from chaoslab.config.topology import SERVICES, Ports
 from chaoslab.core import events
 from chaoslab.core.exchange import Reply
-from chaoslab.core.service_spec import Service, Tool, fill
+from chaoslab.core.service_spec import ServiceSpec, ToolSpec, fill
 from chaoslab.record.log import Log
-from chaoslab.seams.http import EXTENSION, Around, Asked, Episode, Target, episode
+from chaoslab.seams.http import EXTENSION, ProbeTag, RequestTag, Target, TrialContext, episode
 
 TYPES: dict[str, type] = {"string": str, "integer": int, "number": float, "boolean": bool}
 AGAIN = {408, 425, 429, 500, 502, 503, 504}
 """Statuses after which the same request may well succeed (RFC 9110, RFC 6585)."""
 
 
-async def discover(client: httpx.AsyncClient, config: Config, ports: Ports) -> dict[str, Service]:
+async def discover(client: httpx.AsyncClient, config: Config, ports: Ports) -> dict[str, ServiceSpec]:
     """What every service offers, from its own `GET /tools`.
 
     Raises:
@@ -40,7 +40,7 @@ async def discover(client: httpx.AsyncClient, config: Config, ports: Ports) -> d
     for name in SERVICES:
         url = f"http://{config.host_of(name)}:{ports.service(name)}/tools"
         try:
-            found[name] = Service.from_json((await client.get(url)).raise_for_status().json())
+            found[name] = ServiceSpec.from_json((await client.get(url)).raise_for_status().json())
         except (httpx.HTTPError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise SettingError(
                 f"{name} does not say what it offers at {url} ({error}): is `chaoslab tools` running?"
@@ -64,7 +64,7 @@ class Toolbox:
 
     client: httpx.AsyncClient
     targets: Mapping[str, Target]
-    services: Mapping[str, Service]
+    services: Mapping[str, ServiceSpec]
     config: Config
     settings: Settings
     log: Log
@@ -74,7 +74,7 @@ class Toolbox:
         """All tools of all services, for LangChain."""
         return [self._tool(service, tool) for service in self.services.values() for tool in service.tools]
 
-    def _tool(self, service: Service, tool: Tool) -> BaseTool:
+    def _tool(self, service: ServiceSpec, tool: ToolSpec) -> BaseTool:
         async def run(**arguments: Any) -> str:
             return await self.use(service, tool, arguments)
 
@@ -87,7 +87,7 @@ class Toolbox:
             handle_validation_error=lambda error: f"Error: bad arguments for {tool.name}: {error}",
         )
 
-    async def use(self, service: Service, tool: Tool, given: Mapping[str, Any]) -> str:
+    async def use(self, service: ServiceSpec, tool: ToolSpec, given: Mapping[str, Any]) -> str:
         """The result as text for the model.
 
         Raises:
@@ -131,10 +131,10 @@ class Toolbox:
         return outcome.text
 
     async def _attempt(
-        self, service: Service, tool: Tool, arguments: Mapping[str, Any], request: Request, attempt: int, trial: Episode,
+        self, service: ServiceSpec, tool: ToolSpec, arguments: Mapping[str, Any], request: Request, attempt: int, trial: TrialContext,
         *, direct: bool = False,
     ) -> _Outcome:  # fmt: skip
-        asked = Asked(request, attempt, dict(arguments), direct)
+        asked = RequestTag(request, attempt, dict(arguments), direct)
         built = self._request(service, tool, arguments, trial.trial)
         built.headers["Idempotency-Key"] = request.id
         built.extensions[EXTENSION] = asked
@@ -156,7 +156,9 @@ class Toolbox:
         again = (reply.status in AGAIN or strange) and not refused
         return _Outcome(text, again=again, wait_s=_retry_after_s(response))
 
-    def _request(self, service: Service, tool: Tool, arguments: Mapping[str, Any], trial: Trial) -> httpx.Request:
+    def _request(
+        self, service: ServiceSpec, tool: ToolSpec, arguments: Mapping[str, Any], trial: TrialId
+    ) -> httpx.Request:
         """The HTTP request that this tool is, with the service's key where it wants it."""
         path = "/".join(
             _quoted(fill(part, arguments)) if part.startswith("$") else part for part in tool.path.split("/")
@@ -171,23 +173,23 @@ class Toolbox:
         url = self.targets[service.name].url + path
         return self.client.build_request(tool.method, url, params=query or None, json=body, headers=headers)
 
-    async def truth(self, name: str, arguments: Mapping[str, Any], trial: Trial) -> Any:
+    async def truth(self, name: str, arguments: Mapping[str, Any], trial: TrialId) -> Any:
         """What the service really says, asked around every proxy in a trial of its own: the JSON of its reply, or None."""
         service, tool = next((s, t) for s in self.services.values() for t in s.tools if t.name == name)
-        apart = Trial(trial.run, trial.prompt, trial.repeat, truth=True)
+        apart = TrialId(trial.run, trial.prompt, trial.repeat, truth=True)
         request = self._request(service, tool, arguments, apart)
         request.headers["Idempotency-Key"] = asked = request_id(apart.header, tool.name, arguments, 1)
-        request.extensions[EXTENSION] = Around(self.settings.tool_timeout_s, service.name, asked, trial.key)
+        request.extensions[EXTENSION] = ProbeTag(self.settings.tool_timeout_s, service.name, asked, trial.key)
         try:
             return (await self.client.send(request)).raise_for_status().json()
         except (httpx.HTTPError, ValueError):
             return None
 
-    def _write(self, trial: Episode, event: events.Event) -> None:
+    def _write(self, trial: TrialContext, event: events.Event) -> None:
         self.log.write(event, trial=trial.trial.key)
 
 
-def schema(tool: Tool) -> type[BaseModel]:
+def schema(tool: ToolSpec) -> type[BaseModel]:
     """The tool's JSON schema as a pydantic model, so that bad arguments become a message and not a call."""
     required = set(tool.parameters.get("required", ()))
     types: dict[str, Any] = {}

@@ -24,7 +24,7 @@ from chaoslab.base.clock import system
 from chaoslab.config import settings
 from chaoslab.config.settings import DEFAULT_NOW, Settings
 from chaoslab.config.topology import Ports
-from chaoslab.core.exchange import Call, Seen
+from chaoslab.core.exchange import Call, Observation
 from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.record.runs import Run
 from chaoslab.wire.control import Control
@@ -52,7 +52,7 @@ class Side:
             raise RuntimeError(f"{self.name} answered {answer.state}, not {expected}: nothing was measured")
         self.times[expected].append(took_s)
         if expected == "armed":
-            self.lanes.done(row, Seen(0.02, 1.0, None, 200))
+            self.lanes.done(row, Observation(0.02, 1.0, None, 200))
 
 
 async def healthy() -> Health:

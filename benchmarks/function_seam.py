@@ -21,16 +21,16 @@ from statistics import median
 from typing import Any
 
 import chaoslab as lab
-from chaoslab.base.identity import Trial
+from chaoslab.base.identity import TrialId
 from chaoslab.core.events import Event
 from chaoslab.core.plan import Plan
-from chaoslab.record.trial_log import Later, Notebook
-from chaoslab.seams.function import FunctionSeam, Tool
+from chaoslab.record.trial_log import Later, TrialLog
+from chaoslab.seams.function import FunctionSeam, WrappedFunction
 
 CALL_GOAL_US, ONE_CORE_GOAL, TWO_CORES_GOAL, FLAT = 2.0, 1500.0, 3000.0, 0.05
 
 
-class Deaf(Notebook):
+class Deaf(TrialLog):
     """Notes nothing."""
 
     def note(self, noted: Event) -> None:
@@ -108,11 +108,11 @@ def a_call(calls: int, rounds: int) -> dict[str, list[float]]:
     beyond: dict[str, list[float]] = {"log apart": [], "noted": [], "written": []}
     for _ in range(rounds):
         bare_us = took_us(message)
-        for name, kind in (("log apart", Deaf), ("noted", Notebook), ("written", Notebook)):
+        for name, kind in (("log apart", Deaf), ("noted", TrialLog), ("written", TrialLog)):
             seam = FunctionSeam(plan, timeout_s=30)
-            seam.book = kind(Trial("bench", 1), began=datetime(2026, 6, 1, tzinfo=UTC))
+            seam.book = kind(TrialId("bench", 1), began=datetime(2026, 6, 1, tzinfo=UTC))
             began = time.perf_counter()
-            us = took_us(seam.stand_in(Tool("message", message, effect=False)))
+            us = took_us(seam.stand_in(WrappedFunction("message", message, effect=False)))
             if name == "written":
                 _ = seam.book.kept
                 us = (time.perf_counter() - began) / calls * 1e6

@@ -15,13 +15,13 @@ from typing import Any
 import httpx
 
 from chaoslab.base.clock import system
-from chaoslab.base.identity import Trial
+from chaoslab.base.identity import TrialId
 from chaoslab.core.events import Event
 from chaoslab.core.plan import Choice, Injection, Plan
-from chaoslab.record.log import Shelf
-from chaoslab.seams.http import EXTENSION, Asked, HttpSeam, Target
+from chaoslab.record.log import MemoryLog
+from chaoslab.seams.http import EXTENSION, HttpSeam, RequestTag, Target
 from chaoslab.worlds.virtual import serving
-from chaoslab.worlds.virtual.lanes import Lanes
+from chaoslab.worlds.virtual.lanes import VirtualLanes
 from chaoslab.worlds.virtual.patches import Patches
 from chaoslab.worlds.virtual.world import World
 
@@ -37,7 +37,7 @@ PLAN = Plan(
 )
 
 
-class Unwritten(Shelf):
+class Unwritten(MemoryLog):
     """A log that is told everything and writes nothing."""
 
     def write(self, event: Event, *, trial: str | None = None) -> None: ...
@@ -62,9 +62,9 @@ def bare(tls: Any, calls: int) -> None:
     world().run_async(story)
 
 
-def seamed(tls: Any, calls: int, log: Shelf) -> None:
+def seamed(tls: Any, calls: int, log: MemoryLog) -> None:
     made = world()
-    lanes = Lanes(plan=PLAN, network=made.network, log=log, clock=system, targets={"weather": (HOST, PORT)})
+    lanes = VirtualLanes(plan=PLAN, network=made.network, log=log, clock=system, targets={"weather": (HOST, PORT)})
     target = Target("weather", URL, (HOST, PORT), 30.0)
     seam = HttpSeam(
         plan=PLAN, targets={"weather": target}, lanes=lanes, log=log, clock=system, price=lambda *_: None, tls=tls
@@ -72,9 +72,9 @@ def seamed(tls: Any, calls: int, log: Shelf) -> None:
 
     async def story() -> None:
         async with httpx.AsyncClient(transport=seam, timeout=None) as client:
-            with seam.trial(Trial("bench", 1)) as episode:
+            with seam.trial(TrialId("bench", 1)) as episode:
                 wish = episode.requests.ask("weather", "look", {})
-                asked = {EXTENSION: Asked(wish, 1, {})}
+                asked = {EXTENSION: RequestTag(wish, 1, {})}
                 await repeated(calls, lambda: client.get(URL + "/look", extensions=asked))
 
     made.run_async(story)
@@ -106,7 +106,7 @@ def main() -> None:
         for _ in range(options.turns):
             took["bare"].append(cost(options.calls, lambda n: bare(tls, n)))
             took["seam"].append(cost(options.calls, lambda n: seamed(tls, n, Unwritten("info", []))))
-            took["seam and log"].append(cost(options.calls, lambda n: seamed(tls, n, Shelf("info", []))))
+            took["seam and log"].append(cost(options.calls, lambda n: seamed(tls, n, MemoryLog("info", []))))
     best = {name: min(found) * 1e6 for name, found in took.items()}
     print(f"bare client        {best['bare']:6.1f} µs of CPU an exchange")
     print(f"armed at chance 0  {best['seam']:6.1f} µs: {best['seam'] - best['bare']:+.1f} µs, log writes apart")

@@ -29,7 +29,7 @@ from chaoslab.execution import virtual_lab as lab
 from chaoslab.execution.launch import spec_of
 from chaoslab.execution.spec import TrialSpec
 from chaoslab.execution.workers import executor
-from chaoslab.record.log import Shelf
+from chaoslab.record.log import MemoryLog
 from chaoslab.seams.http import HttpSeam
 
 FAULTS = ("TOXIC_PROB=0.25", "ERROR_PROB=0.2", "TOOL_TIMEOUT_S=60", "LATENCY_MS=5000", "JITTER_MS=4000")
@@ -136,7 +136,7 @@ class Mocked:
             await self.graph.ainvoke(state, {"recursion_limit": 30})
 
 
-class Nowhere(Shelf):
+class Nowhere(MemoryLog):
     """A log that keeps nothing."""
 
     def write(self, event: Any, *, trial: str | None = None) -> None: ...

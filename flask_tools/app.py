@@ -12,13 +12,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from chaoslab.base.identity import Trial, canonical, request_id
+from chaoslab.base.identity import TrialId, canonical, request_id
 from chaoslab.base.registry import did_you_mean
 from chaoslab.config.settings import Settings
 from chaoslab.config.topology import SERVICES
-from chaoslab.core.service_spec import TROUBLE, Service
+from chaoslab.core.service_spec import TROUBLE, ServiceSpec
 from chaoslab.flask_tools.ledger import Folders, Ledger, Mismatch, Runs, Unwritten, Worked
-from chaoslab.flask_tools.service_module import Answer, Ask, Done, Refusal, Route
+from chaoslab.flask_tools.service_module import Answer, Done, Refusal, Route, ServiceRequest
 
 if TYPE_CHECKING:
     from flask import Flask, Response
@@ -33,7 +33,7 @@ DEFAULTS = Settings()
 def check(settings: Settings) -> None:
     """Raises SettingError when a service cannot be as the settings want it."""
     for name in SERVICES:
-        Desk.load(name, settings)
+        ServiceModule.load(name, settings)
 
 
 def _plain(status: int, message: str) -> Any:  # noqa: ARG001 - the signature of all wordings
@@ -41,16 +41,16 @@ def _plain(status: int, message: str) -> Any:  # noqa: ARG001 - the signature of
 
 
 @dataclass(frozen=True)
-class Desk:
+class ServiceModule:
     """A service's module, as loaded by its name in the table of services."""
 
-    service: Service
+    service: ServiceSpec
     routes: tuple[Route, ...]
     wording: Callable[[int, str], Any]
     warnings: tuple[str, ...]
 
     @classmethod
-    def load(cls, name: str, settings: Settings = DEFAULTS) -> Desk:
+    def load(cls, name: str, settings: Settings = DEFAULTS) -> ServiceModule:
         """Raises LookupError with a hint when no service is called so, SettingError when it cannot be as the settings want it."""
         if name not in SERVICES:
             raise LookupError(f"no service is called '{name}': {did_you_mean(name, SERVICES)}")
@@ -67,10 +67,10 @@ def create_app(name: str, *, logs: Path, now: str, settings: Settings = DEFAULTS
         LookupError: no service is called so.
         SettingError: it cannot be as the settings want it.
     """
-    return app_of(Desk.load(name, settings), Folders(logs, now))
+    return app_of(ServiceModule.load(name, settings), Folders(logs, now))
 
 
-def app_of(desk: Desk, runs: Runs) -> Flask:
+def app_of(desk: ServiceModule, runs: Runs) -> Flask:
     """Any desk as a web application."""
     from flask import Flask, request
     from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound, RequestEntityTooLarge
@@ -83,7 +83,7 @@ def app_of(desk: Desk, runs: Runs) -> Flask:
     app.extensions["refuse"] = lambda status, message: _text(desk.wording(status, message))
     told: set[str] = set()
 
-    def tell(trial: Trial) -> None:
+    def tell(trial: TrialId) -> None:
         """What the service found wrong with its data, once a run."""
         if desk.warnings and trial.run not in told:
             told.add(trial.run)
@@ -93,7 +93,7 @@ def app_of(desk: Desk, runs: Runs) -> Flask:
     def view(route: Route) -> Callable[..., Response]:
         def answer(**path: str) -> Response:
             try:
-                trial = Trial.parse(request.headers.get("X-Trial"))
+                trial = TrialId.parse(request.headers.get("X-Trial"))
             except ValueError as error:
                 raise Refusal(400, desk.wording(400, str(error))) from None
             key = request.headers.get("Idempotency-Key")
@@ -107,7 +107,7 @@ def app_of(desk: Desk, runs: Runs) -> Flask:
             def do(run_now: datetime, past: tuple[Done, ...]) -> Worked:
                 identity = key or request_id(trial.header, route.tool, fingerprint, len(past) + 1)
                 try:
-                    reply = route.work(Ask(identity, run_now, query, body, path, past))
+                    reply = route.work(ServiceRequest(identity, run_now, query, body, path, past))
                 except Refusal as refusal:
                     reply = refusal.answer
                 return _worked(reply, desk.service)
@@ -154,9 +154,9 @@ def app_of(desk: Desk, runs: Runs) -> Flask:
         message = f"{name} failed at {request.method} {request.path}: {type(error).__name__}: {error}"
         try:
             try:
-                ledger.warn(message[:500], Trial.parse(request.headers.get("X-Trial")))
+                ledger.warn(message[:500], TrialId.parse(request.headers.get("X-Trial")))
             except (ValueError, LookupError):
-                ledger.warn(message[:500], Trial.parse(None))
+                ledger.warn(message[:500], TrialId.parse(None))
         except Unwritten as lost:
             return unwritten(lost)
         return failed({})
@@ -212,7 +212,7 @@ def _text(body: Any) -> str:
 _spelt = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
-def _worked(answer: Answer, service: Service) -> Worked:
+def _worked(answer: Answer, service: ServiceSpec) -> Worked:
     text = "" if answer.body is None else _text(answer.body)
     fields = answer.body if isinstance(answer.body, dict) else {}
     said_no = any(name in fields and fields[name] == value for name, value in service.failed_if.items())

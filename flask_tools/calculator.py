@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from chaoslab.core.service_spec import ErrorReply, Service, Tool
+from chaoslab.core.service_spec import ErrorReply, ServiceSpec, ToolSpec
 from chaoslab.flask_tools.arithmetic import Wrong, calculate
-from chaoslab.flask_tools.service_module import Answer, Ask, Refusal, Route
+from chaoslab.flask_tools.service_module import Answer, Refusal, Route, ServiceRequest
 
 KINDS = {400: "bad_request", 404: "not_found", 405: "method_not_allowed", 413: "too_long", 422: "reused_key"}
 
@@ -19,10 +19,10 @@ def _error(status: int, kind: str, message: str, **headers: str) -> ErrorReply:
     return ErrorReply(status, {"error": {"type": kind, "message": message}}, headers)
 
 
-SERVICE = Service(
+SERVICE = ServiceSpec(
     name="calculator",
     tools=(
-        Tool(
+        ToolSpec(
             name="calculate",
             description="Compute the value of an arithmetic expression, e.g. 17 * 24 or sqrt(2) + 3^2.",
             parameters={
@@ -51,7 +51,7 @@ def routes() -> tuple[Route, ...]:
     return (Route("POST", "/calculate", "calculate", _calculate),)
 
 
-def _calculate(ask: Ask) -> Answer:
+def _calculate(ask: ServiceRequest) -> Answer:
     expression = ask.body.get("expression")
     if not isinstance(expression, str):
         what = "expression is missing" if expression is None else "expression must be a string"

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from chaoslab.core.service_spec import ErrorReply, Service, Tool
-from chaoslab.flask_tools.service_module import Answer, Ask, Done, Refusal, Route, folded, moment, rfc3339
+from chaoslab.core.service_spec import ErrorReply, ServiceSpec, ToolSpec
+from chaoslab.flask_tools.service_module import Answer, Done, Refusal, Route, ServiceRequest, folded, moment, rfc3339
 
 EVENTS = "/calendar/v3/calendars/primary/events"
 OWNER = {"email": "you@example.org", "self": True}
@@ -50,10 +50,10 @@ def _text(description: str) -> dict[str, str]:
     return {"type": "string", "description": description}
 
 
-SERVICE = Service(
+SERVICE = ServiceSpec(
     name="calendar",
     tools=(
-        Tool(
+        ToolSpec(
             name="create_event",
             description="Create a calendar event (meeting, appointment, reminder).",
             parameters={
@@ -70,7 +70,7 @@ SERVICE = Service(
             body={"summary": "$title", "start": {"dateTime": "$start"}, "end": {"dateTime": "$end"}},
             effect="event_created",
         ),
-        Tool(
+        ToolSpec(
             name="list_events",
             description="List the events in the calendar in order of time, with their ids.",
             parameters={
@@ -92,7 +92,7 @@ SERVICE = Service(
                 "orderBy": "startTime",
             },
         ),
-        Tool(
+        ToolSpec(
             name="delete_event",
             description="Delete (cancel) the calendar event that has this id.",
             parameters={
@@ -151,7 +151,7 @@ class _Event:
         }
 
 
-def _events(ask: Ask) -> dict[str, _Event]:
+def _events(ask: ServiceRequest) -> dict[str, _Event]:
     """The seeded week, and what this trial made of it."""
     monday = (ask.now - timedelta(days=ask.now.weekday())).replace(hour=0, minute=0, second=0, microsecond=0)
     events = {}
@@ -168,7 +168,7 @@ def _events(ask: Ask) -> dict[str, _Event]:
     return events
 
 
-def _create(ask: Ask) -> Answer:
+def _create(ask: ServiceRequest) -> Answer:
     title = ask.body.get("summary", "")
     if not isinstance(title, str) or len(title) > 1024:
         raise _no(400, "Invalid value for: summary", "invalid")
@@ -186,7 +186,7 @@ def _create(ask: Ask) -> Answer:
     return Answer(event.resource(ask.now), effect=Done("event_created", content))
 
 
-def _when(ask: Ask, side: str) -> datetime:
+def _when(ask: ServiceRequest, side: str) -> datetime:
     given = ask.body.get(side)
     if given is None:
         raise _no(400, f"Missing {side} time.", "required")
@@ -201,7 +201,7 @@ def _when(ask: Ask, side: str) -> datetime:
         raise _no(400, f"Invalid value for: Invalid format: {text[:60]!r}", "invalid") from None
 
 
-def _list(ask: Ask) -> Answer:
+def _list(ask: ServiceRequest) -> Answer:
     bounds: dict[str, datetime | None] = {}
     for name in ("timeMin", "timeMax"):
         try:
@@ -231,17 +231,17 @@ def _list(ask: Ask) -> Answer:
     )
 
 
-def _known(ask: Ask) -> _Event:
+def _known(ask: ServiceRequest) -> _Event:
     event = _events(ask).get(ask.path["event_id"])
     if event is None:
         raise _no(404, "Not Found")
     return event
 
 
-def _get(ask: Ask) -> Answer:
+def _get(ask: ServiceRequest) -> Answer:
     return Answer(_known(ask).resource(ask.now))
 
 
-def _delete(ask: Ask) -> Answer:
+def _delete(ask: ServiceRequest) -> Answer:
     event = _known(ask)
     return Answer(None, 204, effect=Done("event_deleted", {"id": event.id, "title": event.title}))

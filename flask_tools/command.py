@@ -10,7 +10,7 @@ from typing import Any
 
 from chaoslab.config.settings import DEFAULT_NOW, load
 from chaoslab.config.topology import SERVICES, Ports
-from chaoslab.flask_tools.app import Desk, create_app
+from chaoslab.flask_tools.app import ServiceModule, create_app
 from chaoslab.flask_tools.service_module import moment
 
 
@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
         print(error.args[0], file=sys.stderr)
         return 2
     for name in names:
-        for warning in Desk.load(name).warnings:
+        for warning in ServiceModule.load(name).warnings:
             print(f"{name}: {warning}", file=sys.stderr)
     if options.verbose:
         for app in apps.values():

@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 from chaoslab.base.clock import Clock, system
-from chaoslab.base.identity import Trial
+from chaoslab.base.identity import TrialId
 from chaoslab.core.events import Effect, Event
-from chaoslab.core.events import Warning as Notice
-from chaoslab.core.service_spec import Service
+from chaoslab.core.events import LabWarning as Notice
+from chaoslab.core.service_spec import ServiceSpec
 from chaoslab.flask_tools.service_module import Done, moment
 from chaoslab.record.lines import parse_line
 from chaoslab.record.log import Log, LogLost
@@ -136,7 +136,7 @@ class OneRun:
 class Ledger:
     """The effects of one service, by run and trial."""
 
-    def __init__(self, service: Service, runs: Runs) -> None:
+    def __init__(self, service: ServiceSpec, runs: Runs) -> None:
         self._service, self._known = service, runs
         self._runs: OrderedDict[str, tuple[Run, Log]] = OrderedDict()
         self._books: OrderedDict[tuple[str, str], _Book] = OrderedDict()
@@ -144,7 +144,7 @@ class Ledger:
 
     def work(
         self,
-        trial: Trial,
+        trial: TrialId,
         key: str | None,
         fingerprint: str,
         tool: str,
@@ -187,7 +187,7 @@ class Ledger:
                     book.answers.popitem(last=False)
             return worked
 
-    def warn(self, message: str, trial: Trial) -> None:
+    def warn(self, message: str, trial: TrialId) -> None:
         """A line for a person, in the log of the trial's run.
 
         Raises:
@@ -204,7 +204,7 @@ class Ledger:
             self._books.clear()
 
     @contextmanager
-    def _open(self, trial: Trial) -> Iterator[tuple[Run, Log, _Book]]:
+    def _open(self, trial: TrialId) -> Iterator[tuple[Run, Log, _Book]]:
         with self._lock:
             run, log = self._run(trial.run)
             name = (trial.run, trial.key)
@@ -245,7 +245,7 @@ class Ledger:
             del self._books[name]
 
 
-def _written(log: Log, event: Event, trial: Trial) -> None:
+def _written(log: Log, event: Event, trial: TrialId) -> None:
     try:
         log.write(event, trial=trial.key)
     except LogLost as lost:  # which no server would turn into an answer

@@ -6,8 +6,8 @@ import re
 from datetime import datetime, timedelta
 from typing import Any
 
-from chaoslab.core.service_spec import ErrorReply, Service, Tool
-from chaoslab.flask_tools.service_module import Answer, Ask, Done, Refusal, Route, folded
+from chaoslab.core.service_spec import ErrorReply, ServiceSpec, ToolSpec
+from chaoslab.flask_tools.service_module import Answer, Done, Refusal, Route, ServiceRequest, folded
 
 TEXT_MAX = 40_000
 _CHANNEL = re.compile(r"[#@]?[\w.@#-]+(?: [\w.@#-]+){0,3}")
@@ -37,10 +37,10 @@ def _no(error: str) -> Refusal:
     return Refusal(200, {"ok": False, "error": error})
 
 
-SERVICE = Service(
+SERVICE = ServiceSpec(
     name="messaging",
     tools=(
-        Tool(
+        ToolSpec(
             name="send_message",
             description="Send a text message to a person or a channel.",
             parameters={
@@ -56,7 +56,7 @@ SERVICE = Service(
             body={"channel": "$to", "text": "$text"},
             effect="message_sent",
         ),
-        Tool(
+        ToolSpec(
             name="read_messages",
             description="Read the messages in the inbox, newest first, of everyone or of one sender.",
             parameters={
@@ -96,7 +96,7 @@ def _stamp(moment: datetime, micros: int) -> str:
     return f"{int(moment.timestamp())}.{micros % 1_000_000:06d}"
 
 
-def _send(ask: Ask) -> Answer:
+def _send(ask: ServiceRequest) -> Answer:
     channel, text = ask.body.get("channel"), ask.body.get("text")
     if not isinstance(channel, str) or len(channel) > 80 or not _CHANNEL.fullmatch(channel):
         raise _no("channel_not_found")
@@ -110,7 +110,7 @@ def _send(ask: Ask) -> Answer:
     return Answer(body, effect=Done("message_sent", {"to": channel, "text": text, "ts": ts}))
 
 
-def _history(ask: Ask) -> Answer:
+def _history(ask: ServiceRequest) -> Answer:
     if ask.query.get("channel", "") != "inbox":
         raise _no("channel_not_found")
     limit = ask.query.get("limit", "100")

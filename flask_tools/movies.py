@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from chaoslab.base.files import Unreadable, json_of
-from chaoslab.core.service_spec import ErrorReply, Service, Tool
-from chaoslab.flask_tools.service_module import DATA, Answer, Ask, Refusal, Route, folded
+from chaoslab.core.service_spec import ErrorReply, ServiceSpec, ToolSpec
+from chaoslab.flask_tools.service_module import DATA, Answer, Refusal, Route, ServiceRequest, folded
 
 PAGE_SIZE, PAGES_MAX = 20, 500
 _CODES = {401: 7, 404: 34, 429: 25, 500: 11, 503: 9, 504: 24}
@@ -21,10 +21,10 @@ def wording(status: int, message: str, code: int = 5) -> Any:
     return {"success": False, "status_code": _CODES.get(status, code), "status_message": message}
 
 
-SERVICE = Service(
+SERVICE = ServiceSpec(
     name="movies",
     tools=(
-        Tool(
+        ToolSpec(
             name="search_movies",
             description="Find films by words of their title; gives title, release date, rating and overview.",
             parameters={
@@ -104,7 +104,7 @@ def warnings() -> tuple[str, ...]:
     return _films().warnings
 
 
-def _whole(ask: Ask, name: str, default: str) -> int:
+def _whole(ask: ServiceRequest, name: str, default: str) -> int:
     text = ask.query.get(name, default)
     if not re.fullmatch(r"[0-9]{1,6}", text):
         raise Refusal(400, wording(400, f"Invalid parameters: {name} must be a whole number."))
@@ -131,7 +131,7 @@ def _plain(text: str) -> str:
     return " ".join(re.findall(r"\w+", folded(text)))
 
 
-def _search(ask: Ask) -> Answer:
+def _search(ask: ServiceRequest) -> Answer:
     query = ask.query.get("query", "")
     if not query.strip():
         raise Refusal(400, wording(400, "Invalid parameters: query must be provided."))

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from chaoslab.core.service_spec import ErrorReply, Service, Tool
-from chaoslab.flask_tools.service_module import Answer, Ask, Refusal, Route, bundled, folded, rfc3339
+from chaoslab.core.service_spec import ErrorReply, ServiceSpec, ToolSpec
+from chaoslab.flask_tools.service_module import Answer, Refusal, Route, ServiceRequest, bundled, folded, rfc3339
 
 K1, B = 1.2, 0.75
 TITLE_WEIGHT = 3
@@ -31,10 +31,10 @@ def _error(status: int, message: str, **headers: str) -> ErrorReply:
     return ErrorReply(status, {"error": message}, headers)
 
 
-SERVICE = Service(
+SERVICE = ServiceSpec(
     name="search",
     tools=(
-        Tool(
+        ToolSpec(
             name="search_web",
             description="Search the web for facts; gives titles, links and snippets, best first.",
             parameters={
@@ -112,7 +112,7 @@ def rank(query: str) -> list[dict[str, str]]:
     return [library.documents[number] for _, number in sorted(scored)]
 
 
-def _search(ask: Ask) -> Answer:
+def _search(ask: ServiceRequest) -> Answer:
     query = ask.query.get("q", "")
     if not query.strip():
         raise Refusal(400, {"error": "Missing query `q` parameter."})

@@ -29,7 +29,7 @@ class Done:
 
 
 @dataclass(frozen=True)
-class Ask:
+class ServiceRequest:
     """One request. `now` is the run's, `past` are this trial's effects at this service, oldest first."""
 
     request_id: str
@@ -69,7 +69,7 @@ class Route:
     method: str
     path: str
     tool: str
-    work: Callable[[Ask], Answer]
+    work: Callable[[ServiceRequest], Answer]
 
 
 def moment(text: str) -> datetime:

@@ -7,8 +7,8 @@ from functools import cache
 from typing import Any
 
 from chaoslab.config.settings import Settings
-from chaoslab.core.service_spec import ErrorReply, Service, Tool
-from chaoslab.flask_tools.service_module import Answer, Ask, Refusal, Route, bundled
+from chaoslab.core.service_spec import ErrorReply, ServiceSpec, ToolSpec
+from chaoslab.flask_tools.service_module import Answer, Refusal, Route, ServiceRequest, bundled
 from chaoslab.flask_tools.translator_online import Online
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’\-][^\W\d_]+)*")
@@ -19,10 +19,10 @@ def wording(status: int, message: str) -> Any:  # noqa: ARG001 - LibreTranslate 
     return {"error": message}
 
 
-SERVICE = Service(
+SERVICE = ServiceSpec(
     name="translator",
     tools=(
-        Tool(
+        ToolSpec(
             name="translate",
             description="Translate a text into another language.",
             parameters={
@@ -137,7 +137,7 @@ def _sentence(text: str, table: dict[str, str], *, nouns: bool) -> str:
     return "".join([*out, text[at:]])
 
 
-def _code(ask: Ask, name: str, known: tuple[str, ...] | None) -> str:
+def _code(ask: ServiceRequest, name: str, known: tuple[str, ...] | None) -> str:
     """A language's code; `known` of None: the server at the far end decides which there are."""
     code = ask.body.get(name)
     if code is None and name == "source":
@@ -151,7 +151,7 @@ def _code(ask: Ask, name: str, known: tuple[str, ...] | None) -> str:
     return code
 
 
-def _translate(ask: Ask, *, online: Online | None = None) -> Answer:
+def _translate(ask: ServiceRequest, *, online: Online | None = None) -> Answer:
     text = ask.body.get("q")
     if text is None or text == "":
         raise Refusal(400, {"error": "Invalid request: missing q parameter"})

@@ -12,8 +12,8 @@ from functools import cache
 from typing import Any
 
 from chaoslab.base.dice import Dice
-from chaoslab.core.service_spec import ErrorReply, Service, Tool
-from chaoslab.flask_tools.service_module import Answer, Ask, Refusal, Route, bundled, folded
+from chaoslab.core.service_spec import ErrorReply, ServiceSpec, ToolSpec
+from chaoslab.flask_tools.service_module import Answer, Refusal, Route, ServiceRequest, bundled, folded
 
 SKIES = (
     # (up to this share of clouds, id, main, description, icon)
@@ -29,10 +29,10 @@ def wording(status: int, message: str) -> Any:
     return {"cod": str(status) if status in (400, 404) else status, "message": message}
 
 
-SERVICE = Service(
+SERVICE = ServiceSpec(
     name="weather",
     tools=(
-        Tool(
+        ToolSpec(
             name="current_weather",
             description="The current weather in a city: temperature in degrees Celsius, sky, wind, humidity.",
             parameters={
@@ -69,7 +69,7 @@ def _cities() -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]]]:
     return cities, {folded(name): city for city in cities for name in (city["name"], *city["aliases"])}
 
 
-def _find(ask: Ask) -> dict[str, Any]:
+def _find(ask: ServiceRequest) -> dict[str, Any]:
     cities, by_name = _cities()
     asked = ask.query.get("q", "").strip()
     if asked:
@@ -90,7 +90,7 @@ def _find(ask: Ask) -> dict[str, Any]:
     return min(cities, key=away)
 
 
-def _degrees(ask: Ask, name: str, bound: int) -> float:
+def _degrees(ask: ServiceRequest, name: str, bound: int) -> float:
     words = {"lat": "latitude", "lon": "longitude"}
     try:
         value = float(ask.query[name])
@@ -101,7 +101,7 @@ def _degrees(ask: Ask, name: str, bound: int) -> float:
     return value
 
 
-def _weather(ask: Ask) -> Answer:
+def _weather(ask: ServiceRequest) -> Answer:
     units = ask.query.get("units", "standard")
     if units not in ("standard", "metric", "imperial"):
         raise Refusal(400, wording(400, "wrong units: they are standard, metric or imperial"))

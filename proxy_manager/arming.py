@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from chaoslab.base.clock import Clock
-from chaoslab.core.chain import Told
+from chaoslab.core.chain import ActiveFault
 from chaoslab.proxy_manager.experiment import Experiment, Lane
 from chaoslab.wire.client import ToxiproxyClient, ToxiproxyDown, ToxiproxyError
 from chaoslab.wire.control import Row
@@ -35,21 +35,21 @@ class Arming:
         self._toxiproxy, self._places, self._clock = toxiproxy, places, clock
         self.trouble = ""
 
-    def arm(self, experiment: Experiment, row: Row, told: Told) -> tuple[Lane, int]:
+    def arm(self, experiment: Experiment, row: Row, active: ActiveFault) -> tuple[Lane, int]:
         """A proxy for this call alone with its toxics, read back; and its port."""
         until_s = self._clock.monotonic() + row.deadline_s + LEASE_S
-        if is_refused(told):
+        if is_refused(active):
             if self._toxiproxy.get(REFUSED).enabled:
                 raise ToxiproxyError(f"the proxy '{REFUSED}' has been enabled by somebody else", status=None)
-            return Lane(told, REFUSED, row, until_s), self._places.refused_port
-        toxics = [in_toxiproxys_words(toxic) for toxic in told.fault.toxics()]
+            return Lane(active, REFUSED, row, until_s), self._places.refused_port
+        toxics = [in_toxiproxys_words(toxic) for toxic in active.fault.toxics()]
         experiment.count += 1
         expires = int(self._clock.utc().timestamp() + row.deadline_s) + LEASE_S
         name = f"lane.{row.call.target}.{experiment.run}.{experiment.count}.{expires}"
         armed = self._toxiproxy.arm(
             name, upstream=experiment.targets[row.call.target], listen=f"{self._places.bind}:0", toxics=toxics
         )
-        return Lane(told, name, row, until_s), int(armed.listen.rpartition(":")[2])
+        return Lane(active, name, row, until_s), int(armed.listen.rpartition(":")[2])
 
     def destroy(self, proxy: str) -> None:
         """Takes down what may be gone already; what else goes wrong makes /health say so, and the loop goes on."""

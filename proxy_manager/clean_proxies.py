@@ -72,7 +72,7 @@ class Standing:
                     self._toxiproxy.destroy(proxy.name)
             self._toxiproxy.populate(new)
 
-        self._insist(make, for_s=RECOVER_S, mends=lambda error: isinstance(error, ToxiproxyDown))
+        self._retry_until(make, for_s=RECOVER_S, mends=lambda error: isinstance(error, ToxiproxyDown))
         self._wanted |= {proxy.name: proxy for proxy in proxies}
 
     def drop(self) -> None:
@@ -109,7 +109,7 @@ class Standing:
 
         for_s = RECOVER_S if self._wanted and not self.gone else 0.0
         try:
-            held = self._insist(mend, for_s=for_s, mends=lambda error: not isinstance(error, Taken))
+            held = self._retry_until(mend, for_s=for_s, mends=lambda error: not isinstance(error, Taken))
         except ToxiproxyError as error:
             if isinstance(error, ToxiproxyDown) and self._wanted:
                 self.gone = f"Toxiproxy at {self._toxiproxy.url} is gone: it did not answer for {RECOVER_S:g} s"
@@ -124,7 +124,7 @@ class Standing:
         what = "Toxiproxy was restarted" if all_of_them else f"{', '.join(sorted(missing))} had been taken down"
         return Outage(what, since, round(self._clock.monotonic() - began_s, 6), frozenset(missing), held)
 
-    def _insist(self, make: Callable[[], T_], *, for_s: float, mends: Callable[[ToxiproxyError], bool]) -> T_:
+    def _retry_until(self, make: Callable[[], T_], *, for_s: float, mends: Callable[[ToxiproxyError], bool]) -> T_:
         """Does it, again and again for so long while it fails in a way that time mends."""
         began_s = self._clock.monotonic()
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from chaoslab.core.chain import Told
+from chaoslab.core.chain import ActiveFault
 from chaoslab.core.plan import Plan
 from chaoslab.record.log import Log
 from chaoslab.wire.control import Row
@@ -15,7 +15,7 @@ from chaoslab.wire.fault_lifecycle import REFUSED
 class Lane:
     """An armed fault and the proxy that carries it. `lost`: the proxy went away before the call was over."""
 
-    told: Told
+    active: ActiveFault
     proxy: str
     row: Row
     until_s: float

@@ -13,8 +13,8 @@ from typing import Any
 
 from chaoslab.base.clock import Clock, iso
 from chaoslab.core import events
-from chaoslab.core.chain import Told
-from chaoslab.core.exchange import Seen
+from chaoslab.core.chain import ActiveFault
+from chaoslab.core.exchange import Observation
 from chaoslab.core.plan import Plan
 from chaoslab.proxy_manager.arming import Arming, Places
 from chaoslab.proxy_manager.clean_proxies import Outage, Standing
@@ -55,7 +55,7 @@ class Manager:
         self._began = threading.Event()
         self._arming = Arming(toxiproxy, places=places, clock=clock)
         self._standing = Standing(toxiproxy, clock=clock, stopping=self.stopping)
-        self._wish_to_look: list[threading.Event] = []
+        self._wants_reconciled: list[threading.Event] = []
         self._held: set[int] = set()
         self.tell: Callable[[str], None] = lambda _: None
         """Is told in a line what a person who follows the manager wants to know."""
@@ -72,7 +72,7 @@ class Manager:
             return Health("the proxy manager has not begun yet")
         looked = threading.Event()
         with self._lock:
-            self._wish_to_look.append(looked)
+            self._wants_reconciled.append(looked)
         began_s = self._clock.monotonic()
         while not looked.wait(0.02):
             if self._standing.recovering:
@@ -100,7 +100,7 @@ class Manager:
                 "lanes": [
                     {
                         "lane": lane.proxy,
-                        "fault": lane.told.fault_name,
+                        "fault": lane.active.fault_name,
                         "target": lane.row.call.target,
                         "trial": lane.row.call.trial,
                     }
@@ -209,13 +209,13 @@ class Manager:
 
     def _look_as_wished(self, control: Control, *, anyway: bool) -> None:
         with self._lock:
-            wished, self._wish_to_look = self._wish_to_look, []
-        if wished or anyway:
-            self._look(control)
-        for each in wished:
+            wanted, self._wants_reconciled = self._wants_reconciled, []
+        if wanted or anyway:
+            self._reconcile(control)
+        for each in wanted:
             each.set()
 
-    def _look(self, control: Control) -> bool:
+    def _reconcile(self, control: Control) -> bool:
         """Whether the clean proxies stand, be it that they had to be made anew: then all that was under way is marked."""
         try:
             outage = self._standing.look()
@@ -256,26 +256,28 @@ class Manager:
         if experiment.log.lost is not None:
             raise experiment.log.lost
         rolled: list[str] = []
-        told: Told | None = None
+        active: ActiveFault | None = None
         if not self.paused.is_set():
-            told, rolled = experiment.plan.hit_on_the_wire(row.call)
+            active, rolled = experiment.plan.hit_on_the_wire(row.call)
         if self._standing.gone:
             control.reply(row.id, Answer("failed", rolled=rolled, error=self._standing.gone))
-        elif told is None:
+        elif active is None:
             self._reply(control, experiment, row, Answer("clear", rolled=rolled))
         else:
-            self._answer_armed(control, experiment, row, told, rolled)
+            self._answer_armed(control, experiment, row, active, rolled)
 
-    def _answer_armed(self, control: Control, experiment: Experiment, row: Row, told: Told, rolled: list[str]) -> None:
-        self._write(experiment, row, told.scheduled(row.call))
+    def _answer_armed(
+        self, control: Control, experiment: Experiment, row: Row, active: ActiveFault, rolled: list[str]
+    ) -> None:
+        self._write(experiment, row, active.scheduled(row.call))
         began_s = self._clock.monotonic()
         for left in range(TRIES - 1, -1, -1):
             try:
-                lane, port = self._arming.arm(experiment, row, told)
+                lane, port = self._arming.arm(experiment, row, active)
                 break
             except ToxiproxyError as error:
                 epoch = self._standing.epoch
-                stands = self._look(control)
+                stands = self._reconcile(control)
                 restarted = isinstance(error, ToxiproxyDown) or self._standing.epoch != epoch
                 if stands and restarted and left:
                     continue
@@ -286,7 +288,7 @@ class Manager:
         took_s = round(self._clock.monotonic() - began_s, 6)
         with self._lock:
             experiment.lanes[row.id] = lane
-        self._write(experiment, row, fault_lifecycle.armed(told, row.call, lane=lane.proxy, took_s=took_s))
+        self._write(experiment, row, fault_lifecycle.armed(active, row.call, lane=lane.proxy, took_s=took_s))
         self._reply(control, experiment, row, Answer("armed", self.places.dial, port, rolled))
 
     def _reply(self, control: Control, experiment: Experiment, row: Row, answer: Answer) -> None:
@@ -301,15 +303,15 @@ class Manager:
         lane = experiment.lanes.get(row.id)
         if lane is not None:
             self._take_down(control, lane)
-            evidence = None if lane.lost else lane.told.fault.witnessed(Seen(**row.observation))
+            evidence = None if lane.lost else lane.active.fault.witnessed(Observation(**row.observation))
             if lane.lost:
                 self._mark(experiment, row, f"its lane {lane.proxy} was lost before it was over")
-            for event in fault_lifecycle.healed(lane.told, row.call, evidence=evidence):
+            for event in fault_lifecycle.healed(lane.active, row.call, evidence=evidence):
                 self._write(experiment, row, event)
             call = row.call
             met = "lost with its lane" if lane.lost else evidence or "NOT witnessed"
             self.tell(
-                f"{lane.told.fault_name} on {call.target}.{call.tool}, {call.trial} attempt {call.attempt}: {met}"
+                f"{lane.active.fault_name} on {call.target}.{call.tool}, {call.trial} attempt {call.attempt}: {met}"
             )
             with self._lock:
                 del experiment.lanes[row.id]
@@ -332,7 +334,7 @@ class Manager:
                 elif not isinstance(error, ToxiproxyDown):
                     self._arming.trouble = str(error)
                     return
-                self._look(control)
+                self._reconcile(control)
         lane.lost = True
 
     def _expire(self) -> None:
@@ -345,7 +347,7 @@ class Manager:
                 if lane.own:
                     self._arming.destroy(lane.proxy)
                 with contextlib.suppress(LogLost):  # nobody is left to be told, and the loop has other runs to serve
-                    for gone in fault_lifecycle.healed(lane.told, lane.row.call, evidence=None):
+                    for gone in fault_lifecycle.healed(lane.active, lane.row.call, evidence=None):
                         self._write(experiment, lane.row, gone)
 
     def _close_ended(self, control: Control) -> None:

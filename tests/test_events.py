@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 
 from chaoslab.base.clock import Clock
 from chaoslab.core.events import AttemptRef, CallStarted, Event, PromptStarted, Retry, RunFinished
-from chaoslab.core.events import Warning as Notice
+from chaoslab.core.events import LabWarning as Notice
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record, parse_line
-from chaoslab.record.log import Kept, Log, LogLost, Shelf, lines_of
+from chaoslab.record.log import BufferedEvent, Log, LogLost, MemoryLog, lines_of
 from tests.event_parts import ENVELOPE, names, sample
 
 
@@ -193,8 +193,8 @@ def test_a_moment_is_told_to_the_microsecond(tmp_path: Path) -> None:
         def monotonic(self) -> float:
             return 100.123456789
 
-    kept: list[Kept] = []
-    Shelf("info", kept, clock=Fine(), origin=90.0).write(Notice(message="kept"))
+    kept: list[BufferedEvent] = []
+    MemoryLog("info", kept, clock=Fine(), origin=90.0).write(Notice(message="kept"))
     with log(tmp_path, clock=Fine()) as written:
         written.write(Notice(message="written"))
     assert [record.t for record in History.read(tmp_path).records] == [0.123457]
@@ -202,9 +202,12 @@ def test_a_moment_is_told_to_the_microsecond(tmp_path: Path) -> None:
 
 
 def test_what_a_shelf_kept_is_written_down_later_as_if_it_had_been_a_log(tmp_path: Path) -> None:
-    kept: list[Kept] = []
+    kept: list[BufferedEvent] = []
     clock = Ticking()
-    shelf, other = Shelf("info", kept, clock=clock, origin=100.0), Shelf("search", kept, clock=clock, origin=100.0)
+    shelf, other = (
+        MemoryLog("info", kept, clock=clock, origin=100.0),
+        MemoryLog("search", kept, clock=clock, origin=100.0),
+    )
     with shelf, other:
         shelf.write(Notice(message="one"), trial="p1.r1")
         other.write(Notice(message="not of this file"))
@@ -309,10 +312,10 @@ def test_no_line_is_written_while_others_are_copied(tmp_path: Path) -> None:
     with log(tmp_path) as written:
         other = threading.Thread(target=written.write, args=(Notice(message="written"),))
 
-        def kept() -> Iterator[Kept]:
+        def kept() -> Iterator[BufferedEvent]:
             other.start()
             other.join(0.1)  # in vain: it has to wait
-            yield Kept.of("info", 1.0, None, Notice(message="copied"))
+            yield BufferedEvent.of("info", 1.0, None, Notice(message="copied"))
 
         written.copy(kept(), began=datetime(2026, 6, 1, 9, 0, tzinfo=UTC), after_s=0.0)
         other.join(10)
@@ -354,7 +357,7 @@ def test_half_a_line_is_taken_back_and_where_that_fails_nothing_is_written_after
 
 
 def test_a_writer_of_whom_nothing_is_known_begins_at_its_first_line() -> None:
-    kept = [Kept.of(writer, 0.0, None, Notice(message="x")) for writer in ("info", "search", "info")]
+    kept = [BufferedEvent.of(writer, 0.0, None, Notice(message="x")) for writer in ("info", "search", "info")]
     seqs = {"search": 7}
     told = lines_of(kept, run="run", began=datetime(2026, 6, 1, 9, 0, tzinfo=UTC), after_s=0.0, seqs=seqs)
     assert [json.loads(line)["seq"] for line in told] == [1, 8, 2]
@@ -395,9 +398,9 @@ def test_any_text_stays_on_its_line_and_comes_back(text: str) -> None:
 
 
 def test_a_history_knows_of_what_its_logs_could_not_tell() -> None:
-    history = History([], untold=[Retry])
-    assert (history.tells(Retry), history.tells(Notice)) == (False, True)
-    assert History([]).tells(Retry)
+    history = History([], unknown=[Retry])
+    assert (history.has(Retry), history.has(Notice)) == (False, True)
+    assert History([]).has(Retry)
 
 
 def test_a_folder_without_logs_says_so(tmp_path: Path) -> None:

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from chaoslab.core.chain import Told, chain, play
+from chaoslab.core.chain import ActiveFault, chain, play
 from chaoslab.core.events import AttemptRef, Event, FaultScheduled
-from chaoslab.core.events import Warning as Notice
-from chaoslab.core.exchange import Call, Failure, Flow, Note, Reply, Seen, Wait, forever
+from chaoslab.core.events import LabWarning as Notice
+from chaoslab.core.exchange import Call, Failure, Flow, Note, Observation, Reply, Wait, forever
 from chaoslab.core.fault import Fault
 from chaoslab.core.service_spec import ErrorReply
 from chaoslab.faults.tool.tool_error import ToolError
@@ -83,8 +83,8 @@ class Story(Fault):
         return self.tell(call)
 
 
-def told(tell: Callable[[Call], Flow], name: str = "story") -> Told:
-    return Told(name, name, Story(tell))
+def active(tell: Callable[[Call], Flow], name: str = "story") -> ActiveFault:
+    return ActiveFault(name, name, Story(tell))
 
 
 def as_it_is(call: Call) -> Flow:
@@ -139,18 +139,18 @@ def forgiving(call: Call) -> Flow:
         return LIE
 
 
-def in_turn(*stories: Told) -> list[Callable[[Call], Told | None]]:
+def in_turn(*stories: ActiveFault) -> list[Callable[[Call], ActiveFault | None]]:
     return [lambda _, story=story: story for story in stories]  # type: ignore[misc]
 
 
-def diarist(world: World, name: str) -> Told:
+def diarist(world: World, name: str) -> ActiveFault:
     def tell(call: Call) -> Flow:
         world.diary.append(f"{name} begins")
         reply = yield call
         world.diary.append(f"{name} ends")
         return reply
 
-    return told(tell, name)
+    return active(tell, name)
 
 
 def test_an_outer_story_wraps_the_inner_and_the_wire_is_innermost() -> None:
@@ -169,15 +169,15 @@ def test_without_stories_the_call_goes_out_as_it_is() -> None:
 def test_dice_are_rolled_when_a_story_is_reached() -> None:
     rolled: list[str] = []
 
-    def roller(name: str, story: Told | None) -> Callable[[Call], Told | None]:
-        def roll(_: Call) -> Told | None:
+    def roller(name: str, story: ActiveFault | None) -> Callable[[Call], ActiveFault | None]:
+        def roll(_: Call) -> ActiveFault | None:
             rolled.append(name)
             return story
 
         return roll
 
     world = World()
-    reach = [roller("missed", None), roller("refusing", told(refusing)), roller("masked", told(late))]
+    reach = [roller("missed", None), roller("refusing", active(refusing)), roller("masked", active(late))]
     assert world.tell(chain(reach, CALL)) is LIE
     assert rolled == ["missed", "refusing"]
     assert world.sent == []
@@ -189,11 +189,11 @@ def test_dice_are_rolled_when_a_story_is_reached() -> None:
 def test_an_inner_story_is_rolled_for_the_call_that_reaches_it() -> None:
     reached: list[Call] = []
 
-    def roll(call: Call) -> Told | None:
+    def roll(call: Call) -> ActiveFault | None:
         reached.append(call)
         return None
 
-    World().tell(chain([*in_turn(told(elsewhere)), roll], CALL))
+    World().tell(chain([*in_turn(active(elsewhere)), roll], CALL))
     assert [call.value for call in reached] == [{"city": "Rome"}]
 
 
@@ -212,8 +212,8 @@ def test_an_inner_story_is_rolled_for_the_call_that_reaches_it() -> None:
 def test_a_story_counts_as_injected_only_when_it_changed_the_exchange(
     tell: Callable[[Call], Flow], changes: bool
 ) -> None:
-    story = told(tell)
-    injected: list[Told] = []
+    story = active(tell)
+    injected: list[ActiveFault] = []
     World().tell(chain(in_turn(story), CALL, injected.append))
     assert story.injected is changes
     assert injected == ([story] if changes else [])
@@ -225,26 +225,26 @@ def test_a_story_that_changes_twice_is_injected_once() -> None:
         yield call.with_value({})
         return LIE
 
-    injected: list[Told] = []
-    World().tell(chain(in_turn(told(twice)), CALL, injected.append))
+    injected: list[ActiveFault] = []
+    World().tell(chain(in_turn(active(twice)), CALL, injected.append))
     assert len(injected) == 1
 
 
 def test_what_a_story_did_is_kept_to_be_compared_with_what_the_caller_saw() -> None:
-    outer, inner = told(lying), told(elsewhere)
+    outer, inner = active(lying), active(elsewhere)
     World().tell(chain(in_turn(outer, inner), CALL))
     assert (outer.call, outer.reply) == (None, LIE)
     assert (inner.call, inner.reply) == (CALL.with_value({"city": "Rome"}), None)
 
 
 def test_an_outer_story_that_hands_on_an_inner_lie_did_not_inject_it() -> None:
-    outer, inner = told(as_it_is), told(lying)
+    outer, inner = active(as_it_is), active(lying)
     assert World().tell(chain(in_turn(outer, inner), CALL)) is LIE
     assert (outer.injected, inner.injected) == (False, True)
 
 
 def test_waiting_forever_ends_at_the_deadline_with_a_failure() -> None:
-    world, story = World(deadline_s=2.0), told(lost)
+    world, story = World(deadline_s=2.0), active(lost)
     with pytest.raises(Failure, match="timed_out"):
         world.tell(chain(in_turn(story), CALL))
     assert (world.now_s, world.sent, story.injected) == (2.0, [CALL], True)
@@ -253,29 +253,29 @@ def test_waiting_forever_ends_at_the_deadline_with_a_failure() -> None:
 def test_two_waits_add_up_and_share_one_deadline() -> None:
     world = World(deadline_s=0.9)
     with pytest.raises(Failure, match="timed_out"):
-        world.tell(chain(in_turn(told(late), told(late)), CALL))
+        world.tell(chain(in_turn(active(late), active(late)), CALL))
     assert world.now_s == 0.9
     patient = World(deadline_s=1.1)
-    assert patient.tell(chain(in_turn(told(late), told(late)), CALL)) is TRUTH
+    assert patient.tell(chain(in_turn(active(late), active(late)), CALL)) is TRUTH
     assert patient.now_s == 1.0
 
 
 def test_a_failure_of_the_wire_passes_through_every_story_uninjected() -> None:
-    outer, inner = told(lying), told(late)
+    outer, inner = active(lying), active(late)
     with pytest.raises(Failure, match="refused"):
         World(fails=["refused"]).tell(chain(in_turn(outer, inner), CALL))
     assert (outer.injected, inner.injected) == (False, False)
 
 
 def test_a_failure_of_a_storys_own_is_injected_there_and_only_there() -> None:
-    outer, inner = told(late), told(breaking)
+    outer, inner = active(late), active(breaking)
     with pytest.raises(Failure, match="reset"):
         World().tell(chain(in_turn(outer, inner), CALL))
     assert (outer.injected, inner.injected) == (False, True)
 
 
 def test_a_story_may_turn_a_failure_into_a_reply() -> None:
-    story = told(forgiving)
+    story = active(forgiving)
     assert World(fails=["reset"]).tell(chain(in_turn(story), CALL)) is LIE
     assert story.injected
 
@@ -288,7 +288,7 @@ def test_a_story_may_try_again_after_a_failure() -> None:
             return (yield call)
 
     world = World(fails=["reset"])
-    assert world.tell(chain(in_turn(told(stubborn)), CALL)) is TRUTH
+    assert world.tell(chain(in_turn(active(stubborn)), CALL)) is TRUTH
     assert world.diary == ["sent", "sent"]
 
 
@@ -349,7 +349,7 @@ def test_a_body_is_unreadable_when_it_is_neither_json_nor_empty_nor_a_stream(
 def test_a_fault_is_scheduled_with_its_call_and_its_parameters() -> None:
     fault = ToolError(503)
     call = Call("weather", "current_weather", "p1.r1", 3, 2, "id3")
-    assert Told("errors", "tool_error", fault).scheduled(call) == FaultScheduled(
+    assert ActiveFault("errors", "tool_error", fault).scheduled(call) == FaultScheduled(
         fault="tool_error",
         injection="errors",
         at=AttemptRef(target="weather", request=3, attempt=2, request_id="id3"),
@@ -371,7 +371,7 @@ def test_a_fault_is_scheduled_with_its_call_and_its_parameters() -> None:
 def test_a_failure_is_a_storys_own_unless_it_lets_it_through(
     tell: Callable[[Call], Flow], fails: str, failed: str | None
 ) -> None:
-    story = told(tell)
+    story = active(tell)
     with pytest.raises(Failure):
         World(fails=[fails] if fails else []).tell(chain(in_turn(story), CALL))
     assert story.failed == failed
@@ -395,7 +395,7 @@ def after_a_wait(call: Call, delay_s: float) -> Flow:
 
 
 def test_an_attempt_of_which_only_the_time_is_known_saw_nothing() -> None:
-    seen = Seen(0.1, 2.0)
+    seen = Observation(0.1, 2.0)
     assert (seen.error, seen.status, seen.bytes, seen.sent, seen.reply) == (None, None, 0, None, None)
 
 
@@ -418,12 +418,12 @@ def test_the_async_driver_sends_waits_notes_and_throws_what_fails() -> None:
 
     async def both() -> None:
         driver = Driver()
-        assert await play(chain(in_turn(told(noting), told(late)), CALL), driver) is TRUTH
+        assert await play(chain(in_turn(active(noting), active(late)), CALL), driver) is TRUTH
         assert driver.did == [Notice(message="seen"), CALL, 0.5]
-        assert await play(chain(in_turn(told(forgiving), told(lost)), CALL), Driver()) is LIE
+        assert await play(chain(in_turn(active(forgiving), active(lost)), CALL), Driver()) is LIE
         silent = Driver()
         with pytest.raises(Failure, match="timed_out"):
-            await play(chain(in_turn(told(lost)), CALL), silent)
+            await play(chain(in_turn(active(lost)), CALL), silent)
         assert silent.did == [CALL, forever]
 
     asyncio.run(both())
@@ -467,13 +467,13 @@ def trimming(call: Call) -> Flow:
 def test_what_a_story_changed_is_told_from_what_came_to_it_and_what_it_made_of_it(
     story: Callable[[Call], Flow], fails: list[str], changed: str
 ) -> None:
-    one = told(story)
+    one = active(story)
     with contextlib.suppress(Failure):
         World(fails=fails).tell(chain(in_turn(one), CALL))
     assert one.changed() == changed
 
 
 def test_each_story_tells_what_it_changed_itself() -> None:
-    outer, inner = told(garbling), told(lying)
+    outer, inner = active(garbling), active(lying)
     World().tell(chain(in_turn(outer, inner), CALL))
     assert (outer.changed(), inner.changed()) == ('{"temp": 40} → null', "temp 20 → 40")

@@ -14,9 +14,9 @@ from chaoslab.analysis.measures.mttr import Ending, incidents
 from chaoslab.base.dice import Dice
 from chaoslab.base.registry import BrokenPlugin
 from chaoslab.cli import main
-from chaoslab.core.chain import Told
+from chaoslab.core.chain import ActiveFault
 from chaoslab.core.events import CallFinished, FaultWitnessed, PromptFinished
-from chaoslab.core.exchange import Call, Flow, Reply, Seen, Toxic
+from chaoslab.core.exchange import Call, Flow, Observation, Reply, Toxic
 from chaoslab.core.fault import Fault, load
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
@@ -63,11 +63,13 @@ def test_the_defaults_draw_nothing_pass_the_call_on_and_name_no_toxics() -> None
 
 
 def test_by_default_a_fault_is_witnessed_where_what_it_changed_came_through() -> None:
-    fault, seen, other = Plain(), Seen(0.1, 2.0), CALL.with_value({"query": "dogs"})
-    assert fault.witnessed(replace(seen, reply=CHANGED, told_reply=CHANGED)) == "the changed reply reached the caller"
-    assert fault.witnessed(replace(seen, reply=GIVEN, told_reply=CHANGED)) is None
-    assert fault.witnessed(replace(seen, sent=other, told_call=other)) == "the changed call was sent"
-    assert fault.witnessed(replace(seen, sent=CALL, told_call=other)) is None
+    fault, seen, other = Plain(), Observation(0.1, 2.0), CALL.with_value({"query": "dogs"})
+    assert (
+        fault.witnessed(replace(seen, reply=CHANGED, changed_reply=CHANGED)) == "the changed reply reached the caller"
+    )
+    assert fault.witnessed(replace(seen, reply=GIVEN, changed_reply=CHANGED)) is None
+    assert fault.witnessed(replace(seen, sent=other, changed_call=other)) == "the changed call was sent"
+    assert fault.witnessed(replace(seen, sent=CALL, changed_call=other)) is None
     assert fault.witnessed(replace(seen, reply=GIVEN)) is None
 
 
@@ -147,8 +149,8 @@ def test_whether_a_lane_is_needed_is_a_trait() -> None:
         layer = "wire"
         refuses = True
 
-    assert fault_lifecycle.is_refused(Told("any", "closed", Closed()))
-    assert not fault_lifecycle.is_refused(Told("any", "plain", Plain()))
+    assert fault_lifecycle.is_refused(ActiveFault("any", "closed", Closed()))
+    assert not fault_lifecycle.is_refused(ActiveFault("any", "plain", Plain()))
 
 
 # What is wrong with a plug-in is said when it is loaded.

@@ -310,13 +310,13 @@ def test_a_run_of_functions_tells_nothing_of_its_agents_waits_fallbacks_and_mode
 ) -> None:
     found = told_by(*events)
     assert found.of_functions is of_functions
-    assert [found.tells(kind) for kind in (Usage, Retry, Fallback)] == [not of_functions] * 3
-    assert [found.tells(kind) for kind in (Effect, FaultWitnessed)] == [True, True]
+    assert [found.has(kind) for kind in (Usage, Retry, Fallback)] == [not of_functions] * 3
+    assert [found.has(kind) for kind in (Effect, FaultWitnessed)] == [True, True]
 
 
 def test_a_log_of_another_lab_says_which_kinds_it_never_tells_of() -> None:
-    found = History([], untold=[FaultWitnessed])
-    assert [found.tells(kind) for kind in (FaultWitnessed, Effect, Usage)] == [False, True, True]
+    found = History([], unknown=[FaultWitnessed])
+    assert [found.has(kind) for kind in (FaultWitnessed, Effect, Usage)] == [False, True, True]
 
 
 # What is no log at all.

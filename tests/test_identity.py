@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chaoslab.base.identity import ALONE, Requests, Trial, canonical, request_id
+from chaoslab.base.identity import ALONE, Requests, TrialId, canonical, request_id
 
 CHARGE = {"amount": 5, "to": "Ana"}
 RUNS = st.text(st.sampled_from("abcXYZ019_-"), min_size=1, max_size=64)
@@ -14,24 +14,24 @@ NUMBERS = st.integers(0, 999_999)
 
 
 def book() -> Requests:
-    return Requests(Trial("run", 1))
+    return Requests(TrialId("run", 1))
 
 
 @given(RUNS, NUMBERS, NUMBERS, st.booleans())
 def test_a_trial_is_its_header(run: str, prompt: int, repeat: int, truth: bool) -> None:
-    trial = Trial(run, prompt, repeat, truth=truth)
-    assert Trial.parse(trial.header) == trial
+    trial = TrialId(run, prompt, repeat, truth=truth)
+    assert TrialId.parse(trial.header) == trial
     assert trial.header == f"{run}.{trial.key}"
 
 
 def test_a_header_reads_as_documented() -> None:
-    assert Trial("20261121-091500", 3).header == "20261121-091500.p3.r1"
-    assert Trial("run", 3, 2, truth=True).key == "p3.r2.truth"
+    assert TrialId("20261121-091500", 3).header == "20261121-091500.p3.r1"
+    assert TrialId("run", 3, 2, truth=True).key == "p3.r2.truth"
 
 
 @pytest.mark.parametrize("header", [None, ""])
 def test_a_call_that_names_no_trial_is_alone(header: str | None) -> None:
-    assert Trial.parse(header) == Trial(ALONE, 0, 0)
+    assert TrialId.parse(header) == TrialId(ALONE, 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_a_call_that_names_no_trial_is_alone(header: str | None) -> None:
 )  # fmt: skip
 def test_a_header_of_another_form_is_refused_and_shown_in_short(header: str) -> None:
     with pytest.raises(ValueError, match="it should read like") as error:
-        Trial.parse(header)
+        TrialId.parse(header)
     assert len(str(error.value)) < 400
 
 
@@ -92,7 +92,7 @@ def test_a_replanned_effect_carries_the_id_it_had_and_a_safe_request_a_new_one()
     requests.answered(charge)
     look = requests.ask("bank", "balance", {}, safe=True)
     requests.answered(look)
-    requests.replan()
+    requests.restart_prompt()
     assert requests.ask("bank", "charge", CHARGE) is charge
     looked = requests.ask("bank", "balance", {}, safe=True)
     assert looked.id != look.id
@@ -107,7 +107,7 @@ def test_an_effect_wanted_twice_is_wanted_twice_after_replanning_too() -> None:
             charge = requests.ask("bank", "charge", CHARGE)
             ids.append(charge.id)
             requests.answered(charge)
-        requests.replan()
+        requests.restart_prompt()
     assert ids[:2] == ids[2:]
     assert len(set(ids)) == 2
 
@@ -119,6 +119,6 @@ def test_requests_are_numbered_per_target_in_the_order_first_asked() -> None:
 
 
 def test_each_trial_has_ids_of_its_own() -> None:
-    one, two = (Requests(Trial("run", 1, repeat)).ask("bank", "charge", CHARGE).id for repeat in (1, 2))
+    one, two = (Requests(TrialId("run", 1, repeat)).ask("bank", "charge", CHARGE).id for repeat in (1, 2))
     assert one != two
-    assert Requests(Trial("run", 1, 1)).ask("bank", "charge", CHARGE).id == one
+    assert Requests(TrialId("run", 1, 1)).ask("bank", "charge", CHARGE).id == one

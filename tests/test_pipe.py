@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from chaoslab.core.pipe import WALK_MIN, Chain, Line, Pipe, Signal, Timed
+from chaoslab.core.pipe import WALK_MIN, Line, Pipe, Pipeline, Signal, Timed
 
 
 def late(delay_s: float, *, since: float = -math.inf) -> Line:
@@ -37,8 +37,8 @@ def run_out(pipe: Pipe, *, step_s: float | None = None) -> list[Timed]:
     return out
 
 
-def chain_of(*pipes: Pipe) -> Chain:
-    chain = Chain()
+def chain_of(*pipes: Pipe) -> Pipeline:
+    chain = Pipeline()
     for number, pipe in enumerate(pipes):
         chain.add(f"pipe {number}", pipe, 0.0)
     return chain
@@ -108,7 +108,7 @@ def test_a_pipe_put_in_between_sees_what_has_not_passed_its_place() -> None:
 
 
 def test_an_empty_chain_is_a_wire() -> None:
-    chain = Chain()
+    chain = Pipeline()
     chain.feed(Timed(3.0, b"x"))
     assert chain.wake() == 3.0
     assert chain.poll(3.0) == [Timed(3.0, b"x")]

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from chaoslab.analysis.measures.intervals import clopper_pearson
 from chaoslab.base.registry import names
-from chaoslab.core.chain import Told, chain
+from chaoslab.core.chain import ActiveFault, chain
 from chaoslab.core.events import Event
-from chaoslab.core.exchange import Call, Failure, Reply, Seen
-from chaoslab.core.plan import LAYERS, Choice, Injection, Plan, Telling
+from chaoslab.core.exchange import Call, Failure, Observation, Reply
+from chaoslab.core.plan import LAYERS, AttemptFaults, Choice, Injection, Plan
 from chaoslab.faults.network.latency import Latency
 from chaoslab.faults.tool.tool_error import ToolError
 from tests.faults.fault_parts import Target
@@ -58,7 +58,7 @@ def key_of(injection: Injection, one: Call) -> tuple[str, str, str, int, int]:
     return (injection.name, one.trial, one.target, one.request, one.attempt)
 
 
-def drawn(plan: Plan, asked: Sequence[Call] = ASKED) -> dict[tuple[str, str, str, int, int], Told | None]:
+def drawn(plan: Plan, asked: Sequence[Call] = ASKED) -> dict[tuple[str, str, str, int, int], ActiveFault | None]:
     """What every injection of the plan has for each call that it covers, asked in this order."""
     return {key_of(i, one): plan.roll(i, one) for i in plan.injections for one in asked if i.covers(one)}
 
@@ -69,11 +69,11 @@ def test_taking_an_injection_out_or_adding_one_moves_no_other(plan: Plan, data: 
     before = drawn(plan)
     for gone in plan.injections:
         rest = replace(plan, injections=tuple(i for i in plan.injections if i is not gone))
-        assert drawn(rest) == {key: told for key, told in before.items() if key[0] != gone.name}
+        assert drawn(rest) == {key: active for key, active in before.items() if key[0] != gone.name}
     newcomer = Injection("newcomer", (Choice("latency"),), TARGETS, 0.5)
     place = data.draw(st.integers(0, len(plan.injections)))
     more = replace(plan, injections=(*plan.injections[:place], newcomer, *plan.injections[place:]))
-    assert {key: told for key, told in drawn(more).items() if key[0] != "newcomer"} == before
+    assert {key: active for key, active in drawn(more).items() if key[0] != "newcomer"} == before
 
 
 @settings(deadline=None)
@@ -81,7 +81,7 @@ def test_taking_an_injection_out_or_adding_one_moves_no_other(plan: Plan, data: 
 def test_one_attempt_more_moves_no_later_request_whatever_the_order(plan: Plan, order: list[Call], more: int) -> None:
     retried = [call(1, 3 + n) for n in range(more)]
     found = drawn(plan, [*retried, *order])
-    assert {key: told for key, told in found.items() if key[-1] <= 2} == drawn(plan)
+    assert {key: active for key, active in found.items() if key[-1] <= 2} == drawn(plan)
 
 
 @settings(deadline=None)
@@ -106,7 +106,7 @@ def test_alternatives_come_up_by_their_weight() -> None:
     weights = {"timeout": 1.0, "latency": 3.0, "reset_peer": 6.0, "refused": 0.0}
     injection = Injection("wire", tuple(Choice(name, weight) for name, weight in weights.items()), ("search",))
     plan, draws = Plan(7, (injection,)), 20_000
-    fell = [told.fault_name for n in range(draws) if (told := plan.roll(injection, call(n)))]
+    fell = [active.fault_name for n in range(draws) if (active := plan.roll(injection, call(n)))]
     assert len(fell) == draws
     for name, weight in weights.items():
         interval = clopper_pearson(fell.count(name), draws, confidence=0.999)
@@ -116,7 +116,7 @@ def test_alternatives_come_up_by_their_weight() -> None:
 
 def test_a_rare_hit_is_any_of_the_alternatives() -> None:
     injection = Injection("wire", (Choice("timeout"), Choice("refused")), ("search",), 0.1)
-    fell = [told.fault_name for n in range(5000) if (told := Plan(7).roll(injection, call(n)))]
+    fell = [active.fault_name for n in range(5000) if (active := Plan(7).roll(injection, call(n)))]
     interval = clopper_pearson(fell.count("timeout"), len(fell), confidence=0.999)
     assert interval is not None
     assert 0.5 in interval
@@ -126,8 +126,8 @@ def test_which_fault_it_is_does_not_depend_on_the_chance() -> None:
     rare = Injection("wire", (Choice("timeout"), Choice("latency", params={"jitter_s": 0.1})), ("search",), 0.2)
     sure = replace(rare, chance=1.0)
     pairs = [(Plan(1).roll(rare, call(n)), Plan(1).roll(sure, call(n))) for n in range(200)]
-    assert all(told == always for told, always in pairs if told is not None)
-    assert sum(told is not None for told, _ in pairs) in range(15, 80)
+    assert all(active == always for active, always in pairs if active is not None)
+    assert sum(active is not None for active, _ in pairs) in range(15, 80)
 
 
 def test_an_injection_of_which_nothing_is_said_hits_every_attempt() -> None:
@@ -146,7 +146,7 @@ def test_explicit_calls_hit_exactly_those_requests_first_attempts() -> None:
     injection = Injection("errors", (Choice("tool_error", params={"status": 503}),), ("search",), 0.0, calls=(2, 5))
     hit = [(n, attempt) for n in range(1, 7) for attempt in (1, 2) if Plan(1).roll(injection, call(n, attempt))]
     assert hit == [(2, 1), (5, 1)]
-    assert Plan(1).roll(injection, call(2)) == Told("errors", "tool_error", ToolError(503))
+    assert Plan(1).roll(injection, call(2)) == ActiveFault("errors", "tool_error", ToolError(503))
 
 
 def test_seed_trial_target_request_attempt_and_name_each_make_other_dice() -> None:
@@ -164,12 +164,12 @@ def test_seed_trial_target_request_attempt_and_name_each_make_other_dice() -> No
 
 def test_parameters_reach_the_fault_and_its_own_chances_are_drawn() -> None:
     injection = Injection("wire", (Choice("latency", params={"delay_s": 1.0, "jitter_s": 0.5}),), ("search",))
-    told = Plan(1, (injection,)).roll(injection, call())
-    assert told is not None
-    assert isinstance(told.fault, Latency)
-    assert told.fault.jitter_s == 0
-    assert 0.5 <= told.fault.delay_s <= 1.5
-    assert told.fault.stream in ("upstream", "downstream")
+    active = Plan(1, (injection,)).roll(injection, call())
+    assert active is not None
+    assert isinstance(active.fault, Latency)
+    assert active.fault.jitter_s == 0
+    assert 0.5 <= active.fault.delay_s <= 1.5
+    assert active.fault.stream in ("upstream", "downstream")
 
 
 def test_the_wire_is_told_apart_and_the_rest_is_outermost_first() -> None:
@@ -193,11 +193,11 @@ def test_only_what_may_hit_a_call_is_rolled_for_it() -> None:
     never = Injection("never", (Choice("latency"),), ("search",), 0.0)
     error = Injection("error", (Choice("tool_error"),), ("search",))
     plan = Plan(1, (rare, numbered, never, error))
-    assert [i.name for i in plan.reach("search", wire=True)] == ["rare", "numbered"]
-    assert [i.name for i in plan.reach("model", wire=True)] == ["numbered"]
-    assert [i.name for i in plan.reach("search", wire=False)] == ["error"]
-    assert plan.reach("weather", wire=True) == ()
-    assert plan.reach("search", wire=True) is plan.reach(
+    assert [i.name for i in plan.candidates("search", wire=True)] == ["rare", "numbered"]
+    assert [i.name for i in plan.candidates("model", wire=True)] == ["numbered"]
+    assert [i.name for i in plan.candidates("search", wire=False)] == ["error"]
+    assert plan.candidates("weather", wire=True) == ()
+    assert plan.candidates("search", wire=True) is plan.candidates(
         "search", wire=True
     )  # found once: it is asked for with every call
 
@@ -206,12 +206,12 @@ def test_a_call_meets_one_fault_of_the_wire_and_the_dice_after_it_stay_in_the_cu
     second = Injection("second", (Choice("refused"),), ("search",), 0.0, calls=(2,))
     third = Injection("third", (Choice("latency"),), ("search",), 0.0, calls=(2, 3))
     plan = Plan(1, (second, third))
-    told, rolled = plan.hit_on_the_wire(call(2))
-    assert told is not None
-    assert (told.injection, rolled) == ("second", ["second"])
-    told, rolled = plan.hit_on_the_wire(call(3))
-    assert told is not None
-    assert (told.injection, rolled) == ("third", ["second", "third"])
+    active, rolled = plan.hit_on_the_wire(call(2))
+    assert active is not None
+    assert (active.injection, rolled) == ("second", ["second"])
+    active, rolled = plan.hit_on_the_wire(call(3))
+    assert active is not None
+    assert (active.injection, rolled) == ("third", ["second", "third"])
     assert plan.hit_on_the_wire(call(4)) == (None, ["second", "third"])
     assert plan.hit_on_the_wire(call(2, target="weather")) == (None, [])
 
@@ -223,36 +223,36 @@ def test_the_requests_to_be_hit_by_number_are_known_beforehand() -> None:
     assert named == ((both, "search", 1), (both, "search", 4), (both, "model", 1), (both, "model", 4))
 
 
-def story_of(injections: Sequence[Injection], one: Call, *, fails: str = "") -> tuple[list[str], Telling]:
+def story_of(injections: Sequence[Injection], one: Call, *, fails: str = "") -> tuple[list[str], AttemptFaults]:
     """The kinds of what is noted when an attempt is told all stories of these injections, and it ends with whatever they make of it."""
     plan, notes = Plan(1, tuple(injections)), list[Event]()
-    telling = Telling(plan, one, notes.append)
+    faults = AttemptFaults(plan, one, notes.append)
     target = Target(fails=fails)
     reply: Reply | None = None
     error: str | None = None
     try:
-        reply = target.tell(chain(telling.reach(plan.reach(one.target, wire=False)), one, telling.injected))
+        reply = target.tell(chain(faults.candidates(plan.candidates(one.target, wire=False)), one, faults.injected))
     except Failure as failure:
         error = failure.kind
     sent = target.sent[-1] if target.sent else None
-    telling.witnessed(Seen(target.now_s, target.deadline_s, error, 200 if reply else None, 0, sent, reply))
-    return [event.kind.removeprefix("fault_") for event in notes], telling
+    faults.witnessed(Observation(target.now_s, target.deadline_s, error, 200 if reply else None, 0, sent, reply))
+    return [event.kind.removeprefix("fault_") for event in notes], faults
 
 
 def test_the_stages_of_a_story_are_noted_as_it_goes() -> None:
     errors = Injection("errors", (Choice("tool_error"),), ("search",))
-    stages, telling = story_of([errors], call())
+    stages, faults = story_of([errors], call())
     assert stages == ["scheduled", "injected", "witnessed"]
-    assert telling.rolled == ["errors"]
-    assert [told.fault_name for told in telling.told] == ["tool_error"]
+    assert faults.rolled == ["errors"]
+    assert [active.fault_name for active in faults.active] == ["tool_error"]
 
 
 def test_a_story_that_decides_by_itself_is_scheduled_when_it_acts() -> None:
     """A budget that is not used up was never a fault: a plan's stages would show one scheduled for every call, and none met."""
     budget = Injection("budget", (Choice("budget", params={"calls": 3.0}),), ("search",))
     assert budget.conditional
-    stages, telling = story_of([budget], replace(call(), spent={"calls": 2.0}))
-    assert (stages, telling.rolled) == ([], ["budget"])
+    stages, faults = story_of([budget], replace(call(), spent={"calls": 2.0}))
+    assert (stages, faults.rolled) == ([], ["budget"])
     stages, _ = story_of([budget], replace(call(), spent={"calls": 3.0}))
     assert stages == ["scheduled", "injected", "witnessed"]
 
@@ -272,8 +272,8 @@ def test_what_looks_like_a_fault_and_was_none_is_not_witnessed() -> None:
 
 def test_a_lie_that_another_lie_covers_was_injected_and_reached_nobody() -> None:
     wrong = (Choice("wrong_value", params={"factor": 2.0}),)
-    stages, telling = story_of([Injection(name, wrong, ("search",)) for name in ("outer", "inner")], call())
-    assert [told.injected for told in telling.told] == [True, True]
+    stages, faults = story_of([Injection(name, wrong, ("search",)) for name in ("outer", "inner")], call())
+    assert [active.injected for active in faults.active] == [True, True]
     assert [stages.count(stage) for stage in ("scheduled", "injected", "witnessed")] == [2, 2, 1]
 
 
@@ -288,9 +288,9 @@ def test_each_of_several_stories_is_told_and_counted() -> None:
     cut = Injection("cut", (Choice("truncate_context", params={"keep": 0.5}),), ("search",))
     missed = Injection("missed", (Choice("tool_error"),), ("search",), 0.0, calls=(9,))
     talk = {"messages": [{"role": "user", "content": str(n)} for n in range(4)]}
-    stages, telling = story_of([lie, cut, missed], replace(call(), value=talk))
-    assert telling.rolled == ["cut", "lie", "missed"]
-    assert [told.injection for told in telling.told] == ["cut", "lie"]
+    stages, faults = story_of([lie, cut, missed], replace(call(), value=talk))
+    assert faults.rolled == ["cut", "lie", "missed"]
+    assert [active.injection for active in faults.active] == ["cut", "lie"]
     assert stages == ["scheduled", "injected", "scheduled", "injected", "witnessed", "witnessed"]
 
 

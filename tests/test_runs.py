@@ -11,7 +11,7 @@ import pytest
 
 from chaoslab.base.clock import iso
 from chaoslab.base.identity import ALONE
-from chaoslab.core.events import Warning as Notice
+from chaoslab.core.events import LabWarning as Notice
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
 

@@ -143,7 +143,7 @@ def first_unlike(was: Any, now: Any, path: str = "") -> tuple[str, Any, Any] | N
     return None if was == now and type(was) is type(now) else (path, was, now)
 
 
-def either_way(records: Iterable[Record], trial: str, *, tool_s: float, model_s: float) -> set[str]:
+def timing_sensitive(records: Iterable[Record], trial: str, *, tool_s: float, model_s: float) -> set[str]:
     """The places of a trial at which it is left to the world's clock what happens: a delay is within `FACTOR` of the attempt's deadline."""
     places = set()
     for record in records:
@@ -158,7 +158,7 @@ def either_way(records: Iterable[Record], trial: str, *, tool_s: float, model_s:
     return places
 
 
-def spoilt(records: Iterable[Record], trial: str) -> str:
+def incomparable(records: Iterable[Record], trial: str) -> str:
     """Why the trial is no measure for another world: something real took part in it. Empty if nothing did."""
     for record in records:
         if record.trial == trial:

@@ -20,7 +20,7 @@ _TRIAL = re.compile(
 
 
 @dataclass(frozen=True)
-class Trial:
+class TrialId:
     """One prompt with its retries; its header `X-Trial` reads `<run>.p<prompt>.r<repeat>`, counted from 1.
 
     A `truth` trial is the lab's own question to a service, around every proxy, to learn what a right answer shows; it
@@ -42,7 +42,7 @@ class Trial:
         return f"{self.run}.{self.key}"
 
     @classmethod
-    def parse(cls, header: str | None) -> Trial:
+    def parse(cls, header: str | None) -> TrialId:
         """The trial of a header; the default trial when there is none.
 
         Raises:
@@ -56,9 +56,9 @@ class Trial:
         return cls(match["run"], int(match["prompt"]), int(match["repeat"]), truth=match["truth"] is not None)
 
 
-def nth(run: str, number: int, prompts: int) -> Trial:
+def nth(run: str, number: int, prompts: int) -> TrialId:
     """The trial of that number (from 0), when all prompts are asked in order and then again from the first."""
-    return Trial(run, number % prompts + 1, number // prompts + 1)
+    return TrialId(run, number % prompts + 1, number // prompts + 1)
 
 
 def canonical(value: Any) -> str:
@@ -98,17 +98,17 @@ def _id(trial: str, tool: str, wanted: str, nth: int) -> str:
 class Request:
     """One thing that the agent wants from a target: its `nth` wish for that, tried so many times so far."""
 
-    trial: Trial
+    trial: TrialId
     target: str
     tool: str
     number: int
-    wish: tuple[str, str]
+    intent: tuple[str, str]
     nth: int = 1
     attempts: int = 0
 
     @cached_property
     def id(self) -> str:
-        return _id(self.trial.header, *self.wish, self.nth)
+        return _id(self.trial.header, *self.intent, self.nth)
 
     def next_attempt(self) -> int:
         self.attempts += 1
@@ -119,7 +119,7 @@ class Request:
 class Requests:
     """A trial's book of requests: numbers them per target in the order first asked, and knows a repeated wish again."""
 
-    trial: Trial
+    trial: TrialId
     _answered: dict[tuple[str, str], int] = field(default_factory=dict)
     _known: dict[tuple[tuple[str, str], int], Request] = field(default_factory=dict)
     _count: dict[str, int] = field(default_factory=dict)
@@ -129,16 +129,16 @@ class Requests:
         """The request for this wish; the same one as before unless an identical wish was already answered for good.
 
         `spelt`: the arguments as text, where whoever asks spells equal ones alike.
-        `safe` marks a request without effects (HTTP's safe methods), which `replan` need not remember.
+        `safe` marks a request without effects (HTTP's safe methods), which `restart_prompt` need not remember.
         """
-        wish = (tool, spelt or canonical(arguments))
+        intent = (tool, spelt or canonical(arguments))
         if safe:
-            self._safe.add(wish)
-        nth = self._answered.get(wish, 0) + 1
-        request = self._known.get((wish, nth))
+            self._safe.add(intent)
+        nth = self._answered.get(intent, 0) + 1
+        request = self._known.get((intent, nth))
         if request is None:
             self._count[target] = number = self._count.get(target, 0) + 1
-            request = self._known[wish, nth] = Request(self.trial, target, tool, number, wish, nth)
+            request = self._known[intent, nth] = Request(self.trial, target, tool, number, intent, nth)
         return request
 
     def made(self, target: str) -> int:
@@ -147,8 +147,8 @@ class Requests:
 
     def answered(self, request: Request) -> None:
         """An identical wish from now on is a new request."""
-        self._answered[request.wish] = self._answered.get(request.wish, 0) + 1
+        self._answered[request.intent] = self._answered.get(request.intent, 0) + 1
 
-    def replan(self) -> None:
+    def restart_prompt(self) -> None:
         """The prompt starts over: an effect that it asks for again carries the id it had, and so happens once."""
-        self._answered = {wish: n for wish, n in self._answered.items() if wish in self._safe}
+        self._answered = {intent: n for intent, n in self._answered.items() if intent in self._safe}

@@ -29,7 +29,7 @@ _JOINERS = "\u200c\u200d"
 """No sign of their own, and part of how Persian words and some emoji are written."""
 
 
-def plain(value: Any, *, depth: int = 0) -> Any:
+def to_jsonable(value: Any, *, depth: int = 0) -> Any:
     """JSON types alone; what has no content that could be told is its type's name."""
     kind = type(value)
     if kind in ATOMS:
@@ -41,19 +41,21 @@ def plain(value: Any, *, depth: int = 0) -> Any:
     if depth >= DEPTH_MAX:
         return "…"
     if isinstance(value, Enum):
-        return plain(value.value, depth=depth + 1)
+        return to_jsonable(value.value, depth=depth + 1)
     if isinstance(value, str | int):  # a subclass
-        return str(value) if isinstance(value, str) else plain(int(value), depth=depth + 1)
+        return str(value) if isinstance(value, str) else to_jsonable(int(value), depth=depth + 1)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: plain(getattr(value, f.name), depth=depth + 1) for f in dataclasses.fields(value)}
+        return {f.name: to_jsonable(getattr(value, f.name), depth=depth + 1) for f in dataclasses.fields(value)}
     if hasattr(kind, "model_dump"):  # pydantic's
-        return plain(value.model_dump(), depth=depth + 1)
+        return to_jsonable(value.model_dump(), depth=depth + 1)
     if isinstance(value, Mapping):
-        return {str(plain(key, depth=depth + 1)): plain(held, depth=depth + 1) for key, held in value.items()}
+        return {
+            str(to_jsonable(key, depth=depth + 1)): to_jsonable(held, depth=depth + 1) for key, held in value.items()
+        }
     if isinstance(value, list | tuple):
-        return [plain(held, depth=depth + 1) for held in value]
+        return [to_jsonable(held, depth=depth + 1) for held in value]
     if isinstance(value, set | frozenset):
-        return sorted((plain(held, depth=depth + 1) for held in value), key=repr)
+        return sorted((to_jsonable(held, depth=depth + 1) for held in value), key=repr)
     if isinstance(value, date | time | timedelta | Decimal | PurePath | UUID):
         return str(value)
     if isinstance(value, bytes):
@@ -61,7 +63,7 @@ def plain(value: Any, *, depth: int = 0) -> Any:
     return f"a {kind.__module__}.{kind.__qualname__}"
 
 
-def named(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """An error in words, whatever its own code makes of them."""
     try:
         return f"{type(error).__name__}: {error}"

@@ -13,7 +13,7 @@ from functools import cache
 from importlib.metadata import entry_points
 from typing import Any
 
-from chaoslab.base.jsonable import line, named
+from chaoslab.base.jsonable import describe_error, line
 
 SAID = 400
 """Characters of the line that says what is wrong with a plug-in."""
@@ -47,7 +47,7 @@ def load(group: str, name: str) -> Any:
         try:
             return point.load()
         except Exception as error:
-            raise broken(group, name, named(error)) from error
+            raise broken(group, name, describe_error(error)) from error
     place = _bundled(group).get(name)
     if place is None:
         kind = group.removesuffix("s")

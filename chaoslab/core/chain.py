@@ -18,7 +18,7 @@ REPLY_SHOWN = 120
 
 
 @dataclass
-class Told:
+class ActiveFault:
     """A story that was told: which fault of which injection, whether it changed the exchange, and how.
 
     `given`: the call as it came to the story, and `call` the other one that it sent; `got`: the reply that came back to it, and `reply`
@@ -69,7 +69,9 @@ def _unlike(was: Reply, now: Reply) -> str:
 
 
 def chain(
-    reach: Sequence[Callable[[Call], Told | None]], call: Call, on_injected: Callable[[Told], None] = lambda _: None
+    reach: Sequence[Callable[[Call], ActiveFault | None]],
+    call: Call,
+    on_injected: Callable[[ActiveFault], None] = lambda _: None,
 ) -> Flow:
     """The stories as one: each `yield call` of an outer story is told by the next, the innermost goes out.
 
@@ -77,20 +79,20 @@ def chain(
     masks is never rolled. A story counts as injected when it changed the exchange, which is seen here and not claimed by it.
     """
     for depth in range(len(reach)):
-        told = reach[depth](call)
-        if told is not None:
+        active = reach[depth](call)
+        if active is not None:
             break
     else:
         return (yield call)
     inner_reach = reach[depth + 1 :]
 
     def touched() -> None:
-        if not told.injected:
-            told.injected = True
-            on_injected(told)
+        if not active.injected:
+            active.injected = True
+            on_injected(active)
 
-    told.given = call
-    story = told.fault.flow(call)
+    active.given = call
+    story = active.fault.flow(call)
     resume: Callable[[], Step] = lambda: next(story)  # noqa: E731
     inner: Reply | None = None
     failed: Failure | None = None
@@ -101,23 +103,23 @@ def chain(
         except StopIteration as end:
             reply: Reply = end.value
             if reply is not inner:
-                told.reply = reply
+                active.reply = reply
                 touched()
             return reply
         except Failure as failure:
             if failure is not passed_on:
-                told.failed = failure.kind
+                active.failed = failure.kind
             if failure is not failed:
                 touched()
             raise
         try:
             if isinstance(step, Call):
                 if step is not call:
-                    told.call = step
-                if step is not call or told.sent:
+                    active.call = step
+                if step is not call or active.sent:
                     touched()
-                told.sent += 1
-                told.got = inner = answer = yield from chain(inner_reach, step, on_injected)
+                active.sent += 1
+                active.got = inner = answer = yield from chain(inner_reach, step, on_injected)
             else:
                 if isinstance(step, Wait):
                     touched()

@@ -77,11 +77,11 @@ class Event:
         """The same event, so much later: trials that ran side by side are told one after the other."""
         return self
 
-    def __init_subclass__(cls, *, abstract: bool = False) -> None:
-        """`abstract`: a base of several kinds, which no line of a log is of."""
+    def __init_subclass__(cls, *, abstract: bool = False, kind: str = "") -> None:
+        """`abstract`: a base of several kinds, which no line of a log is of; `kind`: another word than the class's name."""
         if abstract:
             return
-        cls.kind = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
+        cls.kind = kind or re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
         Event.kinds[cls.kind] = cls
 
 
@@ -358,7 +358,7 @@ class Budget(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Warning(Event):  # noqa: A001 - the field's own word
+class LabWarning(Event, kind="warning"):
     """Something that a person should know, in one line."""
 
     message: str

@@ -126,7 +126,7 @@ class Toxic:
 
 
 @dataclass(frozen=True)
-class Seen:
+class Observation:
     """What the caller observed of one attempt. `error` is a Failure's kind or None; the last three only where the seam told stories:
     the call that really left, the reply that the caller got, and what the fault's own story had yielded and returned."""
 
@@ -137,5 +137,5 @@ class Seen:
     bytes: int = 0
     sent: Call | None = None
     reply: Reply | None = None
-    told_call: Call | None = None
-    told_reply: Reply | None = None
+    changed_call: Call | None = None
+    changed_reply: Reply | None = None

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal, Self, cast
 from chaoslab.base.dice import Dice
 from chaoslab.base.registry import broken
 from chaoslab.base.registry import load as load_plugin
-from chaoslab.core.exchange import Call, Flow, Seen, Toxic
+from chaoslab.core.exchange import Call, Flow, Observation, Toxic
 
 GROUP = "faults"
 LAYERS = ("budget", "context", "meaning", "tool", "wire")
@@ -56,12 +56,12 @@ class Fault:
         """The toxics of its lane; none for a fault that is not of the wire."""
         return ()
 
-    def witnessed(self, seen: Seen) -> str | None:
+    def witnessed(self, seen: Observation) -> str | None:
         """The evidence that the caller met this fault, in words, or None. By default: the call or the reply that the story changed came
         through as it left the story."""
-        if seen.told_reply is not None:
-            return "the changed reply reached the caller" if seen.told_reply.same_as(seen.reply) else None
-        if seen.told_call is None or seen.sent is None or seen.sent.value != seen.told_call.value:
+        if seen.changed_reply is not None:
+            return "the changed reply reached the caller" if seen.changed_reply.same_as(seen.reply) else None
+        if seen.changed_call is None or seen.sent is None or seen.sent.value != seen.changed_call.value:
             return None
         return "the changed call was sent"
 

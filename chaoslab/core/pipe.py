@@ -203,7 +203,7 @@ class Line:
         self.held = 0
 
 
-class Chain:
+class Pipeline:
     """Pipes in a row, each under a key, which may change while data is in them. A chain is itself a pipe.
 
     However little of what is due is taken at once, nothing comes out otherwise or with another moment: a pipe that acts on silence

@@ -12,9 +12,9 @@ from functools import cached_property, partial
 from typing import Any
 
 from chaoslab.base.dice import Dice
-from chaoslab.core.chain import Told
+from chaoslab.core.chain import ActiveFault
 from chaoslab.core.events import Event, FaultInjected, FaultWitnessed
-from chaoslab.core.exchange import Call, Seen
+from chaoslab.core.exchange import Call, Observation
 from chaoslab.core.fault import LAYERS as LAYERS
 from chaoslab.core.fault import load, trait
 
@@ -73,16 +73,16 @@ class Plan:
         """The injections of the wire, or all others, outermost first."""
         return self._by_wire[wire]
 
-    def reach(self, target: str, *, wire: bool) -> tuple[Injection, ...]:
+    def candidates(self, target: str, *, wire: bool) -> tuple[Injection, ...]:
         """Those of them that may hit a call of this target."""
-        found = self._reach.get((target, wire))
+        found = self._candidates.get((target, wire))
         if found is None:
             found = tuple(i for i in self.on_the_wire(wire=wire) if i.may_hit and target in i.targets)
-            self._reach[target, wire] = found
+            self._candidates[target, wire] = found
         return found
 
     @cached_property
-    def _reach(self) -> dict[tuple[str, bool], tuple[Injection, ...]]:
+    def _candidates(self) -> dict[tuple[str, bool], tuple[Injection, ...]]:
         return {}
 
     @cached_property
@@ -90,13 +90,13 @@ class Plan:
         ordered = sorted(self.injections, key=lambda i: LAYERS.index(i.layer))
         return {wire: tuple(i for i in ordered if (i.layer == "wire") is wire) for wire in (True, False)}
 
-    def hit_on_the_wire(self, call: Call) -> tuple[Told | None, list[str]]:
+    def hit_on_the_wire(self, call: Call) -> tuple[ActiveFault | None, list[str]]:
         """The fault of the wire that this call shall meet, one at most, and the injections whose dice were rolled for it."""
         rolled: list[str] = []
-        for injection in self.reach(call.target, wire=True):
+        for injection in self.candidates(call.target, wire=True):
             rolled.append(injection.name)
-            if (told := self.roll(injection, call)) is not None:
-                return told, rolled
+            if (active := self.roll(injection, call)) is not None:
+                return active, rolled
         return None, rolled
 
     def hits(self, injection: Injection, trial: str, target: str, request: int, attempt: int) -> bool:
@@ -105,19 +105,19 @@ class Plan:
             return request in injection.calls and attempt == 1
         return Dice(self.seed, trial, injection.name, target, request, attempt, "hit").hits(injection.chance)
 
-    def told(self, injection: Injection, call: Call) -> Told:
+    def fault_for(self, injection: Injection, call: Call) -> ActiveFault:
         """The fault that an injection which hits has for this call, all its own chances drawn."""
         dice = Dice(self.seed, call.trial, injection.name, call.target, call.request, call.attempt)
         choice, *others = injection.choices
         if others:
             choice = dice("which").pick(injection.choices, [c.weight for c in injection.choices])
         fault = load(choice.fault)(**choice.params).draw(dice("draw"))
-        return Told(injection.name, choice.fault, fault)
+        return ActiveFault(injection.name, choice.fault, fault)
 
-    def roll(self, injection: Injection, call: Call) -> Told | None:
+    def roll(self, injection: Injection, call: Call) -> ActiveFault | None:
         """That fault; None when the injection does not hit."""
         hit = self.hits(injection, call.trial, call.target, call.request, call.attempt)
-        return self.told(injection, call) if hit else None
+        return self.fault_for(injection, call) if hit else None
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -139,55 +139,55 @@ class Plan:
         )
 
 
-class Telling:
+class AttemptFaults:
     """The stories that one attempt is told: the dice of each are rolled when it is reached, and its stages noted.
 
-    `rolled`: the injections whose dice were; `told`: the stories that hit. `note` takes the events.
+    `rolled`: the injections whose dice were; `active`: the stories that hit. `note` takes the events.
     """
 
-    __slots__ = ("_call", "_note", "_plan", "rolled", "told")
+    __slots__ = ("_call", "_note", "_plan", "active", "rolled")
 
     def __init__(self, plan: Plan, call: Call, note: Callable[[Event], object]) -> None:
         self._plan, self._call, self._note = plan, call, note
         self.rolled: list[str] = []
-        self.told: list[Told] = []
+        self.active: list[ActiveFault] = []
 
-    def reach(self, injections: Iterable[Injection]) -> list[Callable[[Call], Told | None]]:
+    def candidates(self, injections: Iterable[Injection]) -> list[Callable[[Call], ActiveFault | None]]:
         """For `chain`, in the same order."""
         return [partial(self._roll, injection) for injection in injections]
 
-    def _roll(self, injection: Injection, call: Call) -> Told | None:
+    def _roll(self, injection: Injection, call: Call) -> ActiveFault | None:
         self.rolled.append(injection.name)
         hit = self._plan.hits(injection, call.trial, call.target, call.request, call.attempt)
         return self.begin(injection, call) if hit else None
 
-    def begin(self, injection: Injection, call: Call) -> Told:
+    def begin(self, injection: Injection, call: Call) -> ActiveFault:
         """For `chain`, in the place of an injection whose dice have hit already."""
-        told = self._plan.told(injection, call)
-        self.told.append(told)
+        active = self._plan.fault_for(injection, call)
+        self.active.append(active)
         if not injection.conditional:
-            self._note(told.scheduled(self._call))
-        return told
+            self._note(active.scheduled(self._call))
+        return active
 
-    def injected(self, told: Told) -> None:
+    def injected(self, active: ActiveFault) -> None:
         """For `chain`: the story has changed the exchange."""
-        if trait(told.fault, "conditional"):
-            self._note(told.scheduled(self._call))
-        self._note(FaultInjected(fault=told.fault_name, injection=told.injection, at=self._call.at))
+        if trait(active.fault, "conditional"):
+            self._note(active.scheduled(self._call))
+        self._note(FaultInjected(fault=active.fault_name, injection=active.injection, at=self._call.at))
 
-    def witnessed(self, seen: Seen) -> None:
+    def witnessed(self, seen: Observation) -> None:
         """Notes, now that the attempt is over, which of the stories its caller met."""
-        for told in self.told:
-            changed = told.call or told.reply
-            its = replace(seen, told_call=told.call, told_reply=told.reply) if changed else seen
-            evidence = told.injected and told.fault.witnessed(its)
+        for active in self.active:
+            changed = active.call or active.reply
+            its = replace(seen, changed_call=active.call, changed_reply=active.reply) if changed else seen
+            evidence = active.injected and active.fault.witnessed(its)
             if evidence:
                 self._note(
                     FaultWitnessed(
-                        fault=told.fault_name,
-                        injection=told.injection,
+                        fault=active.fault_name,
+                        injection=active.injection,
                         at=self._call.at,
                         evidence=evidence,
-                        changed=told.changed(),
+                        changed=active.changed(),
                     )
                 )

@@ -24,7 +24,7 @@ class ErrorReply:
 
 
 @dataclass(frozen=True)
-class Tool:
+class ToolSpec:
     """One tool: what the model sees (name, description, JSON schema) and what goes over the wire.
 
     In `path`, `query` and `body`, a string "$city" stands for the argument `city`; an argument that was not given leaves
@@ -47,7 +47,7 @@ class Tool:
 
 
 @dataclass(frozen=True)
-class Service:
+class ServiceSpec:
     """One service: its tools, its own words for each failure, where its key goes, and which 200s are failures.
 
     `errors` maps the statuses 401, 404, 429, 500 and 503 to the reply with which *this* service reports that condition (the
@@ -56,7 +56,7 @@ class Service:
     """
 
     name: str
-    tools: tuple[Tool, ...]
+    tools: tuple[ToolSpec, ...]
     errors: Mapping[int, ErrorReply]
     auth: Mapping[str, str] | None = None
     failed_if: Mapping[str, Any] = field(default_factory=dict)
@@ -65,10 +65,10 @@ class Service:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Service:
+    def from_json(cls, data: Mapping[str, Any]) -> ServiceSpec:
         return cls(
             name=data["name"],
-            tools=tuple(Tool(**tool) for tool in data["tools"]),
+            tools=tuple(ToolSpec(**tool) for tool in data["tools"]),
             errors={int(status): ErrorReply(**reply) for status, reply in data["errors"].items()},
             auth=data.get("auth"),
             failed_if=data.get("failed_if", {}),

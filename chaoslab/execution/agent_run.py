@@ -19,16 +19,16 @@ from chaoslab.analysis.answers import Twin
 from chaoslab.analysis.judge import HUNG, Outcome, judge
 from chaoslab.base.clock import iso, system
 from chaoslab.base.identity import nth
-from chaoslab.base.jsonable import named, plain
+from chaoslab.base.jsonable import describe_error, to_jsonable
 from chaoslab.core import events
 from chaoslab.core.plan import Plan
 from chaoslab.execution.place import Here, Place
 from chaoslab.execution.spec import TrialSpec
 from chaoslab.execution.workers import portable
-from chaoslab.record.log import Kept
-from chaoslab.record.trial_log import Notebook
+from chaoslab.record.log import BufferedEvent
+from chaoslab.record.trial_log import TrialLog
 from chaoslab.seams import langchain
-from chaoslab.seams.function import CALLS_MAX, FunctionSeam, Tool
+from chaoslab.seams.function import CALLS_MAX, FunctionSeam, WrappedFunction
 from chaoslab.seams.injected import injected
 from chaoslab.seams.references import References
 
@@ -45,7 +45,7 @@ class AgentResult:
     """What came of one trial, as `TrialResult` says. `book`: all that happened; `warnings`: what a person should know of it; `called`: the
     names of the functions that were called."""
 
-    book: Notebook
+    book: TrialLog
     answer: Any = None
     error: BaseException | None = None
     hung: str = ""
@@ -71,13 +71,13 @@ class AgentResult:
         return 0.0
 
     @property
-    def kept(self) -> list[Kept]:
+    def kept(self) -> list[BufferedEvent]:
         return self.book.kept
 
     def __getstate__(self) -> dict[str, Any]:
         """To another process goes an error that can be made again there; of any other, its name and its words."""
         error = self.error
-        return {**vars(self), "error": error and portable(error, named(error))}
+        return {**vars(self), "error": error and portable(error, describe_error(error))}
 
 
 @dataclass(frozen=True)
@@ -226,9 +226,11 @@ class AgentSpec:
         else by `invoke`."""
         if langchain.is_runnable(agent):
             functions = [*self.tools, *self.reads]
-            only = any(langchain.is_async_only(f) or Tool("", f, effect=False).of_coroutine for f in functions)
+            only = any(
+                langchain.is_async_only(f) or WrappedFunction("", f, effect=False).of_coroutine for f in functions
+            )
             return langchain.callable_of(agent, of_coroutine=only), only
-        return agent, Tool("", agent, effect=False).of_coroutine
+        return agent, WrappedFunction("", agent, effect=False).of_coroutine
 
     @contextmanager
     def _wrapped(self, seam: FunctionSeam, exchanged: Pairs) -> Iterator[tuple[Pairs, tuple[str, ...]]]:
@@ -242,7 +244,9 @@ class AgentSpec:
                         stack.enter_context(langchain.in_place(seam, function, effect=effect))
                     else:
                         names.append(name_of(function))
-                        pairs.append((function, seam.stand_in(Tool(names[-1], function, effect, unasked(function)))))
+                        pairs.append(
+                            (function, seam.stand_in(WrappedFunction(names[-1], function, effect, unasked(function))))
+                        )
             agent = self.agent.make if isinstance(self.agent, Fresh) else self.agent
             found = References([agent, *self.tools, *self.reads], [*pairs, *exchanged])
             swapped = stack.enter_context(found)
@@ -260,7 +264,7 @@ class AgentSpec:
         place = new()
         with place.entered():
             now = system.utc()
-            book = Notebook(nth(self.name, spec.number, 1), began=now)
+            book = TrialLog(nth(self.name, spec.number, 1), began=now)
             started = events.PromptStarted(
                 prompt_index=1,
                 prompt=str(self.prompt),
@@ -321,11 +325,11 @@ class AgentSpec:
     def _finish(self, result: AgentResult, now: datetime) -> None:
         book, asked = result.book, str(self.prompt)
         kind = HUNG if result.hung else "agent" if result.error is not None else "none"
-        error = result.hung or (named(result.error) if result.error is not None else "")
+        error = result.hung or (describe_error(result.error) if result.error is not None else "")
         text = "" if kind != "none" else _text(result.answer)
         end = iso(now + timedelta(seconds=result.seconds))
         for warning in result.warnings:
-            book.note(events.Warning(message=warning))
+            book.note(events.LabWarning(message=warning))
         for unreached in self._unreached(book):
             book.note(unreached)
         book.note(
@@ -355,7 +359,7 @@ class AgentSpec:
             )
         )
 
-    def _unreached(self, book: Notebook) -> list[events.FaultUnreached]:
+    def _unreached(self, book: TrialLog) -> list[events.FaultUnreached]:
         """What was to be hit by its number and was not."""
         if not self.plan.named:
             return []
@@ -425,4 +429,4 @@ def name_of(function: Any) -> str:
 def _text(answer: Any) -> str:
     """An answer in words, to be judged and written down; of a conversation (`{"messages": […]}`), its last message."""
     answer = langchain.spoken(answer)
-    return answer if isinstance(answer, str) else json.dumps(plain(answer), ensure_ascii=False)
+    return answer if isinstance(answer, str) else json.dumps(to_jsonable(answer), ensure_ascii=False)

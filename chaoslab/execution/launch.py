@@ -196,7 +196,7 @@ def carry_out(spec: LabSpec, folder: Path) -> int:
     from chaoslab.execution.workers import WorkerLost, executor
     from chaoslab.record.log import LogLost
     from chaoslab.reports.progress import Progress
-    from chaoslab.worlds.virtual.context import Uncovered
+    from chaoslab.worlds.virtual.context import Unsupported
 
     trials = spec.settings.trials_of(len(spec.prompts))
     jobs = spec.settings.jobs or (1 if trials <= FEW else os.cpu_count() or 1)
@@ -217,7 +217,7 @@ def carry_out(spec: LabSpec, folder: Path) -> int:
             except WorkerLost as lost:
                 progress.say(str(lost))
                 return LAB_DOWN
-            except Uncovered as error:
+            except Unsupported as error:
                 progress.say(str(error))
                 return 2
     except LogLost as lost:
@@ -268,9 +268,9 @@ def _check_stated(chosen: Settings, asked: Sequence[Any]) -> None:
     """
     from chaoslab.agent import assembly
     from chaoslab.config.topology import SERVICES
-    from chaoslab.flask_tools.app import Desk
+    from chaoslab.flask_tools.app import ServiceModule
 
-    offered = [Desk.load(name, chosen).service for name in SERVICES]
+    offered = [ServiceModule.load(name, chosen).service for name in SERVICES]
     assembly.check(asked, _prompts(chosen), offered)
 
 

@@ -9,19 +9,19 @@ from typing import Any, TypeVar
 
 from chaoslab.execution.spec import Executor, RunSpec, TrialResult, TrialSpec
 from chaoslab.record.log import LogLost
-from chaoslab.worlds.virtual.run_writer import Book
+from chaoslab.worlds.virtual.run_writer import RunWriter
 
 R = TypeVar("R", bound=TrialResult)
 
 
 @contextmanager
-def written(run: RunSpec[Any], trials: int, folder: Path) -> Iterator[Book]:
+def written(run: RunSpec[Any], trials: int, folder: Path) -> Iterator[RunWriter]:
     """The run's folder, which begins and ends with the run: done, interrupted (Ctrl-C, or nobody asks for the rest) or broken.
 
     Raises:
         LogLost: the folder cannot be written.
     """
-    with Book(folder, run.name, run.now) as book:
+    with RunWriter(folder, run.name, run.now) as book:
         book.begin(run.started(trials))
         reason = "broken"
         try:
@@ -38,7 +38,9 @@ def written(run: RunSpec[Any], trials: int, folder: Path) -> Iterator[Book]:
                 book.end(reason)
 
 
-def results(run: RunSpec[R], trials: int, *, executor: Executor, book: Book | None = None) -> Generator[R, None, None]:
+def results(
+    run: RunSpec[R], trials: int, *, executor: Executor, book: RunWriter | None = None
+) -> Generator[R, None, None]:
     """The result of each trial, in order, written down before it is handed on.
 
     Raises:

@@ -51,7 +51,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Remembered:
+class RecordedRun:
     """A run's logs. `files`: each writer's lines, by the file's name; `trials`: the keys of those that were begun, in their order."""
 
     folder: Path
@@ -114,7 +114,7 @@ class Remembered:
         return before
 
 
-def read(name: str, *, logs: Path = places.LOGS) -> Remembered:
+def read(name: str, *, logs: Path = places.LOGS) -> RecordedRun:
     """The logs of a run, given as for `chaoslab show`.
 
     Raises:
@@ -141,7 +141,7 @@ def read(name: str, *, logs: Path = places.LOGS) -> Remembered:
         raise Unrepeatable(f"{folder} is of the first lab of this kind, which kept nothing to run it again from")
     record, started = begun
     _check_version(folder, started)
-    return Remembered(folder, record.run, started, files, history, history.trials)
+    return RecordedRun(folder, record.run, started, files, history, history.trials)
 
 
 def _check_version(folder: Path, started: RunStarted) -> None:
@@ -156,7 +156,7 @@ def _check_version(folder: Path, started: RunStarted) -> None:
         raise Unrepeatable(f"{folder} was written by version {written} of the log; this lab replays version {VERSION}")
 
 
-def choose(remembered: Remembered, wanted: Sequence[str]) -> list[str]:
+def choose(remembered: RecordedRun, wanted: Sequence[str]) -> list[str]:
     """The trials of these names, in the run's order; all without any. Names as `reports.trials` has them.
 
     Raises:
@@ -189,7 +189,7 @@ def _others(there: list[str], key: str) -> str:
     return f"leave it out with {' '.join(asked)}" if asked else "there is no other"
 
 
-def _check_whole(remembered: Remembered, wanted: set[str]) -> None:
+def _check_whole(remembered: RecordedRun, wanted: set[str]) -> None:
     """A line that cannot be read belongs to the trial that it names, or else to any between those of the lines around it."""
     there = remembered.trials
     for name, lines in remembered.files.items():
@@ -205,7 +205,7 @@ def _check_whole(remembered: Remembered, wanted: set[str]) -> None:
                 )
 
 
-def _check_replies(remembered: Remembered, wanted: set[str]) -> None:
+def _check_replies(remembered: RecordedRun, wanted: set[str]) -> None:
     """Each answer that came from a model or a service that was not the lab's own must be there."""
     strangers = foreign(remembered)
     known = {(r.trial, e.target, e.request, e.attempt) for r, e in remembered.history.of(Replied)}
@@ -223,7 +223,7 @@ def _who(target: str) -> str:
     return "model" if target == MODEL else "service"
 
 
-def foreign(remembered: Remembered) -> tuple[str, ...]:
+def foreign(remembered: RecordedRun) -> tuple[str, ...]:
     """Who was not the lab's own in that run."""
     shown = remembered.started.settings
     asked = {event.target for _, event in remembered.history.of(Replied)}
@@ -232,7 +232,7 @@ def foreign(remembered: Remembered) -> tuple[str, ...]:
     return tuple(sorted(asked))
 
 
-def spec_of(remembered: Remembered) -> LabSpec:
+def spec_of(remembered: RecordedRun) -> LabSpec:
     """The run as the value that it was, to be carried out in virtual time, with what strangers said in it.
 
     Raises:

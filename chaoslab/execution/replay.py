@@ -16,15 +16,15 @@ from chaoslab.analysis import trace_diff
 from chaoslab.analysis.judge import judge
 from chaoslab.core.events import CallFinished, PromptStarted, RunFinished
 from chaoslab.execution import recorded_run
-from chaoslab.execution.recorded_run import Line, Remembered, Unrepeatable
+from chaoslab.execution.recorded_run import Line, RecordedRun, Unrepeatable
 from chaoslab.execution.spec import TrialSpec
 from chaoslab.execution.workers import InProcess
 from chaoslab.record import provenance
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record, parse_line
-from chaoslab.record.log import Kept, lines_of
+from chaoslab.record.log import BufferedEvent, lines_of
 from chaoslab.reports.replay import Replay, ReplayedTrial
-from chaoslab.worlds.virtual.context import Uncovered
+from chaoslab.worlds.virtual.context import Unsupported
 from chaoslab.worlds.virtual.recorded_targets import NO_REPLY
 
 if TYPE_CHECKING:
@@ -64,11 +64,11 @@ class Rerun:
         try:
             for trial, result in zip(self._specs, done, strict=True):
                 yield _compare(self._log, self._spec, trial, result)
-        except Uncovered as error:
+        except Unsupported as error:
             raise Unrepeatable(str(error)) from error
 
 
-def _changed(log: Remembered) -> Iterator[str]:
+def _changed(log: RecordedRun) -> Iterator[str]:
     """What is not as it was, a line each."""
     yield from (f"note: {note}" for note in log.history.notes)
     changed = provenance.changed(log.started.code, provenance.code())
@@ -91,13 +91,13 @@ def _changed(log: Remembered) -> Iterator[str]:
         yield f"{shown} is not as it was: the prompts of the log are used"
 
 
-def _compare(log: Remembered, spec: LabSpec, trial: str, result: LabResult) -> ReplayedTrial:
+def _compare(log: RecordedRun, spec: LabSpec, trial: str, result: LabResult) -> ReplayedTrial:
     difference, left_out = _difference(log, spec, trial, result.kept)
     events = sum(len(each) for each in log.lines(trial).values())
     return ReplayedTrial(trial, events, difference, left_out, result.seconds, result.outcome, result.witnessed)
 
 
-def _difference(log: Remembered, spec: LabSpec, trial: str, kept: Sequence[Kept]) -> tuple[str, str]:
+def _difference(log: RecordedRun, spec: LabSpec, trial: str, kept: Sequence[BufferedEvent]) -> tuple[str, str]:
     """The first difference, or why the trial is left out; one of both is empty."""
     lines = log.lines(trial)
     was = [line.record for each in lines.values() for line in each if line.record]
@@ -106,7 +106,7 @@ def _difference(log: Remembered, spec: LabSpec, trial: str, kept: Sequence[Kept]
         if difference:
             difference = _with_outcome(difference, was, list(_records(log, trial, kept)), trial)
         return difference, ""
-    if why := trace_diff.spoilt(was, trial):
+    if why := trace_diff.incomparable(was, trial):
         return "", why
     now = list(_records(log, trial, kept))
     found = trace_diff.compare(trace_diff.tell(was, trial), trace_diff.tell(now, trial))
@@ -116,7 +116,7 @@ def _difference(log: Remembered, spec: LabSpec, trial: str, kept: Sequence[Kept]
     if unasked is not None:
         place = f"{unasked.target} {unasked.request}.{unasked.attempt}"
         return f"the log holds no reply of the {unasked.target} for {place}: it was never asked that", ""
-    open_ = trace_diff.either_way(
+    open_ = trace_diff.timing_sensitive(
         was, trial, tool_s=spec.settings.tool_timeout_s, model_s=spec.settings.model_timeout_s
     )
     if found.place in open_:
@@ -126,7 +126,7 @@ def _difference(log: Remembered, spec: LabSpec, trial: str, kept: Sequence[Kept]
     return _with_outcome(difference, was, now, trial), ""
 
 
-def _records(log: Remembered, trial: str, kept: Sequence[Kept]) -> Iterator[Record]:
+def _records(log: RecordedRun, trial: str, kept: Sequence[BufferedEvent]) -> Iterator[Record]:
     for number, line in enumerate(_spelt(log, kept, after_s=0.0, seqs={}), 1):
         record = parse_line(line)
         if record is None:
@@ -134,7 +134,7 @@ def _records(log: Remembered, trial: str, kept: Sequence[Kept]) -> Iterator[Reco
         yield record
 
 
-def _spelt(log: Remembered, kept: Sequence[Kept], *, after_s: float, seqs: dict[str, int]) -> Iterator[bytes]:
+def _spelt(log: RecordedRun, kept: Sequence[BufferedEvent], *, after_s: float, seqs: dict[str, int]) -> Iterator[bytes]:
     """The lines as the run's book would have them, when the trial begins so late."""
     began = datetime.fromisoformat(log.started.now)
     return lines_of(kept, run=log.run, began=began, after_s=after_s, seqs=seqs)
@@ -143,7 +143,7 @@ def _spelt(log: Remembered, kept: Sequence[Kept], *, after_s: float, seqs: dict[
 # Byte for byte.
 
 
-def _bytes(log: Remembered, lines: dict[str, list[Line]], kept: Sequence[Kept]) -> str:
+def _bytes(log: RecordedRun, lines: dict[str, list[Line]], kept: Sequence[BufferedEvent]) -> str:
     """Where the trial's lines first differ, in the order of time; empty if nowhere. Each counts from the trial's own beginning."""
     first = next(
         line for each in lines.values() for line in each if line.record and isinstance(line.record.event, PromptStarted)

@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar
 
 from chaoslab.analysis.judge import Outcome
 from chaoslab.core.events import RunStarted
-from chaoslab.record.log import Kept
+from chaoslab.record.log import BufferedEvent
 
 S = TypeVar("S")
 S_contra = TypeVar("S_contra", contravariant=True)
@@ -50,7 +50,7 @@ class TrialResult(Protocol):
         """What the run had spent when the trial was over."""
 
     @property
-    def kept(self) -> list[Kept]:
+    def kept(self) -> list[BufferedEvent]:
         """Its events, in the order of their happening."""
 
 

@@ -18,7 +18,7 @@ from chaoslab.analysis.measures.durations import duration
 from chaoslab.analysis.measures.mttr import Incident, incidents
 from chaoslab.base.clock import iso
 from chaoslab.base.identity import digest
-from chaoslab.base.jsonable import line, named, plain
+from chaoslab.base.jsonable import describe_error, line, to_jsonable
 from chaoslab.config.settings import DEFAULT_NOW
 from chaoslab.core.events import CallStarted, PromptFinished
 from chaoslab.core.inject import check
@@ -272,7 +272,7 @@ _LEAKS = (
 
 
 def _failure(trial: Trial) -> str:
-    return named(trial.error) if trial.error else "it would never have ended"
+    return describe_error(trial.error) if trial.error else "it would never have ended"
 
 
 def _short(text: str, width: int = 60) -> str:
@@ -317,7 +317,9 @@ def _checked(agent: Any, prompt: Any, given: Options) -> tuple[AgentSpec, bool, 
         raise ValueError(
             "twin=True compares with a run without faults, and effects and facts state all that is right: leave one of them out"
         )
-    known = digest([plan.to_json(), str(prompt), names, timeout_s, deadline_s, facts, plain(effects), world, calls_max])
+    known = digest(
+        [plan.to_json(), str(prompt), names, timeout_s, deadline_s, facts, to_jsonable(effects), world, calls_max]
+    )
     spec = AgentSpec(
         agent, prompt, tools, reads, plan, f"py{seed}-{known}",
         world, iso(datetime.fromisoformat(DEFAULT_NOW)), timeout_s, deadline_s, services, effects, facts,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 from chaoslab.base.identity import canonical
-from chaoslab.base.jsonable import plain
+from chaoslab.base.jsonable import to_jsonable
 from chaoslab.base.parsers import SECONDS_MAX
 from chaoslab.base.registry import did_you_mean
 from chaoslab.execution.agent_run import Fresh, name_of, unasked
@@ -88,7 +88,7 @@ def effects(value: Any, tools: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def _stated(effect: Any, value: Any) -> Any:
     """The value in the form in which a call's arguments are told. A list is a choice of values, every other collection is one value."""
-    told = [plain(one, depth=1) for one in (value if isinstance(value, list) else [value])]
+    told = [to_jsonable(one, depth=1) for one in (value if isinstance(value, list) else [value])]
     _check_text(f"effects has {shown(effect)} in it", told)
     return told if isinstance(value, list | tuple | Set) else told[0]
 

@@ -22,26 +22,26 @@ from chaoslab.agent.tools import Toolbox
 from chaoslab.analysis.answers import Twin
 from chaoslab.analysis.judge import JUDGED, Outcome, judge
 from chaoslab.base.clock import system
-from chaoslab.base.identity import Trial, nth
+from chaoslab.base.identity import TrialId, nth
 from chaoslab.config.settings import Settings, keep_tracing_off
 from chaoslab.config.topology import MODEL, SERVICES, Ports
 from chaoslab.core.events import CallStarted, FaultWitnessed, PromptFinished, Replied, RunStarted
 from chaoslab.core.plan import Plan
-from chaoslab.core.service_spec import Service
+from chaoslab.core.service_spec import ServiceSpec
 from chaoslab.execution.spec import TrialSpec
-from chaoslab.flask_tools.app import Desk, app_of
+from chaoslab.flask_tools.app import ServiceModule, app_of
 from chaoslab.flask_tools.ledger import OneRun
 from chaoslab.model import endpoint
 from chaoslab.model.prices import cost_usd
 from chaoslab.record.history import History
 from chaoslab.record.lines import parse_line
-from chaoslab.record.log import Kept, Shelf, lines_of
+from chaoslab.record.log import BufferedEvent, MemoryLog, lines_of
 from chaoslab.record.runs import Run
 from chaoslab.seams.function import CALLS_MAX
 from chaoslab.seams.http import HttpSeam
 from chaoslab.worlds.virtual import context, serving
-from chaoslab.worlds.virtual.in_process_transport import Ways
-from chaoslab.worlds.virtual.lanes import Lanes
+from chaoslab.worlds.virtual.in_process_transport import InProcessTransports
+from chaoslab.worlds.virtual.lanes import VirtualLanes
 from chaoslab.worlds.virtual.machine import STARTS_S, Hung
 from chaoslab.worlds.virtual.patches import Patches
 from chaoslab.worlds.virtual.recorded_targets import Hearing, Recording
@@ -63,7 +63,7 @@ class LabResult:
     outcome: Outcome
     witnessed: int
     spent_usd: float
-    kept: list[Kept]
+    kept: list[BufferedEvent]
 
 
 @dataclass(frozen=True)
@@ -111,14 +111,14 @@ class Lab:
 
     def __init__(self, run: LabSpec) -> None:
         keep_tracing_off()
-        self._spec, self._kept = run, list[Kept]()
+        self._spec, self._kept = run, list[BufferedEvent]()
         chosen, self._ports = run.settings, Ports()
         self._now = datetime.fromisoformat(run.now)
         self._run = Run(run.name, Path(), STARTS_S, run.now)
         self._logs = {name: self._shelf(name) for name in ("agent", "manager", *SERVICES)}
         self._recording = Recording()
         self._logs["info"] = Hearing(self._recording, self._kept, origin=STARTS_S)
-        desks = {name: Desk.load(name, chosen) for name in SERVICES}
+        desks = {name: ServiceModule.load(name, chosen) for name in SERVICES}
         self._apps: dict[str, serving.Wsgi] = {
             name: self._recording.app(name)
             if name in run.foreign
@@ -144,10 +144,10 @@ class Lab:
                 if collecting:
                     gc.enable()
 
-    def _shelf(self, name: str) -> Shelf:
-        return Shelf(name, self._kept, origin=STARTS_S)
+    def _shelf(self, name: str) -> MemoryLog:
+        return MemoryLog(name, self._kept, origin=STARTS_S)
 
-    def _assembled(self, services: dict[str, Service]) -> Session:
+    def _assembled(self, services: dict[str, ServiceSpec]) -> Session:
         """The agent's own session, over a seam that each trial gives other lanes."""
         import httpx
 
@@ -163,7 +163,7 @@ class Lab:
             clock=system,
             price=cost_usd,
             on_call=lambda what: context.world().machine.steps.calls.step(f"calls {what}", "calls"),
-            ways=Ways(),
+            ways=InProcessTransports(),
         )
         client = httpx.AsyncClient(transport=seam, timeout=None)
         toolbox = Toolbox(client, targets, services, config, chosen, self._logs["info"], system)
@@ -185,7 +185,7 @@ class Lab:
         for name, app in self._apps.items():
             for port in (self._ports.service(name), self._ports.proxy(name)):
                 serving.serve(world.network, HOST, port, app)
-        lanes = Lanes(
+        lanes = VirtualLanes(
             plan=run.plan, network=world.network, log=self._logs["manager"], clock=system,
             targets={name: (HOST, self._ports.service(name)) for name in self._apps},
         )  # fmt: skip
@@ -211,7 +211,7 @@ class Lab:
         ok, outcome = session.progress.succeeded > succeeded, self._judged(trial, kept)
         return LabResult(spec.number, seconds, ok, outcome, witnessed, seam.cost_usd, kept)
 
-    def _judged(self, trial: Trial, kept: Sequence[Kept]) -> Outcome:
+    def _judged(self, trial: TrialId, kept: Sequence[BufferedEvent]) -> Outcome:
         """The outcome, by what the log will say of the trial."""
         lines = lines_of(
             (entry for entry in kept if any(map(entry.is_a, JUDGED))),

@@ -32,7 +32,7 @@ NAMED = 2
 class History:
     """All events of a run, merged by (time, writer, sequence).
 
-    `cut_lines`: the numbers of the lines that could not be read, by file name. `untold` are the kinds that another lab's log has no place
+    `cut_lines`: the numbers of the lines that could not be read, by file name. `unknown` are the kinds that another lab's log has no place
     for, so that their absence says nothing; `notes` are lines for a person on how it was read.
     """
 
@@ -41,12 +41,12 @@ class History:
         records: Iterable[Record],
         *,
         cut: Mapping[str, Sequence[int]] | None = None,
-        untold: Iterable[type[Event]] = (),
+        unknown: Iterable[type[Event]] = (),
         notes: Iterable[str] = (),
     ) -> None:
         self.records = sorted(records, key=lambda r: (r.t, r.writer, r.seq))
         self.cut_lines = {name: tuple(numbers) for name, numbers in (cut or {}).items()}
-        self.untold = frozenset(untold)
+        self.unknown = frozenset(unknown)
         self.notes = (*notes, *(unread(name, numbers) for name, numbers in sorted(self.cut_lines.items())))
 
     def __iter__(self) -> Iterator[Record]:
@@ -99,9 +99,9 @@ class History:
             if isinstance(record.event, kind) and (trial is None or record.trial == trial):
                 yield record, record.event
 
-    def tells(self, kind: type[Event]) -> bool:
+    def has(self, kind: type[Event]) -> bool:
         """Whether an event of this kind would be here if it had happened."""
-        return kind not in self.untold and not (kind in UNSEEN and self.of_functions)
+        return kind not in self.unknown and not (kind in UNSEEN and self.of_functions)
 
     def first(self, kind: type[E_]) -> E_ | None:
         return next((event for _, event in self.of(kind)), None)

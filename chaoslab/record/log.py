@@ -68,7 +68,7 @@ class Log:
     def _masked(self, text: str) -> str:
         return text if self._secret is None else self._secret.sub(MASK, text)
 
-    def copy(self, kept: Iterable[Kept], *, began: datetime, after_s: float) -> None:
+    def copy(self, kept: Iterable[BufferedEvent], *, began: datetime, after_s: float) -> None:
         """Writes down what was kept elsewhere, `after_s` seconds later than it says, in a run that began at that moment; all of it or none.
 
         Raises:
@@ -113,9 +113,9 @@ class Log:
         self.close()
 
 
-class Kept(NamedTuple):
-    """An event that waits to be written down. `t`: seconds since its trial began; `text`: as `told` gives it, or the event itself when it
-    names moments of its own, which move with it."""
+class BufferedEvent(NamedTuple):
+    """An event that waits to be written down. `t`: seconds since its trial began; `text`: as `encode_event` gives it, or the event itself
+    when it names moments of its own, which move with it."""
 
     writer: str
     t: float
@@ -123,7 +123,7 @@ class Kept(NamedTuple):
     text: str | Event
 
     @classmethod
-    def of(cls, writer: str, t: float, trial: str | None, event: Event) -> Kept:
+    def of(cls, writer: str, t: float, trial: str | None, event: Event) -> BufferedEvent:
         return cls(writer, t, trial, event if event.moves else encode_event(event))
 
     @property
@@ -141,17 +141,17 @@ class Kept(NamedTuple):
         )
 
 
-class Shelf(Log):
+class MemoryLog(Log):
     """A log that keeps what it is told in memory; whoever owns it takes it from there."""
 
-    def __init__(self, writer: str, kept: list[Kept], *, clock: Clock = system, origin: float = 0.0) -> None:
+    def __init__(self, writer: str, kept: list[BufferedEvent], *, clock: Clock = system, origin: float = 0.0) -> None:
         """`kept` may be shared by several writers; all times are since `origin`."""
         self._writer, self._kept, self._clock, self._origin = writer, kept, clock, origin
         self.lost = None
 
     def write(self, event: Event, *, trial: str | None = None) -> None:
         t = round(self._clock.monotonic() - self._origin, 6)
-        self._kept.append(Kept.of(self._writer, t, trial, event))
+        self._kept.append(BufferedEvent.of(self._writer, t, trial, event))
 
     def close(self) -> None:
         pass
@@ -179,13 +179,13 @@ _spelt = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def spell(ts: str, t: float, run: str, trial: str | None, writer: str, seq: int, text: str) -> bytes:
-    """A whole line: the envelope, and what `told` gave."""
+    """A whole line: the envelope, and what `encode_event` gave."""
     envelope = {"ts": ts, "t": t, "run": run, "trial": trial, "writer": writer, "seq": seq}
     return f"{json.dumps(envelope)[:-1]}, {text}\n".encode("utf-8", "surrogatepass")
 
 
 def lines_of(
-    kept: Iterable[Kept], *, run: str, began: datetime, after_s: float, seqs: dict[str, int]
+    kept: Iterable[BufferedEvent], *, run: str, began: datetime, after_s: float, seqs: dict[str, int]
 ) -> Iterator[bytes]:
     """What was kept as lines of a run that began at that moment, `after_s` seconds later than it says. `seqs`: how many lines each writer
     has, counted on."""

@@ -8,11 +8,11 @@ from datetime import datetime, timedelta
 from typing import Any, Protocol, TypeVar
 
 from chaoslab.base.clock import Clock, iso, system
-from chaoslab.base.identity import Requests, Trial
+from chaoslab.base.identity import Requests, TrialId
 from chaoslab.core.events import Event
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
-from chaoslab.record.log import Kept
+from chaoslab.record.log import BufferedEvent
 
 WRITER = "info"
 E = TypeVar("E", bound=Event)
@@ -21,14 +21,14 @@ E = TypeVar("E", bound=Event)
 class Later(Protocol):
     """What becomes an event when somebody reads it."""
 
-    def told(self, part: str, requests: Requests, t: float, /) -> Event:
+    def event(self, part: str, requests: Requests, t: float, /) -> Event:
         """Of what was noted under this name, given the trial's requests and the moment. Asked for once, in the order of noting."""
 
 
-class Notebook:
+class TrialLog:
     """Made when its trial begins, in the trial's own time; `began` is what the wall clock said then."""
 
-    def __init__(self, trial: Trial, *, began: datetime, clock: Clock = system) -> None:
+    def __init__(self, trial: TrialId, *, began: datetime, clock: Clock = system) -> None:
         self.trial, self.key, self.began = trial, trial.key, began
         self.requests = Requests(trial)
         self.calls = 0
@@ -65,19 +65,19 @@ class Notebook:
 
     def _records(self) -> Iterable[Record]:
         run, trial = self.trial.run, self.key
-        for number, (t, event) in enumerate(self._told(), 1):
+        for number, (t, event) in enumerate(self._events(), 1):
             yield Record(iso(self.began + timedelta(seconds=t)), t, run, trial, WRITER, number, event)
 
-    def _told(self) -> Iterator[tuple[float, Event]]:
+    def _events(self) -> Iterator[tuple[float, Event]]:
         """Each event and when, to be asked for once."""
         for moment, noted, part in self._lines:
             t = round(moment - self.origin, 6)
-            yield t, noted.told(part, self.requests, t) if part else noted
+            yield t, noted.event(part, self.requests, t) if part else noted
 
     @property
-    def kept(self) -> list[Kept]:
+    def kept(self) -> list[BufferedEvent]:
         """The same, as a run's folder takes it."""
-        return [Kept.of(r.writer, r.t, r.trial, r.event) for r in self.history.records]
+        return [BufferedEvent.of(r.writer, r.t, r.trial, r.event) for r in self.history.records]
 
     def __getstate__(self) -> dict[str, Any]:
         """To another process goes what happened, and nothing that could go on. Most is never read there, and stays as it was sent."""

@@ -102,7 +102,7 @@ def _read(folder: Path, began: datetime) -> RunLine:
         run.seed if run else None,
         run.prompts if run else len(history.trials),
         None if large else Counter(verdict.outcome for verdict in verdicts(history).values()),
-        sum(1 for _ in history.of(FaultWitnessed)) if history.tells(FaultWitnessed) and not large else None,
+        sum(1 for _ in history.of(FaultWitnessed)) if history.has(FaultWitnessed) and not large else None,
         end.reason if end else "" if large else "not finished",
     )
 

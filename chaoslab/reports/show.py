@@ -26,13 +26,13 @@ from chaoslab.core.events import (
     FaultScheduled,
     FaultUnreached,
     FaultWitnessed,
+    LabWarning,
     PromptAttempt,
     PromptFinished,
     PromptStarted,
     Retry,
     Usage,
 )
-from chaoslab.core.events import Warning as Told
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.reports import trials as those
@@ -168,7 +168,7 @@ def _said_of_the_prompt(event: Event) -> str:
             return f"usage    model {event.request} {event.prompt_tokens} + {event.completion_tokens} tokens"
         case Budget():
             return f"budget   {event.limit}: {event.spent:g} of {event.allowed:g} ({event.mode})"
-        case Told():
+        case LabWarning():
             return f"warning  {_flat(event.message)}"
         case PromptAttempt() if event.status != "ok":
             return f"attempt  {event.prompt_attempt} ended with a {event.error_type} error: {_flat(event.error)}"

@@ -18,12 +18,12 @@ from chaoslab.core.events import (
     Effect,
     Fallback,
     FaultWitnessed,
+    LabWarning,
     Retry,
     RunFinished,
     RunStarted,
     Usage,
 )
-from chaoslab.core.events import Warning as Told
 from chaoslab.record.history import History
 from chaoslab.reports import summary_faults, summary_recovery
 from chaoslab.reports.page import count, percent, percents, section, share, table, wrapped
@@ -121,7 +121,7 @@ def _example(head: str, what: str, trials: Sequence[str]) -> list[str]:
 
 
 def _harm(history: History, judged: Mapping[str, Verdict]) -> list[str]:
-    if not history.tells(Effect):
+    if not history.has(Effect):
         return ["harm: not known from such a log"]
     return harm(judged, stated=judgeable(history))
 
@@ -161,7 +161,7 @@ def _calls(history: History) -> list[str]:
             "How long the agent waits before one, and what it asks of a model, is not known."
         )
     to_model = sum(target == "model" for _, target, _, _ in made)
-    models = f"{to_model} to the model" if history.tells(Usage) else "those to the model are not known"
+    models = f"{to_model} to the model" if history.has(Usage) else "those to the model are not known"
     retries, fallbacks = (sum(1 for _ in history.of(kind)) for kind in (Retry, Fallback))
     return wrapped(
         f"calls: {len(made) - to_model} to tools, {models}; {failed} failed; {retries} retries, {fallbacks} fallbacks"
@@ -172,14 +172,14 @@ def _latency(history: History) -> list[str]:
     found = latency([a.duration_s for a in attempts(history) if not a.faults])
     if not found:
         return []
-    which = "without a fault" if history.tells(FaultWitnessed) else f"{found.n} calls of known duration"
+    which = "without a fault" if history.has(FaultWitnessed) else f"{found.n} calls of known duration"
     return [f"{which}: median {duration(found.p50_s)}, 99th percentile {duration(found.p99_s)}"]
 
 
 def _usage(history: History) -> list[str]:
     if history.of_functions:
         return []
-    if not history.tells(Usage):
+    if not history.has(Usage):
         return ["usage: not known from such a log"]
     spent = usage(history)
     if not spent:
@@ -207,7 +207,7 @@ def _budget(history: History) -> list[str]:
 
 
 def _strange(history: History) -> list[str]:
-    warnings = [f"warning ({record.writer}): {e.message}" for record, e in history.of(Told)]
+    warnings = [f"warning ({record.writer}): {e.message}" for record, e in history.of(LabWarning)]
     lines = [line for warning in warnings[:SOME] for line in wrapped(warning, longest=WHY)]
     return [part for line in lines for part in wrapped(line)] + _more(len(warnings))
 

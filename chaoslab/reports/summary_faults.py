@@ -20,7 +20,7 @@ OTHER = ("unknown", "invalid", "unfinished")
 
 def delivered(history: History) -> list[str]:
     """Each injection from its dice to its witness, why some faults were not met, and what failed without one."""
-    if not history.tells(FaultWitnessed):
+    if not history.has(FaultWitnessed):
         return ["faults: not known from such a log, nor which failures they caused"]
     return [
         *section("faults", lambda: _delivered(history)),

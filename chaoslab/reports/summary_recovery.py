@@ -16,7 +16,7 @@ RARE = ("fallback", "late", "harm")
 
 def lines(history: History) -> list[str]:
     found = mttr.mttr(history)
-    told = history.tells(FaultWitnessed)
+    told = history.has(FaultWitnessed)
     head = "time to recovery" + ("" if told else " (inferred from failures that were noticed)")
     every = found.overall
     if not every.n:

@@ -18,13 +18,13 @@ from typing import Any
 
 from chaoslab.base.clock import Clock, system
 from chaoslab.base.identity import IDEMPOTENCY_KEY, Request, Requests, request_id
-from chaoslab.base.jsonable import ATOMS, BITS_MAX, UNCHANGING, brief, line_of, named, plain
+from chaoslab.base.jsonable import ATOMS, BITS_MAX, UNCHANGING, brief, describe_error, line_of, to_jsonable
 from chaoslab.core import events
-from chaoslab.core.chain import Told, chain, play
+from chaoslab.core.chain import ActiveFault, chain, play
 from chaoslab.core.events import REPLY_MAX, Event
-from chaoslab.core.exchange import Call, Failure, Reply, Seen
-from chaoslab.core.plan import Injection, Plan, Telling
-from chaoslab.record.trial_log import Notebook
+from chaoslab.core.exchange import Call, Failure, Observation, Reply
+from chaoslab.core.plan import AttemptFaults, Injection, Plan
+from chaoslab.record.trial_log import TrialLog
 
 NATIVE: dict[str, tuple[type[OSError], str]] = {
     "timed_out": (TimeoutError, "no answer within its deadline"),
@@ -63,7 +63,7 @@ class Returned(Reply):
 
 
 @dataclass(frozen=True)
-class Tool:
+class WrappedFunction:
     """One function of the agent's. `effect`: a call of it changes the world; `hidden`: parameters that are no arguments of the request."""
 
     name: str
@@ -152,7 +152,7 @@ def _is_small(value: Any) -> bool:
     return kind in UNCHANGING and (kind is not int or -_NUMBER_MAX < value < _NUMBER_MAX)
 
 
-class Made:
+class CallRecord:
     """One call of a function, to be told later: its parts become events when the notebook is read."""
 
     __slots__ = (
@@ -160,7 +160,7 @@ class Made:
         "via",
     )  # fmt: skip
 
-    def __init__(self, tool: Tool, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    def __init__(self, tool: WrappedFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         self.tool, self.name, self.args, self.kwargs = tool, tool.name, args, kwargs
         self.content: dict[str, Any] | None = None
         self.request: Request | None = None
@@ -173,14 +173,14 @@ class Made:
         self.reply: Any = SILENCE
         """What the caller got, as `kept` keeps it."""
         if not UNCHANGING.issuperset(map(type, args)) or not UNCHANGING.issuperset(map(type, kwargs.values())):
-            self.content = plain(tool.arguments(args, kwargs))
+            self.content = to_jsonable(tool.arguments(args, kwargs))
 
     def arguments(self) -> dict[str, Any]:
         """As they are told."""
         if self.content is None:
             self.content = self.tool.arguments(self.args, self.kwargs)
             if not ATOMS.issuperset(map(type, self.content.values())):  # a default may be anything
-                self.content = plain(self.content)
+                self.content = to_jsonable(self.content)
         return self.content
 
     def asked(self, requests: Requests) -> tuple[int, int, int]:
@@ -193,7 +193,7 @@ class Made:
         assert self.request is not None
         requests.answered(self.request)
 
-    def told(self, part: str, requests: Requests, t: float) -> Event:
+    def event(self, part: str, requests: Requests, t: float) -> Event:
         match part:
             case "begin":
                 return self._begin(requests, t)
@@ -245,7 +245,7 @@ class Made:
 
     def raised(self, error: BaseException) -> None:
         self.ok = False
-        self.error = named(error)[:200] if isinstance(error, Exception) else "cancelled"
+        self.error = describe_error(error)[:200] if isinstance(error, Exception) else "cancelled"
 
     def __getstate__(self) -> tuple[Any, ...]:
         """To another process goes what is told, and not the function."""
@@ -271,7 +271,7 @@ class _Noted:
 
     __slots__ = ("book", "made", "numbering")
 
-    def __init__(self, book: Notebook, made: Made, numbering: Lock) -> None:
+    def __init__(self, book: TrialLog, made: CallRecord, numbering: Lock) -> None:
         self.book, self.made, self.numbering = book, made, numbering
 
     def __enter__(self) -> None:
@@ -298,19 +298,19 @@ class FunctionSeam:
 
     def __init__(self, plan: Plan, *, timeout_s: float, clock: Clock = system) -> None:
         self.plan, self.timeout_s, self.clock = plan, timeout_s, clock
-        self.book: Notebook | None = None
+        self.book: TrialLog | None = None
         self.pace: Callable[[str], int] = lambda _: UNPACED
         self.left = 0
         # A trial's threads may call at once. Nobody waits while holding it, so no world need know of it.
         self._numbering = Lock()
 
-    def stand_in(self, tool: Tool) -> Callable[..., Any]:
+    def stand_in(self, tool: WrappedFunction) -> Callable[..., Any]:
         """What looks like the function, async if it is, and is called in its place."""
-        reach = (*self.plan.reach(tool.name, wire=False), *self.plan.reach(tool.name, wire=True))
+        reach = (*self.plan.candidates(tool.name, wire=False), *self.plan.candidates(tool.name, wire=True))
         stand_in = self._of_coroutine(tool, reach) if tool.of_coroutine else self._of_function(tool, reach)
         return functools.wraps(tool.function)(stand_in)
 
-    def _of_function(self, tool: Tool, reach: Sequence[Injection]) -> Callable[..., Any]:
+    def _of_function(self, tool: WrappedFunction, reach: Sequence[Injection]) -> Callable[..., Any]:
         function, effect = tool.function, tool.effect
 
         def stand_in(*args: Any, **kwargs: Any) -> Any:
@@ -320,7 +320,7 @@ class FunctionSeam:
             book = self.book
             if book is None:
                 return function(*args, **kwargs)
-            made = Made(tool, args, kwargs)
+            made = CallRecord(tool, args, kwargs)
             with _Noted(book, made, self._numbering):
                 if reach and (attempt := self._met(reach, book, made)):
                     return _at_once(attempt.run())
@@ -332,7 +332,7 @@ class FunctionSeam:
 
         return stand_in
 
-    def _of_coroutine(self, tool: Tool, reach: Sequence[Injection]) -> Callable[..., Any]:
+    def _of_coroutine(self, tool: WrappedFunction, reach: Sequence[Injection]) -> Callable[..., Any]:
         function, effect = tool.function, tool.effect
 
         async def stand_in(*args: Any, **kwargs: Any) -> Any:
@@ -342,7 +342,7 @@ class FunctionSeam:
             book = self.book
             if book is None:
                 return await function(*args, **kwargs)
-            made = Made(tool, args, kwargs)
+            made = CallRecord(tool, args, kwargs)
             with _Noted(book, made, self._numbering):
                 if reach and (attempt := self._met(reach, book, made)):
                     return await attempt.run()
@@ -354,7 +354,7 @@ class FunctionSeam:
 
         return stand_in
 
-    def _met(self, reach: Sequence[Injection], book: Notebook, made: Made) -> _Attempt | None:
+    def _met(self, reach: Sequence[Injection], book: TrialLog, made: CallRecord) -> _Attempt | None:
         """The attempt, if an injection hits it: dice are rolled from the outermost on. Most attempts meet nothing, and cost no more."""
         with self._numbering:
             number, attempt, _ = made.asked(book.requests)
@@ -378,7 +378,9 @@ def _at_once(work: Coroutine[Any, Any, Any]) -> Any:
 class _Attempt:
     """One attempt that an injection hits, from there to its result: a driver of stories, which suspends only where the function is async."""
 
-    def __init__(self, seam: FunctionSeam, book: Notebook, made: Made, reach: Sequence[Injection], depth: int) -> None:
+    def __init__(
+        self, seam: FunctionSeam, book: TrialLog, made: CallRecord, reach: Sequence[Injection], depth: int
+    ) -> None:
         """`depth`: which of `reach` hits; those before it did not."""
         assert made.request is not None
         assert made.place is not None
@@ -388,17 +390,17 @@ class _Attempt:
         spent = {"calls": book.calls - 1, "seconds": self.began_s - book.origin}
         number, attempt, _ = made.place
         self.call = Call(made.name, made.name, book.key, number, attempt, made.request.id, made.content, spent=spent)
-        self.telling = telling = Telling(seam.plan, self.call, book.note)
-        telling.rolled += [injection.name for injection in reach[: depth + 1]]
-        made.rolled = telling.rolled
-        first: Callable[[Call], Told | None] = functools.partial(telling.begin, reach[depth])
-        self.reach = [first, *telling.reach(reach[depth + 1 :])]
+        self.faults = faults = AttemptFaults(seam.plan, self.call, book.note)
+        faults.rolled += [injection.name for injection in reach[: depth + 1]]
+        made.rolled = faults.rolled
+        first: Callable[[Call], ActiveFault | None] = functools.partial(faults.begin, reach[depth])
+        self.reach = [first, *faults.candidates(reach[depth + 1 :])]
 
     async def run(self) -> Any:
         reply: Reply | None = None
         failure: Failure | None = None
         try:
-            reply = await play(chain(self.reach, self.call, self.telling.injected), self)
+            reply = await play(chain(self.reach, self.call, self.faults.injected), self)
         except Failure as caught:
             failure = caught
         finally:
@@ -453,8 +455,8 @@ class _Attempt:
         made, status = self.made, None if reply is None or isinstance(reply, Returned) else reply.status
         duration_s = self.seam.clock.monotonic() - self.began_s
         kind = failure.kind if failure else None
-        self.telling.witnessed(
-            Seen(
+        self.faults.witnessed(
+            Observation(
                 duration_s=duration_s,
                 deadline_s=self.seam.timeout_s,
                 error=kind,

@@ -18,18 +18,18 @@ from typing import Any
 import httpx
 
 from chaoslab.base.clock import Clock
-from chaoslab.base.identity import Request, Requests, Trial, digest, parsed
+from chaoslab.base.identity import Request, Requests, TrialId, digest, parsed
 from chaoslab.base.jsonable import line, line_of
 from chaoslab.core import events
 from chaoslab.core.chain import chain, play
 from chaoslab.core.events import REPLY_MAX, Event
-from chaoslab.core.exchange import Call, Failure, Reply, Seen
-from chaoslab.core.plan import Plan, Telling
+from chaoslab.core.exchange import Call, Failure, Observation, Reply
+from chaoslab.core.plan import AttemptFaults, Plan
 from chaoslab.core.service_spec import TROUBLE, ErrorReply
 from chaoslab.record.log import Log
 from chaoslab.wire.control import Answer
-from chaoslab.wire.lanes import Door
-from chaoslab.wire.sending import Sockets, Way, Ways, native, over
+from chaoslab.wire.lanes import LaneBroker
+from chaoslab.wire.sending import Sockets, Transport, TransportFactory, native, send
 
 EXTENSION = "chaoslab"
 _TROUBLE = TROUBLE.lower()
@@ -66,10 +66,10 @@ class Target:
 
 
 @dataclass
-class Episode:
+class TrialContext:
     """A trial as the seam keeps it: its requests, what it has spent, and the limit of the lab's that last had the model refuse."""
 
-    trial: Trial
+    trial: TrialId
     requests: Requests
     began_s: float
     spent: dict[str, float] = field(default_factory=lambda: {"tokens": 0.0, "calls": 0.0})
@@ -78,8 +78,8 @@ class Episode:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What a tool says of its request, in `extensions={"chaoslab": Asked(…)}`. `direct`: around the proxy."""
+class RequestTag:
+    """What a tool says of its request, in `extensions={"chaoslab": RequestTag(…)}`. `direct`: around the proxy."""
 
     request: Request
     attempt: int
@@ -88,7 +88,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Around:
+class ProbeTag:
     """What a caller says of a question of the lab's own: past every proxy and every story. Only a target whose words are recorded gets
     its answer into the log, as that of request 0. `asked`: the question's id, which the request carries too; `trial`: whom it is for."""
 
@@ -98,10 +98,10 @@ class Around:
     trial: str
 
 
-_episode: ContextVar[Episode] = ContextVar("episode")
+_episode: ContextVar[TrialContext] = ContextVar("episode")
 
 
-def episode() -> Episode:
+def episode() -> TrialContext:
     """The trial in which this code runs."""
     return _episode.get()
 
@@ -114,13 +114,13 @@ class HttpSeam(httpx.AsyncBaseTransport):
         *,
         plan: Plan,
         targets: Mapping[str, Target],
-        lanes: Door,
+        lanes: LaneBroker,
         log: Log,
         clock: Clock,
         price: Callable[[str, int, int], float | None],
         on_call: Callable[[str], None] = lambda _: None,
         tls: ssl.SSLContext | None = None,
-        ways: Ways | None = None,
+        ways: TransportFactory | None = None,
     ) -> None:
         self.plan, self.targets, self.lanes, self.log, self.clock = plan, targets, lanes, log, clock
         self.price, self.on_call = price, on_call
@@ -129,13 +129,13 @@ class HttpSeam(httpx.AsyncBaseTransport):
         self.ways = ways or Sockets()
         self.clean = self.ways.kept(self.tls)
         self._epoch = 0
-        self._retired: list[Way] = []
+        self._retired: list[Transport] = []
         self._places = {httpx.URL(target.url).netloc: target for target in targets.values()}
 
     @contextmanager
-    def trial(self, trial: Trial) -> Iterator[Episode]:
+    def trial(self, trial: TrialId) -> Iterator[TrialContext]:
         """Everything called within belongs to this trial."""
-        began = Episode(trial, Requests(trial), self.clock.monotonic())
+        began = TrialContext(trial, Requests(trial), self.clock.monotonic())
         token = _episode.set(began)
         try:
             yield began
@@ -144,7 +144,7 @@ class HttpSeam(httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         asked = request.extensions.get(EXTENSION)
-        if isinstance(asked, Around):
+        if isinstance(asked, ProbeTag):
             return await self._around(request, asked)
         target = self._target(request) if asked is None else self.targets[asked.request.target]
         if not isinstance(request.stream, httpx.ByteStream):  # else it is here already
@@ -154,9 +154,9 @@ class HttpSeam(httpx.AsyncBaseTransport):
         attempt = _Attempt(self, request, target, asked, episode())
         return _response(await attempt.run(), request)
 
-    async def _around(self, request: httpx.Request, asked: Around) -> httpx.Response:
+    async def _around(self, request: httpx.Request, asked: ProbeTag) -> httpx.Response:
         try:
-            reply = await over(self.clean, request, within_s=asked.within_s)
+            reply = await send(self.clean, request, within_s=asked.within_s)
         except Failure as failure:
             raise native(failure, request, who=request.url.host, after_s=asked.within_s) from failure.native
         if self.targets[asked.target].recorded:
@@ -169,12 +169,12 @@ class HttpSeam(httpx.AsyncBaseTransport):
         except KeyError:
             raise LookupError(f"no target of the lab is at {request.url.netloc.decode()}") from None
 
-    def renew(self, lanes: Door, *, spent_usd: float = 0.0) -> None:
+    def renew(self, lanes: LaneBroker, *, spent_usd: float = 0.0) -> None:
         """Begins anew with other lanes, no connections and a purse of which so much is spent: the next trial has a network of its own."""
         self.lanes, self.cost_usd = lanes, spent_usd
         self.clean, self._epoch, self._retired = self.ways.kept(self.tls), 0, []
 
-    def clean_since(self, epoch: int) -> Way:
+    def clean_since(self, epoch: int) -> Transport:
         """The transport of the clean lanes; a new one when they were made anew, since the old one's connections lead nowhere."""
         if epoch != self._epoch:
             self._retired.append(self.clean)
@@ -192,18 +192,20 @@ def _response(reply: Reply, request: httpx.Request) -> httpx.Response:
     return httpx.Response(reply.status, headers=headers, stream=httpx.ByteStream(reply.body), request=request)
 
 
-def _asked_of_model(request: httpx.Request, target: Target) -> Asked:
+def _asked_of_model(request: httpx.Request, target: Target) -> RequestTag:
     """An SDK's request: the same body again, be it the SDK's own retry or a prompt's, is another attempt of one request."""
     body = parsed(request.content or b"null")
     spelt = request.content.decode("utf-8", "surrogateescape")
     wish = episode().requests.ask(target.name, MODEL_TOOL, body, spelt=spelt)
-    return Asked(wish, wish.next_attempt(), body)
+    return RequestTag(wish, wish.next_attempt(), body)
 
 
 class _Attempt:
     """One attempt of a request, from the client's call to its answer: a driver of stories."""
 
-    def __init__(self, seam: HttpSeam, request: httpx.Request, target: Target, asked: Asked, trial: Episode) -> None:
+    def __init__(
+        self, seam: HttpSeam, request: httpx.Request, target: Target, asked: RequestTag, trial: TrialContext
+    ) -> None:
         self.seam, self.request, self.target, self.asked, self.trial = seam, request, target, asked, trial
         self.began_s = seam.clock.monotonic()
         self.sent: Call | None = None
@@ -220,7 +222,7 @@ class _Attempt:
             target.errors,
             self._spent(),
         )
-        self.telling = Telling(seam.plan, self.call, self.note)
+        self.faults = AttemptFaults(seam.plan, self.call, self.note)
 
     def _spent(self) -> dict[str, float]:
         seconds = self.seam.clock.monotonic() - self.trial.began_s
@@ -237,11 +239,11 @@ class _Attempt:
         note(events.CallStarted(at=call.at, tool=call.tool, arguments=shown))
         self.seam.on_call(f"{call.target}.{call.tool}")
         self.trial.spent["calls"] += 1
-        reach = self.telling.reach(self.seam.plan.reach(call.target, wire=False))
+        reach = self.faults.candidates(self.seam.plan.candidates(call.target, wire=False))
         reply: Reply | None = None
         failure: Failure | None = None
         try:
-            reply = await (play(chain(reach, call, self.telling.injected), self) if reach else self.send(call))
+            reply = await (play(chain(reach, call, self.faults.injected), self) if reach else self.send(call))
             return reply
         except Failure as caught:
             failure = caught
@@ -289,17 +291,17 @@ class _Attempt:
         body = None if call.value is self.call.value else json.dumps(call.value).encode()
         if self.asked.direct:
             self.via = "direct"
-            return await over(self.seam.clean, self.request, within_s=self._left_s(), body=body)
+            return await send(self.seam.clean, self.request, within_s=self._left_s(), body=body)
         asked_s = self.seam.clock.monotonic()
         row, answer = await self.seam.lanes.ask(call, deadline_s=self.target.deadline_s)
-        self.telling.rolled += answer.rolled
+        self.faults.rolled += answer.rolled
         if answer.held:  # the lab mended itself meanwhile: no time of the target's
             self.held_s += self.seam.clock.monotonic() - asked_s
         if answer.state == "clear":
             self.via = "proxy"
             clean = self.seam.clean_since(answer.epoch)
             try:
-                return await over(clean, self.request, within_s=self._left_s(), to=self.target.lane, body=body)
+                return await send(clean, self.request, within_s=self._left_s(), to=self.target.lane, body=body)
             except Failure as failure:
                 await self._ask_who_cut_it(answer, failure)
                 raise
@@ -319,14 +321,14 @@ class _Attempt:
         reply: Reply | None = None
         way = self.seam.ways.fresh(self.seam.tls, self.request, address)
         try:
-            reply = await over(way, self.request, within_s=left_s, to=address, body=body)
+            reply = await send(way, self.request, within_s=left_s, to=address, body=body)
             error = None
             return reply
         except Failure as failure:
             error = failure.kind
             raise
         finally:
-            seen = Seen(
+            seen = Observation(
                 self.seam.clock.monotonic() - began_s,
                 left_s,
                 error,
@@ -346,9 +348,9 @@ class _Attempt:
         duration_s = self.seam.clock.monotonic() - self.began_s
         error = failure.kind if failure else None
         status, size = (reply.status, len(reply.body)) if reply else (None, 0)
-        if self.telling.told:
-            seen = Seen(duration_s, target.deadline_s, error, status, size, self.sent, reply)
-            self.telling.witnessed(seen)
+        if self.faults.active:
+            seen = Observation(duration_s, target.deadline_s, error, status, size, self.sent, reply)
+            self.faults.witnessed(seen)
         said_no = reply is not None and target.says_no(reply)
         if reply is not None and said_no:
             error = _message(reply)
@@ -364,7 +366,7 @@ class _Attempt:
                 error=error,
                 bytes=size,
                 via=self.via,
-                rolled=self.telling.rolled,
+                rolled=self.faults.rolled,
                 replayed=reply is not None and "idempotency-replayed" in reply.headers,
                 reply=self._shown(reply),
             )

@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from functools import wraps
 from typing import Any
 
-from chaoslab.seams.function import FunctionSeam, Tool
+from chaoslab.seams.function import FunctionSeam, WrappedFunction
 from chaoslab.seams.injected import injected
 
 HIDDEN = frozenset({"config", "run_manager", "callbacks"})
@@ -46,7 +46,7 @@ def in_place(seam: FunctionSeam, tool: Any, *, effect: bool) -> Iterator[None]:
     with ExitStack() as undo:
         for way in ("_run", "_arun"):
             original = getattr(tool, way)
-            stand_in = seam.stand_in(Tool(tool.name, original, effect, hidden))
+            stand_in = seam.stand_in(WrappedFunction(tool.name, original, effect, hidden))
             of_coroutine = way == "_arun"
             vars(tool)[way] = (_once_async if of_coroutine else _once)(tool, original, stand_in)
             undo.callback(vars(tool).pop, way, None)

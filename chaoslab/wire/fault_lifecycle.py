@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from chaoslab.core import events
-from chaoslab.core.chain import Told
+from chaoslab.core.chain import ActiveFault
 from chaoslab.core.events import Event
 from chaoslab.core.exchange import Call, Toxic
 from chaoslab.core.fault import trait
@@ -16,9 +16,9 @@ REFUSED = "refused"
 """The one lane that nobody listens on, to which every call goes that is to be refused."""
 
 
-def is_refused(told: Told) -> bool:
+def is_refused(active: ActiveFault) -> bool:
     """The fault needs no lane of its own."""
-    return bool(trait(told.fault, "refuses"))
+    return bool(trait(active.fault, "refuses"))
 
 
 def in_toxiproxys_words(toxic: Toxic) -> ToxicInfo:
@@ -32,14 +32,14 @@ def in_toxiproxys_words(toxic: Toxic) -> ToxicInfo:
     return ToxicInfo(f"{toxic.type}_{toxic.stream}", toxic.type, toxic.stream or "downstream", 1.0, attributes)
 
 
-def armed(told: Told, call: Call, *, lane: str, took_s: float) -> Event:
+def armed(active: ActiveFault, call: Call, *, lane: str, took_s: float) -> Event:
     """Once its lane stands, and before the call learns the lane's address."""
-    return events.FaultArmed(fault=told.fault_name, injection=told.injection, at=call.at, lane=lane, took_s=took_s)
+    return events.FaultArmed(fault=active.fault_name, injection=active.injection, at=call.at, lane=lane, took_s=took_s)
 
 
-def healed(told: Told, call: Call, *, evidence: str | None) -> Iterator[Event]:
+def healed(active: ActiveFault, call: Call, *, evidence: str | None) -> Iterator[Event]:
     """Once the call is over and the lane gone; `evidence` is what the fault makes of what was seen."""
-    fault, injection, at = told.fault_name, told.injection, call.at
+    fault, injection, at = active.fault_name, active.injection, call.at
     if evidence:
         yield events.FaultInjected(fault=fault, injection=injection, at=at)
         yield events.FaultWitnessed(fault=fault, injection=injection, at=at, evidence=evidence)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from chaoslab.base.clock import Clock
-from chaoslab.core.exchange import Call, Seen
+from chaoslab.core.exchange import Call, Observation
 from chaoslab.wire.control import Answer, Control, explain
 
 LATE_S = 0.25
@@ -38,13 +38,13 @@ class Health:
     recovering: bool = False
 
 
-class Door(Protocol):
+class LaneBroker(Protocol):
     """What the seam needs of whoever carries the faults of the wire: the manager behind its `Lanes`, or a world of its own."""
 
     down: LabDown | None
 
     async def ask(self, call: Call, *, deadline_s: float) -> tuple[int, Answer]: ...
-    def done(self, row: int, seen: Seen) -> None: ...
+    def done(self, row: int, seen: Observation) -> None: ...
     async def cut(self, answer: Answer) -> bool: ...
     async def check(self) -> Health: ...
     def give_up(self, why: str) -> None: ...
@@ -88,7 +88,7 @@ class Lanes:
             raise self._down(explain(self._state, error)) from error
         return row, answer
 
-    def done(self, row: int, seen: Seen) -> None:
+    def done(self, row: int, seen: Observation) -> None:
         """The attempt over its lane is over, and this is what was observed."""
         observation = {
             "duration_s": round(seen.duration_s, 6),

@@ -22,7 +22,7 @@ Address = tuple[str, int]
 Headers = list[tuple[bytes, bytes]]
 
 
-class Way(Protocol):
+class Transport(Protocol):
     """Takes requests to where they go."""
 
     async def ask(self, request: httpx.Request, to: Address, headers: Headers, body: bytes) -> Reply:
@@ -36,18 +36,18 @@ class Way(Protocol):
     async def aclose(self) -> None: ...
 
 
-class Ways(Protocol):
+class TransportFactory(Protocol):
     """How a seam reaches its targets."""
 
-    def kept(self, tls: ssl.SSLContext) -> Way:
+    def kept(self, tls: ssl.SSLContext) -> Transport:
         """Connections that are used again."""
 
-    def fresh(self, tls: ssl.SSLContext, request: httpx.Request, address: Address) -> Way:
+    def fresh(self, tls: ssl.SSLContext, request: httpx.Request, address: Address) -> Transport:
         """A connection for this request alone."""
 
 
-async def over(
-    way: Way, request: httpx.Request, *, within_s: float, to: Address | None = None, body: bytes | None = None
+async def send(
+    way: Transport, request: httpx.Request, *, within_s: float, to: Address | None = None, body: bytes | None = None
 ) -> Reply:
     """The whole reply, body included. `to`: another address, while Host, SNI and the certificate's name stay the target's own;
     `body`: instead of the request's.
@@ -110,10 +110,10 @@ KEPT_MAX = 20
 class Sockets:
     """Over TCP."""
 
-    def kept(self, tls: ssl.SSLContext) -> Way:
+    def kept(self, tls: ssl.SSLContext) -> Transport:
         return _Kept(tls)
 
-    def fresh(self, tls: ssl.SSLContext, request: httpx.Request, address: Address) -> Way:
+    def fresh(self, tls: ssl.SSLContext, request: httpx.Request, address: Address) -> Transport:
         return _Fresh(_connection(tls, request, address))
 
 

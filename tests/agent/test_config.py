@@ -12,7 +12,7 @@ from chaoslab.agent.assembly import of_model, of_service, upstream
 from chaoslab.agent.config import Config, load
 from chaoslab.config.settings import SettingError, Settings
 from chaoslab.config.topology import Ports
-from chaoslab.core.service_spec import Service
+from chaoslab.core.service_spec import ServiceSpec
 
 REAL = {"url": "https://api.openweathermap.org", "key": "$WEATHER_KEY"}
 
@@ -30,7 +30,7 @@ def test_the_shipped_file_holds_the_defaults() -> None:
 def test_a_service_is_pointed_elsewhere_and_nothing_else_changes(tmp_path: Path) -> None:
     config = load(written(tmp_path, {"services": {"weather": REAL}}))
     ports, chosen = Ports(24000), Settings()
-    weather, movies = (of_service(Service(name, (), {}), config, ports, chosen) for name in ("weather", "movies"))
+    weather, movies = (of_service(ServiceSpec(name, (), {}), config, ports, chosen) for name in ("weather", "movies"))
     assert weather.url == "https://api.openweathermap.org"
     assert weather.lane == ("127.0.0.1", ports.proxy("weather"))
     assert upstream(weather.url) == "api.openweathermap.org:443"

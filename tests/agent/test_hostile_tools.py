@@ -16,7 +16,7 @@ from langchain_core.tools import ToolException
 from chaoslab.agent.config import Config
 from chaoslab.agent.tools import Toolbox
 from chaoslab.base.clock import system
-from chaoslab.base.identity import Trial
+from chaoslab.base.identity import TrialId
 from chaoslab.config.settings import Settings
 from chaoslab.core import events
 from chaoslab.core.plan import Plan
@@ -55,7 +55,7 @@ async def worked(
     settings = Settings(**{"tool_limit": 0, "fallback": "none", **chosen})  # type: ignore[arg-type]
     config = Config(retry_wait_s=0.001)
     toolbox = Toolbox(lab.client, seam.targets, {"calculator": SERVICE}, config, settings, seam.log, system)
-    with seam.trial(Trial(lab.run.name, 1)):
+    with seam.trial(TrialId(lab.run.name, 1)):
         for _ in range(uses):
             before, logged = server.sent, len(finished(lab))
             try:

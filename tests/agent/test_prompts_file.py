@@ -17,10 +17,10 @@ from flask.testing import FlaskClient
 from chaoslab.agent.prompts import Lookup, Prompt, at, dated, load
 from chaoslab.analysis.judge import Outcome, judge
 from chaoslab.base.clock import system
-from chaoslab.base.identity import Trial
+from chaoslab.base.identity import TrialId
 from chaoslab.config.topology import SERVICES
 from chaoslab.core.events import PromptFinished, PromptStarted
-from chaoslab.core.service_spec import Service, Tool, fill
+from chaoslab.core.service_spec import ServiceSpec, ToolSpec, fill
 from chaoslab.flask_tools.app import create_app
 from chaoslab.model.chat import answer
 from chaoslab.record.history import History
@@ -38,10 +38,10 @@ class Bench:
     run: Run
     now: datetime
     clients: dict[str, FlaskClient]
-    tools: dict[str, tuple[Service, Tool]]
+    tools: dict[str, tuple[ServiceSpec, ToolSpec]]
     used: set[str] = field(default_factory=set)
 
-    def call(self, name: str, arguments: dict[str, Any], trial: Trial) -> str:
+    def call(self, name: str, arguments: dict[str, Any], trial: TrialId) -> str:
         """A tool's reply as the agent would hand it to the model."""
         service, tool = self.tools[name]
         path = "/".join(quote(str(fill(part, arguments)), safe="") for part in tool.path.split("/"))
@@ -54,13 +54,13 @@ class Bench:
             return f"Error: {service.name} answered {reply.status_code}: {reply.text}"
         return reply.text or '{"deleted": true}'
 
-    def fact(self, fact: str | list[str] | Lookup, trial: Trial) -> list[str]:
+    def fact(self, fact: str | list[str] | Lookup, trial: TrialId) -> list[str]:
         if isinstance(fact, Lookup):
             return [str(at(json.loads(self.call(fact.tool, dated(fact.arguments, self.now), trial)), fact.path))]
         spellings: list[str] = dated([fact] if isinstance(fact, str) else fact, self.now)
         return spellings
 
-    def ask(self, prompt: str, trial: Trial) -> str:
+    def ask(self, prompt: str, trial: TrialId) -> str:
         """The model's last word."""
         system_prompt = f"Today is {self.now:%A %Y-%m-%d}, {self.now:%H:%M} UTC."
         messages: list[dict[str, Any]] = [
@@ -93,12 +93,12 @@ def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
     run = Run.create(tmp_path, now=now)
     with ExitStack() as closing:
         clients: dict[str, FlaskClient] = {}
-        tools: dict[str, tuple[Service, Tool]] = {}
+        tools: dict[str, tuple[ServiceSpec, ToolSpec]] = {}
         for name in SERVICES:
             app = create_app(name, logs=tmp_path, now=now)
             closing.callback(app.extensions["ledger"].close)
             clients[name] = app.test_client()
-            service = Service.from_json(clients[name].get("/tools").get_json())
+            service = ServiceSpec.from_json(clients[name].get("/tools").get_json())
             tools |= {tool.name: (service, tool) for tool in service.tools}
         yield Bench(run, datetime.fromisoformat(now), clients, tools)
 
@@ -107,8 +107,8 @@ def test_every_shipped_prompt_is_answered_correctly_on_any_day_and_all_ten_tools
     verdicts = {}
     with Log(bench.run.folder, "info", run=bench.run.name, origin=system.monotonic()) as log:
         for index, prompt in enumerate(PROMPTS, 1):
-            trial = Trial(bench.run.name, index, 1)
-            truth = Trial(bench.run.name, index, 1, truth=True)
+            trial = TrialId(bench.run.name, index, 1)
+            truth = TrialId(bench.run.name, index, 1, truth=True)
             facts = [bench.fact(fact, truth) for fact in prompt.facts]
             effects = dated(prompt.effects, bench.now)
             log.write(

@@ -17,17 +17,17 @@ from langchain_core.tools import ToolException
 from chaoslab.agent.config import Config, RealService
 from chaoslab.agent.tools import Toolbox, discover
 from chaoslab.base.clock import SystemClock
-from chaoslab.base.identity import Trial
+from chaoslab.base.identity import TrialId
 from chaoslab.config.settings import SettingError, Settings
 from chaoslab.config.topology import Ports
 from chaoslab.core import events
 from chaoslab.core.exchange import Reply
 from chaoslab.core.plan import Choice, Injection, Plan
-from chaoslab.core.service_spec import Service
+from chaoslab.core.service_spec import ServiceSpec
 from chaoslab.flask_tools import calculator, calendar, messaging, movies, search, translator, weather
 from tests.agent.agent_parts import Bench, Heard, bench, embedded, said, site
 
-SERVICES: dict[str, Service] = {
+SERVICES: dict[str, ServiceSpec] = {
     module.SERVICE.name: module.SERVICE
     for module in (calculator, calendar, messaging, movies, search, translator, weather)
 }
@@ -104,7 +104,7 @@ def with_tool(
             toolbox = Toolbox(
                 lab.client, lab.seam.targets, {name: service}, config, Settings(**chosen), lab.seam.log, clock
             )
-            with lab.seam.trial(Trial(lab.run.name, 1)):
+            with lab.seam.trial(TrialId(lab.run.name, 1)):
                 yield Desk(lab, toolbox, heard, clock, name)
 
     async def run(url: str, address: str, heard: list[Heard]) -> None:
@@ -310,7 +310,7 @@ def test_arguments_cannot_leave_their_place_in_the_path(tmp_path: Path) -> None:
 
 def test_truth_is_asked_around_the_proxy_in_a_trial_of_its_own(tmp_path: Path) -> None:
     async def story(desk: Desk) -> None:
-        trial = Trial(desk.lab.run.name, 1)
+        trial = TrialId(desk.lab.run.name, 1)
         assert await desk.toolbox.truth("current_weather", {"city": "Lima"}, trial) == {"main": {"temp": 21}}
         (heard,) = desk.heard
         assert heard.headers["x-trial"] == f"{trial.header}.truth"
@@ -321,7 +321,7 @@ def test_truth_is_asked_around_the_proxy_in_a_trial_of_its_own(tmp_path: Path) -
 
 def test_a_truth_that_the_service_does_not_tell_is_none(tmp_path: Path) -> None:
     async def story(desk: Desk) -> None:
-        assert await desk.toolbox.truth("current_weather", {"city": "Lima"}, Trial(desk.lab.run.name, 1)) is None
+        assert await desk.toolbox.truth("current_weather", {"city": "Lima"}, TrialId(desk.lab.run.name, 1)) is None
 
     with_tool(tmp_path, "weather", [said({"message": "busy"}, 503)], story)
 

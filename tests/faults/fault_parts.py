@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from chaoslab.core.chain import Told, chain
+from chaoslab.core.chain import ActiveFault, chain
 from chaoslab.core.events import Event
-from chaoslab.core.exchange import Call, Failure, Flow, Note, Reply, Seen, Wait
+from chaoslab.core.exchange import Call, Failure, Flow, Note, Observation, Reply, Wait
 from chaoslab.core.fault import Fault
 from chaoslab.core.service_spec import ErrorReply
 
@@ -72,38 +72,38 @@ class Meeting:
 
     reply: Reply | None
     error: str | None
-    told: Told
-    seen: Seen
+    active: ActiveFault
+    seen: Observation
 
     @property
     def injected(self) -> bool:
-        return self.told.injected
+        return self.active.injected
 
     @property
     def evidence(self) -> str | None:
-        return self.told.fault.witnessed(self.seen)
+        return self.active.fault.witnessed(self.seen)
 
 
 def meet(fault: Fault, target: Target | None = None, *, call: Call = CALL) -> Meeting:
     """One call to the target with this fault in its way."""
     target = target or Target()
-    told = Told("injection", type(fault).__name__, fault)
+    active = ActiveFault("injection", type(fault).__name__, fault)
     reply: Reply | None = None
     error: str | None = None
     try:
-        reply = target.tell(chain([lambda _: told], call))
+        reply = target.tell(chain([lambda _: active], call))
     except Failure as failure:
         error = failure.kind
-    seen = Seen(
+    seen = Observation(
         target.now_s, target.deadline_s, error, reply.status if reply else None, len(reply.body) if reply else 0,
-        target.sent[-1] if target.sent else None, reply, told.call, told.reply,
+        target.sent[-1] if target.sent else None, reply, active.call, active.reply,
     )  # fmt: skip
-    return Meeting(reply, error, told, seen)
+    return Meeting(reply, error, active, seen)
 
 
-def saw(*, error: str | None = None, after_s: float = 0.1, deadline_s: float = 2.0) -> Seen:
+def saw(*, error: str | None = None, after_s: float = 0.1, deadline_s: float = 2.0) -> Observation:
     """An observation as a lane of the wire gives it: no stories, only time, status and error."""
-    return Seen(after_s, deadline_s, error, None if error else 200)
+    return Observation(after_s, deadline_s, error, None if error else 200)
 
 
 WORDS = {429: ErrorReply(429, {"busy": True}, {"Retry-After": "3"}), 402: ErrorReply(402, {"broke": True})}

@@ -69,8 +69,8 @@ def test_a_target_without_words_for_it_says_429_and_asks_nobody_to_come_back() -
 def test_a_refusal_of_the_services_own_is_no_witness() -> None:
     met = meet(Budget(calls=1), call=replace(CALL, spent={"calls": 1.0}))
     assert met.evidence
-    assert met.told.fault.witnessed(replace(met.seen, reply=answer({"error": "quota"}, 429))) is None
-    assert met.told.fault.witnessed(replace(met.seen, reply=None)) is None
+    assert met.active.fault.witnessed(replace(met.seen, reply=answer({"error": "quota"}, 429))) is None
+    assert met.active.fault.witnessed(replace(met.seen, reply=None)) is None
 
 
 def test_nothing_is_drawn_and_nothing_is_on_the_wire() -> None:

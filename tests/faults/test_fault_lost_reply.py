@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from chaoslab.base.dice import Dice
-from chaoslab.core.exchange import Seen
+from chaoslab.core.exchange import Observation
 from chaoslab.faults.tool.lost_reply import LostReply
 from tests.faults.fault_parts import Target, answer, meet, saw
 
@@ -30,4 +30,4 @@ def test_only_silence_is_its_witness() -> None:
     assert LostReply().witnessed(saw(error="timed_out"))
     assert LostReply().witnessed(saw()) is None
     assert LostReply().witnessed(saw(error="reset")) is None
-    assert LostReply().witnessed(Seen(2.0, 2.0, "timed_out", reply=answer({}))) is None
+    assert LostReply().witnessed(Observation(2.0, 2.0, "timed_out", reply=answer({}))) is None

@@ -10,7 +10,7 @@ import pytest
 
 from chaoslab.base.dice import Dice
 from chaoslab.config.topology import SERVICES
-from chaoslab.core.service_spec import Service
+from chaoslab.core.service_spec import ServiceSpec
 from chaoslab.faults.tool.tool_error import STATUSES, ToolError
 from tests.faults.fault_parts import CALL, WORDS, Target, answer, meet
 
@@ -18,7 +18,7 @@ from tests.faults.fault_parts import CALL, WORDS, Target, answer, meet
 @pytest.mark.parametrize("name", SERVICES)
 @pytest.mark.parametrize("status", STATUSES)
 def test_each_service_says_each_status_in_its_own_words(name: str, status: int) -> None:
-    service: Service = importlib.import_module(f"chaoslab.flask_tools.{name}").SERVICE
+    service: ServiceSpec = importlib.import_module(f"chaoslab.flask_tools.{name}").SERVICE
     words, target = service.errors[status], Target()
     met = meet(ToolError(status), target, call=replace(CALL, target=name, errors=service.errors))
     assert met.reply is not None
@@ -55,7 +55,7 @@ def test_a_status_that_is_no_errors_is_refused(status: int) -> None:
 def test_an_answer_that_the_fault_did_not_give_is_no_witness() -> None:
     met = meet(ToolError(429), call=replace(CALL, errors=WORDS))
     assert met.evidence
-    fault = met.told.fault
+    fault = met.active.fault
     assert fault.witnessed(replace(met.seen, reply=answer({"error": "real"}, 429))) is None
     assert fault.witnessed(replace(met.seen, reply=None, error="timed_out")) is None
-    assert fault.witnessed(replace(met.seen, told_reply=None)) is None
+    assert fault.witnessed(replace(met.seen, changed_reply=None)) is None

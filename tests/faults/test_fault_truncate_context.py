@@ -115,10 +115,10 @@ def test_keeping_all_keeps_all(talk: list[Message]) -> None:
 def test_the_witness_is_the_request_that_really_left() -> None:
     met = meet(TruncateContext(), call=chat([SYSTEM, *(said("user", str(n)) for n in range(4))]))
     assert met.evidence == "the model was sent 3 messages"
-    fault = met.told.fault
+    fault = met.active.fault
     assert fault.witnessed(replace(met.seen, sent=None)) is None
     assert fault.witnessed(replace(met.seen, sent=chat([SYSTEM]))) is None
-    assert fault.witnessed(replace(met.seen, told_call=None)) is None
+    assert fault.witnessed(replace(met.seen, changed_call=None)) is None
 
 
 def test_nothing_is_drawn_and_nothing_is_on_the_wire() -> None:

@@ -190,7 +190,7 @@ def test_the_witness_is_the_callers_copy_of_the_lie() -> None:
     met = meet(WrongValue(0.0, 2.0))
     assert met.injected
     assert met.evidence == "a value that the service did not give reached the caller"
-    fault = met.told.fault
+    fault = met.active.fault
     assert fault.witnessed(replace(met.seen, reply=answer({"temp": 20}))) is None
     assert fault.witnessed(replace(met.seen, reply=None, error="timed_out")) is None
-    assert fault.witnessed(replace(met.seen, told_reply=None)) is None
+    assert fault.witnessed(replace(met.seen, changed_reply=None)) is None

@@ -12,12 +12,12 @@ import pytest
 from flask import Flask
 
 from chaoslab.core.events import Effect
-from chaoslab.core.events import Warning as Notice
-from chaoslab.core.service_spec import ErrorReply, Service
+from chaoslab.core.events import LabWarning as Notice
+from chaoslab.core.service_spec import ErrorReply, ServiceSpec
 from chaoslab.flask_tools import ledger, movies
-from chaoslab.flask_tools.app import Desk, app_of
+from chaoslab.flask_tools.app import ServiceModule, app_of
 from chaoslab.flask_tools.ledger import Folders
-from chaoslab.flask_tools.service_module import DATA, Answer, Ask, Done, Route
+from chaoslab.flask_tools.service_module import DATA, Answer, Done, Route, ServiceRequest
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
 from tests.flask_tools.service_parts import EVENTS, NOW, service, trial
@@ -141,16 +141,16 @@ def test_runs_that_were_dropped_are_opened_again_and_none_stays_open(tmp_path: P
     assert lines == [1] * len(names)
 
 
-def bank(work: Callable[[Ask], Answer], logs: Path) -> Flask:
+def bank(work: Callable[[ServiceRequest], Answer], logs: Path) -> Flask:
     """A service of one route, which answers as told."""
     said = {"error": "the bank is closed"}
-    offered = Service("bank", (), {500: ErrorReply(500, said)})
-    desk = Desk(offered, (Route("POST", "/pay", "pay", work),), lambda _, message: {"error": message}, ())
-    return app_of(desk, Folders(logs, NOW))
+    offered = ServiceSpec("bank", (), {500: ErrorReply(500, said)})
+    module = ServiceModule(offered, (Route("POST", "/pay", "pay", work),), lambda _, message: {"error": message}, ())
+    return app_of(module, Folders(logs, NOW))
 
 
 def test_a_failure_after_the_effect_is_answered_again_and_done_once(tmp_path: Path) -> None:
-    def pay(ask: Ask) -> Answer:
+    def pay(ask: ServiceRequest) -> Answer:
         return Answer({"error": f"no receipt {len(ask.past)}"}, 500, effect=Done("paid", {"euros": 5}))
 
     headers = trial(tmp_path) | {"Idempotency-Key": "k1"}
@@ -165,7 +165,7 @@ def test_a_failure_after_the_effect_is_answered_again_and_done_once(tmp_path: Pa
 
 @pytest.mark.parametrize("known", [True, False])
 def test_a_crash_is_told_in_the_trials_own_run(tmp_path: Path, known: bool) -> None:
-    def pay(_: Ask) -> Answer:
+    def pay(_: ServiceRequest) -> Answer:
         raise RuntimeError("no ink")
 
     app = bank(pay, tmp_path)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from chaoslab.config.topology import SERVICES
-from chaoslab.core.service_spec import Service
+from chaoslab.core.service_spec import ServiceSpec
 from chaoslab.flask_tools.app import create_app
 from chaoslab.flask_tools.movies import read
 from tests.flask_tools.service_parts import EVENTS, NOW, service, trial
@@ -196,7 +196,7 @@ def test_a_strange_trial_is_refused_and_makes_no_folder(tmp_path: Path, header: 
 @pytest.mark.parametrize("name", SERVICES)
 def test_every_service_tells_its_tools_and_touches_nothing_for_its_health(tmp_path: Path, name: str) -> None:
     with service(name, tmp_path) as client:
-        told = Service.from_json(json.loads(client.get("/tools").data))
+        told = ServiceSpec.from_json(json.loads(client.get("/tools").data))
         assert client.get("/health").json == {"status": "ok", "service": name}
     assert told.name == name
     assert set(told.errors) == {401, 404, 429, 500, 503}

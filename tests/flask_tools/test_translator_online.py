@@ -26,7 +26,7 @@ from chaoslab.config.settings import SettingError, Settings
 from chaoslab.config.topology import Ports
 from chaoslab.core.events import PromptFinished, RunStarted
 from chaoslab.flask_tools import translator
-from chaoslab.flask_tools.app import Desk, app_of
+from chaoslab.flask_tools.app import ServiceModule, app_of
 from chaoslab.flask_tools.ledger import Folders
 from chaoslab.flask_tools.service_module import Refusal
 from chaoslab.flask_tools.translator_online import AT_ONCE_MAX, Online
@@ -112,7 +112,7 @@ def serving(logs: Path, online: Online) -> Iterator[FlaskClient]:
         type(route)(route.method, route.path, route.tool, lambda ask: translator._translate(ask, online=online))
         for route in translator.routes()
     )
-    app = app_of(Desk(translator.SERVICE, routes, translator.wording, ()), Folders(logs, NOW))
+    app = app_of(ServiceModule(translator.SERVICE, routes, translator.wording, ()), Folders(logs, NOW))
     try:
         yield app.test_client()
     finally:

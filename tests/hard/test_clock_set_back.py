@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from chaoslab.base.clock import SystemClock
-from chaoslab.base.identity import Trial
+from chaoslab.base.identity import TrialId
 from chaoslab.core.events import CallFinished, FaultHealed, FaultWitnessed
-from chaoslab.core.events import Warning as Notice
-from chaoslab.core.exchange import Call, Seen
+from chaoslab.core.events import LabWarning as Notice
+from chaoslab.core.exchange import Call, Observation
 from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
@@ -48,7 +48,7 @@ def jump(request: pytest.FixtureRequest) -> timedelta:
 def with_lab(folder: Path, clock: Set, story: Callable[[Bench], Awaitable[None]]) -> None:
     async def run(url: str, address: str) -> None:
         async with bench(folder, url, SLOW, {"weather": address}, managers_clock=clock) as lab:
-            with lab.seam.trial(Trial(lab.run.name, 1)):
+            with lab.seam.trial(TrialId(lab.run.name, 1)):
                 await story(lab)
 
     with embedded() as url, site(lambda _: said({"temp": 21})) as weather:
@@ -104,7 +104,7 @@ def test_a_lane_in_use_is_not_taken_down_early(tmp_path: Path, jump: timedelta) 
         clock.ahead = jump
         looked_after(lab)
         assert lab.lanes_left() == [lane]
-        lab.seam.lanes.done(row, Seen(0.06, 2.0, None, 200))
+        lab.seam.lanes.done(row, Observation(0.06, 2.0, None, 200))
         history = lab.history()
         assert [e.witnessed for _, e in history.of(FaultHealed)] == [True]
         assert lab.lanes_left() == []
@@ -135,7 +135,7 @@ def test_a_call_that_meets_its_fault_while_the_clock_is_set_is_measured_all_the_
 
     async def story(lab: Bench) -> None:
         lab.seam.on_call = lambda _: setattr(clock, "ahead", jump)
-        with lab.seam.trial(Trial(lab.run.name, 2)) as episode:
+        with lab.seam.trial(TrialId(lab.run.name, 2)) as episode:
             for n in range(2):
                 assert (await lab.get(episode.requests.ask("weather", "t", {"n": n}))).status_code == 200
         history = lab.history()

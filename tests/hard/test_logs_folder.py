@@ -17,7 +17,7 @@ import pytest
 
 from chaoslab.base.clock import system
 from chaoslab.base.dice import Dice
-from chaoslab.base.identity import Trial
+from chaoslab.base.identity import TrialId
 from chaoslab.cli import main
 from chaoslab.core.events import (
     Effect,
@@ -28,20 +28,20 @@ from chaoslab.core.events import (
     RunFinished,
     RunStarted,
 )
-from chaoslab.core.events import Warning as Notice
+from chaoslab.core.events import LabWarning as Notice
 from chaoslab.core.exchange import Call
 from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.core.service_spec import TROUBLE
 from chaoslab.execution.launch import leave
 from chaoslab.flask_tools import messaging as messaging_desk
-from chaoslab.flask_tools.app import Desk, app_of, create_app
+from chaoslab.flask_tools.app import ServiceModule, app_of, create_app
 from chaoslab.flask_tools.ledger import Folders
-from chaoslab.flask_tools.service_module import Answer, Ask, Route
+from chaoslab.flask_tools.service_module import Answer, Route, ServiceRequest
 from chaoslab.record.history import History
 from chaoslab.record.log import Log, LogLost
 from chaoslab.record.runs import Run
 from chaoslab.reports import charts
-from chaoslab.seams.http import Episode
+from chaoslab.seams.http import TrialContext
 from chaoslab.wire.control import Control
 from chaoslab.wire.lanes import LabDown
 from tests.cli_parts import command, environment, prompts
@@ -270,11 +270,11 @@ def test_a_service_whose_ledger_is_a_folder_does_nothing(tmp_path: Path) -> None
 def test_a_service_that_crashes_and_cannot_say_so_is_in_trouble(tmp_path: Path) -> None:
     run = Run.create(tmp_path, now=NOW)
 
-    def crash(_ask: Ask) -> Answer:
+    def crash(_ask: ServiceRequest) -> Answer:
         shutil.rmtree(run.folder)
         raise ZeroDivisionError
 
-    desk = Desk(messaging_desk.SERVICE, (Route("GET", "/boom", "boom", crash),), messaging_desk.wording, ())
+    desk = ServiceModule(messaging_desk.SERVICE, (Route("GET", "/boom", "boom", crash),), messaging_desk.wording, ())
     app = app_of(desk, Folders(tmp_path, NOW))
     reply = app.test_client().get("/boom", headers={"X-Trial": f"{run.name}.p1.r1"})
     app.extensions["ledger"].close()
@@ -288,7 +288,7 @@ def _trouble(run: Run, why: str, remedy: str) -> str:
 # The manager.
 
 
-async def two_more(lab: Bench, episode: Episode) -> None:
+async def two_more(lab: Bench, episode: TrialContext) -> None:
     """One that meets the fault, and one that nothing covers."""
     await lab.get(episode.requests.ask("weather", "t", {"n": 2}))
     lab.history()
@@ -303,7 +303,7 @@ def with_lab(folder: Path, story: Callable[[Bench], None]) -> tuple[Path, int]:
 
     async def run(url: str, address: str) -> tuple[Path, int]:
         async with bench(folder, url, SLOW, {"weather": address}) as lab:
-            with lab.seam.trial(Trial(lab.run.name, 1)) as episode:
+            with lab.seam.trial(TrialId(lab.run.name, 1)) as episode:
                 assert (await lab.get(episode.requests.ask("weather", "t", {"n": 1}))).status_code == 200
                 lab.history()
                 story(lab)

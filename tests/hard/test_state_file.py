@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from chaoslab.base.identity import Trial
+from chaoslab.base.identity import TrialId
 from chaoslab.cli import main
 from chaoslab.core.events import FaultArmed, FaultHealed, RunFinished
 from chaoslab.core.exchange import Call
@@ -86,7 +86,7 @@ def works(folder: Path) -> bool:
 
     async def run(url: str, address: str) -> str:
         async with bench(folder, url, SLOW, {"weather": address}) as lab:
-            with lab.seam.trial(Trial(lab.run.name, 1)):
+            with lab.seam.trial(TrialId(lab.run.name, 1)):
                 _, answer = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
                 return answer.state
 
@@ -101,7 +101,7 @@ def works(folder: Path) -> bool:
 def test_no_call_goes_out_over_a_state_that_is_lost(tmp_path: Path, damage: Callable[[Path], None]) -> None:
     async def run(url: str, address: str) -> None:
         async with bench(tmp_path, url, SLOW, {"weather": address}) as lab:
-            with lab.seam.trial(Trial(lab.run.name, 1)) as episode:
+            with lab.seam.trial(TrialId(lab.run.name, 1)) as episode:
                 assert (await lab.get(episode.requests.ask("weather", "t", {}))).status_code == 200
                 lab.history()
                 damage(lab.state)

@@ -12,9 +12,9 @@ import pytest
 
 from chaoslab.analysis.judge import Outcome, verdicts
 from chaoslab.analysis.measures import faults
-from chaoslab.base.identity import Requests, Trial
+from chaoslab.base.identity import Requests, TrialId
 from chaoslab.core import events
-from chaoslab.core.exchange import Call, Seen
+from chaoslab.core.exchange import Call, Observation
 from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
@@ -32,10 +32,10 @@ FAULTS: dict[str, dict[str, object]] = {
     "refused": {},
 }
 PERFECT = {
-    "latency": Seen(0.06, 2.0, None, 200),
-    "timeout": Seen(0.06, 2.0, "closed"),
-    "reset_peer": Seen(0.06, 2.0, "reset"),
-    "refused": Seen(0.001, 2.0, "refused"),
+    "latency": Observation(0.06, 2.0, None, 200),
+    "timeout": Observation(0.06, 2.0, "closed"),
+    "reset_peer": Observation(0.06, 2.0, "reset"),
+    "refused": Observation(0.001, 2.0, "refused"),
 }
 """What a caller observes who met the fault."""
 Story = Callable[[Bench, Mortal], Awaitable[None]]
@@ -64,7 +64,7 @@ def with_lab(folder: Path, server: str, plan: Plan, story: Story, *, gate: Gate 
 
     async def run(toxiproxy: Mortal, address: str) -> History:
         async with bench(folder, toxiproxy.url, plan, {"weather": address}, deadline_s=20.0) as lab:
-            with lab.seam.trial(Trial(lab.run.name, 1)):
+            with lab.seam.trial(TrialId(lab.run.name, 1)):
                 await story(lab, toxiproxy)
             history = lab.history()
             assert set(lab.toxiproxy.proxies()) == {"weather", "refused"}
@@ -87,7 +87,7 @@ def test_a_clean_call_that_is_cut_is_marked_and_its_retry_goes_through(tmp_path:
     gate = Gate()
 
     async def story(lab: Bench, toxiproxy: Mortal) -> None:
-        request = Requests(Trial(lab.run.name, 1)).ask("weather", "look", 1)
+        request = Requests(TrialId(lab.run.name, 1)).ask("weather", "look", 1)
         before = lab.seam.clean
         gate.open.clear()
         gate.asked.clear()
@@ -143,7 +143,7 @@ def test_a_fault_on_a_lost_lane_is_not_witnessed_however_much_it_looks_so(
 def test_a_call_that_is_asked_for_meanwhile_is_held_and_not_lost(tmp_path: Path, server: str, plan: Plan) -> None:
     async def story(lab: Bench, toxiproxy: Mortal) -> None:
         toxiproxy.kill()
-        request = Requests(Trial(lab.run.name, 1)).ask("weather", "look", 1)
+        request = Requests(TrialId(lab.run.name, 1)).ask("weather", "look", 1)
         held = asyncio.ensure_future(lab.get(request, attempt=1))
         await until(lab, lambda health: health.recovering)
         toxiproxy.start()
@@ -200,7 +200,7 @@ def test_a_run_under_load_goes_on_over_two_restarts_and_a_third_in_the_middle_of
 
         async def one(number: int) -> None:
             nonlocal done
-            trial = Trial(lab.run.name, number)
+            trial = TrialId(lab.run.name, number)
             async with gate:
                 with lab.seam.trial(trial):
                     lab.seam.log.write(

@@ -16,9 +16,9 @@ import pytest
 from urllib3 import PoolManager
 
 from chaoslab.base.clock import Clock, SystemClock, system
-from chaoslab.base.identity import Trial
+from chaoslab.base.identity import TrialId
 from chaoslab.core import events
-from chaoslab.core.exchange import Call, Seen
+from chaoslab.core.exchange import Call, Observation
 from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.proxy_manager import clean_proxies
 from chaoslab.proxy_manager import manager as manager_module
@@ -44,15 +44,15 @@ def with_lab(
 ) -> None:  # fmt: skip
     async def run(url: str, address: str) -> None:
         async with bench(folder, url, plan, {"weather": address}, managers_clock=clock) as lab:
-            with lab.seam.trial(Trial(lab.run.name, 1)):
+            with lab.seam.trial(TrialId(lab.run.name, 1)):
                 await story(lab)
 
     with SERVERS[server]() as url, site(lambda _: said({"temp": 21})) as weather:
         asyncio.run(run(url, weather.address))
 
 
-def seen(duration_s: float, *, error: str | None = None) -> Seen:
-    return Seen(duration_s, 2.0, error, None if error else 200)
+def seen(duration_s: float, *, error: str | None = None) -> Observation:
+    return Observation(duration_s, 2.0, error, None if error else 200)
 
 
 @pytest.mark.parametrize("server", SERVERS)

@@ -177,7 +177,7 @@ def test_such_logs_straight_in_the_folder_for_logs_are_found_too(tmp_path: Path)
 
 def test_our_own_logs_are_read_as_before(tmp_path: Path) -> None:
     FakeRun(tmp_path / "mine", prompts=2).write()
-    assert folder.read("mine", logs=tmp_path).tells(FaultWitnessed)
+    assert folder.read("mine", logs=tmp_path).has(FaultWitnessed)
     with pytest.raises(LookupError, match="'mine' is one run of this lab"):
         folder.read("mine#2", logs=tmp_path)
 
@@ -287,7 +287,7 @@ def test_without_info_log_calls_are_no_data(tmp_path: Path) -> None:
     assert "no data: the log tells no call's duration" in said(figures["network_latency"])
     assert "no data: the log tells of no failed attempt" in said(figures["errors"])
     assert "median 1.50 s" in said(figures["response_time"])
-    assert not history.tells(Usage)
+    assert not history.has(Usage)
 
 
 def test_moments_since_1970_are_moved_to_the_prefixes_local_time(tmp_path: Path) -> None:

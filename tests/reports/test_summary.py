@@ -21,7 +21,7 @@ from chaoslab.core.events import (
     PromptStarted,
     RunStarted,
 )
-from chaoslab.core.events import Warning as Notice
+from chaoslab.core.events import LabWarning as Notice
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.reports.folder import read

@@ -28,7 +28,7 @@ from chaoslab.proxy_manager.manager import Manager
 from chaoslab.record.history import History
 from chaoslab.record.log import LogLost
 from chaoslab.record.runs import Run
-from chaoslab.seams.http import EXTENSION, Asked, HttpSeam, Target
+from chaoslab.seams.http import EXTENSION, HttpSeam, RequestTag, Target
 from chaoslab.wire.client import ToxiproxyClient
 from chaoslab.wire.control import Control
 from chaoslab.wire.lanes import Lanes
@@ -230,7 +230,7 @@ async def get(
     seam: HttpSeam, client: httpx.AsyncClient, request: Request, *, attempt: int, direct: bool = False
 ) -> httpx.Response:
     """One attempt of a request that is a plain GET of its target."""
-    asked = Asked(request, attempt, {"n": request.number}, direct)
+    asked = RequestTag(request, attempt, {"n": request.number}, direct)
     url = f"{seam.targets[request.target].url}/{request.number}"
     return await client.get(url, extensions={EXTENSION: asked})
 

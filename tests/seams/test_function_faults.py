@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import chaoslab as lab
-from chaoslab.base.identity import Request, Requests, Trial, request_id
+from chaoslab.base.identity import Request, Requests, TrialId, request_id
 from chaoslab.base.jsonable import BITS_MAX, brief
 from chaoslab.core.events import (
     REPLY_MAX,
@@ -28,8 +28,8 @@ from chaoslab.core.events import (
     FaultWitnessed,
 )
 from chaoslab.core.plan import Choice, Injection, Plan
-from chaoslab.record.trial_log import Notebook
-from chaoslab.seams.function import FunctionSeam, Made, Spelt, Tool, kept
+from chaoslab.record.trial_log import TrialLog
+from chaoslab.seams.function import CallRecord, FunctionSeam, Spelt, WrappedFunction, kept
 from tests.worlds.virtual.patch_parts import in_place
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
@@ -356,9 +356,9 @@ def test_no_two_threads_are_ever_numbered_at_once(place: str) -> None:
 
     plan = Plan(1, (Injection("wire", (Choice("latency"),), ("double",), chance=1e-9),))
     seam = FunctionSeam(plan, timeout_s=1.0)
-    seam.book = book = Notebook(Trial("run", 1), began=datetime(2026, 6, 1, tzinfo=UTC))
+    seam.book = book = TrialLog(TrialId("run", 1), began=datetime(2026, 6, 1, tzinfo=UTC))
     book.requests = Crossing(book.trial)
-    double = seam.stand_in(Tool("double", lambda n: 2 * n, effect=False))
+    double = seam.stand_in(WrappedFunction("double", lambda n: 2 * n, effect=False))
     results: list[int] = []
     threads = [threading.Thread(target=lambda n=n: results.append(double(n))) for n in (1, 2)]
     for thread in threads:
@@ -484,20 +484,23 @@ def test_a_pace_is_asked_again_when_the_calls_that_it_gave_are_made() -> None:
 
     async def notes() -> None:
         for n in range(5):
-            await seam.stand_in(Tool("note_soon", note_soon, effect=False))(n)
+            await seam.stand_in(WrappedFunction("note_soon", note_soon, effect=False))(n)
 
     seam.pace = pace
     asyncio.run(notes())
-    note = seam.stand_in(Tool("note", done.append, effect=False))
+    note = seam.stand_in(WrappedFunction("note", done.append, effect=False))
     for n in range(5):
         note(n)
     assert asked == [0, 2, 4, 6, 8]
 
 
 def test_a_duration_is_told_to_the_microsecond() -> None:
-    requests, made = Requests(Trial("run", 1)), Made(Tool("double", lambda n: 2 * n, effect=False), (3,), {})
-    made.told("begin", requests, 1.0)
-    ended = made.told("end", requests, 1.12345678)
+    requests, made = (
+        Requests(TrialId("run", 1)),
+        CallRecord(WrappedFunction("double", lambda n: 2 * n, effect=False), (3,), {}),
+    )
+    made.event("begin", requests, 1.0)
+    ended = made.event("end", requests, 1.12345678)
     assert isinstance(ended, CallFinished)
     assert ended.duration_s == 0.123457
 
@@ -531,12 +534,12 @@ def test_small_results_that_cannot_change_are_kept_and_of_others_their_words(res
 def test_what_is_sent_to_another_process_is_told_there_as_it_would_be_here(chance: float | None) -> None:
     wire = () if chance is None else (Injection("wire", (Choice("latency"),), ("double",), chance=chance),)
     seam = FunctionSeam(Plan(1, wire), timeout_s=1.0)
-    seam.book = book = Notebook(Trial("run", 1), began=datetime(2026, 6, 1, tzinfo=UTC))
-    double = seam.stand_in(Tool("double", lambda n: 2 * n, effect=True))
+    seam.book = book = TrialLog(TrialId("run", 1), began=datetime(2026, 6, 1, tzinfo=UTC))
+    double = seam.stand_in(WrappedFunction("double", lambda n: 2 * n, effect=True))
     assert [double(3), double(3)] == [6, 6]
     with pytest.raises(TypeError):
         double(None)
-    sent: Notebook = pickle.loads(pickle.dumps(book))
+    sent: TrialLog = pickle.loads(pickle.dumps(book))
     here, there = ([record.event for record in each.history.records] for each in (book, sent))
     assert there == here
     wished = [request_id(book.trial.header, "double", {"n": n}, nth) for n, nth in ((3, 1), (3, 2), (None, 1))]

@@ -11,16 +11,16 @@ import httpx
 import pytest
 
 from chaoslab.analysis.measures.intervals import clopper_pearson
-from chaoslab.base.identity import Request, Requests, Trial
+from chaoslab.base.identity import Request, Requests, TrialId
 from chaoslab.config.scenario import from_settings
 from chaoslab.config.settings import Settings
 from chaoslab.core import events
-from chaoslab.core.chain import Told, chain, play
+from chaoslab.core.chain import ActiveFault, chain, play
 from chaoslab.core.events import Event
-from chaoslab.core.exchange import Call, Failure, Reply, Seen
+from chaoslab.core.exchange import Call, Failure, Observation, Reply
 from chaoslab.core.plan import Plan
 from chaoslab.record.history import History
-from chaoslab.worlds.virtual.in_process_transport import Ways
+from chaoslab.worlds.virtual.in_process_transport import InProcessTransports
 from tests.seams import virtual_parts
 from tests.seams.lab_parts import SERVERS, Bench, Heard, bench, said, site
 
@@ -49,7 +49,7 @@ class Ideal:
     deadline_s: float
     now_s: float = 0.0
     sent: Call | None = None
-    told: list[Told] = field(default_factory=list)
+    active: list[ActiveFault] = field(default_factory=list)
 
     async def send(self, call: Call) -> Reply:
         self.sent = call
@@ -69,18 +69,18 @@ class Ideal:
         injections = (*plan.on_the_wire(wire=False), *plan.on_the_wire(wire=True))
         reach = [lambda c, i=i: plan.roll(i, c) if i.covers(c) else None for i in injections]
         try:
-            reply = await play(chain(reach, call, self.told.append), self)
+            reply = await play(chain(reach, call, self.active.append), self)
         except Failure as failure:
             error = failure.kind
         met = set()
-        for told in self.told:
+        for active in self.active:
             status = reply.status if reply else None
-            seen = Seen(
-                self.now_s, self.deadline_s, error, status, sent=self.sent, reply=reply, told_call=told.call,
-                told_reply=told.reply,
+            seen = Observation(
+                self.now_s, self.deadline_s, error, status, sent=self.sent, reply=reply, changed_call=active.call,
+                changed_reply=active.reply,
             )  # fmt: skip
-            if told.fault.witnessed(seen):
-                met.add(told.fault_name)
+            if active.fault.witnessed(seen):
+                met.add(active.fault_name)
         return reply is not None and reply.status < 400, met
 
 
@@ -88,7 +88,7 @@ async def ideally(plan: Plan, *, trials: int, requests: int, targets: list[str])
     """What must be witnessed, and in how many calls."""
     met: set[Met] = set()
     calls = 0
-    for trial in (Trial("any", n).key for n in range(1, trials + 1)):
+    for trial in (TrialId("any", n).key for n in range(1, trials + 1)):
         for target in targets:
             for request in range(1, requests + 1):
                 for attempt in (1, 2):
@@ -104,7 +104,7 @@ async def really(lab: Bench | virtual_parts.Bench, *, trials: int, requests: int
     """The same calls, each tried again once when it failed."""
     gate = asyncio.Semaphore(at_once)
 
-    async def one(trial: Trial, request: Request) -> None:
+    async def one(trial: TrialId, request: Request) -> None:
         async with gate:
             with lab.seam.trial(trial):
                 for attempt in (1, 2):
@@ -117,7 +117,7 @@ async def really(lab: Bench | virtual_parts.Bench, *, trials: int, requests: int
 
     work = []
     for n in range(1, trials + 1):
-        trial = Trial(lab.run.name, n)
+        trial = TrialId(lab.run.name, n)
         book = Requests(trial)
         wanted = [book.ask(target, f"look_at_{target}", n) for target in lab.seam.targets for n in range(requests)]
         work += [one(trial, request) for request in wanted]
@@ -172,7 +172,9 @@ def test_over_thousands_of_calls_in_virtual_time_as_well(tmp_path: Path) -> None
         targets = ("weather", "search")
         for name in targets:
             virtual_parts.site(name, ok)
-        async with virtual_parts.bench(tmp_path, plan, targets, deadline_s=DEADLINE_S, ways=Ways()) as lab:
+        async with virtual_parts.bench(
+            tmp_path, plan, targets, deadline_s=DEADLINE_S, ways=InProcessTransports()
+        ) as lab:
             await really(lab, trials=trials, requests=requests, at_once=24)
         return lab.history()
 

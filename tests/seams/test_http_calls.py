@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from chaoslab.base.clock import system
-from chaoslab.base.identity import Request, Trial
+from chaoslab.base.identity import Request, TrialId
 from chaoslab.core import events
 from chaoslab.core.events import REPLY_MAX
 from chaoslab.core.exchange import Reply
@@ -28,7 +28,7 @@ DEADLINE_S = 0.3
 
 
 def wanted(number: int) -> Request:
-    return Request(Trial("run", 1), "weather", "current_weather", number, ("current_weather", f"wish {number}"))
+    return Request(TrialId("run", 1), "weather", "current_weather", number, ("current_weather", f"wish {number}"))
 
 
 FIRST = wanted(1)
@@ -39,7 +39,7 @@ def through(
 ) -> None:  # fmt: skip
     async def run(url: str) -> None:
         async with bench(folder, url, plan or Plan(1), {"weather": address}, deadline_s=DEADLINE_S) as lab:
-            with lab.seam.trial(Trial(lab.run.name, 1)):
+            with lab.seam.trial(TrialId(lab.run.name, 1)):
                 await story(lab)
 
     with embedded() as url:
@@ -98,7 +98,7 @@ def test_a_dead_toxiproxy_is_no_fault_of_the_target(tmp_path: Path, monkeypatch:
             lab = await at_work.__aenter__()
         try:
             with (
-                lab.seam.trial(Trial(lab.run.name, 1)),
+                lab.seam.trial(TrialId(lab.run.name, 1)),
                 pytest.raises(LabDown, match="is gone: it did not answer for"),
             ):
                 await lab.get(FIRST)
@@ -158,7 +158,7 @@ def test_what_a_trial_spends_is_its_own(tmp_path: Path) -> None:
     async def story(lab: Bench) -> None:
         await lab.get(FIRST)
         assert episode().spent["calls"] == 1
-        with lab.seam.trial(Trial(lab.run.name, 2)):
+        with lab.seam.trial(TrialId(lab.run.name, 2)):
             assert episode().spent["calls"] == 0
             await lab.get(FIRST)
         assert episode().spent["calls"] == 1
@@ -174,7 +174,7 @@ def logged(folder: Path, answer: Reply, *, plan: Plan | None = None, target: str
     async def story() -> list[Any]:
         virtual_parts.site(target, lambda _: answer)
         async with virtual_parts.bench(folder, plan or Plan(1), (target,)) as lab:
-            with lab.seam.trial(Trial(lab.run.name, 1)):
+            with lab.seam.trial(TrialId(lab.run.name, 1)):
                 try:
                     if target == "model":
                         await lab.client.post(
@@ -278,7 +278,7 @@ def test_a_key_that_a_service_repeats_is_not_written_down(
     async def story() -> str:
         virtual_parts.site("weather", lambda _: said(words, status))
         async with virtual_parts.bench(tmp_path, Plan(1), ("weather",), secrets=(KEY,), recorded=recorded) as lab:
-            with lab.seam.trial(Trial(lab.run.name, 1)):
+            with lab.seam.trial(TrialId(lab.run.name, 1)):
                 await lab.get(FIRST)
         return (lab.run.folder / "info.log").read_text()
 

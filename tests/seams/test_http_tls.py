@@ -11,7 +11,7 @@ import httpx
 import pytest
 import trustme
 
-from chaoslab.base.identity import Trial
+from chaoslab.base.identity import TrialId
 from chaoslab.core import events
 from chaoslab.core.exchange import Reply
 from chaoslab.core.plan import Choice, Injection, Plan
@@ -61,7 +61,7 @@ def told(
             folder, toxiproxy, plan, {"model": model.address}, deadline_s=DEADLINE_S, urls={"model": url},
             tls=trusting(ours),
         ) as lab:  # fmt: skip
-            with lab.seam.trial(Trial(lab.run.name, 1)):
+            with lab.seam.trial(TrialId(lab.run.name, 1)):
                 await story(lab)
             lab.history()
             assert lab.lanes_left() == []

@@ -13,16 +13,16 @@ import httpx
 import pytest
 
 from chaoslab.base.clock import system
-from chaoslab.base.identity import Request, Requests, Trial, digest
+from chaoslab.base.identity import Request, Requests, TrialId, digest
 from chaoslab.core import events
 from chaoslab.core.exchange import Call, Reply
 from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.core.service_spec import TROUBLE, ErrorReply
-from chaoslab.seams.http import EXTENSION, Around, Episode, Target
+from chaoslab.seams.http import EXTENSION, ProbeTag, Target, TrialContext
 from chaoslab.wire.control import Answer
 from chaoslab.wire.lanes import LabDown
 from chaoslab.worlds.virtual.context import world
-from chaoslab.worlds.virtual.lanes import Lanes
+from chaoslab.worlds.virtual.lanes import VirtualLanes
 from tests.seams.lab_parts import Heard, get, said
 from tests.seams.virtual_parts import Bench, bench, site, virtually
 
@@ -31,7 +31,7 @@ Story = Callable[[Bench], Awaitable[Any]]
 
 
 def wanted(number: int = 1, target: str = "weather") -> Request:
-    return Request(Trial("run", 1), target, "ask", number, ("ask", f"wish {number}"))
+    return Request(TrialId("run", 1), target, "ask", number, ("ask", f"wish {number}"))
 
 
 def fault(name: str, target: str = "weather", *, calls: tuple[int, ...] = (), **params: Any) -> Injection:
@@ -45,7 +45,7 @@ def told(folder: Path, answer: Callable[[Heard], Reply], story: Story, *injectio
         for name in ("weather", "model"):
             site(name, answer)
         async with bench(folder, Plan(1, injections), ["weather", "model"], **of_target) as lab:
-            with lab.seam.trial(Trial(lab.run.name, 1)):
+            with lab.seam.trial(TrialId(lab.run.name, 1)):
                 return await story(lab)
 
     return virtually(run)
@@ -172,7 +172,7 @@ def test_a_fault_of_the_wire_is_witnessed_by_the_time_that_its_lane_took(tmp_pat
 
 
 def test_the_time_in_which_the_lab_mended_itself_is_none_of_the_targets(tmp_path: Path) -> None:
-    class Holding(Lanes):
+    class Holding(VirtualLanes):
         async def ask(self, call: Call, *, deadline_s: float) -> tuple[int, Answer]:
             await system.asleep(1.5)
             row, answer = await super().ask(call, deadline_s=deadline_s)
@@ -242,7 +242,7 @@ async def chat(lab: Bench, body: Any = CHAT) -> httpx.Response:
 )
 def test_a_models_answer_is_counted_and_paid_for(usage: Any, tokens: tuple[int, int] | None, tmp_path: Path) -> None:
     async def story(lab: Bench) -> list[Any]:
-        with lab.seam.trial(Trial(lab.run.name, 2)) as mine:
+        with lab.seam.trial(TrialId(lab.run.name, 2)) as mine:
             await chat(lab)
             used = [event for _, event in lab.history().of(events.Usage)]
             return [used, mine.spent, lab.seam.cost_usd]
@@ -265,7 +265,7 @@ def test_the_purse_is_the_runs_and_a_model_of_unknown_price_takes_nothing_from_i
 
     async def story(lab: Bench) -> list[Any]:
         for n in (1, 2, 3):
-            with lab.seam.trial(Trial(lab.run.name, n)):
+            with lab.seam.trial(TrialId(lab.run.name, n)):
                 await chat(lab, {"messages": [], "n": n})
         return [lab.seam.cost_usd, [event.cost_usd for _, event in lab.history().of(events.Usage)]]
 
@@ -310,7 +310,7 @@ def test_a_limit_of_tokens_calls_and_dollars_is_held_against_what_was_spent(tmp_
     answer = lambda _: completion({"prompt_tokens": 600, "completion_tokens": 0})  # noqa: E731
 
     async def story(lab: Bench) -> list[int]:
-        with lab.seam.trial(Trial(lab.run.name, 2)):
+        with lab.seam.trial(TrialId(lab.run.name, 2)):
             return [(await chat(lab, {"messages": [], "n": n})).status_code for n in range(4)]
 
     assert told(tmp_path, answer, story, fault("budget", "model", tokens=1200)) == [200, 200, 429, 429]
@@ -326,7 +326,7 @@ def test_a_limit_of_tokens_calls_and_dollars_is_held_against_what_was_spent(tmp_
 def test_a_limit_of_seconds_begins_with_the_trial(tmp_path: Path) -> None:
     async def story(lab: Bench) -> list[int]:
         await system.asleep(100.0)
-        with lab.seam.trial(Trial(lab.run.name, 2)):
+        with lab.seam.trial(TrialId(lab.run.name, 2)):
             found = []
             for n in range(3):
                 found.append((await lab.get(wanted(n))).status_code)
@@ -402,7 +402,7 @@ def test_a_recorded_targets_own_silence_is_kept_and_a_faults_is_not(tmp_path: Pa
 
 @pytest.mark.parametrize("recorded", [True, False])
 def test_a_question_of_the_labs_own_goes_past_every_story_and_is_no_call(tmp_path: Path, recorded: bool) -> None:
-    around = Around(1.0, "weather", "question 1", "p1.r1")
+    around = ProbeTag(1.0, "weather", "question 1", "p1.r1")
 
     async def story(lab: Bench) -> list[Any]:
         response = await lab.client.get("http://weather/truth", extensions={EXTENSION: around})
@@ -426,7 +426,7 @@ def test_a_question_of_the_labs_own_goes_past_every_story_and_is_no_call(tmp_pat
 
 
 def test_a_question_of_the_labs_own_ends_at_its_deadline(tmp_path: Path) -> None:
-    around = Around(1.0, "weather", "question 1", "p1.r1")
+    around = ProbeTag(1.0, "weather", "question 1", "p1.r1")
 
     async def story(lab: Bench) -> float:
         began_s = system.monotonic()
@@ -487,8 +487,8 @@ def test_who_is_done_closes_the_old_connections_too(tmp_path: Path) -> None:
 
 
 def test_a_trial_has_spent_nothing_when_it_begins() -> None:
-    trial = Trial("run", 1)
-    first, second = (Episode(trial, Requests(trial), 0.0) for _ in range(2))
+    trial = TrialId("run", 1)
+    first, second = (TrialContext(trial, Requests(trial), 0.0) for _ in range(2))
     first.spent["tokens"] += 5
     assert second.spent == {"tokens": 0.0, "calls": 0.0}
     assert json.dumps(second.spent) == '{"tokens": 0.0, "calls": 0.0}'

@@ -20,9 +20,9 @@ from chaoslab.model.prices import cost_usd
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
 from chaoslab.seams.http import HttpSeam, Target
-from chaoslab.wire.sending import Ways
+from chaoslab.wire.sending import TransportFactory
 from chaoslab.worlds.virtual.context import world
-from chaoslab.worlds.virtual.lanes import Lanes
+from chaoslab.worlds.virtual.lanes import VirtualLanes
 from chaoslab.worlds.virtual.patches import Patches
 from chaoslab.worlds.virtual.serving import serve
 from chaoslab.worlds.virtual.world import World
@@ -59,7 +59,7 @@ async def bench(
     targets: Sequence[str],
     *,
     deadline_s: float = 2.0,
-    ways: Ways | None = None,
+    ways: TransportFactory | None = None,
     secrets: Sequence[str] = (),
     **of_target: Any,
 ) -> AsyncIterator[Bench]:
@@ -68,7 +68,7 @@ async def bench(
     places = {name: (name, 80) for name in targets}
     described = {name: Target(name, f"http://{name}", place, deadline_s, **of_target) for name, place in places.items()}
     with run.log("info", secrets=secrets) as info, run.log("manager") as log:
-        lanes = Lanes(log=log, plan=plan, network=world().network, clock=system, targets=places)
+        lanes = VirtualLanes(log=log, plan=plan, network=world().network, clock=system, targets=places)
         seam = HttpSeam(plan=plan, targets=described, lanes=lanes, log=info, clock=system, price=cost_usd, ways=ways)
         async with httpx.AsyncClient(transport=seam, timeout=None) as client:
             yield Bench(run, seam, client)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from chaoslab.base.clock import SystemClock
-from chaoslab.core.exchange import Call, Seen
+from chaoslab.core.exchange import Call, Observation
 from chaoslab.wire.control import Answer, Control
 from chaoslab.wire.lanes import FORGOTTEN, LATE_S, LOST_S, MENDING_S, Health, LabDown, Lanes
 
@@ -64,7 +64,7 @@ def test_an_answer_is_waited_for_and_handed_on(tmp_path: Path) -> None:
         row, answer = asyncio.run(door.ask(CALL, deadline_s=2.0))
         assert answer == armed
         assert 0.1 < clock.now_s < 0.13
-        door.done(row, Seen(0.31234567, 2.0, "reset", None, 0))
+        door.done(row, Observation(0.31234567, 2.0, "reset", None, 0))
         (done,) = manager.pending(["r1"])
         assert done.observation == {
             "duration_s": 0.312346, "deadline_s": 2.0, "error": "reset", "status": None, "bytes": 0,
@@ -170,7 +170,7 @@ def test_a_state_that_cannot_be_used_is_the_end_of_the_lab(tmp_path: Path) -> No
         with pytest.raises(LabDown, match="cannot be used: no such table"):
             asyncio.run(door.ask(CALL, deadline_s=2.0))
         with pytest.raises(LabDown, match="cannot be used"):
-            door.done(1, Seen(0.1, 2.0))
+            door.done(1, Observation(0.1, 2.0))
 
 
 def test_a_door_that_is_closed_leads_nowhere(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from chaoslab.core.exchange import Failure
-from chaoslab.wire.sending import Sockets, Way, over
+from chaoslab.wire.sending import Sockets, Transport, send
 
 TLS = httpx.create_ssl_context()
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n%b\r\n{}"
@@ -43,7 +43,7 @@ class Service:
             self.closed += 1
             self.over.set()
 
-    def tried(self, story: Callable[[Way, Callable[[str], httpx.Request]], Awaitable[None]]) -> None:
+    def tried(self, story: Callable[[Transport, Callable[[str], httpx.Request]], Awaitable[None]]) -> None:
         async def main() -> None:
             server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
             port = server.sockets[0].getsockname()[1]
@@ -58,14 +58,14 @@ class Service:
         asyncio.run(main())
 
 
-async def asked(way: Way, request: httpx.Request, *, within_s: float = WITHIN_S) -> int:
-    return (await over(way, request, within_s=within_s)).status
+async def asked(way: Transport, request: httpx.Request, *, within_s: float = WITHIN_S) -> int:
+    return (await send(way, request, within_s=within_s)).status
 
 
 def test_one_connection_serves_requests_that_follow_each_other() -> None:
     service = Service()
 
-    async def story(way: Way, to: Callable[[str], httpx.Request]) -> None:
+    async def story(way: Transport, to: Callable[[str], httpx.Request]) -> None:
         assert [await asked(way, to(f"/{n}")) for n in range(5)] == [200] * 5
 
     service.tried(story)
@@ -75,7 +75,7 @@ def test_one_connection_serves_requests_that_follow_each_other() -> None:
 def test_requests_at_once_have_a_connection_each_and_leave_them_to_later_ones() -> None:
     service = Service()
 
-    async def story(way: Way, to: Callable[[str], httpx.Request]) -> None:
+    async def story(way: Transport, to: Callable[[str], httpx.Request]) -> None:
         for _ in range(2):
             assert await asyncio.gather(*(asked(way, to(f"/{n}")) for n in range(3))) == [200] * 3
 
@@ -87,7 +87,7 @@ def test_requests_at_once_have_a_connection_each_and_leave_them_to_later_ones() 
 def test_a_connection_that_the_service_closed_is_not_used_again(header: bytes) -> None:
     service = Service(ends=True, header=header)
 
-    async def story(way: Way, to: Callable[[str], httpx.Request]) -> None:
+    async def story(way: Transport, to: Callable[[str], httpx.Request]) -> None:
         assert await asked(way, to("/first")) == 200
         await asyncio.wait_for(service.over.wait(), WITHIN_S)
         assert await asked(way, to("/second")) == 200
@@ -99,7 +99,7 @@ def test_a_connection_that_the_service_closed_is_not_used_again(header: bytes) -
 def test_a_connection_that_still_owes_an_answer_is_not_used_again() -> None:
     service = Service()
 
-    async def story(way: Way, to: Callable[[str], httpx.Request]) -> None:
+    async def story(way: Transport, to: Callable[[str], httpx.Request]) -> None:
         assert await asked(way, to("/first")) == 200
         with pytest.raises(Failure, match="timed_out"):
             await asked(way, to("/never"), within_s=0.05)

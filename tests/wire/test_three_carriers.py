@@ -22,7 +22,7 @@ import pytest
 
 from chaoslab.base.clock import system
 from chaoslab.base.dice import Dice
-from chaoslab.core.pipe import Chain, Signal, Timed
+from chaoslab.core.pipe import Pipeline, Signal, Timed
 from chaoslab.wire import toxics
 from chaoslab.wire.server.attached import Attached
 from chaoslab.worlds.virtual.lanes import Lane
@@ -137,7 +137,7 @@ def said(step: Step) -> Iterator[tuple[str, bytes | Signal]]:
 
 def flow(script: Script, who: str, feed: Sequence[Timed]) -> list[Timed]:
     """What leaves the toxics on the way of what this end says."""
-    chain = Chain()
+    chain = Pipeline()
     for put in script.before:
         if put.opposite == (who == "there") and put.toxicity:
             chain.add(put.name, toxics.load(put.type)(**put.attributes).pipe(Dice(1), TRIP_S), TRIP_S)

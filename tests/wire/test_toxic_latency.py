@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from chaoslab.base.dice import Dice
-from chaoslab.core.pipe import Chain, Line, Timed
+from chaoslab.core.pipe import Line, Pipeline, Timed
 from chaoslab.wire.server.end import CHUNK_BYTES
 from chaoslab.wire.toxics.latency import Latency
 from tests.wire.wire_parts import END, live, play
@@ -21,7 +21,7 @@ def test_the_end_of_an_idle_connection_is_not_late() -> None:
 
 
 def test_two_latencies_on_a_stream_of_tokens_add_up_to_200_ms() -> None:
-    chain = Chain()
+    chain = Pipeline()
     chain.add("one", live(Latency(latency=100)), 0.0)
     chain.add("two", live(Latency(latency=100)), 0.0)
     out = play(chain, [(n / 100, b"token") for n in range(100)])

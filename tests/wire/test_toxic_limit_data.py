@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from chaoslab.base.dice import Dice
-from chaoslab.core.pipe import Chain
+from chaoslab.core.pipe import Pipeline
 from chaoslab.wire.toxics.limit_data import LimitData
 from tests.wire.wire_parts import END, live, play
 
@@ -27,7 +27,7 @@ def test_a_stream_that_ends_earlier_ends_as_it_would() -> None:
 
 
 def test_what_passed_before_a_change_still_counts() -> None:
-    chain = Chain()
+    chain = Pipeline()
     pipe = live(LimitData(bytes=10))
     chain.add("limit", pipe, 0.0)
     assert play(chain, [(0.0, b"abcd")]) == [(0.0, b"abcd")]
@@ -36,7 +36,7 @@ def test_what_passed_before_a_change_still_counts() -> None:
 
 
 def test_less_than_what_passed_already_lets_nothing_more_through() -> None:
-    chain = Chain()
+    chain = Pipeline()
     pipe = live(LimitData(bytes=10))
     chain.add("limit", pipe, 0.0)
     assert play(chain, [(0.0, b"abcd")]) == [(0.0, b"abcd")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chaoslab.core.pipe import Chain, Timed
+from chaoslab.core.pipe import Pipeline, Timed
 from chaoslab.wire.toxics.slow_close import SlowClose
 from tests.wire.wire_parts import END, RESET, live, play
 
@@ -24,7 +24,7 @@ def test_taken_out_while_it_waits_the_end_comes_at_once() -> None:
 
 
 def test_changed_while_it_waits_the_wait_begins_again() -> None:
-    chain = Chain()
+    chain = Pipeline()
     chain.add("slow", live(SlowClose(delay=10_000)), 0.0)
     assert play(chain, [(0.0, END)], until=1.0) == []
     chain.replace("slow", live(SlowClose(delay=500), since=1.0), 1.0)

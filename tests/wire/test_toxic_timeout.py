@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chaoslab.core.pipe import Chain, Signal, Timed
+from chaoslab.core.pipe import Pipeline, Signal, Timed
 from chaoslab.wire.toxics.latency import Latency
 from chaoslab.wire.toxics.timeout import Timeout
 from tests.wire.wire_parts import END, RESET, live, play
@@ -39,7 +39,7 @@ def test_the_end_comes_once() -> None:
 
 
 def test_spared_after_all_the_connection_goes_on_without_what_was_lost() -> None:
-    chain = Chain()
+    chain = Pipeline()
     chain.add("t", live(Timeout()), 0.0)
     assert play(chain, [(0.0, b"lost")], until=1.0) == []
     chain.spare("t", 1.0)
@@ -64,7 +64,7 @@ def test_an_end_from_before_it_began_is_passed_on_when_it_begins() -> None:
 
 
 def test_it_hears_what_arrives_late_by_another_toxic_however_seldom_it_is_polled() -> None:
-    chain = Chain()
+    chain = Pipeline()
     chain.add("late", live(Latency(latency=125)), 0.0)
     chain.add("silent", live(Timeout(timeout=500)), 0.0)
     chain.feed(Timed(0.0, b"a"))

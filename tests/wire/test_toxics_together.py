@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chaoslab.base.dice import Dice
-from chaoslab.core.pipe import Chain, Signal, Timed
+from chaoslab.core.pipe import Pipeline, Signal, Timed
 from chaoslab.wire.toxics import Toxic
 from chaoslab.wire.toxics.bandwidth import Bandwidth
 from chaoslab.wire.toxics.latency import Latency
@@ -41,7 +41,7 @@ Step = tuple[str, float] | tuple[str, int, Toxic]
 @settings(max_examples=150, deadline=None)
 @given(steps=STEPS)
 def test_every_byte_arrives_once_in_order_and_time_never_falls(steps: list[Step]) -> None:
-    chain, now, sent, out = Chain(), 0.0, 0, []
+    chain, now, sent, out = Pipeline(), 0.0, 0, []
     data = bytes(n % 251 for n in range(100_000))
     for step in steps:
         key = str(step[1])
@@ -102,8 +102,8 @@ def test_however_little_is_taken_at_once_the_same_comes_out_at_the_same_moments(
     assert out == wanted
 
 
-def chain_of(toxics: list[Toxic]) -> Chain:
-    chain = Chain()
+def chain_of(toxics: list[Toxic]) -> Pipeline:
+    chain = Pipeline()
     for number, toxic in enumerate(toxics):
         chain.add(str(number), toxic.pipe(Dice("test", number), 0.0), 0.0)
     return chain

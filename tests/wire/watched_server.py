@@ -15,7 +15,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from chaoslab.core.pipe import Chain, Line
+from chaoslab.core.pipe import Line, Pipeline
 from chaoslab.wire.server import serve
 from chaoslab.wire.server.attached import Attached
 from chaoslab.wire.server.end import End
@@ -23,7 +23,7 @@ from chaoslab.wire.server.link import Link
 from chaoslab.wire.server.process import allow_many_files, loop_factory
 from chaoslab.wire.server.proxy import Proxy
 
-WATCHED = (Proxy, Attached, Link, End, Chain, Line)
+WATCHED = (Proxy, Attached, Link, End, Pipeline, Line)
 
 
 def held() -> dict[str, int]:

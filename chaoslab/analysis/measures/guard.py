@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from chaoslab.base.jsonable import line, named
+from chaoslab.base.jsonable import describe_error, line
 
 T_ = TypeVar("T_")
 
@@ -18,4 +18,4 @@ def guarded(measure: Callable[[], T_], otherwise: Callable[[str], T_]) -> T_:
     try:
         return measure()
     except Exception as error:  # noqa: BLE001 - a measure may be a plug-in's, and any may have a bug
-        return otherwise(line(named(error), WHY))
+        return otherwise(line(describe_error(error), WHY))

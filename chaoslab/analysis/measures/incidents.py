@@ -95,7 +95,7 @@ class Incident:
 
 def incidents(history: History) -> list[Incident]:
     """The incidents in the order in which they opened."""
-    if not history.tells(FaultWitnessed):
+    if not history.has(FaultWitnessed):
         return sorted([*_of_tools(history), *_of_prompts(history)], key=lambda i: (i.opened_t, i.trial, i.target))
     told = _Told(history)
     first: dict[tuple[str, str], tuple[Record, FaultWitnessed]] = {}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from chaoslab.core import events
-from chaoslab.core.exchange import Call, Flow, Note, Reply, Seen
+from chaoslab.core.exchange import Call, Flow, Note, Observation, Reply
 from chaoslab.core.fault import Fault
 
 QUOTA = 402
@@ -49,7 +49,7 @@ class Budget(Fault):
         headers = {k: v for k, v in reply.headers.items() if k.lower() != "retry-after"}
         return Reply(reply.status, headers | {"x-should-retry": "false"}, reply.body)
 
-    def witnessed(self, seen: Seen) -> str | None:
-        if seen.reply is None or not seen.reply.same_as(seen.told_reply):
+    def witnessed(self, seen: Observation) -> str | None:
+        if seen.reply is None or not seen.reply.same_as(seen.changed_reply):
             return None
         return "the call was refused for want of budget"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from chaoslab.core.exchange import Call, Flow, Seen
+from chaoslab.core.exchange import Call, Flow, Observation
 from chaoslab.core.fault import Fault
 
 
@@ -35,7 +35,7 @@ class TruncateContext(Fault):
             start -= 1
         return system + others[start:]
 
-    def witnessed(self, seen: Seen) -> str | None:
-        if seen.told_call is None or seen.sent is None or seen.sent.value != seen.told_call.value:
+    def witnessed(self, seen: Observation) -> str | None:
+        if seen.changed_call is None or seen.sent is None or seen.sent.value != seen.changed_call.value:
             return None
         return f"the model was sent {len(seen.sent.value['messages'])} messages"

@@ -10,7 +10,7 @@ from datetime import date, timedelta
 from typing import Any
 
 from chaoslab.base.dice import Dice
-from chaoslab.core.exchange import Call, Flow, Reply, Seen
+from chaoslab.core.exchange import Call, Flow, Observation, Reply
 from chaoslab.core.fault import Fault
 
 BOOKKEEPING = {
@@ -86,8 +86,8 @@ class WrongValue(Fault):
         except (ValueError, OverflowError):
             return None
 
-    def witnessed(self, seen: Seen) -> str | None:
-        if seen.reply is None or not seen.reply.same_as(seen.told_reply):
+    def witnessed(self, seen: Observation) -> str | None:
+        if seen.reply is None or not seen.reply.same_as(seen.changed_reply):
             return None
         return "a value that the service did not give reached the caller"
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from chaoslab.base.dice import Dice
-from chaoslab.core.exchange import Call, Flow, Seen, Toxic, Wait
+from chaoslab.core.exchange import Call, Flow, Observation, Toxic, Wait
 from chaoslab.core.fault import Fault
 
 Stream = Literal["", "upstream", "downstream"]
@@ -43,7 +43,7 @@ class Latency(Fault):
     def toxics(self) -> Sequence[Toxic]:
         return (Toxic("latency", self.stream, {"delay_s": self.delay_s}),)
 
-    def witnessed(self, seen: Seen) -> str | None:
+    def witnessed(self, seen: Observation) -> str | None:
         least_s = min(self.delay_s, seen.deadline_s) - TIMER_SLACK_S
         if seen.duration_s < least_s or seen.error not in (None, "timed_out"):
             return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from chaoslab.core.exchange import Call, Failure, Flow, Seen
+from chaoslab.core.exchange import Call, Failure, Flow, Observation
 from chaoslab.core.fault import Fault
 
 
@@ -19,5 +19,5 @@ class Refused(Fault):
         raise Failure("refused")
         yield call
 
-    def witnessed(self, seen: Seen) -> str | None:
+    def witnessed(self, seen: Observation) -> str | None:
         return "connection refused" if seen.error == "refused" else None

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from chaoslab.base.dice import Dice
-from chaoslab.core.exchange import Call, Failure, Flow, Seen, Toxic, Wait
+from chaoslab.core.exchange import Call, Failure, Flow, Observation, Toxic, Wait
 from chaoslab.core.fault import Fault
 from chaoslab.faults.network.latency import STREAMS, Stream
 
@@ -32,5 +32,5 @@ class ResetPeer(Fault):
     def toxics(self) -> Sequence[Toxic]:
         return (Toxic("reset_peer", self.stream, {"after_s": self.after_s}),)
 
-    def witnessed(self, seen: Seen) -> str | None:
+    def witnessed(self, seen: Observation) -> str | None:
         return f"connection reset after {seen.duration_s:.3f} s" if seen.error == "reset" else None

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from chaoslab.base.dice import Dice
-from chaoslab.core.exchange import Call, Failure, Flow, Seen, Toxic, Wait, forever
+from chaoslab.core.exchange import Call, Failure, Flow, Observation, Toxic, Wait, forever
 from chaoslab.core.fault import Fault
 from chaoslab.faults.network.latency import STREAMS, TIMER_SLACK_S, Stream
 
@@ -34,7 +34,7 @@ class Timeout(Fault):
     def toxics(self) -> Sequence[Toxic]:
         return (Toxic("timeout", self.stream, {"after_s": self.after_s}),)
 
-    def witnessed(self, seen: Seen) -> str | None:
+    def witnessed(self, seen: Observation) -> str | None:
         if seen.error == "timed_out" and seen.duration_s >= seen.deadline_s - TIMER_SLACK_S:
             return f"no answer within the deadline of {seen.deadline_s:.2f} s"
         if seen.error in ("closed", "reset") and self.after_s and seen.duration_s >= self.after_s - TIMER_SLACK_S:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from chaoslab.core.exchange import Call, Flow, Reply, Seen, Wait, forever
+from chaoslab.core.exchange import Call, Flow, Observation, Reply, Wait, forever
 from chaoslab.core.fault import Fault
 
 
@@ -19,7 +19,7 @@ class LostReply(Fault):
         yield Wait(forever)
         return reply
 
-    def witnessed(self, seen: Seen) -> str | None:
+    def witnessed(self, seen: Observation) -> str | None:
         if seen.error != "timed_out" or seen.reply is not None:
             return None
         return f"the work was done, no answer within {seen.deadline_s:g} s"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from chaoslab.base.dice import Dice
-from chaoslab.core.exchange import Call, Flow, Seen
+from chaoslab.core.exchange import Call, Flow, Observation
 from chaoslab.core.fault import Fault
 
 STATUSES = (500, 503, 429, 401, 404)
@@ -29,7 +29,7 @@ class ToolError(Fault):
         return call.refused_with(self.status)
         yield call
 
-    def witnessed(self, seen: Seen) -> str | None:
-        if seen.reply is None or not seen.reply.same_as(seen.told_reply):
+    def witnessed(self, seen: Observation) -> str | None:
+        if seen.reply is None or not seen.reply.same_as(seen.changed_reply):
             return None
         return f"the service's own error {self.status} reached the caller"

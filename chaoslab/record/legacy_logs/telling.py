@@ -66,7 +66,7 @@ def tell(part: Part, *, name: str, notes: Sequence[str], cut: Mapping[str, Seque
             _tell_call(story, entry, prompts[place].trial if place < len(prompts) else None)
     counted = [_count(entry) for entry in part.info if entry.kind == "processed"]
     own = [f"that lab itself counted {counted[-1]} as successes"] if counted and counted[-1] else []
-    return History(story.records, cut=cut, untold=NEVER_TOLD, notes=[*notes, *own])
+    return History(story.records, cut=cut, unknown=NEVER_TOLD, notes=[*notes, *own])
 
 
 def _count(entry: Entry) -> str:

@@ -28,7 +28,7 @@ def errors(history: History) -> Figure:
     """A bar per target and kind of error; its parts are the faults that were witnessed on the failed attempts, and what nobody injected."""
     from matplotlib.ticker import MaxNLocator
 
-    told = history.tells(FaultWitnessed)
+    told = history.has(FaultWitnessed)
     found, passed, met = _counted(history)
     total, lone, lab = (sum(counts[of] for counts in found.values()) for of in (None, NOBODY, LAB))
     note = f"{total - lone - lab:,} failed attempts with a witnessed fault, {lone:,} that nobody injected; "

@@ -44,7 +44,7 @@ SHAPES = {
 def mttr(history: History) -> Figure:
     """A row per fault: every incident a point, censored ones as open arrows, Kaplan–Meier's median with its interval."""
     found = measure.mttr(history)
-    told = history.tells(FaultWitnessed)
+    told = history.has(FaultWitnessed)
     title = "Time to recovery by fault"
     if not found.incidents:
         figure, axes = canvas(title)
@@ -54,7 +54,7 @@ def mttr(history: History) -> Figure:
         return figure
     every = found.overall
     note = f"{counted(every.n, 'incident')}: {every.recovered:,} recovered, "
-    note += f"{every.harmed:,} with harm, " if history.tells(Effect) else ""
+    note += f"{every.harmed:,} with harm, " if history.has(Effect) else ""
     note += f"{every.censored:,} never"
     note += "" if told else "; inferred: the log tells of failures that were noticed, not of faults"
     kinds = Counter((i.fault, i.ending) for i in found.incidents)

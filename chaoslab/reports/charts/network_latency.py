@@ -21,7 +21,7 @@ def network_latency(history: History) -> Figure:
     """A point per attempt; the witnessed faults have a colour and a shape each. What never left the agent, or has no duration, lies at the
     lower edge."""
     found = every_attempt(history)
-    told = history.tells(FaultWitnessed)
+    told = history.has(FaultWitnessed)
     if not any(a.timed or not a.left for a in found):
         figure, axes = canvas(TITLE)
         nothing(

@@ -56,7 +56,7 @@ def nothing(axes: Axes, message: str) -> None:
 
 def unmet(history: History) -> str:
     """What to say where no witnessed fault is to be seen."""
-    told = history.tells(FaultWitnessed)
+    told = history.has(FaultWitnessed)
     return "no faults were witnessed in this run" if told else "which faults were met is not known from such a log"
 
 

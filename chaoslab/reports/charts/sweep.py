@@ -80,7 +80,7 @@ def mttr_vs_toxic_prob(found: Sequence[Series]) -> Figure:
     note = f"{counted(len(met), 'run')}, {counted(every.n, 'incident')}, {every.censored:,} never recovered"
     note += f", {every.harmed:,} with harm" if every.harmed else ""
     note += "; filled: Kaplan–Meier median, open: mean of the recovered; bars: 95 % intervals"
-    inferred = sum(not history.tells(FaultWitnessed) for history in _all(found))
+    inferred = sum(not history.has(FaultWitnessed) for history in _all(found))
     note += f"; inferred in {inferred} of the runs, whose logs tell of no faults" if inferred else ""
     figure, axes = canvas("Time to recovery against TOXIC_PROB", note + _apart(found), height_in=4.8)
     if not every.n:

@@ -26,7 +26,7 @@ def throughput(history: History) -> Figure:
     prompts, calls = sum(found.prompts), sum(found.calls)
     note = f"{counted(prompts, 'prompt')} and {counted(calls, 'call')} ended in {found.lasted_s:.1f} s"
     figure, axes = canvas("Throughput over time", note)
-    whose = "calls (tools and model)" if history.tells(Usage) else "calls (tools)"
+    whose = "calls (tools and model)" if history.has(Usage) else "calls (tools)"
     edges = [n * found.width_s for n in range(len(found.calls) + 1)]
     axes.stairs(
         found.calls,

@@ -21,7 +21,7 @@ BOX = 8
 def tool_latency(history: History) -> Figure:
     """A row per service: every attempt a point, a box where there are eight or more that left the agent."""
     found = every_attempt(history)
-    told = history.tells(FaultWitnessed)
+    told = history.has(FaultWitnessed)
     if not any(a.timed or not a.left for a in found):
         figure, axes = canvas("Latency by service")
         nothing(

@@ -8,7 +8,7 @@ import struct
 from typing import TYPE_CHECKING, Protocol, cast
 
 from chaoslab.base.dice import Dice
-from chaoslab.core.pipe import ROOM_BYTES, Chain, Signal, Timed
+from chaoslab.core.pipe import ROOM_BYTES, Pipeline, Signal, Timed
 from chaoslab.wire.server.turns import TURN_PIECES, Alarm, Turns
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class End(asyncio.Protocol):
         self._turns = link.turns
         self._early: list[bytes | Signal] | None = []  # what came before the other end was there
         self._early_bytes = 0
-        self._chain: Chain | None = None
+        self._chain: Pipeline | None = None
         self._source_over = False  # nothing more arrives
         self._over = False  # nothing more is passed on
         self._leaving = False  # this end has said all that it will, and closes when the other side has
@@ -122,7 +122,7 @@ class End(asyncio.Protocol):
             return
         now = self._turns.now_s()
         if self._chain is None:
-            self._chain = Chain()
+            self._chain = Pipeline()
             self._rewire()
         index = None if before is None else sum(name in before for name in self._chain.keys)
         self._chain.add(toxic.name, toxic.toxic.pipe(dice, now), now, index=index, most=TURN_PIECES)
@@ -284,7 +284,7 @@ class End(asyncio.Protocol):
             self.balance()
         return most if wake is not None and wake <= limit else len(out)
 
-    def _work_apart(self, chain: Chain, limit: float) -> int:
+    def _work_apart(self, chain: Pipeline, limit: float) -> int:
         """The same of pieces between which there is a pause: one at a time, and never closer than half of that, however late it is.
 
         Else those that are late would leave together, and arrive as one.

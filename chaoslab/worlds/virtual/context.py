@@ -39,7 +39,7 @@ def world() -> World:
     return found
 
 
-class Uncovered(BaseException):
+class Unsupported(BaseException):
     """The program did something real that virtual time cannot stand for: says what, where, and what to do.
 
     No `Exception`, since an agent would take it for one more failure and go on; and whoever raises it remembers it in the world.
@@ -54,9 +54,9 @@ class Uncovered(BaseException):
         return _in_these_words, self.args
 
 
-def _in_these_words(text: str) -> Uncovered:
+def _in_these_words(text: str) -> Unsupported:
     """As another process said it."""
-    error = Uncovered.__new__(Uncovered)
+    error = Unsupported.__new__(Unsupported)
     error.args = (text,)
     return error
 

@@ -22,15 +22,15 @@ from chaoslab.worlds.virtual.network import TRIP_S
 from chaoslab.worlds.virtual.serving import Answered, Broken, answered
 
 
-class Ways:
+class InProcessTransports:
     """What `wire/sending.py` offers over sockets."""
 
     _bytes = sending.Sockets()
 
-    def kept(self, tls: ssl.SSLContext) -> sending.Way:  # noqa: ARG002 - nobody listens in
+    def kept(self, tls: ssl.SSLContext) -> sending.Transport:  # noqa: ARG002 - nobody listens in
         return _Whole()
 
-    def fresh(self, tls: ssl.SSLContext, request: httpx.Request, address: Address) -> sending.Way:
+    def fresh(self, tls: ssl.SSLContext, request: httpx.Request, address: Address) -> sending.Transport:
         return self._bytes.fresh(tls, request, address)
 
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from chaoslab.base.clock import Clock
 from chaoslab.base.dice import Dice
-from chaoslab.core.chain import Told
+from chaoslab.core.chain import ActiveFault
 from chaoslab.core.events import Event
-from chaoslab.core.exchange import Call, Seen, Toxic
+from chaoslab.core.exchange import Call, Observation, Toxic
 from chaoslab.core.plan import Plan
 from chaoslab.record.log import Log
 from chaoslab.wire import fault_lifecycle, toxics
@@ -60,12 +60,12 @@ def _attached(toxic: Toxic) -> Attached:
 
 @dataclass
 class _Armed:
-    told: Told
+    active: ActiveFault
     call: Call
     lane: Lane | None
 
 
-class Lanes:
+class VirtualLanes:
     """One trial's lanes. `targets`: where each one's upstream is on the network. `log` gets what a manager would log."""
 
     def __init__(self, *, log: Log, plan: Plan, network: Network, clock: Clock, targets: Mapping[str, Address]) -> None:
@@ -79,18 +79,18 @@ class Lanes:
         """The number of this call, from 1 on, and where it is to go."""
         self._rows += 1
         row = self._rows
-        told, rolled = self._plan.hit_on_the_wire(call)
-        if told is None:
+        active, rolled = self._plan.hit_on_the_wire(call)
+        if active is None:
             return row, Answer("clear", rolled=rolled)
-        self._write(told.scheduled(call), call)
+        self._write(active.scheduled(call), call)
         began_s = self._clock.monotonic()
-        name, lane = (fault_lifecycle.REFUSED, None) if fault_lifecycle.is_refused(told) else self._lane(told, call)
-        self._armed[row] = _Armed(told, call, lane)
+        name, lane = (fault_lifecycle.REFUSED, None) if fault_lifecycle.is_refused(active) else self._lane(active, call)
+        self._armed[row] = _Armed(active, call, lane)
         took_s = self._clock.monotonic() - began_s
-        self._write(fault_lifecycle.armed(told, call, lane=name, took_s=took_s), call)
+        self._write(fault_lifecycle.armed(active, call, lane=name, took_s=took_s), call)
         return row, Answer("armed", *(lane.address if lane else NOBODY), rolled)
 
-    def _lane(self, told: Told, call: Call) -> tuple[str, Lane]:
+    def _lane(self, active: ActiveFault, call: Call) -> tuple[str, Lane]:
         self._lanes += 1
         name = f"lane.{call.target}.{self._lanes}"
         if self._loop is None:
@@ -98,16 +98,16 @@ class Lanes:
             world().machine.start(self._loop.serve, name="toxiproxy")
         dice = Dice(self._plan.seed, call.trial, name)
         lane = Lane(self._network, self._loop, upstream=self._targets[call.target], dice=dice)
-        for toxic in told.fault.toxics():
+        for toxic in active.fault.toxics():
             lane.attach(_attached(toxic))
         return name, lane
 
-    def done(self, row: int, seen: Seen) -> None:
+    def done(self, row: int, seen: Observation) -> None:
         """The call is over: its lane goes, and whether its fault was met is logged."""
         armed = self._armed.pop(row)
         if armed.lane is not None:
             armed.lane.take_down()
-        for event in fault_lifecycle.healed(armed.told, armed.call, evidence=armed.told.fault.witnessed(seen)):
+        for event in fault_lifecycle.healed(armed.active, armed.call, evidence=armed.active.fault.witnessed(seen)):
             self._write(event, armed.call)
 
     def _write(self, event: Event, call: Call) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 from greenlet import getcurrent
 
 from chaoslab.worlds.virtual.context import here
-from chaoslab.worlds.virtual.machine import Machine, Strand, Waiter
+from chaoslab.worlds.virtual.machine import Machine, VirtualThread, Waiter
 
 RealLock, RealQueue = type(allocate_lock()), queue.SimpleQueue
 
@@ -122,11 +122,11 @@ class Lock(metaclass=_Either):
 
     def _held_by(self) -> str:
         holder = self._holder
-        if isinstance(holder, Strand):
+        if isinstance(holder, VirtualThread):
             return "a lock held by itself" if self._waits(holder) else f"a lock held by {holder.name}"
         return "a lock"
 
-    def _waits(self, strand: Strand) -> bool:
+    def _waits(self, strand: VirtualThread) -> bool:
         return any(waiter.strand is strand for waiter in self._waiters)
 
 

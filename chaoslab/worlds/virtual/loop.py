@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from chaoslab.worlds.virtual.context import Uncovered
+from chaoslab.worlds.virtual.context import Unsupported
 from chaoslab.worlds.virtual.machine import Waiter
 from chaoslab.worlds.virtual.network import End
 from chaoslab.worlds.virtual.sockets import VirtualSocket
@@ -127,7 +127,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         sock: Any = None, **_: Any,
     ) -> tuple[asyncio.BaseTransport, asyncio.BaseProtocol]:  # fmt: skip
         if ssl:
-            raise Uncovered("TLS", "speak http:// to its stand-in")
+            raise Unsupported("TLS", "speak http:// to its stand-in")
         if sock is None:
             sock = VirtualSocket()
             await self.sock_connect(sock, (host, port))
@@ -142,7 +142,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
     ) -> VirtualServer:  # fmt: skip
         """One address; no host is loopback."""
         if ssl or sock is not None:
-            raise Uncovered("a server of this kind", "let it listen by host and port, without TLS")
+            raise Unsupported("a server of this kind", "let it listen by host and port, without TLS")
         host = host[0] if isinstance(host, list | tuple) and host else host
         place = str(host) if host and host != "0.0.0.0" else "127.0.0.1"
         server = VirtualServer(self, self._world.network, place, int(port or 0), protocol_factory)
@@ -195,7 +195,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
 def _refusing(what: str, remedy: str) -> Callable[..., Any]:
     def refuse(self: VirtualLoop, *_: Any, **__: Any) -> Any:  # noqa: ARG001
-        raise Uncovered(what, remedy)
+        raise Unsupported(what, remedy)
 
     return refuse
 

@@ -1,6 +1,6 @@
 """The machine that a trial runs on: a clock that jumps, threads that take turns, and nothing that waits for real.
 
-A thread of the machine (`Strand`) is a greenlet. One runs at a time, until it waits; then the machine runs whatever is due at this
+A thread of the machine (`VirtualThread`) is a greenlet. One runs at a time, until it waits; then the machine runs whatever is due at this
 moment, and when nothing is, it moves its clock to the next moment at which something will be. So order depends on nothing but
 what the threads do, and a wait of an hour costs as much as one of a millisecond. With nothing due and nothing to come the
 threads that are left would wait for ever: that is found there and then.
@@ -24,7 +24,7 @@ from typing import Any, NoReturn, Protocol
 from greenlet import GreenletExit, getcurrent, greenlet
 
 from chaoslab.seams.function import CALLS_MAX
-from chaoslab.worlds.virtual.context import Uncovered
+from chaoslab.worlds.virtual.context import Unsupported
 from chaoslab.worlds.virtual.standstill import Steps, due_in_loop
 from chaoslab.worlds.virtual.thread_local import ThreadLocals
 from chaoslab.worlds.virtual.wait_report import stands
@@ -71,7 +71,7 @@ Wait = str | Callable[[], str] | Reporter
 """What a thread waits in: a text, a text to be made when somebody asks, or something that knows more."""
 
 
-class Strand(greenlet):
+class VirtualThread(greenlet):
     """One thread of the machine. `waits_for`: in what it is parked. `over`: called once when it has ended, however it did.
 
     The first one is the thread of the process that runs the machine, and has no number of its own.
@@ -92,7 +92,7 @@ class Waiter:
 
     def __init__(self, machine: Machine) -> None:
         strand = getcurrent()
-        if not isinstance(strand, Strand):
+        if not isinstance(strand, VirtualThread):
             raise RuntimeError("the machine itself cannot wait: only its threads can")
         self.machine, self.strand = machine, strand
         self._over = self._woken = False
@@ -156,7 +156,7 @@ class Machine:
         self.ready: deque[tuple[Callable[..., Any], tuple[Any, ...]]] = deque()
         self._order = itertools.count()
         self._idents = itertools.count(1_000_001)
-        self._strands: dict[int, Strand] = {}
+        self._strands: dict[int, VirtualThread] = {}
         self.locals = ThreadLocals()
         self.endings: list[Callable[[], Any]] = []
         """Called when the run is over and no thread is left."""
@@ -167,16 +167,16 @@ class Machine:
         self.looks_left = 0
         self.stopping, self._last_moves = False, 0
         self._os_thread = get_ident()
-        self.foreign: Uncovered | None = None
+        self.foreign: Unsupported | None = None
 
     def own_thread(self) -> None:
         """Only the thread of the process that runs this machine may touch it: when another would, is nobody's to say.
 
         Raises:
-            Uncovered: it is another; the run ends with this too.
+            Unsupported: it is another; the run ends with this too.
         """
         if get_ident() != self._os_thread:
-            error = self.foreign = Uncovered(
+            error = self.foreign = Unsupported(
                 "a thread of the process that runs no world of its own", "do without the library that starts it"
             )
             self.ready.appendleft((_end_with, (error,)))
@@ -230,7 +230,7 @@ class Machine:
         """Ends the run from within one of its threads, which is not gone back to, but to end it. `what`: in what it waits, where `why` does not
         tell."""
         thread = getcurrent()
-        if isinstance(thread, Strand):
+        if isinstance(thread, VirtualThread):
             thread.waits_for = what or ""
             self.end_soon(why, but=None if what else thread)
             Waiter(self).park("the end of the run")
@@ -241,15 +241,15 @@ class Machine:
 
     # Threads.
 
-    def start(self, work: Callable[[], Any], *, name: str, over: Callable[[], Any] | None = None) -> Strand:
+    def start(self, work: Callable[[], Any], *, name: str, over: Callable[[], Any] | None = None) -> VirtualThread:
         """A thread that begins in its turn. What `work` raises ends the run."""
-        strand = Strand(lambda: self._work(work, strand), next(self._idents), name, over)
+        strand = VirtualThread(lambda: self._work(work, strand), next(self._idents), name, over)
         strand.parent = self.hub
         self._strands[strand.number] = strand
         self.soon(strand.switch)
         return strand
 
-    def _work(self, work: Callable[[], Any], strand: Strand) -> None:
+    def _work(self, work: Callable[[], Any], strand: VirtualThread) -> None:
         self.locals.enter(strand)
         set_asyncgen_hooks(None, None)
         try:
@@ -260,7 +260,7 @@ class Machine:
             _set_running_loop(None)
             self._ended(strand)
 
-    def _ended(self, strand: Strand) -> None:
+    def _ended(self, strand: VirtualThread) -> None:
         if self._strands.pop(strand.number, None) is None:
             return
         if not strand.first:
@@ -277,7 +277,7 @@ class Machine:
 
     def in_thread(self) -> bool:
         """Whether one of its threads runs, and not the machine itself, or a greenlet of the program's own."""
-        return isinstance(getcurrent(), Strand)
+        return isinstance(getcurrent(), VirtualThread)
 
     def pass_turn(self) -> None:
         """Lets everything happen that is due at this moment before the calling thread goes on."""

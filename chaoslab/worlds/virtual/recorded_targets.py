@@ -9,7 +9,7 @@ from typing import Any
 from chaoslab.base.clock import system
 from chaoslab.base.identity import digest
 from chaoslab.core.events import CallStarted, Event, Replied
-from chaoslab.record.log import Kept, Shelf
+from chaoslab.record.log import BufferedEvent, MemoryLog
 from chaoslab.worlds.virtual.serving import Broken, Wsgi
 
 NO_REPLY = "the log holds no reply to this question"
@@ -69,10 +69,10 @@ class Recording:
         return known[0] if known else None
 
 
-class Hearing(Shelf):
+class Hearing(MemoryLog):
     """The seam's log, which tells a recording of each attempt that begins."""
 
-    def __init__(self, recording: Recording, kept: list[Kept], *, origin: float) -> None:
+    def __init__(self, recording: Recording, kept: list[BufferedEvent], *, origin: float) -> None:
         super().__init__("info", kept, origin=origin)
         self._recording = recording
 

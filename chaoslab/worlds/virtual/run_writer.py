@@ -8,10 +8,10 @@ from datetime import datetime
 from pathlib import Path
 
 from chaoslab.core.events import Event, RunFinished, RunStarted
-from chaoslab.record.log import Kept, Log
+from chaoslab.record.log import BufferedEvent, Log
 
 
-class Book:
+class RunWriter:
     """A run's folder. Raises LogLost when it cannot be written."""
 
     def __init__(self, folder: Path, run: str, now: str) -> None:
@@ -26,9 +26,9 @@ class Book:
         self._asked = started.prompts
         self._note(started)
 
-    def add(self, kept: Iterable[Kept], *, seconds: float, ok: bool) -> None:
+    def add(self, kept: Iterable[BufferedEvent], *, seconds: float, ok: bool) -> None:
         """A trial, whole or not at all in each log."""
-        by_writer: dict[str, list[Kept]] = {}
+        by_writer: dict[str, list[BufferedEvent]] = {}
         for entry in kept:
             by_writer.setdefault(entry.writer, []).append(entry)
         for writer, entries in by_writer.items():
@@ -49,7 +49,7 @@ class Book:
         )
 
     def _note(self, event: Event) -> None:
-        self._log("info").copy([Kept.of("info", 0.0, None, event)], began=self._began, after_s=self.seconds)
+        self._log("info").copy([BufferedEvent.of("info", 0.0, None, event)], began=self._began, after_s=self.seconds)
 
     def _log(self, writer: str) -> Log:
         if writer not in self._logs:
@@ -57,7 +57,7 @@ class Book:
             self._logs[writer] = self._stack.enter_context(log)
         return self._logs[writer]
 
-    def __enter__(self) -> Book:
+    def __enter__(self) -> RunWriter:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from chaoslab.worlds.virtual.context import Uncovered, here, world
+from chaoslab.worlds.virtual.context import Unsupported, here, world
 from chaoslab.worlds.virtual.machine import Waiter
 from chaoslab.worlds.virtual.network import End
 
@@ -34,7 +34,7 @@ class VirtualSocket:
         fileno: Any = None,
     ) -> None:
         if fileno is not None or family not in (real.AF_INET, real.AF_INET6, -1) or type not in (real.SOCK_STREAM, -1):
-            raise Uncovered("a socket that is not a TCP client's", "use TCP")
+            raise Unsupported("a socket that is not a TCP client's", "use TCP")
         self.family, self.type, self.proto = real.AddressFamily(max(family, 2)), real.SOCK_STREAM, proto
         self.end: End | None = None
         self._asked = self._dialling = False  # a connection whose outcome nobody was told; which is on its way still
@@ -109,10 +109,10 @@ class VirtualSocket:
     def bind(self, address: Any) -> None:
         """Where a client calls from matters to nobody here."""
         if address[1] != 0:
-            raise Uncovered("a socket that listens", "serve it with services={…}")
+            raise Unsupported("a socket that listens", "serve it with services={…}")
 
     def listen(self, backlog: int = 0) -> None:  # noqa: ARG002
-        raise Uncovered("a socket that listens", "serve it with services={…}")
+        raise Unsupported("a socket that listens", "serve it with services={…}")
 
     # Reading and writing.
 
@@ -149,7 +149,7 @@ class VirtualSocket:
     def recv(self, size: int, flags: int = 0) -> bytes:
         end = self._connected()
         if flags & real.MSG_PEEK:
-            raise Uncovered("MSG_PEEK on a socket", "read without it")
+            raise Unsupported("MSG_PEEK on a socket", "read without it")
         if not self.readable():
             self._wait(self.readable, f"recv from {self._peer()}")
         return end.take(size)
@@ -322,7 +322,7 @@ class Sockets:
             return self._open[number]
         if number < 0:
             raise ValueError("file descriptor cannot be a negative integer (-1)")
-        raise Uncovered("waiting for a real file or pipe", "leave it out of the trial")
+        raise Unsupported("waiting for a real file or pipe", "leave it out of the trial")
 
 
 class Poll:

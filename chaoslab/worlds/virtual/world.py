@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from chaoslab.base.dice import Dice
 from chaoslab.seams.function import CALLS_MAX
-from chaoslab.worlds.virtual.context import Uncovered, within
+from chaoslab.worlds.virtual.context import Unsupported, within
 from chaoslab.worlds.virtual.loop import VirtualLoop
 from chaoslab.worlds.virtual.machine import STARTS_S, Machine
 from chaoslab.worlds.virtual.network import Address, Network
@@ -35,7 +35,7 @@ class World:
         self.network = Network(self.machine)
         self.sockets = Sockets()
         self.machine.endings.append(self.sockets.leave)
-        self.uncovered: Uncovered | None = None
+        self.uncovered: Unsupported | None = None
         self.default_timeout_s: float | None = None
         self._seed = names[0]
         self.dice = Dice(*names)
@@ -57,25 +57,25 @@ class World:
         """As `socket.getaddrinfo`.
 
         Raises:
-            Uncovered: nobody of that name is on this network.
+            Unsupported: nobody of that name is on this network.
         """
         try:
             return self.network.resolve(host, port)
         except LookupError as error:
-            raise Uncovered(f"the host {error.args[0]}", "give its stand-in with services={…}") from None
+            raise Unsupported(f"the host {error.args[0]}", "give its stand-in with services={…}") from None
 
     def known(self, address: Any) -> Address:
         """The address, if anybody there could answer.
 
         Raises:
-            Uncovered: it leads out of this network.
+            Unsupported: it leads out of this network.
         """
         host, port = str(address[0]), int(address[1])
         found = self.network.address_of(host)
         if found is None or not (found.startswith("127.") or found == "::1" or self.network.knows(host)):
-            raise Uncovered(f"a connection to {host}:{port}", "give its stand-in with services={…}")
+            raise Unsupported(f"a connection to {host}:{port}", "give its stand-in with services={…}")
         if port == HTTPS and self.network.knows(host) and not self.network.listens((found, port)):
-            raise Uncovered(f"TLS to {self.network.name_of(found)}", "speak http:// to its stand-in")
+            raise Unsupported(f"TLS to {self.network.name_of(found)}", "speak http:// to its stand-in")
         return found, port
 
     def pace(self, function: str) -> int:
@@ -101,7 +101,7 @@ class World:
 
         Raises:
             Hung: it would never return.
-            Uncovered: something real was touched, whatever became of it afterwards.
+            Unsupported: something real was touched, whatever became of it afterwards.
         """
         outcome: list[T] = []
         failed: list[BaseException] = []

@@ -15,7 +15,7 @@ from chaoslab.execution.pipeline import written as run_written
 from chaoslab.execution.spec import TrialSpec
 from chaoslab.execution.virtual_lab import LabResult, LabSpec
 from chaoslab.execution.workers import InProcess, Processes
-from chaoslab.record.log import Kept
+from chaoslab.record.log import BufferedEvent
 from chaoslab.record.runs import Run
 
 EVERYTHING = {
@@ -45,7 +45,7 @@ def done(work: LabSpec, *, jobs: int = 1, method: str | None = None, shuffled: b
     return sorted(does.map(work, specs), key=lambda one: one.number)
 
 
-def events_of(one: LabResult, writer: str) -> list[Kept]:
+def events_of(one: LabResult, writer: str) -> list[BufferedEvent]:
     return [kept for kept in one.kept if kept.writer == writer]
 
 

@@ -20,7 +20,7 @@ import pytest
 import requests
 import urllib3
 
-from chaoslab.worlds.virtual.context import Uncovered
+from chaoslab.worlds.virtual.context import Unsupported
 from chaoslab.worlds.virtual.network import TRIP_S, End
 from chaoslab.worlds.virtual.patches import Patches
 from chaoslab.worlds.virtual.sockets import Poll, select
@@ -406,7 +406,7 @@ def test_selecting_and_polling_wait_for_what_comes() -> None:
 def test_what_would_leave_the_world_is_refused_in_one_line_that_names_the_caller(
     story: Callable[[], Any], said: str
 ) -> None:
-    with Patches(), pytest.raises(Uncovered) as caught:
+    with Patches(), pytest.raises(Unsupported) as caught:
         _world().run(story)
     line = str(caught.value)
     assert line.startswith(said)

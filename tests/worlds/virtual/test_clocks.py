@@ -16,7 +16,7 @@ import pytest
 import time_machine
 
 from chaoslab.base.clock import system
-from chaoslab.worlds.virtual.context import Uncovered
+from chaoslab.worlds.virtual.context import Unsupported
 from chaoslab.worlds.virtual.machine import STARTS_S
 from chaoslab.worlds.virtual.patches import Patches, clocks
 from tests.worlds.virtual.patch_parts import NOW, named, run, take_out, world
@@ -137,7 +137,7 @@ def test_what_is_said_of_a_moment_that_the_caller_has_is_not_changed() -> None:
 
 
 def test_a_clock_of_the_processor_has_no_meaning_here() -> None:
-    with pytest.raises(Uncovered, match=r"clock \d+ of the real machine \(in test_clocks.py, line \d+, <lambda>\)"):
+    with pytest.raises(Unsupported, match=r"clock \d+ of the real machine \(in test_clocks.py, line \d+, <lambda>\)"):
         run(lambda: time.clock_gettime(time.CLOCK_PROCESS_CPUTIME_ID))
 
 

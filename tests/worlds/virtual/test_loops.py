@@ -16,7 +16,7 @@ import anyio.to_thread
 import pytest
 import tenacity
 
-from chaoslab.worlds.virtual.context import Uncovered
+from chaoslab.worlds.virtual.context import Unsupported
 from chaoslab.worlds.virtual.loop import VirtualLoop
 from chaoslab.worlds.virtual.patches import Patches
 from tests.worlds.virtual.machine_parts import a_world, now, told
@@ -145,7 +145,7 @@ def test_a_loop_of_another_make_is_refused() -> None:
     class Special(asyncio.SelectorEventLoop):
         pass
 
-    with Patches(), pytest.raises(Uncovered, match=r"the event loop .*Special"):
+    with Patches(), pytest.raises(Unsupported, match=r"the event loop .*Special"):
         a_world().run(Special)
 
 

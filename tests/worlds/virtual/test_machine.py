@@ -12,7 +12,7 @@ import pytest
 from greenlet import GreenletExit, greenlet
 
 from chaoslab.worlds.virtual import standstill
-from chaoslab.worlds.virtual.context import Uncovered
+from chaoslab.worlds.virtual.context import Unsupported
 from chaoslab.worlds.virtual.machine import STARTS_S, Hung, Machine, Waiter
 
 
@@ -102,7 +102,7 @@ def test_another_thread_of_the_process_can_wake_nobody() -> None:
     def meddle(waiter: Waiter) -> None:
         try:
             waiter.wake()
-        except Uncovered as error:
+        except Unsupported as error:
             raised.append(error)
 
     def story(machine: Machine) -> None:
@@ -112,7 +112,7 @@ def test_another_thread_of_the_process_can_wake_nobody() -> None:
         thread.join()
         waiter.park("a test")
 
-    with pytest.raises(Uncovered, match="runs no world of its own"):
+    with pytest.raises(Unsupported, match="runs no world of its own"):
         ran(story)
     assert len(raised) == 1
 

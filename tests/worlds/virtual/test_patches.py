@@ -27,7 +27,7 @@ import pytest
 import time_machine
 
 from chaoslab.worlds.virtual import patches
-from chaoslab.worlds.virtual.context import Uncovered, here
+from chaoslab.worlds.virtual.context import Unsupported, here
 from chaoslab.worlds.virtual.machine import STARTS_S, Hung
 from chaoslab.worlds.virtual.patches import Patch, Patches, clocks
 from tests.worlds.virtual.patch_parts import NOW, world
@@ -233,7 +233,7 @@ ENDINGS: list[tuple[Callable[[], Any], type[BaseException] | None]] = [
     (cancelled, asyncio.CancelledError),
     (hung, Hung),
     (overdue, Hung),
-    (uncovered, Uncovered),
+    (uncovered, Unsupported),
     (interrupted, KeyboardInterrupt),
     (interrupted_in_a_thread, KeyboardInterrupt),
 ]

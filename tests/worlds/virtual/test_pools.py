@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from chaoslab.worlds.virtual.context import Uncovered
+from chaoslab.worlds.virtual.context import Unsupported
 from chaoslab.worlds.virtual.patches import Patches
 from tests.worlds.virtual.machine_parts import a_world, now, told
 from tests.worlds.virtual.patch_parts import in_place
@@ -205,7 +205,7 @@ def test_the_pool_of_multiprocessing_waits_for_a_pipe_and_is_refused_though_thre
         with ThreadPool(2) as pool:
             return pool.map(_asleep, [1, 1, 1, 1], chunksize=1)
 
-    with Patches(), pytest.raises(Uncovered, match="waiting for a real file or pipe"):
+    with Patches(), pytest.raises(Unsupported, match="waiting for a real file or pipe"):
         a_world().run(story)
 
 

@@ -14,9 +14,9 @@ import pytest
 from chaoslab.base.identity import digest
 from chaoslab.core.events import AttemptRef, CallStarted, Replied
 from chaoslab.core.exchange import Failure
-from chaoslab.record.log import Kept
-from chaoslab.wire.sending import Way, over
-from chaoslab.worlds.virtual.in_process_transport import Ways
+from chaoslab.record.log import BufferedEvent
+from chaoslab.wire.sending import Transport, send
+from chaoslab.worlds.virtual.in_process_transport import InProcessTransports
 from chaoslab.worlds.virtual.patches import Patches
 from chaoslab.worlds.virtual.recorded_targets import FOR_EVER_S, NO_REPLY, Hearing, Recording
 from chaoslab.worlds.virtual.serving import serve
@@ -47,7 +47,7 @@ class Client:
     def __init__(self, *replies: Replied) -> None:
         self.recording = Recording()
         self.recording.begin(replies)
-        self.log = Hearing(self.recording, list[Kept](), origin=0.0)
+        self.log = Hearing(self.recording, list[BufferedEvent](), origin=0.0)
 
     def ask(self, request: int, attempt: int, body: Any = BODY, **headers: str) -> tuple[str, dict[str, str], str]:
         self.log.write(
@@ -77,17 +77,17 @@ class Client:
 
         async def story() -> tuple[str, str]:
             return (
-                await _failed(Ways().kept(TLS), asked, within_s),
-                await _failed(Ways().fresh(TLS, asked, ("127.0.0.1", 80)), asked, within_s),
+                await _failed(InProcessTransports().kept(TLS), asked, within_s),
+                await _failed(InProcessTransports().fresh(TLS, asked, ("127.0.0.1", 80)), asked, within_s),
             )
 
         with Patches():
             return world.run_async(story)
 
 
-async def _failed(way: Way, asked: httpx.Request, within_s: float) -> str:
+async def _failed(way: Transport, asked: httpx.Request, within_s: float) -> str:
     try:
-        return str((await over(way, asked, within_s=within_s)).status)
+        return str((await send(way, asked, within_s=within_s)).status)
     except Failure as failure:
         return failure.kind
     finally:

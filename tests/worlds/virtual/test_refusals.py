@@ -26,7 +26,7 @@ import httpx
 import pytest
 import uvloop
 
-from chaoslab.worlds.virtual.context import Uncovered
+from chaoslab.worlds.virtual.context import Unsupported
 from chaoslab.worlds.virtual.patches import Patches, refusals
 from chaoslab.worlds.virtual.serving import serve
 from tests.worlds.virtual.patch_parts import named, run, take_out, world
@@ -77,7 +77,7 @@ def refused() -> dict[str, BaseException | None]:
     def outcome(do: Callable[[], Any]) -> BaseException | None:
         try:
             world().run(do)
-        except Uncovered as error:
+        except Unsupported as error:
             return error
         return None
 
@@ -113,7 +113,7 @@ def test_each_refusal_is_its_own_remedys_and_only_a_worlds(
     do: Callable[[], Any], remedies: tuple[tuple[Any, str], ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Patches():
-        with pytest.raises(Uncovered):
+        with pytest.raises(Unsupported):
             world().run(do)
         do()
     take_out(monkeypatch, *remedies)
@@ -154,14 +154,14 @@ def test_a_library_in_c_is_refused_if_it_is_loaded(kind: str, grpc: str) -> None
     module = importlib.import_module(grpc)
     real = getattr(module, kind)
     with pytest.raises(
-        Uncovered, match=r"^a gRPC channel \(in test_refusals.py.*: reach the service over HTTP, or run"
+        Unsupported, match=r"^a gRPC channel \(in test_refusals.py.*: reach the service over HTTP, or run"
     ):
         run(lambda: getattr(module, kind)())
     assert getattr(module, kind) is real
 
 
 def test_a_library_that_is_imported_only_then_is_refused_at_once(grpc: str) -> None:
-    with pytest.raises(Uncovered, match="a gRPC channel"):
+    with pytest.raises(Unsupported, match="a gRPC channel"):
         run(lambda: importlib.import_module(grpc).Channel())
     assert type(sys.modules[grpc].Channel) is type
 
@@ -186,7 +186,7 @@ def test_a_refusal_ends_the_trial_though_the_program_went_on() -> None:
         went_on.append(1)
         return "fine"
 
-    with pytest.raises(Uncovered, match=r"os.system \(in test_refusals.py, line \d+, <lambda>\)"):
+    with pytest.raises(Unsupported, match=r"os.system \(in test_refusals.py, line \d+, <lambda>\)"):
         run(work)
     assert went_on
 
@@ -200,9 +200,9 @@ def test_a_refusal_is_said_first_though_the_program_failed_or_hung_for_it() -> N
         swallow(lambda: os.fork())
         await asyncio.get_running_loop().create_future()
 
-    with pytest.raises(Uncovered, match=r"os\.system"):
+    with pytest.raises(Unsupported, match=r"os\.system"):
         run(fail)
-    with Patches(), pytest.raises(Uncovered, match=r"os\.fork"):
+    with Patches(), pytest.raises(Unsupported, match=r"os\.fork"):
         world().run_async(hang)
 
 
@@ -211,7 +211,7 @@ def test_the_first_of_two_refusals_is_the_one_that_is_told() -> None:
         swallow(lambda: os.system("true"))
         os.fork()
 
-    with pytest.raises(Uncovered, match=r"os\.system"):
+    with pytest.raises(Unsupported, match=r"os\.system"):
         run(work)
 
 
@@ -222,7 +222,7 @@ def test_a_refusal_in_a_thread_ends_the_trial(swallowed: bool) -> None:
         await asyncio.to_thread(swallow, job) if swallowed else await asyncio.to_thread(job)
         return "fine"
 
-    with Patches(), pytest.raises(Uncovered, match=r"os\.system"):
+    with Patches(), pytest.raises(Unsupported, match=r"os\.system"):
         world().run_async(work)
 
 
@@ -238,7 +238,7 @@ def test_a_refusal_in_a_service_ends_the_trial() -> None:
 
     own = world()
     serve(own.network, "search", 80, app)
-    with Patches(), pytest.raises(Uncovered, match=r"os\.system"):
+    with Patches(), pytest.raises(Unsupported, match=r"os\.system"):
         own.run_async(work)
 
 
@@ -276,7 +276,7 @@ def test_a_foreign_thread_that_touches_the_loop_ends_the_trial(foreign: Callable
         raised.append(foreign(lambda: loop.call_soon_threadsafe(done.set_result, 1)))
         await done
 
-    with Patches(), pytest.raises(Uncovered, match="a thread of the process that runs no world") as refused:
+    with Patches(), pytest.raises(Unsupported, match="a thread of the process that runs no world") as refused:
         world().run_async(work)
     assert raised == [refused.value]
 
@@ -290,10 +290,10 @@ def test_a_foreign_thread_that_wakes_a_thread_of_the_world_ends_the_trial_though
 
     def work() -> str:
         waiter = Waiter(own.machine)
-        assert isinstance(foreign(waiter.wake), Uncovered)
+        assert isinstance(foreign(waiter.wake), Unsupported)
         return "fine"
 
-    with Patches(), pytest.raises(Uncovered, match="a thread of the process that runs no world"):
+    with Patches(), pytest.raises(Unsupported, match="a thread of the process that runs no world"):
         own.run(work)
 
 
@@ -301,5 +301,5 @@ def test_the_caller_that_is_named_is_the_programs_own_and_not_the_librarys() -> 
     def my_tool() -> None:
         httpx.get("http://elsewhere.test/", trust_env=False)
 
-    with pytest.raises(Uncovered, match=r"elsewhere\.test.* \(in test_refusals\.py, line \d+, my_tool\)"):
+    with pytest.raises(Unsupported, match=r"elsewhere\.test.* \(in test_refusals\.py, line \d+, my_tool\)"):
         run(my_tool)

@@ -32,7 +32,7 @@ import pytest
 import requests
 
 from chaoslab.worlds.virtual import patches as installed
-from chaoslab.worlds.virtual.context import Uncovered
+from chaoslab.worlds.virtual.context import Unsupported
 from chaoslab.worlds.virtual.network import TRIP_S
 from chaoslab.worlds.virtual.patches import Patch, Patches
 from chaoslab.worlds.virtual.serving import serve
@@ -331,7 +331,7 @@ def _tell(story: Callable[[], None]) -> None:
     if story not in REFUSED:
         world.run(story)
         return
-    with pytest.raises(Uncovered) as refusal:
+    with pytest.raises(Unsupported) as refusal:
         world.run(story)
     assert str(refusal.value).startswith(REFUSED[story])
 

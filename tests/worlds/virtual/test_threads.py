@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from chaoslab.worlds.virtual.context import Uncovered
+from chaoslab.worlds.virtual.context import Unsupported
 from chaoslab.worlds.virtual.machine import STARTS_S, Hung
 from chaoslab.worlds.virtual.patches import Patches
 from tests.worlds.virtual.machine_parts import a_world, now, told
@@ -295,7 +295,7 @@ def test_threads_that_outlive_the_run_end_with_it_and_clean_up() -> None:
 
 
 @pytest.mark.parametrize(
-    ("last_words", "raised"), [(lambda: os.system("true"), Uncovered), (lambda: 1 // 0, ZeroDivisionError)]
+    ("last_words", "raised"), [(lambda: os.system("true"), Unsupported), (lambda: 1 // 0, ZeroDivisionError)]
 )
 def test_what_one_does_when_it_is_ended_keeps_nothing_from_being_put_back(
     last_words: Callable[[], object], raised: type[BaseException]
@@ -411,5 +411,5 @@ def test_ending_the_main_thread_from_another_is_refused() -> None:
     def story() -> None:
         _thread.interrupt_main()
 
-    with Patches(), pytest.raises(Uncovered, match=r"interrupt_main \(in test_threads\.py"):
+    with Patches(), pytest.raises(Unsupported, match=r"interrupt_main \(in test_threads\.py"):
         a_world().run(story)

@@ -14,7 +14,7 @@ from chaoslab.core.events import PromptStarted
 from chaoslab.execution.spec import TrialSpec
 from chaoslab.execution.virtual_lab import LabSpec
 from chaoslab.execution.workers import InProcess
-from chaoslab.worlds.virtual.context import Uncovered, here
+from chaoslab.worlds.virtual.context import Unsupported, here
 from chaoslab.worlds.virtual.machine import Hung
 from tests.worlds.virtual import lab_runs
 
@@ -102,7 +102,7 @@ def test_what_was_spent_before_is_what_a_trial_begins_with() -> None:
 
 @pytest.mark.parametrize(
     "error",
-    [Hung("it would wait for ever", ["the agent waits"]), Uncovered("a subprocess", "call a function")],
+    [Hung("it would wait for ever", ["the agent waits"]), Unsupported("a subprocess", "call a function")],
     ids=repr,
 )
 def test_what_ends_a_trial_is_itself_in_another_process(error: BaseException) -> None:

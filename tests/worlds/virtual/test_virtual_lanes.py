@@ -14,16 +14,16 @@ import httpx
 import pytest
 
 from chaoslab.base.clock import system
-from chaoslab.base.identity import Trial
+from chaoslab.base.identity import TrialId
 from chaoslab.core import events
 from chaoslab.core.events import Event
-from chaoslab.core.exchange import Call, Seen
+from chaoslab.core.exchange import Call, Observation
 from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.model.prices import cost_usd
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
-from chaoslab.seams.http import EXTENSION, Asked, Episode, HttpSeam, Target
-from chaoslab.worlds.virtual.lanes import Lanes
+from chaoslab.seams.http import EXTENSION, HttpSeam, RequestTag, Target, TrialContext
+from chaoslab.worlds.virtual.lanes import VirtualLanes
 from chaoslab.worlds.virtual.machine import STARTS_S
 from chaoslab.worlds.virtual.network import TRIP_S
 from chaoslab.worlds.virtual.patches import Patches
@@ -46,10 +46,10 @@ class Bench:
     """A seam in a virtual world, and the services' own count of what reached them."""
 
     world: World
-    lanes: Lanes
+    lanes: VirtualLanes
     seam: HttpSeam
     client: httpx.AsyncClient
-    trial: Episode
+    trial: TrialContext
     served: list[tuple[str, float]] = field(default_factory=list)
     asked: int = 0
 
@@ -57,7 +57,7 @@ class Bench:
         """What came of the one attempt of a new request: the body, or the name of the error."""
         self.asked += 1
         wish = self.trial.requests.ask(target, "look", {"n": self.asked})
-        asked = Asked(wish, 1, {})
+        asked = RequestTag(wish, 1, {})
         try:
             reply = await self.client.get(f"http://{target}/{wish.number}", extensions={EXTENSION: asked})
         except httpx.TransportError as error:
@@ -81,10 +81,10 @@ def _played(folder: Path, plan: Plan, story: Story, targets: tuple[str, ...]) ->
         run = Run("one", folder / "one", system.monotonic(), "2026-06-01T09:00:00Z")
         with run.log("info") as info, run.log("manager") as log:
             upstreams = {name: (name, 80) for name in targets}
-            lanes = Lanes(log=log, plan=plan, network=world.network, clock=system, targets=upstreams)
+            lanes = VirtualLanes(log=log, plan=plan, network=world.network, clock=system, targets=upstreams)
             described = {name: Target(name, f"http://{name}", (name, 80), DEADLINE_S) for name in targets}
             seam = HttpSeam(plan=plan, targets=described, lanes=lanes, log=info, clock=system, price=cost_usd)
-            trial = Trial(run.name, 1, 1)
+            trial = TrialId(run.name, 1, 1)
             with seam.trial(trial) as began:
                 async with httpx.AsyncClient(transport=seam, timeout=None) as client:
                     bench = Bench(world, lanes, seam, client, began)
@@ -210,7 +210,7 @@ def test_a_fault_that_nobody_met_is_healed_unwitnessed(tmp_path: Path) -> None:
     async def story(bench: Bench) -> None:
         row, answer = await bench.lanes.ask(Call("search", "look", "p1.r1", 1, 1), deadline_s=DEADLINE_S)
         assert (row, answer.state) == (1, "armed")
-        bench.lanes.done(row, Seen(0.001, DEADLINE_S, None, 200, 10))
+        bench.lanes.done(row, Observation(0.001, DEADLINE_S, None, 200, 10))
 
     history = played(tmp_path, Plan(1, (always("latency", delay_s=0.5),)), story)
     assert stages(history) == ["scheduled", "armed", "healed"]

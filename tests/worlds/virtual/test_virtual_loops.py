@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from chaoslab.worlds.virtual.context import Uncovered
+from chaoslab.worlds.virtual.context import Unsupported
 from chaoslab.worlds.virtual.network import End
 from chaoslab.worlds.virtual.world import World
 from tests.worlds.virtual.patch_parts import named
@@ -106,7 +106,7 @@ def test_what_a_loop_cannot_do_ends_the_trial_though_the_program_went_on(
             await do(asyncio.get_running_loop())
         return "on it goes"
 
-    with pytest.raises(Uncovered) as refused:
+    with pytest.raises(Unsupported) as refused:
         World(1, now=datetime(2026, 6, 1, tzinfo=UTC)).run_async(agent)
     assert str(refused.value).startswith(what)
     assert "(in test_virtual_loops.py, line " in str(refused.value)

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import pytest
 
 from chaoslab.worlds.virtual import sockets
-from chaoslab.worlds.virtual.context import Uncovered
+from chaoslab.worlds.virtual.context import Unsupported
 from chaoslab.worlds.virtual.machine import STARTS_S
 from chaoslab.worlds.virtual.network import TRIP_S, WINDOW_BYTES, End
 from chaoslab.worlds.virtual.sockets import VirtualSocket
@@ -213,12 +213,12 @@ def test_nobody_listening_refuses_and_a_stranger_is_not_covered() -> None:
         for address in (gone, ("127.0.0.1", 9), ("203.0.113.1", 80)):
             try:
                 VirtualSocket().connect(address)
-            except (OSError, Uncovered) as error:
+            except (OSError, Unsupported) as error:
                 found.append(type(error).__name__)
         world.uncovered = None
         return found
 
-    assert world.run(first) == ["ConnectionRefusedError", "ConnectionRefusedError", "Uncovered"]
+    assert world.run(first) == ["ConnectionRefusedError", "ConnectionRefusedError", "Unsupported"]
 
 
 def dialled(make: Callable[[], Any], wait: Callable[..., Any], there: Any, gone: Any) -> list[Any]:

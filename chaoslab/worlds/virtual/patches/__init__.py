@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from types import MethodType, ModuleType, TracebackType
 from typing import Any, ClassVar
 
-from chaoslab.worlds.virtual.patches.import_hook import Arrivals
+from chaoslab.worlds.virtual.patches.import_hook import ImportHook
 from chaoslab.worlds.virtual.patches.swap import Swap, fitting
 
 MODULES = ("clocks", "chance", "ids", "computer", "threads", "set_order", "sockets", "refusals")
@@ -38,7 +38,7 @@ class Patches:
     _depth = 0
     _undo: ClassVar[list[tuple[Any, str, Any]]] = []
     _swaps: ClassVar[list[Swap]] = []
-    _arrivals = Arrivals(set(), lambda: None)
+    _arrivals = ImportHook(set(), lambda: None)
     _stack = contextlib.ExitStack()
 
     def __enter__(self) -> Patches:
@@ -77,7 +77,7 @@ class Patches:
                 self._stack.enter_context(module.installed())
         self._put(all_patches())
         later = {name for module in _modules() for name in getattr(module, "LATER", ()) if name not in sys.modules}
-        type(self)._arrivals = Arrivals(later, lambda: self._put(list(all_patches())))
+        type(self)._arrivals = ImportHook(later, lambda: self._put(list(all_patches())))
         self._arrivals.watch()
 
     @classmethod

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from chaoslab.worlds.virtual.context import Uncovered, here
+from chaoslab.worlds.virtual.context import Unsupported, here
 from chaoslab.worlds.virtual.patches import Patch
 
 real_sleep = time.sleep
@@ -76,7 +76,7 @@ def _of_number(real: Callable[[int], Any], per_second: int | None) -> Callable[[
         if world is None or clk_id == WALL:
             return real(clk_id)
         if clk_id not in RISING:
-            raise Uncovered(f"clock {clk_id} of the real machine", "ask time.monotonic() or time.time()")
+            raise Unsupported(f"clock {clk_id} of the real machine", "ask time.monotonic() or time.time()")
         now = world.machine.look()
         return now if per_second is None else round(now * per_second)
 

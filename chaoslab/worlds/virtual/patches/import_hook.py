@@ -17,7 +17,7 @@ from typing import Any
 from chaoslab.worlds.virtual.context import here, within
 
 
-class Arrivals:
+class ImportHook:
     """A finder of modules that finds what the others find. `arrived` is called after each of `names` has loaded, by one thread at a time."""
 
     def __init__(self, names: set[str], arrived: Callable[[], None]) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from chaoslab.worlds.virtual.context import Uncovered, here
+from chaoslab.worlds.virtual.context import Unsupported, here
 from chaoslab.worlds.virtual.patches import Patch
 
 
@@ -86,7 +86,7 @@ def _refused(module: Any, refusal: Refusal) -> Iterator[Patch]:
 
 def _refuse(what: str, remedy: str) -> None:
     if here.world is not None:
-        raise Uncovered(what, remedy)
+        raise Unsupported(what, remedy)
 
 
 def _function(real: Callable[..., Any], refuse: Callable[[], None]) -> Callable[..., Any]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from chaoslab.worlds.virtual import sockets
-from chaoslab.worlds.virtual.context import Uncovered, here
+from chaoslab.worlds.virtual.context import Unsupported, here
 from chaoslab.worlds.virtual.loop import VirtualLoop
 from chaoslab.worlds.virtual.patches import Patch
 
@@ -67,7 +67,7 @@ def gethostname() -> str:
 
 def socketpair(*args: Any, **kwargs: Any) -> Any:
     if here.world is not None:
-        raise Uncovered("socketpair", "use a queue")
+        raise Unsupported("socketpair", "use a queue")
     return real_socketpair(*args, **kwargs)
 
 
@@ -89,13 +89,13 @@ def getdefaulttimeout() -> float | None:
 
 def wrap_socket(self: ssl.SSLContext, sock: Any, *args: Any, **kwargs: Any) -> Any:
     if here.world is not None:
-        raise Uncovered("TLS", "speak http:// to its stand-in")
+        raise Unsupported("TLS", "speak http:// to its stand-in")
     return real_wrap_socket(self, sock, *args, **kwargs)
 
 
 def wrap_bio(self: ssl.SSLContext, *args: Any, **kwargs: Any) -> Any:
     if here.world is not None:
-        raise Uncovered("TLS", "speak http:// to its stand-in")
+        raise Unsupported("TLS", "speak http:// to its stand-in")
     return real_wrap_bio(self, *args, **kwargs)
 
 
@@ -122,7 +122,7 @@ def selector_loop(self: Any, *args: Any, **kwargs: Any) -> None:
         real_selector_loop(self, *args, **kwargs)
     elif kind is not asyncio.SelectorEventLoop:
         self._closed = True  # so that its end says nothing
-        raise Uncovered(f"the event loop {kind.__qualname__}", "use asyncio's own")
+        raise Unsupported(f"the event loop {kind.__qualname__}", "use asyncio's own")
     else:
         self.__class__ = VirtualLoop
         VirtualLoop.__init__(self, world)

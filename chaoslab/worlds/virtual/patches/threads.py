@@ -18,9 +18,9 @@ from typing import Any
 
 from greenlet import GreenletExit, getcurrent
 
-from chaoslab.worlds.virtual.context import Uncovered, here
+from chaoslab.worlds.virtual.context import Unsupported, here
 from chaoslab.worlds.virtual.locks import Lock, RealLock, RealQueue, ReLock, SimpleQueue
-from chaoslab.worlds.virtual.machine import Strand
+from chaoslab.worlds.virtual.machine import VirtualThread
 from chaoslab.worlds.virtual.patches import Patch, pools
 
 _threading: Any = threading  # its inner names are no part of its types
@@ -39,12 +39,12 @@ _real_allocate = _thread.allocate_lock
 
 def get_ident() -> int:
     strand = getcurrent()
-    return strand.number if type(strand) is Strand and not strand.first else real_ident()
+    return strand.number if type(strand) is VirtualThread and not strand.first else real_ident()
 
 
 def get_native_id() -> int:
     strand = getcurrent()
-    return strand.number if type(strand) is Strand and not strand.first else real_native_id()
+    return strand.number if type(strand) is VirtualThread and not strand.first else real_native_id()
 
 
 def counter() -> int:
@@ -55,7 +55,7 @@ def counter() -> int:
 
 def interrupt_main(*args: Any) -> None:
     if here.world is not None:
-        raise Uncovered("interrupt_main", "end the main thread in another way")
+        raise Unsupported("interrupt_main", "end the main thread in another way")
     _real_interrupt(*args)
 
 
@@ -67,7 +67,7 @@ def make_invoke_excepthook() -> Callable[[threading.Thread], None]:
     invoke = real_make_invoke_excepthook()
 
     def unless_ended(thread: threading.Thread) -> None:
-        if sys.exc_info()[0] not in (GreenletExit, Uncovered):
+        if sys.exc_info()[0] not in (GreenletExit, Unsupported):
             invoke(thread)
 
     return unless_ended
@@ -96,7 +96,7 @@ _TAKEN_OVER: dict[type, Callable[[Any], Any]] = {RealLock: Lock.over, RealQueue:
 
 def _start(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], over: Callable[[], None]
-) -> Strand:
+) -> VirtualThread:
     """`function`: as a rule the `_bootstrap` of a `Thread`, which lets nothing pass."""
     thread: Any = getattr(function, "__self__", None)
 
@@ -131,7 +131,7 @@ def start_new_thread(function: Callable[..., Any], args: tuple[Any, ...], kwargs
 _real_start = _thread.start_new_thread
 
 
-def _free(strand: Strand) -> None:
+def _free(strand: VirtualThread) -> None:
     sentinel = _sentinels.pop(strand, None)
     if sentinel is not None:
         _threading._shutdown_locks.discard(sentinel)
@@ -139,13 +139,13 @@ def _free(strand: Strand) -> None:
             sentinel.release()
 
 
-_sentinels: dict[Strand, Any] = {}
+_sentinels: dict[VirtualThread, Any] = {}
 
 
 def set_sentinel() -> Any:
     """The lock that is free when the calling thread is over: what `Thread.join` waits for before Python 3.13."""
     strand = getcurrent()
-    if type(strand) is not Strand:
+    if type(strand) is not VirtualThread:
         return _real_sentinel()
     lock = _sentinels[strand] = Lock()
     return lock

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from chaoslab.worlds.virtual.context import Uncovered
+from chaoslab.worlds.virtual.context import Unsupported
 from chaoslab.worlds.virtual.machine import STARTS_S
 from chaoslab.worlds.virtual.patches import Patches
 from tests.worlds.virtual.patch_parts import world
@@ -118,7 +118,7 @@ def test_what_is_imported_in_a_world_is_refused_in_it(unloaded: str) -> None:
         found: Any = import_module(unloaded)
         found.ProcessPoolExecutor()
 
-    with Patches(), pytest.raises(Uncovered, match="a pool of processes"):
+    with Patches(), pytest.raises(Unsupported, match="a pool of processes"):
         world().run(pool)
 
 
@@ -128,7 +128,7 @@ def test_what_another_thread_imports_is_patched_too(unloaded: str) -> None:
         other = threading.Thread(target=lambda: found.append(import_module(unloaded)))
         other.start()
         other.join()
-        with pytest.raises(Uncovered, match="a pool of processes"):
+        with pytest.raises(Unsupported, match="a pool of processes"):
             world().run(lambda: found[0].ProcessPoolExecutor())
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from chaoslab.core import events
-from chaoslab.core.chain import Told
+from chaoslab.core.chain import ActiveFault
 from chaoslab.core.exchange import Call, Toxic
 from chaoslab.core.fault import Fault
 from chaoslab.faults.network.latency import Latency
@@ -19,7 +19,7 @@ from tests.event_parts import fault_at
 
 CALL = Call("weather", "current_weather", "p1.r1", 3, 2, "id3")
 PLACE = ("latency", "wire", "weather", 3, 2, "id3")
-LATE = Told("wire", "latency", Latency(0.25, stream="upstream"))
+LATE = ActiveFault("wire", "latency", Latency(0.25, stream="upstream"))
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_a_toxic_without_a_way_is_downstream_as_toxiproxys_own_default() -> None
     ("fault", "refused"), [(Refused(), True), (Latency(stream="upstream"), False), (ToolError(), False)]
 )
 def test_only_a_refusal_needs_no_lane_of_its_own(fault: Fault, refused: bool) -> None:
-    assert fault_lifecycle.is_refused(Told("wire", "any", fault)) is refused
+    assert fault_lifecycle.is_refused(ActiveFault("wire", "any", fault)) is refused
 
 
 def test_a_fault_that_was_met_is_injected_witnessed_and_healed() -> None:

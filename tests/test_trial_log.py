@@ -6,10 +6,10 @@ import pickle
 from datetime import UTC, datetime
 from typing import Any
 
-from chaoslab.base.identity import Requests, Trial
+from chaoslab.base.identity import Requests, TrialId
 from chaoslab.core import events
 from chaoslab.core.events import Event
-from chaoslab.record.trial_log import Notebook
+from chaoslab.record.trial_log import TrialLog
 
 BEGAN = datetime(2026, 6, 1, 9, tzinfo=UTC)
 
@@ -19,25 +19,25 @@ class Said:
 
     told_times = made_again = 0
 
-    def told(self, part: str, requests: Requests, t: float) -> Event:  # noqa: ARG002
+    def event(self, part: str, requests: Requests, t: float) -> Event:  # noqa: ARG002
         Said.told_times += 1
-        return events.Warning(message=f"{part} of {requests.trial.key}")
+        return events.LabWarning(message=f"{part} of {requests.trial.key}")
 
     def __setstate__(self, state: Any) -> None:
         Said.made_again += 1
 
 
-def noted() -> Notebook:
-    book, said = Notebook(Trial("run", 1, 3), began=BEGAN), Said()
+def noted() -> TrialLog:
+    book, said = TrialLog(TrialId("run", 1, 3), began=BEGAN), Said()
     vars(said)["anything"] = True
-    book.note(events.Warning(message="first"))
+    book.note(events.LabWarning(message="first"))
     book.note_part(said, "begin")
     book.note_part(said, "end")
     return book
 
 
-def words(book: Notebook) -> list[tuple[int, str | None, str]]:
-    return [(r.seq, r.trial, r.event.message) for r in book.history.records if isinstance(r.event, events.Warning)]
+def words(book: TrialLog) -> list[tuple[int, str | None, str]]:
+    return [(r.seq, r.trial, r.event.message) for r in book.history.records if isinstance(r.event, events.LabWarning)]
 
 
 EXPECTED = [(1, "p1.r3", "first"), (2, "p1.r3", "begin of p1.r3"), (3, "p1.r3", "end of p1.r3")]

@@ -9,21 +9,21 @@ from typing import Any
 import pytest
 
 from chaoslab.config.topology import SERVICES
-from chaoslab.core.service_spec import ErrorReply, Service, Tool, fill
+from chaoslab.core.service_spec import ErrorReply, ServiceSpec, ToolSpec, fill
 
-TOOL = Tool("send", "Sends a message.", {"type": "object"}, "POST", "/send", body={"to": "$to"})
+TOOL = ToolSpec("send", "Sends a message.", {"type": "object"}, "POST", "/send", body={"to": "$to"})
 
 
 @pytest.mark.parametrize("name", SERVICES)
 def test_what_a_service_says_of_itself_reaches_the_agent_over_http(name: str) -> None:
-    service: Service = importlib.import_module(f"chaoslab.flask_tools.{name}").SERVICE
-    assert Service.from_json(json.loads(json.dumps(service.to_json()))) == service
+    service: ServiceSpec = importlib.import_module(f"chaoslab.flask_tools.{name}").SERVICE
+    assert ServiceSpec.from_json(json.loads(json.dumps(service.to_json()))) == service
     assert service.name == name
 
 
 def test_what_may_be_left_out_has_a_default() -> None:
     said = {"name": "bank", "tools": [], "errors": {"429": {"status": 200, "body": {"ok": False}}}}
-    assert Service.from_json(said) == Service("bank", (), {429: ErrorReply(200, {"ok": False})})
+    assert ServiceSpec.from_json(said) == ServiceSpec("bank", (), {429: ErrorReply(200, {"ok": False})})
 
 
 @pytest.mark.parametrize(
@@ -48,5 +48,5 @@ def test_arguments_find_their_place(template: Any, arguments: dict[str, Any], fi
 
 def test_only_a_get_is_safe_to_ask_again() -> None:
     assert not TOOL.safe
-    assert Tool("look", "Looks.", {}, "GET", "/look").safe
-    assert not Tool("drop", "Drops.", {}, "DELETE", "/drop").safe
+    assert ToolSpec("look", "Looks.", {}, "GET", "/look").safe
+    assert not ToolSpec("drop", "Drops.", {}, "DELETE", "/drop").safe

@@ -9,8 +9,8 @@ import pytest
 
 from chaoslab.core.events import Event, PromptAttempt, PromptFinished, PromptStarted, RunFinished, RunStarted
 from chaoslab.record.history import History
-from chaoslab.record.log import Kept, LogLost, encode_event
-from chaoslab.worlds.virtual.run_writer import Book
+from chaoslab.record.log import BufferedEvent, LogLost, encode_event
+from chaoslab.worlds.virtual.run_writer import RunWriter
 
 NOW = "2026-06-01T09:00:00Z"
 STARTED = RunStarted(
@@ -38,12 +38,12 @@ ATTEMPT = PromptAttempt(
 )
 
 
-def trial(number: int) -> list[Kept]:
+def trial(number: int) -> list[BufferedEvent]:
     """Two seconds: asked at 0.25, answered at 2."""
     key = f"p1.r{number}"
 
-    def kept(writer: str, t: float, event: Event) -> Kept:
-        return Kept(writer, t, key, event if event.moves else encode_event(event))
+    def kept(writer: str, t: float, event: Event) -> BufferedEvent:
+        return BufferedEvent(writer, t, key, event if event.moves else encode_event(event))
 
     return [
         kept("info", 0.25, PromptStarted(prompt_index=1, prompt="Hello?")),
@@ -65,7 +65,7 @@ def trial(number: int) -> list[Kept]:
 
 
 def write(folder: Path, trials: int, reason: str = "done") -> History:
-    with Book(folder, "v1-abc", NOW) as book:
+    with RunWriter(folder, "v1-abc", NOW) as book:
         book.begin(STARTED)
         for number in range(1, trials + 1):
             book.add(trial(number), seconds=2.0, ok=number != 2)
@@ -102,7 +102,7 @@ def test_a_run_that_was_broken_off_tells_what_there_is(tmp_path: Path) -> None:
 
 def test_a_folder_that_is_gone_is_said_and_nothing_is_written_into_nowhere(tmp_path: Path) -> None:
     folder = tmp_path / "run"
-    with Book(folder, "v1-abc", NOW) as book:
+    with RunWriter(folder, "v1-abc", NOW) as book:
         book.begin(STARTED)
         (folder / "info.log").unlink()
         with pytest.raises(LogLost, match=r"info\.log cannot be written \(it was deleted\)"):

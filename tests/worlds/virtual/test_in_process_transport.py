@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from chaoslab.core.exchange import Failure, Reply
-from chaoslab.wire.sending import Sockets, Ways, over
+from chaoslab.wire.sending import Sockets, TransportFactory, send
 from chaoslab.worlds.virtual import in_process_transport as virtual_ways
 from chaoslab.worlds.virtual import serving
 from chaoslab.worlds.virtual.machine import STARTS_S
@@ -36,7 +36,9 @@ def app(answer: Callable[[dict[str, Any], bytes], Answer]) -> serving.Wsgi:
     return wsgi
 
 
-def sent(ways: Ways, wsgi: serving.Wsgi, request: httpx.Request, *, within_s: float = 5.0) -> tuple[Reply | str, float]:
+def sent(
+    ways: TransportFactory, wsgi: serving.Wsgi, request: httpx.Request, *, within_s: float = 5.0
+) -> tuple[Reply | str, float]:
     """What came of it, and after how many virtual seconds."""
     world = World(1, now=NOW)
     serving.serve(world.network, "weather", 80, wsgi)
@@ -44,7 +46,7 @@ def sent(ways: Ways, wsgi: serving.Wsgi, request: httpx.Request, *, within_s: fl
     async def story() -> Reply | str:
         way = ways.kept(TLS)
         try:
-            return await over(way, request, within_s=within_s)
+            return await send(way, request, within_s=within_s)
         except Failure as failure:
             return failure.kind
         finally:
@@ -95,7 +97,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_whole_or_in_bytes_it_comes_to_the_same(case: str) -> None:
     answer, request = CASES[case]
-    whole, in_bytes = (sent(ways, app(answer), request)[0] for ways in (virtual_ways.Ways(), Sockets()))
+    whole, in_bytes = (sent(ways, app(answer), request)[0] for ways in (virtual_ways.InProcessTransports(), Sockets()))
     if isinstance(whole, Reply) and isinstance(in_bytes, Reply):
         whole, in_bytes = bare(whole), bare(in_bytes)
     assert whole == in_bytes
@@ -103,7 +105,7 @@ def test_whole_or_in_bytes_it_comes_to_the_same(case: str) -> None:
 
 def test_a_kept_connection_takes_as_long_as_a_request_handed_over_whole() -> None:
     answer, request = CASES["a POST with a body"]
-    _, seconds = sent(virtual_ways.Ways(), app(answer), request)
+    _, seconds = sent(virtual_ways.InProcessTransports(), app(answer), request)
     assert seconds == pytest.approx(2 * TRIP_S)
     _, with_its_opening = sent(Sockets(), app(answer), request)
     assert with_its_opening == pytest.approx(4 * TRIP_S, rel=0.5)
@@ -116,7 +118,7 @@ def test_a_slow_service_is_given_up_at_the_deadline() -> None:
         time.sleep(60)
         return echo(environ, body)
 
-    for ways in (virtual_ways.Ways(), Sockets()):
+    for ways in (virtual_ways.InProcessTransports(), Sockets()):
         outcome, seconds = sent(ways, app(slow), httpx.Request("GET", "http://weather/"), within_s=2.0)
         assert outcome == "timed_out"
         assert seconds == pytest.approx(2.0, abs=0.001)
@@ -124,9 +126,12 @@ def test_a_slow_service_is_given_up_at_the_deadline() -> None:
 
 def test_nobody_there_is_a_refusal() -> None:
     request = httpx.Request("GET", "http://127.0.0.1:9/")
-    assert [sent(ways, app(echo), request)[0] for ways in (virtual_ways.Ways(), Sockets())] == ["refused", "refused"]
+    assert [sent(ways, app(echo), request)[0] for ways in (virtual_ways.InProcessTransports(), Sockets())] == [
+        "refused",
+        "refused",
+    ]
 
 
 def test_a_poisoned_lane_carries_bytes() -> None:
     asked = (TLS, httpx.Request("GET", "http://weather/"), ("127.0.0.1", 1))
-    assert type(virtual_ways.Ways().fresh(*asked)) is type(Sockets().fresh(*asked))
+    assert type(virtual_ways.InProcessTransports().fresh(*asked)) is type(Sockets().fresh(*asked))
