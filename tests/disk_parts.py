@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from chaoslab.analysis.run_report import RunReport
 from chaoslab.base.clock import system
 from chaoslab.config.settings import Settings
 from chaoslab.config.topology import Ports
@@ -97,7 +98,7 @@ class Working:
     def history(self) -> History:
         """What was logged; a person's figures can be had from it."""
         history = History.read(self.run.folder)
-        assert f"run {self.run.name}" in summary.render(history)
+        assert f"run {self.run.name}" in summary.render(RunReport.of(history))
         return history
 
 

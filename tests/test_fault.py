@@ -10,6 +10,7 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.analysis.measures import traits
+from chaoslab.analysis.measures.errors import errors
 from chaoslab.analysis.measures.mttr import Ending, incidents
 from chaoslab.base.dice import Dice
 from chaoslab.base.registry import BrokenPlugin
@@ -20,7 +21,6 @@ from chaoslab.core.exchange import Call, Flow, Observation, Reply, Toxic
 from chaoslab.core.fault import Fault, load
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
-from chaoslab.reports.charts import errors
 from chaoslab.wire import fault_lifecycle
 from tests.cli_parts import chaoslab
 from tests.event_parts import call_at, fault_at
@@ -121,7 +121,7 @@ def test_a_failed_attempt_counts_for_the_fault_that_failed_it_whoever_brings_the
     failed = CallFinished(**call_at("search", "search_web", 1, 1, "id"), ok=False, duration_s=2.0, error="timed_out")
     history = History(Record("", 1.0, "run", "p1.r1", "info", n, e) for n, e in enumerate([*events, failed]))
     with installed(tmp_path, LIAR, fault="sock"):
-        assert errors._counted(history)[0]["search timed out"]["timeout"] == 1
+        assert errors(history).by_kind["search timed out"]["timeout"] == 1
 
 
 def test_a_plug_ins_fault_works_in_a_trial_and_is_witnessed_by_default(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from chaoslab.analysis.run_report import RunReport
 from chaoslab.base.shapes import DEPTH_MAX
 from chaoslab.cli import main
 from chaoslab.config import settings
@@ -92,9 +93,9 @@ def replay(folder: Path) -> None:
 
 READERS: dict[str, Callable[[Path], object]] = {
     "show": lambda folder: show.render(History.read(folder)),
-    "summary": lambda folder: summary.render(History.read(folder)),
+    "summary": lambda folder: summary.render(RunReport.of(History.read(folder))),
     "replay": replay,
-    "charts": lambda folder: charts.draw(History.read(folder)),
+    "charts": lambda folder: charts.draw(RunReport.of(History.read(folder))),
 }
 QUICK = ("show", "summary", "replay")
 
@@ -147,7 +148,7 @@ def test_what_is_left_of_such_lines_can_be_drawn(logs: dict[str, list[bytes]], t
         (tmp_path / f"{kind}.log").write_bytes(
             b"".join(spoilt(line, field, value) for field in held for value in VALUES)
         )
-    charts.save(charts.draw(History.read(write(tmp_path, logs))), tmp_path)
+    charts.save(charts.draw(RunReport.of(History.read(write(tmp_path, logs)))), tmp_path)
 
 
 def test_any_line_may_be_lost(logs: dict[str, list[bytes]], tmp_path: Path) -> None:

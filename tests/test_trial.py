@@ -23,6 +23,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.tools import StructuredTool
 
 import chaoslab as lab
+from chaoslab.analysis.run_report import RunReport
 from chaoslab.core.events import CallStarted
 from chaoslab.execution.workers import WorkerLost
 from chaoslab.reports import show, summary
@@ -283,7 +284,7 @@ def test_an_agent_that_raises_fails_its_trial_and_not_its_caller() -> None:
     why = "no answer: agent error (TimeoutError: refund: no answer within its deadline)"
     assert (trial.outcome, trial.why) == (lab.Outcome.FAILED, why)
     assert isinstance(trial.error, TimeoutError)
-    assert f"p1.r1 failed: {why}" in " ".join(summary.render(trial.history).split())
+    assert f"p1.r1 failed: {why}" in " ".join(summary.render(RunReport.of(trial.history)).split())
     assert f"verdict  failed: {why}" in show.render(trial.history)
     assert isinstance(lab.run(lambda _: sys.exit("no"), "go").error, SystemExit)
 
@@ -360,7 +361,7 @@ def test_who_would_wait_for_ever_is_hung_at_once_and_said() -> None:
     assert "nothing is ready and nothing is due" in trial.why
     assert "test_trial.waits" in trial.why
     assert (trial.error, trial.answer, len(trial.effects)) == (None, None, 1)
-    assert "hung" in summary.render(trial.history)
+    assert "hung" in summary.render(RunReport.of(trial.history))
 
 
 def test_who_passes_the_deadline_is_hung() -> None:
@@ -675,7 +676,7 @@ def test_a_run_folder_is_read_by_the_rest_of_the_lab_and_equal_runs_have_equal_b
     bytes_of = {(tmp_path / place / "latest" / "info.log").read_bytes() for place in ("a", "b")}
     assert len(bytes_of) == 1
     history = read("latest", logs=tmp_path / "a")
-    assert "harm" in summary.render(history)
+    assert "harm" in summary.render(RunReport.of(history))
     assert show.render(history).count("verdict  harm: refund twice") == 3
     lines = [json.loads(line) for line in bytes_of.pop().splitlines()]
     assert [line["seq"] for line in lines] == list(range(1, len(lines) + 1))

@@ -18,9 +18,10 @@ def run(options: argparse.Namespace) -> int:
 
     try:
         with heard_outside_imports():
+            from chaoslab.analysis.run_report import RunReport
             from chaoslab.reports import folder, summary
 
-            print(summary.render(folder.read(options.run)))
+            print(summary.render(RunReport.of(folder.read(options.run))))
     except LookupError as error:
         return refuse(error)
     return 0

@@ -15,9 +15,9 @@ from chaoslab.base.commandline import GATE_FAILED, LAB_DOWN, interrupted, refuse
 from chaoslab.base.interrupts import heard_outside_imports
 
 if TYPE_CHECKING:
+    from chaoslab.analysis.run_report import RunReport
     from chaoslab.config.settings import Settings
     from chaoslab.execution.virtual_lab import LabSpec
-    from chaoslab.record.history import History
     from chaoslab.reports.gate import Gate
 
 LOGS, STATE, CHARTS = Path("logs"), Path("state/state.db"), Path("charts")
@@ -113,7 +113,7 @@ def _compose(chosen: Settings, given: Sequence[str], gate: Gate | None) -> int: 
         code = compose.run(settings.child_environment(chosen))
     except (settings.SettingError, compose.WorldError, OSError) as error:
         return refuse(error)
-    return _ruled(gate, None if _latest() == before else _history(_latest()), code)
+    return _ruled(gate, None if _latest() == before else _report(_latest()), code)
 
 
 def _latest() -> Path:
@@ -327,34 +327,33 @@ def leave(folder: Path, code: int, *, program: str | None = None, gate: Gate | N
 
 def _leave(folder: Path, code: int, program: str | None, gate: Gate | None) -> int:
     try:
-        history = _history(folder)
+        report = _report(folder)
     except OSError as error:
         return refuse(error, code=code or 2)
-    if history is None:
+    if report is None:
         return _ruled(gate, None, code)
-    from chaoslab.analysis.judge import verdicts
     from chaoslab.reports import summary
     from chaoslab.reports.trials import worst
 
-    print("\n" + summary.render(history), flush=True)
-    code = _ruled(gate, history, code)
+    print("\n" + summary.render(report), flush=True)
+    code = _ruled(gate, report, code)
     latest = folder.resolve() == _latest()
     print(f"\nlogs    {folder}/{f'  (also {LOGS}/latest)' if latest else ''}")
-    if not _drawn(history, folder):
+    if not _drawn(report, folder):
         return code or 2
-    look_at = worst(verdicts(history)) or next(iter(history.trials), None)
+    look_at = worst(report.verdicts) or next(iter(report.trials), None)
     print(
         f"next    {program or _called()} show {'latest' if latest else folder}{f' --trial {look_at}' if look_at else ''}"
     )
     return code
 
 
-def _drawn(history: History, folder: Path) -> bool:
+def _drawn(report: RunReport, folder: Path) -> bool:
     """Whether the run's pictures lie with it, and in CHARTS if it is the latest. The run is over and counts all the same."""
     from chaoslab.reports import charts
 
     try:
-        pictures = charts.rendered(charts.draw(history))
+        pictures = charts.rendered(charts.draw(report))
     except ModuleNotFoundError as error:
         print(f"no charts: {charts.missing(error)}", file=sys.stderr)
         return False
@@ -372,8 +371,9 @@ def _drawn(history: History, folder: Path) -> bool:
     return not complaints
 
 
-def _history(folder: Path) -> History | None:
+def _report(folder: Path) -> RunReport | None:
     """What a run has written down; None when it never began."""
+    from chaoslab.analysis.run_report import RunReport
     from chaoslab.core.events import RunStarted
     from chaoslab.record.history import History
 
@@ -381,23 +381,22 @@ def _history(folder: Path) -> History | None:
         history = History.read(folder)
     except FileNotFoundError:
         return None
-    return history if history.first(RunStarted) else None
+    return RunReport.of(history) if history.first(RunStarted) else None
 
 
-def _ruled(gate: Gate | None, history: History | None, code: int) -> int:
+def _ruled(gate: Gate | None, report: RunReport | None, code: int) -> int:
     """The exit code once the run was held against what it must come to; the verdict is said in a line."""
     if not gate:
         return code
-    from chaoslab.analysis.judge import judgeable, verdicts
     from chaoslab.reports.gate import rule
 
     if code:
         print("gate not asked: the run did not come to its end", file=sys.stderr, flush=True)
         return code
-    if history is None:
+    if report is None:
         print("gate FAILED: the run has left no logs here", file=sys.stderr, flush=True)
         return GATE_FAILED
-    ruling = rule(gate, verdicts(history), judgeable=judgeable(history))
+    ruling = rule(gate, report.verdicts, judgeable=report.judgeable)
     print(ruling.line, file=sys.stdout if ruling.passed else sys.stderr, flush=True)
     return 0 if ruling.passed else GATE_FAILED
 

@@ -3,28 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from chaoslab.analysis.judge import Outcome, Verdict, judgeable, verdicts
+from chaoslab.analysis.judge import Outcome, Verdict
 from chaoslab.analysis.measures.durations import duration
-from chaoslab.analysis.measures.latency import attempts, latency
-from chaoslab.analysis.measures.success import success
-from chaoslab.analysis.measures.usage import usage
-from chaoslab.core.events import (
-    Budget,
-    CallFinished,
-    CallStarted,
-    Effect,
-    Fallback,
-    FaultWitnessed,
-    LabWarning,
-    Retry,
-    RunFinished,
-    RunStarted,
-    Usage,
-)
-from chaoslab.record.history import History
+from chaoslab.analysis.measures.latency import latency
+from chaoslab.analysis.run_report import RunReport
 from chaoslab.reports import summary_faults, summary_recovery
 from chaoslab.reports.page import count, percent, percents, section, share, table, wrapped
 
@@ -38,45 +22,42 @@ WORST = (
 """The outcomes that need a reason, worst first."""
 
 
-def render(history: History) -> str:
+def render(report: RunReport) -> str:
     """Plain text in lines of at most 80 columns."""
-    judged = verdicts(history)
-    outcomes = {trial: str(verdict.outcome) for trial, verdict in judged.items()}
     parts = [
-        section("run", lambda: _head(history)),
-        section("prompts", lambda: _prompts(history, judged)),
-        section("harm", lambda: _harm(history, judged)),
-        summary_faults.delivered(history),
-        section("what the faults led to", lambda: summary_faults.led_to(history, outcomes)),
-        section("time to recovery", lambda: summary_recovery.lines(history)),
-        _took(history),
-        section("warnings", lambda: _strange(history)),
+        section("run", lambda: _head(report)),
+        section("prompts", lambda: _prompts(report)),
+        section("harm", lambda: _harm(report)),
+        summary_faults.delivered(report),
+        section("what the faults led to", lambda: summary_faults.led_to(report)),
+        section("time to recovery", lambda: summary_recovery.lines(report)),
+        _took(report),
+        section("warnings", lambda: _strange(report)),
     ]
     return "\n\n".join("\n".join(lines) for lines in parts if lines) + "\n"
 
 
-def _head(history: History) -> list[str]:
-    run, end = history.first(RunStarted), history.first(RunFinished)
+def _head(report: RunReport) -> list[str]:
+    run, end = report.started, report.finished
     if run is None:
         return ["the logs do not say how this run was started"]
-    name = history.records[0].run
     ended = end.reason if end else "not finished"
     if end and not math.isnan(end.duration_s):
         ended += f" after {end.duration_s:.1f} s"
     seed = "not known" if run.seed is None else run.seed
-    who = "agent" if history.of_functions else "model"
-    head = f"run {name} · seed {seed} · {who} {run.model or 'not known'} · {ended}"
-    return wrapped(head) + [line for note in history.notes for line in wrapped(f"note: {note}")]
+    who = "agent" if report.of_functions else "model"
+    head = f"run {report.name} · seed {seed} · {who} {run.model or 'not known'} · {ended}"
+    return wrapped(head) + [line for note in report.notes for line in wrapped(f"note: {note}")]
 
 
 # How the prompts ended, and what they did.
 
 
-def _prompts(history: History, judged: Mapping[str, Verdict]) -> list[str]:
+def _prompts(report: RunReport) -> list[str]:
+    judged = report.verdicts
     if not judged:
         return ["prompts: none was started"]
-    stated = judgeable(history)
-    found = success((str(v.outcome) for v in judged.values()), judgeable=stated)
+    found = report.success.value
     rows = [
         [name, str(rate.count), percent(rate.value), percents(rate.interval)]
         for name in Outcome
@@ -87,7 +68,7 @@ def _prompts(history: History, judged: Mapping[str, Verdict]) -> list[str]:
         right = found.correct
         verb = "is" if right.count == 1 else "are"
         lines.append(f"{right.count} of {count(right.total, 'judged prompt')} {verb} correct ({share(right)}).")
-    elif stated:
+    elif report.judgeable:
         lines.append("Of these none could be judged.")
     else:
         lines.append("Of these none could be judged: nothing was stated about right answers.")
@@ -120,10 +101,10 @@ def _example(head: str, what: str, trials: Sequence[str]) -> list[str]:
     return wrapped(f"{head}: {what}{named}", indent="  ")
 
 
-def _harm(history: History, judged: Mapping[str, Verdict]) -> list[str]:
-    if not history.has(Effect):
+def _harm(report: RunReport) -> list[str]:
+    if not report.knows_effects:
         return ["harm: not known from such a log"]
-    return harm(judged, stated=judgeable(history))
+    return harm(report.verdicts, stated=report.judgeable)
 
 
 def harm(judged: Mapping[str, Verdict], *, stated: bool) -> list[str]:
@@ -141,47 +122,43 @@ def harm(judged: Mapping[str, Verdict], *, stated: bool) -> list[str]:
 # What it took.
 
 
-def _took(history: History) -> list[str]:
+def _took(report: RunReport) -> list[str]:
     return [
-        *section("calls", lambda: _calls(history)),
-        *section("latency", lambda: _latency(history)),
-        *section("usage", lambda: _usage(history)),
-        *section("budget", lambda: _budget(history)),
+        *section("calls", lambda: _calls(report)),
+        *section("latency", lambda: _latency(report)),
+        *section("usage", lambda: _usage(report)),
+        *section("budget", lambda: _budget(report)),
     ]
 
 
-def _calls(history: History) -> list[str]:
-    made = {(r.trial, e.target, e.request, e.attempt) for r, e in history.of(CallStarted)}
-    made |= {(r.trial, e.target, e.request, e.attempt) for r, e in history.of(CallFinished)}
-    failed = sum(not e.ok for _, e in history.of(CallFinished))
-    if history.of_functions:
-        again = sum(attempt > 1 for _, _, _, attempt in made)
+def _calls(report: RunReport) -> list[str]:
+    found = report.calls.value
+    if report.of_functions:
         return wrapped(
-            f"calls: {len(made)} of functions; {failed} failed; {again} were further attempts at a call already made. "
+            f"calls: {found.made} of functions; {found.failed} failed; {found.again} were further attempts at a call already made. "
             "How long the agent waits before one, and what it asks of a model, is not known."
         )
-    to_model = sum(target == "model" for _, target, _, _ in made)
-    models = f"{to_model} to the model" if history.has(Usage) else "those to the model are not known"
-    retries, fallbacks = (sum(1 for _ in history.of(kind)) for kind in (Retry, Fallback))
+    models = f"{found.to_model} to the model" if report.knows_usage else "those to the model are not known"
     return wrapped(
-        f"calls: {len(made) - to_model} to tools, {models}; {failed} failed; {retries} retries, {fallbacks} fallbacks"
+        f"calls: {found.made - found.to_model} to tools, {models}; {found.failed} failed; {found.retries} retries, "
+        f"{found.fallbacks} fallbacks"
     )
 
 
-def _latency(history: History) -> list[str]:
-    found = latency([a.duration_s for a in attempts(history) if not a.faults])
+def _latency(report: RunReport) -> list[str]:
+    found = latency([a.duration_s for a in report.attempts.value if a.timed and not a.faults])
     if not found:
         return []
-    which = "without a fault" if history.has(FaultWitnessed) else f"{found.n} calls of known duration"
+    which = "without a fault" if report.knows_faults else f"{found.n} calls of known duration"
     return [f"{which}: median {duration(found.p50_s)}, 99th percentile {duration(found.p99_s)}"]
 
 
-def _usage(history: History) -> list[str]:
-    if history.of_functions:
+def _usage(report: RunReport) -> list[str]:
+    if report.of_functions:
         return []
-    if not history.has(Usage):
+    if not report.knows_usage:
         return ["usage: not known from such a log"]
-    spent = usage(history)
+    spent = report.usage.value
     if not spent:
         return ["usage: the model never answered"]
     cost = "price unknown" if spent.cost_usd is None else f"{spent.cost_usd:.4f} USD"
@@ -190,24 +167,20 @@ def _usage(history: History) -> list[str]:
     return wrapped(f"usage: {tokens}, in {count(spent.answers, 'answer')}; {cost}")
 
 
-def _budget(history: History) -> list[str]:
+def _budget(report: RunReport) -> list[str]:
     """Each limit that was passed, by its name, and what came of it."""
-    passed: Counter[tuple[str, str]] = Counter()
-    trials: dict[tuple[str, str], set[str | None]] = {}
-    for record, event in history.of(Budget):
-        key = event.named(setting=not history.of_functions), event.mode
-        passed[key] += 1
-        trials.setdefault(key, set()).add(record.trial)
     lines = []
-    for (limit, mode), calls in sorted(passed.items()):
-        where = f"{count(calls, 'call')} in {count(len(trials[limit, mode]), 'prompt')}"
-        said = f"{limit} refused {where}" if mode == "hard" else f"{limit} was passed at {where}, and only noted"
-        lines += wrapped(f"budget: {said}")
+    for passed in report.budgets.value:
+        where = f"{count(passed.calls, 'call')} in {count(passed.trials, 'prompt')}"
+        hard = f"{passed.limit} refused {where}"
+        lines += wrapped(
+            f"budget: {hard if passed.mode == 'hard' else f'{passed.limit} was passed at {where}, and only noted'}"
+        )
     return lines
 
 
-def _strange(history: History) -> list[str]:
-    warnings = [f"warning ({record.writer}): {e.message}" for record, e in history.of(LabWarning)]
+def _strange(report: RunReport) -> list[str]:
+    warnings = [f"warning ({who}): {message}" for who, message in report.warnings.value]
     lines = [line for warning in warnings[:SOME] for line in wrapped(warning, longest=WHY)]
     return [part for line in lines for part in wrapped(line)] + _more(len(warnings))
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from chaoslab.analysis.judge import Outcome, judgeable
-from chaoslab.analysis.measures import faults
+from chaoslab.analysis.judge import Outcome
 from chaoslab.analysis.measures.faults import FaultCount, InjectionCount
-from chaoslab.analysis.measures.impact import Impact, impacts
+from chaoslab.analysis.measures.impact import Impact
 from chaoslab.analysis.measures.intervals import Rate
-from chaoslab.core.events import FaultScheduled, FaultWitnessed
-from chaoslab.record.history import History
+from chaoslab.analysis.run_report import RunReport
 from chaoslab.reports.page import count, percent, section, table, wrapped
 
 SOME = 8
@@ -18,20 +16,20 @@ OTHER = ("unknown", "invalid", "unfinished")
 """Outcomes that share a column."""
 
 
-def delivered(history: History) -> list[str]:
+def delivered(report: RunReport) -> list[str]:
     """Each injection from its dice to its witness, why some faults were not met, and what failed without one."""
-    if not history.has(FaultWitnessed):
+    if not report.knows_faults:
         return ["faults: not known from such a log, nor which failures they caused"]
     return [
-        *section("faults", lambda: _delivered(history)),
-        *section("faults that were not witnessed", lambda: _unmet(history)),
-        *section("disturbances of the lab", lambda: _disturbed(history)),
-        *section("failures that nobody injected", lambda: _lone(history)),
+        *section("faults", lambda: _delivered(report)),
+        *section("faults that were not witnessed", lambda: _unmet(report)),
+        *section("disturbances of the lab", lambda: _disturbed(report)),
+        *section("failures that nobody injected", lambda: _lone(report)),
     ]
 
 
-def _delivered(history: History) -> list[str]:
-    found, by_fault = faults.by_injection(history), faults.by_fault(history)
+def _delivered(report: RunReport) -> list[str]:
+    found, by_fault = report.delivered.value.by_injection, report.delivered.value.by_fault
     if not found:
         return ["faults: none was planned"]
     rows = [row for one in found for row in _rows(one, [f for f in by_fault if f.injection == one.injection])]
@@ -40,8 +38,8 @@ def _delivered(history: History) -> list[str]:
     return lines + _dice(found)
 
 
-def _lone(history: History) -> list[str]:
-    lone = faults.uninjected(history)
+def _lone(report: RunReport) -> list[str]:
+    lone = report.uninjected.value
     lines = [f"failures that nobody injected: {sum(f.count for f in lone) if lone else 'none'}"]
     for failure in lone[:SOME]:
         lines += wrapped(f"{failure.count} × {failure.target}: {failure.error}", indent="  ", longest=150)
@@ -75,19 +73,18 @@ def _dice(found: Sequence[InjectionCount]) -> list[str]:
     return lines
 
 
-def _unmet(history: History) -> list[str]:
-    reasons = faults.unmet(history)
+def _unmet(report: RunReport) -> list[str]:
+    reasons, scheduled = report.not_met.value.reasons, report.not_met.value.scheduled
     if not reasons:
         return []
-    scheduled = sum(1 for _ in history.of(FaultScheduled))
     lines = wrapped(f"{sum(r.count for r in reasons)} of {count(scheduled, 'scheduled fault')} were not witnessed:")
     return lines + [
         line for r in reasons for line in wrapped(f"{r.count} × {r.fault}: {r.why}", indent="  ")
     ]  # fmt: skip
 
 
-def _disturbed(history: History) -> list[str]:
-    hit = faults.disturbance(history)
+def _disturbed(report: RunReport) -> list[str]:
+    hit = report.disturbance.value
     if hit is None:
         return []
     attempts = f"{count(hit.attempts, 'attempt')} hit by it"
@@ -99,13 +96,12 @@ def _disturbed(history: History) -> list[str]:
 # What they led to.
 
 
-def led_to(history: History, outcomes: Mapping[str, str]) -> list[str]:
+def led_to(report: RunReport) -> list[str]:
     """How the prompts ended that met each fault, and what it cost them."""
-    stated = judgeable(history)
-    found = impacts(history, outcomes, judgeable=stated)
+    found = report.impacts.value
     if not found.by_fault:
         return []
-    bad = "not correct" if stated else "failed, hung or did harm"
+    bad = "not correct" if report.judgeable else "failed, hung or did harm"
     said = f"bad: {bad}, of those that could be judged; without: the same of the prompts that called the same targets and did not meet it"
     rows = [_cost(*row) for fault in found.by_fault for row in _by_place(fault, found.by_fault, found.by_target)]
     header = ["fault met", "prompts", "attempts", "bad", "without", "seconds", "calls"]

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from chaoslab.analysis.measures import mttr
 from chaoslab.analysis.measures.durations import duration
 from chaoslab.analysis.measures.intervals import Estimate
 from chaoslab.analysis.measures.mttr import Mttr, Recovery
-from chaoslab.core.events import FaultWitnessed
-from chaoslab.record.history import History
+from chaoslab.analysis.run_report import RunReport
 from chaoslab.reports.page import count, seconds, table, wrapped
 
 RARE = ("fallback", "late", "harm")
 """Columns that are left out where they are empty; a fallback of a Python user's agent could not be seen."""
 
 
-def lines(history: History) -> list[str]:
-    found = mttr.mttr(history)
-    told = history.has(FaultWitnessed)
+def lines(report: RunReport) -> list[str]:
+    found, told = report.recovery.value, report.knows_faults
     head = "time to recovery" + ("" if told else " (inferred from failures that were noticed)")
     every = found.overall
     if not every.n:

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,10 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
+from chaoslab.analysis.judge import Outcome, Verdict
+from chaoslab.analysis.measures.success import success
+from chaoslab.analysis.run_report import RunReport
+from chaoslab.analysis.section import Section
 from chaoslab.core.events import (
     UNTOLD,
     UNTOLD_S,
@@ -112,7 +117,7 @@ def check_legible(figure: Figure) -> None:
     ids=["rich", "calm", "one prompt", "300 prompts", "long names"],
 )
 def test_every_picture_is_legible(tmp_path: Path, prompts: int, chance: float, targets: dict[str, str]) -> None:
-    figures = draw(history(tmp_path, prompts=prompts, chance=chance, targets=targets))
+    figures = draw(RunReport.of(history(tmp_path, prompts=prompts, chance=chance, targets=targets)))
     assert list(figures) == NAMES
     for figure in figures.values():
         check_legible(figure)
@@ -120,7 +125,7 @@ def test_every_picture_is_legible(tmp_path: Path, prompts: int, chance: float, t
 
 
 def test_axes_have_names_and_units(tmp_path: Path) -> None:
-    for name, figure in draw(history(tmp_path)).items():
+    for name, figure in draw(RunReport.of(history(tmp_path))).items():
         (axes,) = figure.axes
         assert "(" in axes.get_xlabel(), name
         rows = name in ("success_rate", "tool_latency", "errors", "mttr")
@@ -128,7 +133,7 @@ def test_axes_have_names_and_units(tmp_path: Path) -> None:
 
 
 def test_witnessed_faults_are_marked_and_counted(tmp_path: Path) -> None:
-    figures = draw(history(tmp_path))
+    figures = draw(RunReport.of(history(tmp_path)))
     for fault in ("latency", "timeout", "tool_error", "lost_reply", "wrong_value"):
         assert f"{fault} (" in said(figures["network_latency"])
         assert (f"{fault} (" in said(figures["mttr"])) == (fault != "wrong_value"), "nobody recovers from that one"
@@ -140,7 +145,7 @@ def test_witnessed_faults_are_marked_and_counted(tmp_path: Path) -> None:
 
 
 def test_a_censored_incident_is_an_open_arrow(tmp_path: Path) -> None:
-    (axes,) = draw(history(tmp_path))["mttr"].axes
+    (axes,) = draw(RunReport.of(history(tmp_path)))["mttr"].axes
     (arrows,) = [c for c in axes.collections if str(c.get_label()).startswith("never recovered")]
     assert len(arrows.get_facecolor()) == 0
 
@@ -148,7 +153,10 @@ def test_a_censored_incident_is_an_open_arrow(tmp_path: Path) -> None:
 def test_one_colour_means_one_thing_over_all_pictures(tmp_path: Path) -> None:
     run = history(tmp_path, prompts=200, chance=0.5)
     meanings: dict[str, set[str]] = {}
-    for figure in [*draw(run).values(), *overlay([run, stated(run)]).values()]:
+    for figure in [
+        *draw(RunReport.of(run)).values(),
+        *overlay([RunReport.of(run) for run in [run, stated(run)]]).values(),
+    ]:
         (axes,) = figure.axes
         handles, labels = axes.get_legend_handles_labels()
         for handle, label in zip(handles, labels, strict=True):
@@ -182,7 +190,7 @@ def test_an_error_is_named_by_target_and_status_and_never_in_a_services_words() 
             fault="budget", injection="limits", at=AttemptRef(target="model", request=10, attempt=1, request_id="")
         ),
     )
-    (axes,) = (figure := errors(run)).axes
+    (axes,) = (figure := errors(RunReport.of(run))).axes
     assert {label.get_text() for label in axes.get_yticklabels()} == {
         "search 503", "weather timed out", "messaging 200 with an error in it", "price KeyError", "price failed",
         "price failed, no reason given", "price failed, not told how", "model closed", "model 429",
@@ -200,7 +208,7 @@ def test_an_attempt_that_met_two_faults_failed_by_the_one_that_fails() -> None:
         )
         for name in ("wrong_value", "timeout")
     )
-    assert "timeout (1)" in (words := said(errors(told(call("search", 1, error="timed_out"), *met))))
+    assert "timeout (1)" in (words := said(errors(RunReport.of(told(call("search", 1, error="timed_out"), *met)))))
     assert "wrong_value" not in words
 
 
@@ -216,7 +224,7 @@ def test_what_took_no_time_or_is_not_told_is_drawn_at_the_edge_and_counted(longe
         for n in (4, 5)
     ]
     run = told(*calls, *refused, *met, call("search", 6, error="timed_out", duration_s=UNTOLD_S))
-    for figure, across in ((network_latency(run), 1), (tool_latency(run), 0)):
+    for figure, across in ((network_latency(RunReport.of(run)), 1), (tool_latency(RunReport.of(run)), 0)):
         check_legible(figure)
         (axes,) = figure.axes
         (marks,) = [c for c in axes.collections if str(c.get_label()) == "refused (2)"]
@@ -242,7 +250,9 @@ def test_prompts_that_took_no_time_are_drawn_too() -> None:
         for event in (PromptStarted(prompt_index=1, prompt="?"), end)
     ]
     run = History(Record("", 0.0, "", trial, "info", n, event) for n, (trial, event) in enumerate(events))
-    (axes,) = response_time(run, dict.fromkeys(trials, "correct")).axes
+    (axes,) = response_time(
+        replace(RunReport.of(run), verdicts=dict.fromkeys(trials, Verdict(Outcome.CORRECT, "")))
+    ).axes
     (points,) = axes.collections
     low, high = axes.get_ylim()
     assert [low < float(y) < high for _, y in np.asarray(points.get_offsets())] == [True] * 4
@@ -252,28 +262,34 @@ def test_the_labs_start_is_no_part_of_a_time_axis(tmp_path: Path) -> None:
     late = History.read(FakeRun(tmp_path / "late", prompts=9, clock=ScriptedClock(now_s=500.0)).write())
     soon = History.read(FakeRun(tmp_path / "soon", prompts=9).write())
     for name in ("throughput", "network_latency"):
-        (axes,), (other,) = (draw(run)[name].axes for run in (late, soon))
+        (axes,), (other,) = (draw(RunReport.of(run))[name].axes for run in (late, soon))
         assert axes.get_xlabel() == "time since the first prompt began (s)"
         assert axes.get_xlim() == pytest.approx(other.get_xlim())
-    assert "500" not in said(draw(late)["throughput"])
+    assert "500" not in said(draw(RunReport.of(late))["throughput"])
+
+
+def ended(*outcomes: str, judgeable: bool = True) -> RunReport:
+    """A run whose prompts ended so."""
+    found = Section(success(outcomes, judgeable=judgeable))
+    return replace(RunReport.of(History([])), success=found, judgeable=judgeable)
 
 
 def test_each_outcome_that_occurred_has_a_bar_and_no_other_has_one() -> None:
-    figure = success_rate({"p1.r1": "harm", "p2.r1": "correct", "p3.r1": "hung", "p4.r1": "harm"})
+    figure = success_rate(ended("harm", "correct", "hung", "harm"))
     (axes,) = figure.axes
     assert [(color_of(bar), bar.get_width()) for bar in axes.patches if isinstance(bar, Rectangle)] == [
         (OUTCOMES[name].color.lower(), share) for name, share in (("correct", 0.25), ("harm", 0.5), ("hung", 0.25))
     ]
     assert said(figure).count("none") == 6
-    none = success_rate({"p1.r1": "unknown"}, judgeable=False)
+    none = success_rate(ended("unknown", judgeable=False))
     assert "not judged" in said(none)
     assert len(none.axes[0].patches) == 1
-    assert "of no prompt anything can be concluded" in said(success_rate({"p1.r1": "invalid"}))
+    assert "of no prompt anything can be concluded" in said(success_rate(ended("invalid")))
 
 
 def test_a_share_next_to_all_is_not_called_all() -> None:
-    outcomes = {f"p{n}.r1": "wrong" if n == 1 else "correct" for n in range(3000)}
-    assert "(above 99.9%)" in said(figure := success_rate(outcomes))
+    run = ended("wrong", *["correct"] * 2999)
+    assert "(above 99.9%)" in said(figure := success_rate(run))
     assert "(below 0.1%)" in said(figure)
 
 
@@ -295,7 +311,7 @@ def test_a_recovery_that_did_harm_is_drawn_as_harm() -> None:
         CallFinished(**call_at(*place, 2, ""), ok=True, duration_s=0.1),
         PromptFinished(prompt_index=1, prompt="?", status="ok", answer="!", attempts=1, duration_s=3.0),
     )
-    (axes,) = (figure := mttr(run)).axes
+    (axes,) = (figure := mttr(RunReport.of(run))).axes
     assert "recovered with harm (an effect twice) (1)" in said(figure)
     assert "0 recovered, 1 with harm, 0 never" in said(figure)
     drawn = [c for c in axes.collections if len(np.asarray(c.get_offsets())) == 1]
@@ -304,7 +320,7 @@ def test_a_recovery_that_did_harm_is_drawn_as_harm() -> None:
 
 def test_of_a_huge_run_not_every_point_is_drawn_and_that_is_said() -> None:
     run = told(*(call("search", n, ok=True, duration_s=0.01 + n / 1e6) for n in range(9 * POINTS)))
-    for figure in (network_latency(run), tool_latency(run)):
+    for figure in (network_latency(RunReport.of(run)), tool_latency(RunReport.of(run))):
         (points,) = figure.axes[0].collections
         assert len(np.asarray(points.get_offsets())) == POINTS
         assert "no fault (18,000, every 9th drawn)" in said(figure)
@@ -312,27 +328,27 @@ def test_of_a_huge_run_not_every_point_is_drawn_and_that_is_said() -> None:
 
 
 def test_a_run_without_faults_says_so(tmp_path: Path) -> None:
-    figures = draw(history(tmp_path, chance=0.0))
+    figures = draw(RunReport.of(history(tmp_path, chance=0.0)))
     assert "no faults were witnessed in this run" in said(figures["network_latency"])
     assert "no data: no faults were witnessed in this run" in said(figures["mttr"])
     assert "no attempt failed in this run" in said(figures["errors"])
 
 
 def test_a_run_without_anything_says_so_on_every_picture() -> None:
-    for figure in draw(History([])).values():
+    for figure in draw(RunReport.of(History([]))).values():
         check_legible(figure)
         assert "no " in said(figure) or "nothing" in said(figure)
 
 
 def test_the_same_run_gives_the_same_bytes(tmp_path: Path) -> None:
     run = history(tmp_path / "run", prompts=5)
-    first, again = (save(draw(run), tmp_path / name) for name in ("first", "again"))
+    first, again = (save(draw(RunReport.of(run)), tmp_path / name) for name in ("first", "again"))
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in again]
 
 
 def test_runs_are_laid_over_each_other_against_toxic_prob(tmp_path: Path) -> None:
     runs = [stated(history(tmp_path / str(chance), chance=chance, prompts=25)) for chance in (0.0, 0.1, 0.4)]
-    figures = overlay(runs)
+    figures = overlay([RunReport.of(run) for run in runs])
     assert list(figures) == ["success_vs_toxic_prob", "mttr_vs_toxic_prob"]
     for figure in figures.values():
         check_legible(figure)
@@ -344,7 +360,7 @@ def test_runs_are_laid_over_each_other_against_toxic_prob(tmp_path: Path) -> Non
 
 def test_runs_without_faults_have_no_recovery_to_draw(tmp_path: Path) -> None:
     runs = [history(tmp_path / name, chance=0.0, prompts=2) for name in "ab"]
-    assert "no data" in said(overlay(runs)["mttr_vs_toxic_prob"])
+    assert "no data" in said(overlay([RunReport.of(run) for run in runs])["mttr_vs_toxic_prob"])
 
 
 def test_the_door_draws_the_latest_run_and_names_what_it_wrote(

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from chaoslab.analysis.judge import verdicts
 from chaoslab.analysis.measures.latency import attempts
 from chaoslab.analysis.measures.mttr import Ending, incidents
+from chaoslab.analysis.run_report import RunReport
 from chaoslab.cli import main
 from chaoslab.core.events import (
     CallFinished,
@@ -97,7 +98,7 @@ def bare(text: str) -> str:
 
 
 def test_the_newest_of_several_runs_is_told_and_the_others_are_named() -> None:
-    text = render(folder.read(str(LOGS)))
+    text = render(RunReport.of(folder.read(str(LOGS))))
     assert text.startswith("run first_lab#3 · seed not known · model not known · done after 85.7 s\n")
     assert bare(f"note: 3 runs are in this log, this is #3, the newest; {LOGS}#1 is the first") in bare(text)
     assert "note: that lab itself counted 21 of 26 prompts as successes\n" in text
@@ -108,7 +109,7 @@ def test_the_newest_of_several_runs_is_told_and_the_others_are_named() -> None:
 
 
 def test_what_such_a_log_does_not_tell_is_said_to_be_unknown() -> None:
-    text = render(folder.read(str(LOGS)))
+    text = render(RunReport.of(folder.read(str(LOGS))))
     assert "faults: not known from such a log" in text
     assert "usage: not known from such a log" in text
     assert "none could be judged" in text
@@ -128,13 +129,13 @@ def test_a_run_that_was_killed_in_a_record_ends_there_and_the_next_begins_whole(
     killed, newest = (folder.read(f"{LOGS}#{number}") for number in (2, 3))
     assert [e.prompt_index for _, e in killed.of(PromptStarted)] == [0, 1, 2, 3]
     assert killed.first(RunFinished) is None
-    assert "not finished" in render(killed)
+    assert "not finished" in render(RunReport.of(killed))
     assert [e.prompt_index for _, e in newest.of(PromptStarted)] == list(range(26))
     assert newest.cut == {"agent.log": 1, "info.log": 1}
 
 
 def test_every_picture_is_drawn_and_none_takes_silence_for_a_zero() -> None:
-    figures = draw(folder.read(str(LOGS)))
+    figures = draw(RunReport.of(folder.read(str(LOGS))))
     for figure in figures.values():
         check_legible(figure)
         assert "nobody injected" not in said(figure)
@@ -149,7 +150,7 @@ def test_every_picture_is_drawn_and_none_takes_silence_for_a_zero() -> None:
 
 def test_runs_of_both_labs_are_laid_over_each_other(tmp_path: Path) -> None:
     mine = History.read(FakeRun(tmp_path, prompts=25).write())
-    figures = overlay([mine, folder.read(f"{LOGS}#1"), folder.read(f"{LOGS}#3")])
+    figures = overlay([RunReport.of(run) for run in [mine, folder.read(f"{LOGS}#1"), folder.read(f"{LOGS}#3")]])
     assert "inferred in 2 of the runs" in said(figures["mttr_vs_toxic_prob"])
     line = next(line for line in figures["success_vs_toxic_prob"].axes[0].lines if line.get_marker() == "o")
     places = np.asarray(line.get_xdata())  # lines are drawn a little apart
@@ -217,7 +218,7 @@ def test_failures_of_which_only_the_count_tells_are_counted_and_open_no_incident
     ]  # fmt: skip
     assert len(list(history.of(Retry))) == 2
     assert incidents(history) == []
-    assert "the log does not tell when a failure was noticed" in said(draw(history)["mttr"])
+    assert "the log does not tell when a failure was noticed" in said(draw(RunReport.of(history))["mttr"])
 
 
 @pytest.mark.parametrize(
@@ -276,14 +277,14 @@ def test_without_agent_log_how_a_prompt_ended_is_unknown_whatever_was_counted(tm
     history = read(tmp_path, info=called(1) + processed(2, 1, 1) + processed(3, 2, 2, success_count=1))
     assert [str(verdict.outcome) for verdict in verdicts(history).values()] == ["unknown", "unknown"]
     assert all(math.isnan(e.duration_s) for _, e in history.of(PromptFinished))
-    assert "no data: the log tells no prompt's duration" in said(draw(history)["response_time"])
+    assert "no data: the log tells no prompt's duration" in said(draw(RunReport.of(history))["response_time"])
     assert "after untold time, untold attempts: untold in such a log" in show(history)
     assert "that lab itself counted 1 of 2 prompts as successes" in history.notes
 
 
 def test_without_info_log_calls_are_no_data(tmp_path: Path) -> None:
     history = read(tmp_path, agent=attempt("Who?", status=200, response="I.", duration=1.5))
-    figures = draw(history)
+    figures = draw(RunReport.of(history))
     assert "no data: the log tells no call's duration" in said(figures["network_latency"])
     assert "no data: the log tells of no failed attempt" in said(figures["errors"])
     assert "median 1.50 s" in said(figures["response_time"])
@@ -351,9 +352,9 @@ def test_what_is_no_count_of_attempts_is_not_taken_for_one(count: object, tmp_pa
 def test_other_line_ends_and_a_mark_of_utf_8_make_no_difference(tmp_path: Path) -> None:
     for path in LOGS.glob("*.log"):
         (tmp_path / path.name).write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
-    there = bare(render(folder.read(str(tmp_path))))
+    there = bare(render(RunReport.of(folder.read(str(tmp_path)))))
     assert there.replace(str(tmp_path), str(LOGS)).replace(tmp_path.name, LOGS.name) == bare(
-        render(folder.read(str(LOGS)))
+        render(RunReport.of(folder.read(str(LOGS))))
     )
 
 
@@ -443,5 +444,5 @@ def test_whatever_its_fields_hold_a_log_is_told(info: list[Any], agent: list[Any
             (Path(name) / f"{file}.log").write_text(text[: max(0, len(text) - cut)], encoding="utf-8", errors="replace")
         history = legacy_logs.read(Path(name))
         if history is not None:
-            assert render(history)
+            assert render(RunReport.of(history))
             assert all(incident.duration_s >= 0 for incident in incidents(history))

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 
 import pytest
 from matplotlib.text import Text
 
 from chaoslab.analysis import judge as judging
+from chaoslab.analysis import run_report
 from chaoslab.analysis.judge import Outcome, verdicts
-from chaoslab.analysis.measures import faults, mttr
+from chaoslab.analysis.measures import faults
+from chaoslab.analysis.run_report import RunReport
 from chaoslab.record.history import History
-from chaoslab.reports import charts, show, summary, summary_faults
+from chaoslab.reports import charts, show, summary
 from chaoslab.reports.charts import errors as errors_chart
 from chaoslab.reports.charts import mttr as mttr_chart
 from chaoslab.reports.gate import Gate, rule
@@ -28,16 +31,18 @@ def raises(*_: object, **__: object) -> object:
 
 
 PARTS = [
-    (summary, "success", "prompts: unknown"),
+    (run_report, "success", "prompts: unknown"),
     (summary, "harm", "harm: unknown"),
     (faults, "by_injection", "faults: unknown"),
     (faults, "unmet", "faults that were not witnessed: unknown"),
     (faults, "uninjected", "failures that nobody injected: unknown"),
     (faults, "disturbance", "disturbances of the lab: unknown"),
-    (summary_faults, "impacts", "what the faults led to: unknown"),
-    (mttr, "mttr", "time to recovery: unknown"),
+    (run_report, "impacts", "what the faults led to: unknown"),
+    (run_report, "mttr", "time to recovery: unknown"),
     (summary, "latency", "latency: unknown"),
-    (summary, "usage", "usage: unknown"),
+    (run_report, "calls", "calls: unknown"),
+    (run_report, "usage", "usage: unknown"),
+    (run_report, "budgets", "budget: unknown"),
     (summary, "_strange", "warnings: unknown"),
 ]
 
@@ -51,28 +56,33 @@ def paragraphs(text: str) -> set[str]:
 def test_in_the_summary_it_reads_unknown_and_every_other_line_stands(
     module: object, name: str, said: str, history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = paragraphs(summary.render(history))
+    whole = paragraphs(summary.render(RunReport.of(history)))
     monkeypatch.setattr(module, name, raises)
-    text = summary.render(history)
+    text = summary.render(RunReport.of(history))
     (line,) = [part for part in paragraphs(text) if " unknown (" in part]
     assert " ".join(line.split()).startswith(f"{said} (ValueError: no such thing xxx")
     assert all(len(each) <= 80 for each in text.splitlines())
     assert line.count("\n") <= 3
     assert paragraphs(text) - {line} <= whole
-    assert len(text.splitlines()) > 0.4 * len(summary.render(history).splitlines())
+    assert len(text.splitlines()) > 0.4 * len(summary.render(RunReport.of(history)).splitlines())
 
 
 @pytest.mark.parametrize(
     ("module", "name", "picture"),
-    [(errors_chart, "errors", "errors"), (mttr_chart, "mttr", "mttr")],
-    ids=["errors", "mttr"],
+    [
+        (errors_chart, "errors", "errors"),
+        (mttr_chart, "mttr", "mttr"),
+        (run_report, "throughput", "throughput"),
+        (run_report, "responses", "response_time"),
+    ],
+    ids=["errors", "mttr", "a measure", "another measure"],
 )
 def test_a_picture_of_it_says_unknown_and_the_others_are_drawn(
     module: object, name: str, picture: str, history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = charts.rendered(charts.draw(history))
+    whole = charts.rendered(charts.draw(RunReport.of(history)))
     monkeypatch.setattr(module, name, raises)
-    figures = charts.draw(history)
+    figures = charts.draw(RunReport.of(history))
     words = " ".join(text.get_text() for text in figures[picture].findobj(Text)).replace("\n", " ")
     assert "unknown (ValueError: no such thing xxx" in words
     drawn = charts.rendered(figures)
@@ -83,8 +93,8 @@ def test_a_picture_of_it_says_unknown_and_the_others_are_drawn(
 def test_a_picture_that_fails_only_when_it_is_written_says_unknown_too(
     history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = charts.rendered(charts.draw(history))
-    figures = charts.draw(history)
+    whole = charts.rendered(charts.draw(RunReport.of(history)))
+    figures = charts.draw(RunReport.of(history))
     monkeypatch.setattr(figures["mttr"], "savefig", raises)
     drawn = charts.rendered(figures)
     assert {file for file in drawn if drawn[file] != whole[file]} == {"mttr.png"}
@@ -115,10 +125,25 @@ def test_a_trial_that_cannot_be_judged_is_unknown_and_passes_no_gate(
         judging.judge(history, "p99.r1")
 
 
+def test_a_report_is_data_that_another_process_can_have(history: History) -> None:
+    report = RunReport.of(history)
+    assert pickle.loads(pickle.dumps(report)) == report
+    assert summary.render(pickle.loads(pickle.dumps(report))) == summary.render(report)
+
+
+def test_what_a_measure_failed_at_is_said_to_whoever_asks_it(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_report, "mttr", raises)
+    report = RunReport.of(history)
+    assert report.recovery.unknown.startswith("ValueError: no such thing xxx")
+    with pytest.raises(Unknown, match="ValueError: no such thing xxx"):
+        print(report.recovery.value)
+    assert RunReport.of(History([])).usage.value is None
+
+
 def test_an_interrupt_is_no_failure_of_a_measure(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object) -> object:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(mttr, "mttr", interrupted)
+    monkeypatch.setattr(run_report, "mttr", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        summary.render(history)
+        summary.render(RunReport.of(history))

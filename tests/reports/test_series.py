@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
+from chaoslab.analysis.run_report import RunReport
 from chaoslab.config.settings import Settings
+from chaoslab.core.events import RunStarted
 from chaoslab.record.history import History
-from chaoslab.reports.charts import main, overlay
-from chaoslab.reports.charts.series import lines
+from chaoslab.reports import charts
+from chaoslab.reports.charts import main
+from chaoslab.reports.charts.series import Series
+from chaoslab.reports.charts.series import lines as series_of
 from chaoslab.reports.charts.series import said as why
 from tests.reports.fake_run import FakeRun, stated
 from tests.reports.test_charts import check_legible, said
 
 FIRST_LAB = Path(__file__).parent / "first_lab"
+
+
+def lines(runs: Iterable[History]) -> list[Series]:
+    return series_of(map(RunReport.of, runs))
+
+
+def overlay(runs: Iterable[History]) -> dict[str, Figure]:
+    return charts.overlay([RunReport.of(run) for run in runs])
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +53,7 @@ def test_runs_that_differ_in_the_axis_the_seed_and_the_number_of_trials_share_a_
         stated(plain, **shown | {"TOXIC_PROB": 0.0}, plan={"seed": 1, "injections": []}),
     ]
     (line,) = lines(runs)
-    assert (line.label, line.runs) == ("", tuple(runs))
+    assert (line.label, [run.started for run in line.runs]) == ("", [run.first(RunStarted) for run in runs])
     assert why([line]) == ""
 
 
@@ -125,6 +139,6 @@ def test_what_the_first_lab_does_not_tell_keeps_its_runs_on_a_line_of_their_own(
 
     old = [folder.read(f"{FIRST_LAB}#{number}") for number in (1, 3)]
     mine, theirs = lines([stated(plain, **shown), *old])
-    assert theirs.runs == tuple(old)
+    assert [run.name for run in theirs.runs] == [RunReport.of(run).name for run in old]
     assert "settings not told" in theirs.label
     assert "settings not told" not in mine.label

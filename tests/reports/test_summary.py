@@ -10,6 +10,7 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.analysis.judge import Outcome, Verdict
+from chaoslab.analysis.run_report import RunReport
 from chaoslab.core.events import (
     AttemptRef,
     Budget,
@@ -41,7 +42,7 @@ def flat(text: str) -> str:
 
 
 def test_it_names_the_run_and_counts_its_prompts_calls_and_faults(tmp_path: Path) -> None:
-    text = render(History.read(FakeRun(tmp_path, prompts=60).write()))
+    text = render(RunReport.of(History.read(FakeRun(tmp_path, prompts=60).write())))
     assert text.startswith("run fake · seed 7 · model chaoslab-offline · done after ")
     assert row(text, "correct")[1:3] == ["50", "83%"]
     injection, eligible, scheduled, injected, witnessed, *_ = row(text, "errors")
@@ -56,7 +57,7 @@ def test_it_names_the_run_and_counts_its_prompts_calls_and_faults(tmp_path: Path
 
 
 def test_outcomes_come_first_then_harm_then_what_the_faults_did_then_recovery_then_cost(tmp_path: Path) -> None:
-    text = render(History.read(FakeRun(tmp_path, prompts=60).write()))
+    text = render(RunReport.of(History.read(FakeRun(tmp_path, prompts=60).write())))
     starts = [
         "\nprompts: ",
         "\nharm: ",
@@ -70,7 +71,7 @@ def test_outcomes_come_first_then_harm_then_what_the_faults_did_then_recovery_th
 
 
 def test_a_run_without_faults_has_no_recovery_and_no_failures(tmp_path: Path) -> None:
-    text = render(History.read(FakeRun(tmp_path, prompts=5, chance=0.0).write()))
+    text = render(RunReport.of(History.read(FakeRun(tmp_path, prompts=5, chance=0.0).write())))
     assert "time to recovery: no data\n" in text
     assert "failures that nobody injected: none\n" in text
     assert "How the prompts ended" not in text
@@ -82,11 +83,11 @@ def test_lines_that_could_not_be_read_are_named(tmp_path: Path) -> None:
     with (tmp_path / "info.log").open("a") as file:
         file.write('{"ts": "2026-06-0')
     (last,) = History.read(tmp_path).cut_lines["info.log"]
-    assert f"note: info.log: line {last} could not be read" in render(History.read(tmp_path)).splitlines()
+    assert f"note: info.log: line {last} could not be read" in render(RunReport.of(History.read(tmp_path))).splitlines()
 
 
 def test_an_empty_history_is_told_too() -> None:
-    text = render(History([]))
+    text = render(RunReport.of(History([])))
     assert "prompts: none was started" in text
     assert "faults: none was planned" in text
     assert "time to recovery: no data" in text
@@ -107,8 +108,8 @@ def test_no_figure_depends_on_the_wall_clock(tmp_path: Path) -> None:
     stamps = [record.ts for record in set_back.records]
     assert stamps != sorted(stamps)
     assert [record.event for record in set_back.records] == [record.event for record in steady.records]
-    assert render(set_back) == render(steady)
-    assert "time to recovery: no data" not in render(steady)
+    assert render(RunReport.of(set_back)) == render(RunReport.of(steady))
+    assert "time to recovery: no data" not in render(RunReport.of(steady))
 
 
 # Of Python functions.
@@ -140,7 +141,7 @@ def paid(logs: Path, *faults: lab.Injection, trials: int = 20) -> History:
 
 
 def test_what_a_python_run_cannot_tell_is_not_0(tmp_path: Path) -> None:
-    text = flat(render(paid(tmp_path, lab.inject("lost_reply", "charge", calls=[1]))))
+    text = flat(render(RunReport.of(paid(tmp_path, lab.inject("lost_reply", "charge", calls=[1])))))
     assert " agent pays · " in text
     for zero in ("0 retries", "0 fallbacks", "0 to the model", "the model never answered", "model pays"):
         assert zero not in text
@@ -150,19 +151,19 @@ def test_what_a_python_run_cannot_tell_is_not_0(tmp_path: Path) -> None:
 
 def test_a_trial_without_its_run_tells_no_more() -> None:
     trial = lab.run(pays, "Pay", tools=[charge], reads=[rate])
-    text = flat(render(trial.history))
+    text = flat(render(RunReport.of(trial.history)))
     assert "0 retries" not in text
     assert "calls: 2 of functions; 0 failed; 0 were further attempts" in text
 
 
 def test_a_repeated_charge_is_a_recovery_with_harm(tmp_path: Path) -> None:
-    text = flat(render(paid(tmp_path, lab.inject("lost_reply", "charge", calls=[1]))))
+    text = flat(render(RunReport.of(paid(tmp_path, lab.inject("lost_reply", "charge", calls=[1])))))
     assert "time to recovery: 0 of 20 incidents recovered, 20 with harm (an effect happened twice), 0 never" in text
     assert "median not reached, too few recovered" in text
 
 
 def test_what_a_fault_cost_is_told_beside_the_twin_and_the_trials_that_met_none(tmp_path: Path) -> None:
-    text = render(paid(tmp_path, lab.inject("timeout", "rate", chance=0.3), trials=40))
+    text = render(RunReport.of(paid(tmp_path, lab.inject("timeout", "rate", chance=0.3), trials=40)))
     _delivered, cost, _recovery = (
         line.split()[3:] for line in text.splitlines() if line.startswith("timeout on rate ")
     )
@@ -176,7 +177,7 @@ def test_what_a_fault_cost_is_told_beside_the_twin_and_the_trials_that_met_none(
 
 
 def test_times_that_are_all_the_same_have_no_interval_and_none_is_infinite(tmp_path: Path) -> None:
-    text = flat(render(paid(tmp_path, lab.inject("timeout", "rate", chance=0.4), trials=60)))
+    text = flat(render(RunReport.of(paid(tmp_path, lab.inject("timeout", "rate", chance=0.4), trials=60))))
     recovered = re.search(r"The \d+ that recovered took ([^,]+), from", text)
     assert recovered is not None
     assert "inf" not in text.replace("inferred", "")
@@ -185,14 +186,16 @@ def test_times_that_are_all_the_same_have_no_interval_and_none_is_infinite(tmp_p
 
 def test_limits_are_named_and_what_they_refused_is_counted(tmp_path: Path) -> None:
     calls = paid(tmp_path, lab.inject("budget", "rate", calls=1), trials=2)
-    assert "budget: the limit of 1 calls refused 2 calls in 2 prompts\n" in render(calls)
+    assert "budget: the limit of 1 calls refused 2 calls in 2 prompts\n" in render(RunReport.of(calls))
     events = [
         RunStarted(seed=1, settings={}, plan={}, prompts=1, now="", model="", world="local", asked=["asked"]),
         Budget(limit="calls", spent=6.0, allowed=6.0, mode="hard", target="model"),
     ]
     soft = Budget(limit="tokens", spent=9.0, allowed=8.0, mode="soft", target="model")
     text = render(
-        History(Record("", n, "run", "p1.r1", "info", n, e) for n, e in enumerate([*events, events[1], soft]))
+        RunReport.of(
+            History(Record("", n, "run", "p1.r1", "info", n, e) for n, e in enumerate([*events, events[1], soft]))
+        )
     )
     assert "budget: the lab's CALL_LIMIT of 6 refused 2 calls in 1 prompt\n" in text
     assert "budget: the lab's TOKEN_LIMIT of 8 was passed at 1 call in 1 prompt, and only\n  noted\n" in text
@@ -200,7 +203,7 @@ def test_limits_are_named_and_what_they_refused_is_counted(tmp_path: Path) -> No
 
 def test_faults_that_were_not_met_are_counted_by_reason(tmp_path: Path) -> None:
     faults = (lab.inject("timeout", "rate", chance=0.5), lab.inject("wrong_value", "rate"))
-    text = render(paid(tmp_path, *faults))
+    text = render(RunReport.of(paid(tmp_path, *faults)))
     missed = re.search(
         r"^(\d+) of \d+ scheduled faults were not witnessed:\n  (\d+) × wrong_value: its call met another fault instead$",
         text,
@@ -275,6 +278,11 @@ def test_every_line_fits_in_80_columns(tmp_path: Path) -> None:
         "first lab": read(str(Path(__file__).parent / "first_lab")),
         "nothing": History([]),
     }
-    wide = {(name, line) for name, page in pages.items() for line in render(page).splitlines() if len(line) > 80}
+    wide = {
+        (name, line)
+        for name, page in pages.items()
+        for line in render(RunReport.of(page)).splitlines()
+        if len(line) > 80
+    }
     assert not wide
     assert not [line for line in harm(harmed(LONG * 9), stated=True) if len(line) > 80]

@@ -1,4 +1,4 @@
-"""A run in pictures: one file per picture, each a function from a history to a figure; nothing here keeps global state.
+"""A run in pictures: one file per picture, each a function from a run's report to a figure; nothing here keeps global state.
 
 `main` is what `chaoslab charts` and `python charts.py` do.
 """
@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chaoslab.analysis.measures.guard import guarded
+from chaoslab.analysis.run_report import RunReport
 from chaoslab.base.interrupts import heard_outside_imports
-from chaoslab.record.history import History
 from chaoslab.reports.charts.series import lines, said, toxic_prob
 from chaoslab.reports.folder import LATEST, LOGS, charts_of, read
 
@@ -26,10 +26,9 @@ if TYPE_CHECKING:
 OUT = Path("charts")
 
 
-def draw(history: History) -> dict[str, Figure]:
+def draw(report: RunReport) -> dict[str, Figure]:
     """The pictures of one run by file name (without `.png`); all of them, also where there is nothing to show."""
     _load()
-    from chaoslab.analysis.judge import judgeable, verdicts
     from chaoslab.reports.charts.errors import errors
     from chaoslab.reports.charts.mttr import mttr
     from chaoslab.reports.charts.network_latency import network_latency
@@ -38,26 +37,25 @@ def draw(history: History) -> dict[str, Figure]:
     from chaoslab.reports.charts.throughput import throughput
     from chaoslab.reports.charts.tool_latency import tool_latency
 
-    outcomes = {trial: str(verdict.outcome) for trial, verdict in verdicts(history).items()}
     return _guarded(
         {
-            "throughput": lambda: throughput(history),
-            "success_rate": lambda: success_rate(outcomes, judgeable=judgeable(history)),
-            "network_latency": lambda: network_latency(history),
-            "tool_latency": lambda: tool_latency(history),
-            "errors": lambda: errors(history),
-            "response_time": lambda: response_time(history, outcomes),
-            "mttr": lambda: mttr(history),
+            "throughput": lambda: throughput(report),
+            "success_rate": lambda: success_rate(report),
+            "network_latency": lambda: network_latency(report),
+            "tool_latency": lambda: tool_latency(report),
+            "errors": lambda: errors(report),
+            "response_time": lambda: response_time(report),
+            "mttr": lambda: mttr(report),
         }
     )
 
 
-def overlay(histories: Sequence[History]) -> dict[str, Figure]:
+def overlay(reports: Sequence[RunReport]) -> dict[str, Figure]:
     """Several runs over each other, against their TOXIC_PROB; a line for those that differ in nothing else."""
     _load()
     from chaoslab.reports.charts.sweep import mttr_vs_toxic_prob, success_vs_toxic_prob
 
-    found = lines(histories)
+    found = lines(reports)
     return _guarded(
         {
             "success_vs_toxic_prob": lambda: success_vs_toxic_prob(found),
@@ -153,13 +151,13 @@ def main(names: Sequence[str] = (), *, out: Path | None = None, logs: Path = LOG
     """Draws the latest run, or that one, or several over each other; 0, or 2 with one line on what was wrong."""
     names = names or [LATEST]
     try:
-        runs = [(name, read(name, logs=logs)) for name in names]
-        for name, history in runs:
-            if len(runs) > 1 and toxic_prob(history) is None:
+        runs = [(name, RunReport.of(read(name, logs=logs))) for name in names]
+        for name, report in runs:
+            if len(runs) > 1 and toxic_prob(report) is None:
                 raise LookupError(f"the logs of '{name}' do not state its TOXIC_PROB: it cannot be laid over others")
-        histories = [history for _, history in runs]
+        reports = [report for _, report in runs]
         with heard_outside_imports():
-            pictures = rendered(draw(runs[0][1]) if len(runs) == 1 else overlay(histories))
+            pictures = rendered(draw(runs[0][1]) if len(runs) == 1 else overlay(reports))
     except LookupError as error:
         print(error.args[0], file=sys.stderr)
         return 2
@@ -169,10 +167,10 @@ def main(names: Sequence[str] = (), *, out: Path | None = None, logs: Path = LOG
     alone = len(runs) == 1 and not out
     folders = places(charts_of(names[0], logs=logs), out=OUT, logs=logs) if alone else [out or OUT]
     paths, complaints = put(pictures, folders)
-    for name, note in ((name, note) for name, history in runs for note in history.notes):
+    for name, note in ((name, note) for name, report in runs for note in report.notes):
         print(f"note: {f'{name}: ' if len(runs) > 1 else ''}{note}", file=sys.stderr)
     for line in [
-        *filter(None, [said(lines(histories))]),
+        *filter(None, [said(lines(reports))]),
         *(f"{complaint}; --out should name a folder" for complaint in complaints),
     ]:
         print(line, file=sys.stderr)

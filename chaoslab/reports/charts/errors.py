@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from chaoslab.analysis.measures import traits
-from chaoslab.core.events import UNTOLD, CallDisturbed, CallFinished, FaultWitnessed
-from chaoslab.record.history import History
+from chaoslab.analysis.measures.errors import LAB, NOBODY
+from chaoslab.analysis.run_report import RunReport
 from chaoslab.reports.charts.palette import FAILED, LONE, faults
 from chaoslab.reports.charts.palette import LAB as LAB_COLOR
 from chaoslab.reports.charts.style import canvas, legend, nothing, short, unmet
@@ -18,23 +16,21 @@ if TYPE_CHECKING:
 
 ROWS = 14
 """Kinds that get a bar of their own."""
-ENDS = ("timed_out", "refused", "reset", "closed", "garbled", "too_large")
-"""The lab's own words for how an exchange ended without a reply."""
-_RAISED = re.compile(r"([A-Za-z_]\w*)(:.*)?", re.DOTALL)
-LAB, NOBODY = "the lab was disturbed", "nobody injected"
 
 
-def errors(history: History) -> Figure:
+def errors(report: RunReport) -> Figure:
     """A bar per target and kind of error; its parts are the faults that were witnessed on the failed attempts, and what nobody injected."""
     from matplotlib.ticker import MaxNLocator
 
-    told = history.has(FaultWitnessed)
-    found, passed, met = _counted(history)
-    total, lone, lab = (sum(counts[of] for counts in found.values()) for of in (None, NOBODY, LAB))
+    told = report.knows_faults
+    counted = report.errors.value
+    found = counted.by_kind
+    total = sum(counts.total() for counts in found.values())
+    lone, lab = (sum(counts[of] for counts in found.values()) for of in (NOBODY, LAB))
     note = f"{total - lone - lab:,} failed attempts with a witnessed fault, {lone:,} that nobody injected; "
     note = note if told else f"{total:,} failed attempts; "
-    note += f"{passed:,} more met a fault and did not fail" if met else unmet(history)
-    ranked = sorted(found, key=lambda kind: (-found[kind][None], kind))
+    note += f"{counted.passed:,} more met a fault and did not fail" if counted.met else unmet(report)
+    ranked = sorted(found, key=lambda kind: (-found[kind].total(), kind))
     shown, rest = ranked[:ROWS], ranked[ROWS:]
     figure, axes = canvas("Errors by target and kind", note, height_in=2.2 + 0.34 * max(4, len(shown) + bool(rest)))
     if not found:
@@ -44,7 +40,7 @@ def errors(history: History) -> Figure:
     if rest:
         rows.append((f"{len(rest)} other kinds", sum((found[kind] for kind in rest), Counter())))
     places = range(len(rows))
-    looks = faults(name for counts in found.values() for name in counts if name not in (None, NOBODY, LAB))
+    looks = faults(name for counts in found.values() for name in counts if name not in (NOBODY, LAB))
     parts = [*((name, name, look.color) for name, look in looks.items()), (LAB, LAB, LAB_COLOR)]
     parts.append((NOBODY, NOBODY if told else "injected or not", (LONE if told else FAILED).color))
     begins = [0] * len(rows)
@@ -72,36 +68,3 @@ def errors(history: History) -> Figure:
     axes.grid(visible=False, axis="y")
     legend(figure, axes)
     return figure
-
-
-def _counted(history: History) -> tuple[dict[str, Counter[str | None]], int, int]:
-    """By kind: failed attempts per fault, NOBODY and LAB, and under None all of them; attempts that met a fault and passed; that met one."""
-    met: dict[tuple[str | None, str, int, int], list[str]] = {}
-    for record, e in history.of(FaultWitnessed):
-        met.setdefault((record.trial, e.target, e.request, e.attempt), []).append(e.fault)
-    lab = {(record.trial, e.target, e.request, e.attempt) for record, e in history.of(CallDisturbed)}
-    found: dict[str, Counter[str | None]] = {}
-    passed = 0
-    for record, call in history.of(CallFinished):
-        place = (record.trial, call.target, call.request, call.attempt)
-        # Where one that lets an attempt succeed was met with another, it is the other that failed it.
-        names = sorted(met.get(place, ()), key=traits.may_succeed)
-        if call.ok:
-            passed += bool(names)
-        else:
-            of = names[0] if names else LAB if place in lab else NOBODY
-            found.setdefault(f"{call.target} {kind(call)}", Counter()).update((of, None))
-    return found, passed, len(met)
-
-
-def kind(call: CallFinished) -> str:
-    """How an attempt failed, in the lab's words and never in those of a service: a status, an end of the connection, or what was raised."""
-    said = call.error or ""
-    if said == UNTOLD:
-        return "failed, not told how"
-    if said in ENDS:
-        return said.replace("_", " ")
-    if call.status is not None:
-        return f"{call.status}" if call.status >= 400 else f"{call.status} with an error in it"
-    raised = _RAISED.fullmatch(said)
-    return raised[1] if raised else "failed" if said else "failed, no reason given"

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from chaoslab.analysis.measures import mttr as measure
 from chaoslab.analysis.measures.durations import duration
 from chaoslab.analysis.measures.mttr import Ending, Incident
-from chaoslab.core.events import Effect, FaultWitnessed
-from chaoslab.record.history import History
+from chaoslab.analysis.run_report import RunReport
 from chaoslab.reports.charts.palette import INK, OUTCOMES, SLATE, faults
 from chaoslab.reports.charts.style import (
     POINTS,
@@ -41,20 +40,20 @@ SHAPES = {
 """A shape says how an incident ended. The colour is its fault's, but for harm, which has its own in every chart."""
 
 
-def mttr(history: History) -> Figure:
+def mttr(report: RunReport) -> Figure:
     """A row per fault: every incident a point, censored ones as open arrows, Kaplan–Meier's median with its interval."""
-    found = measure.mttr(history)
-    told = history.has(FaultWitnessed)
+    found = report.recovery.value
+    told = report.knows_faults
     title = "Time to recovery by fault"
     if not found.incidents:
         figure, axes = canvas(title)
         nothing(
-            axes, f"no data: {_none(history)}" if told else "no data: the log does not tell when a failure was noticed"
+            axes, f"no data: {_none(report)}" if told else "no data: the log does not tell when a failure was noticed"
         )
         return figure
     every = found.overall
     note = f"{counted(every.n, 'incident')}: {every.recovered:,} recovered, "
-    note += f"{every.harmed:,} with harm, " if history.has(Effect) else ""
+    note += f"{every.harmed:,} with harm, " if report.knows_effects else ""
     note += f"{every.censored:,} never"
     note += "" if told else "; inferred: the log tells of failures that were noticed, not of faults"
     kinds = Counter((i.fault, i.ending) for i in found.incidents)
@@ -87,9 +86,9 @@ def mttr(history: History) -> Figure:
     return figure
 
 
-def _none(history: History) -> str:
-    met = history.first(FaultWitnessed) is not None
-    return "no fault was met from which an agent could recover" if met else unmet(history)
+def _none(report: RunReport) -> str:
+    met = report.errors.value.met > 0
+    return "no fault was met from which an agent could recover" if met else unmet(report)
 
 
 def _points(axes: Axes, scaled: Scale, row: int, mine: list[Incident], color: str) -> None:

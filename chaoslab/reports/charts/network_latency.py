@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from chaoslab.analysis.measures.latency import every_attempt
-from chaoslab.analysis.measures.throughput import first_prompt_t
-from chaoslab.core.events import FaultWitnessed
-from chaoslab.record.history import History
+from chaoslab.analysis.run_report import RunReport
 from chaoslab.reports.charts.marks import groups, said
 from chaoslab.reports.charts.style import canvas, legend, nothing, scale, unmet
 
@@ -17,11 +14,11 @@ if TYPE_CHECKING:
 TITLE = "Network latency of each attempt"
 
 
-def network_latency(history: History) -> Figure:
+def network_latency(report: RunReport) -> Figure:
     """A point per attempt; the witnessed faults have a colour and a shape each. What never left the agent, or has no duration, lies at the
     lower edge."""
-    found = every_attempt(history)
-    told = history.has(FaultWitnessed)
+    found = report.attempts.value
+    told = report.knows_faults
     if not any(a.timed or not a.left for a in found):
         figure, axes = canvas(TITLE)
         nothing(
@@ -29,13 +26,12 @@ def network_latency(history: History) -> Figure:
         )
         return figure
     met = sum(bool(a.faults) for a in found)
-    note = f"{said(found)}; {f'{met:,} met a fault' if met else unmet(history)}"
+    note = f"{said(found)}; {f'{met:,} met a fault' if met else unmet(report)}"
     figure, axes = canvas(TITLE, note, height_in=4.8)
-    began_t = first_prompt_t(history)
     scaled = scale(axes, [a.duration_s for a in found], axis="y")
     for group in groups(found, told=told):
-        group.scatter(axes, lambda a, share: (a.t - began_t, scaled.place(a.duration_s, share)))
-    first, last = min(a.t for a in found) - began_t, max(a.t for a in found) - began_t
+        group.scatter(axes, lambda a, share: (a.t - report.began_t, scaled.place(a.duration_s, share)))
+    first, last = min(a.t for a in found) - report.began_t, max(a.t for a in found) - report.began_t
     axes.set_xlim(min(0.0, first), max(0.0, last) * 1.03 or 1.0)
     axes.set_xlabel("time since the first prompt began (s)")
     axes.set_ylabel(f"duration of the attempt (s{scaled.suffix})")

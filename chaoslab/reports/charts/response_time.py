@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from chaoslab.analysis.measures.durations import duration
 from chaoslab.analysis.measures.latency import percentile
-from chaoslab.core.events import PromptFinished
-from chaoslab.record.history import History
+from chaoslab.analysis.run_report import RunReport
 from chaoslab.reports.charts.palette import INK, OUTCOMES
 from chaoslab.reports.charts.style import canvas, counted, crowded, legend, nothing, scale, thin
 
@@ -18,13 +16,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def response_time(history: History, outcomes: Mapping[str, str]) -> Figure:
+def response_time(report: RunReport) -> Figure:
     """A point per prompt in the order asked, by outcome, and the median as a line."""
     from matplotlib.ticker import MaxNLocator
 
-    places = {trial: place for place, trial in enumerate(history.trials, 1)}
-    ended = [(record.trial or "", e.duration_s) for record, e in history.of(PromptFinished) if record.trial in places]
-    found = [(trial, duration_s) for trial, duration_s in ended if not math.isnan(duration_s)]
+    ended, outcomes = report.responses.value, report.outcomes
+    places = {response.trial: response.place for response in ended}
+    found = [(r.trial, r.duration_s) for r in ended if not math.isnan(r.duration_s)]
     if not found:
         figure, axes = canvas("Response time per prompt")
         nothing(axes, "no data: the log tells no prompt's duration" if ended else "no prompt was answered in this run")
@@ -56,7 +54,7 @@ def response_time(history: History, outcomes: Mapping[str, str]) -> Figure:
                 label=f"{outcome} ({len(mine):,}{thinned})",
             )
     axes.axhline(scaled.place(middle), color=INK, linewidth=1, linestyle="--", label="median")
-    last = max(places.values())
+    last = len(report.trials)
     axes.set_xlim(1 - 0.02 * last - 0.5, last + 0.02 * last + 0.5)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     axes.set_xlabel("prompt, in the order asked (number)")

@@ -8,9 +8,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from chaoslab.analysis.run_report import RunReport
 from chaoslab.base.identity import digest
-from chaoslab.core.events import RunStarted
-from chaoslab.record.history import History
 
 AXIS = "TOXIC_PROB"
 FREE = (AXIS, "SEED", "REPEATS", "TRIALS", "JOBS", "BASE_PORT")
@@ -26,12 +25,12 @@ class Series:
     """Runs of one line, in the order given. `label`: how they differ from those of the other lines; empty where there is one line."""
 
     label: str
-    runs: tuple[History, ...]
+    runs: tuple[RunReport, ...]
 
 
-def toxic_prob(history: History) -> float | None:
+def toxic_prob(report: RunReport) -> float | None:
     """The TOXIC_PROB that a run states; None when it does not."""
-    run = history.first(RunStarted)
+    run = report.started
     try:
         prob = float(run.settings[AXIS]) if run else math.nan
     except (KeyError, TypeError, ValueError):
@@ -39,9 +38,9 @@ def toxic_prob(history: History) -> float | None:
     return prob if math.isfinite(prob) else None
 
 
-def told(history: History) -> dict[str, str]:
+def told(report: RunReport) -> dict[str, str]:
     """What a run was made with, but for what is free, each by name as text. What its log does not tell is left out."""
-    run = history.first(RunStarted)
+    run = report.started
     if run is None:
         return {}
     found: dict[str, Any] = {name: value for name, value in run.settings.items() if name not in FREE}
@@ -70,17 +69,17 @@ def _text(value: Any) -> str:
     return digest(value)[:6] if isinstance(value, dict) else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def lines(histories: Iterable[History]) -> list[Series]:
+def lines(reports: Iterable[RunReport]) -> list[Series]:
     """The runs by line, in the order of their first runs."""
-    groups: list[tuple[dict[str, str], list[History]]] = []
-    for history in histories:
-        made_with = told(history)
+    groups: list[tuple[dict[str, str], list[RunReport]]] = []
+    for report in reports:
+        made_with = told(report)
         for known, runs in groups:
             if known == made_with:
-                runs.append(history)
+                runs.append(report)
                 break
         else:
-            groups.append((made_with, [history]))
+            groups.append((made_with, [report]))
     labels = _labels([made_with for made_with, _ in groups])
     return [Series(label, tuple(runs)) for label, (_, runs) in zip(labels, groups, strict=True)]
 

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from chaoslab.core.events import FaultWitnessed
-from chaoslab.record.history import History
+from chaoslab.analysis.run_report import RunReport
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,10 +53,13 @@ def nothing(axes: Axes, message: str) -> None:
     axes.text(0.5, 0.5, said, transform=axes.transAxes, ha="center", va="center", fontsize=12, color="#444444")
 
 
-def unmet(history: History) -> str:
+def unmet(report: RunReport) -> str:
     """What to say where no witnessed fault is to be seen."""
-    told = history.has(FaultWitnessed)
-    return "no faults were witnessed in this run" if told else "which faults were met is not known from such a log"
+    return (
+        "no faults were witnessed in this run"
+        if report.knows_faults
+        else "which faults were met is not known from such a log"
+    )
 
 
 def legend(figure: Figure, axes: Axes) -> None:

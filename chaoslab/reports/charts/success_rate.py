@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from chaoslab.analysis.measures.success import success
+from chaoslab.analysis.run_report import RunReport
 from chaoslab.reports.charts.palette import INK, OUTCOMES
 from chaoslab.reports.charts.style import canvas, nothing
 
@@ -17,9 +16,9 @@ FOUND = ("failed", "hung", "unknown", "unfinished")
 """What can be found also where nothing was stated about right answers."""
 
 
-def success_rate(outcomes: Mapping[str, str], *, judgeable: bool = True) -> Figure:
+def success_rate(report: RunReport) -> Figure:
     """A bar per outcome, its share of all trials with a 95 % Wilson interval."""
-    found = success(outcomes.values(), judgeable=judgeable)
+    found, judgeable = report.success.value, report.judgeable
     if not found.total:
         figure, axes = canvas("Success rate by outcome")
         nothing(axes, "no prompt was started in this run")

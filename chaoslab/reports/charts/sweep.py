@@ -6,12 +6,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from chaoslab.analysis.judge import judgeable, verdicts
 from chaoslab.analysis.measures.intervals import Estimate
-from chaoslab.analysis.measures.mttr import Incident, Recovery, incidents, recovery
+from chaoslab.analysis.measures.mttr import Incident, Recovery, recovery
 from chaoslab.analysis.measures.success import UNJUDGED, success
-from chaoslab.core.events import FaultWitnessed
-from chaoslab.record.history import History
+from chaoslab.analysis.run_report import RunReport
 from chaoslab.reports.charts.palette import SLATE, series
 from chaoslab.reports.charts.series import AXIS, Series, toxic_prob
 from chaoslab.reports.charts.style import canvas, counted, legend, nothing
@@ -28,7 +26,7 @@ NEAR = 0.04
 
 def success_vs_toxic_prob(found: Sequence[Series]) -> Figure:
     """The share of correct prompts: each run an open point, the runs of one line and one TOXIC_PROB together with their Wilson interval."""
-    ended = {id(h): [str(v.outcome) for v in verdicts(h).values()] if judgeable(h) else [] for h in _all(found)}
+    ended = {id(run): list(run.outcomes.values()) if run.judgeable else [] for run in _all(found)}
     judged = sum(outcome not in UNJUDGED for outcomes in ended.values() for outcome in outcomes)
     note = f"{counted(len(ended), 'run')}, {counted(judged, 'judged prompt')}; bars: 95 % Wilson interval"
     figure, axes = canvas("Success against TOXIC_PROB", note + _apart(found), height_in=4.6)
@@ -75,12 +73,12 @@ def _success(axes: Axes, line: Series, ended: Mapping[int, list[str]], *, number
 
 def mttr_vs_toxic_prob(found: Sequence[Series]) -> Figure:
     """Kaplan–Meier's median and the mean of the recovered, with intervals, where there are incidents enough."""
-    met = {id(h): incidents(h) for h in _all(found)}
+    met = {id(run): list(run.recovery.value.incidents) for run in _all(found)}
     every = recovery([incident for each in met.values() for incident in each])
     note = f"{counted(len(met), 'run')}, {counted(every.n, 'incident')}, {every.censored:,} never recovered"
     note += f", {every.harmed:,} with harm" if every.harmed else ""
     note += "; filled: Kaplan–Meier median, open: mean of the recovered; bars: 95 % intervals"
-    inferred = sum(not history.has(FaultWitnessed) for history in _all(found))
+    inferred = sum(not run.knows_faults for run in _all(found))
     note += f"; inferred in {inferred} of the runs, whose logs tell of no faults" if inferred else ""
     figure, axes = canvas("Time to recovery against TOXIC_PROB", note + _apart(found), height_in=4.8)
     if not every.n:
@@ -99,8 +97,8 @@ def mttr_vs_toxic_prob(found: Sequence[Series]) -> Figure:
 def _known(line: Series, met: Mapping[int, list[Incident]]) -> dict[float, Recovery]:
     """What is known of the recovery at each TOXIC_PROB of a line."""
     pooled: dict[float, list[Incident]] = {}
-    for history in line.runs:
-        pooled.setdefault(_prob(history), []).extend(met[id(history)])
+    for run in line.runs:
+        pooled.setdefault(_prob(run), []).extend(met[id(run)])
     return {prob: recovery(mine) for prob, mine in sorted(pooled.items())}
 
 
@@ -188,12 +186,12 @@ def _apart(found: Sequence[Series]) -> str:
     return f"; the runs differ in more than {AXIS}: {len(found)} lines, moved a little aside" if len(found) > 1 else ""
 
 
-def _all(found: Sequence[Series]) -> list[History]:
-    return [history for line in found for history in line.runs]
+def _all(found: Sequence[Series]) -> list[RunReport]:
+    return [run for line in found for run in line.runs]
 
 
 def _probs(found: Sequence[Series]) -> list[float]:
-    return sorted({_prob(history) for history in _all(found)})
+    return sorted({_prob(run) for run in _all(found)})
 
 
 def _span(found: Sequence[Series]) -> float:
@@ -214,8 +212,8 @@ def _along(figure: Figure, axes: Axes, found: Sequence[Series]) -> None:
     legend(figure, axes)
 
 
-def _prob(history: History) -> float:
-    prob = toxic_prob(history)
+def _prob(run: RunReport) -> float:
+    prob = toxic_prob(run)
     if prob is None:
         raise LookupError("a run does not state its TOXIC_PROB")
     return prob

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from chaoslab.analysis.measures import throughput as measure
-from chaoslab.core.events import Usage
-from chaoslab.record.history import History
+from chaoslab.analysis.run_report import RunReport
 from chaoslab.reports.charts.palette import CALLS, PROMPTS
 from chaoslab.reports.charts.style import canvas, counted, legend, nothing
 
@@ -14,11 +12,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def throughput(history: History) -> Figure:
+def throughput(report: RunReport) -> Figure:
     """Steps of calls and prompts over the run's time."""
     from matplotlib.ticker import MaxNLocator
 
-    found = measure.throughput(history)
+    found = report.throughput.value
     if found is None:
         figure, axes = canvas("Throughput over time")
         nothing(axes, "nothing ended in this run")
@@ -26,7 +24,7 @@ def throughput(history: History) -> Figure:
     prompts, calls = sum(found.prompts), sum(found.calls)
     note = f"{counted(prompts, 'prompt')} and {counted(calls, 'call')} ended in {found.lasted_s:.1f} s"
     figure, axes = canvas("Throughput over time", note)
-    whose = "calls (tools and model)" if history.has(Usage) else "calls (tools)"
+    whose = "calls (tools and model)" if report.knows_usage else "calls (tools)"
     edges = [n * found.width_s for n in range(len(found.calls) + 1)]
     axes.stairs(
         found.calls,

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from chaoslab.analysis.measures.latency import Attempt, every_attempt
-from chaoslab.core.events import FaultWitnessed
-from chaoslab.record.history import History
+from chaoslab.analysis.measures.latency import Attempt
+from chaoslab.analysis.run_report import RunReport
 from chaoslab.reports.charts.marks import groups
 from chaoslab.reports.charts.palette import INK
 from chaoslab.reports.charts.style import canvas, counted, legend, nothing, scale, short, spread
@@ -18,10 +17,10 @@ BOX = 8
 """A box over fewer points would hide more than it shows."""
 
 
-def tool_latency(history: History) -> Figure:
+def tool_latency(report: RunReport) -> Figure:
     """A row per service: every attempt a point, a box where there are eight or more that left the agent."""
-    found = every_attempt(history)
-    told = history.has(FaultWitnessed)
+    found = report.attempts.value
+    told = report.knows_faults
     if not any(a.timed or not a.left for a in found):
         figure, axes = canvas("Latency by service")
         nothing(

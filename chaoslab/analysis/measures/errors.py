@@ -1,0 +1,59 @@
+"""Which errors the callers met at which target, and which fault made them, if any did."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+from chaoslab.analysis.measures import traits
+from chaoslab.core.events import UNTOLD, CallDisturbed, CallFinished, FaultWitnessed
+from chaoslab.record.history import History
+
+ENDS = ("timed_out", "refused", "reset", "closed", "garbled", "too_large")
+"""The lab's own words for how an exchange ended without a reply."""
+_RAISED = re.compile(r"([A-Za-z_]\w*)(:.*)?", re.DOTALL)
+LAB, NOBODY = "the lab was disturbed", "nobody injected"
+
+
+@dataclass(frozen=True)
+class Errors:
+    """`by_kind`: per target and kind, the failed attempts by the fault that failed them, LAB or NOBODY. `passed`: attempts that met a fault and
+    did not fail; `met`: attempts that met one."""
+
+    by_kind: dict[str, Counter[str]]
+    passed: int
+    met: int
+
+
+def errors(history: History) -> Errors:
+    """The failed attempts of a run."""
+    met: dict[tuple[str | None, str, int, int], list[str]] = {}
+    for record, e in history.of(FaultWitnessed):
+        met.setdefault((record.trial, e.target, e.request, e.attempt), []).append(e.fault)
+    lab = {(record.trial, e.target, e.request, e.attempt) for record, e in history.of(CallDisturbed)}
+    found: dict[str, Counter[str]] = {}
+    passed = 0
+    for record, call in history.of(CallFinished):
+        place = (record.trial, call.target, call.request, call.attempt)
+        # Where one that lets an attempt succeed was met with another, it is the other that failed it.
+        names = sorted(met.get(place, ()), key=traits.may_succeed)
+        if call.ok:
+            passed += bool(names)
+        else:
+            of = names[0] if names else LAB if place in lab else NOBODY
+            found.setdefault(f"{call.target} {kind(call)}", Counter()).update((of,))
+    return Errors(found, passed, len(met))
+
+
+def kind(call: CallFinished) -> str:
+    """How an attempt failed, in the lab's words and never in those of a service: a status, an end of the connection, or what was raised."""
+    said = call.error or ""
+    if said == UNTOLD:
+        return "failed, not told how"
+    if said in ENDS:
+        return said.replace("_", " ")
+    if call.status is not None:
+        return f"{call.status}" if call.status >= 400 else f"{call.status} with an error in it"
+    raised = _RAISED.fullmatch(said)
+    return raised[1] if raised else "failed" if said else "failed, no reason given"

@@ -1,0 +1,118 @@
+"""A run as data: its verdicts and every measure. The summary, the charts and the gate are renderers of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from chaoslab.analysis.judge import Verdict, judgeable, verdicts
+from chaoslab.analysis.measures import faults
+from chaoslab.analysis.measures.budgets import Passed, budgets
+from chaoslab.analysis.measures.calls import Calls, calls
+from chaoslab.analysis.measures.errors import Errors, errors
+from chaoslab.analysis.measures.faults import Disturbance, Failure, FaultCount, InjectionCount, Unmet
+from chaoslab.analysis.measures.impact import Impacts, impacts
+from chaoslab.analysis.measures.latency import Attempt, every_attempt
+from chaoslab.analysis.measures.mttr import Mttr, mttr
+from chaoslab.analysis.measures.response import Response, responses
+from chaoslab.analysis.measures.success import Success, success
+from chaoslab.analysis.measures.throughput import Throughput, first_prompt_t, throughput
+from chaoslab.analysis.measures.usage import Spent, usage
+from chaoslab.analysis.section import Section
+from chaoslab.core.events import Effect, FaultScheduled, FaultWitnessed, LabWarning, RunFinished, RunStarted, Usage
+from chaoslab.record.history import History
+
+
+@dataclass(frozen=True)
+class Delivered:
+    """What became of the plan: per injection, and per fault and target of each."""
+
+    by_injection: Sequence[InjectionCount]
+    by_fault: Sequence[FaultCount]
+
+
+@dataclass(frozen=True)
+class NotMet:
+    """Why faults that were scheduled were not witnessed, and how many were scheduled in all."""
+
+    reasons: Sequence[Unmet]
+    scheduled: int
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """What is known of a run.
+
+    `name`, `started`, `finished`: empty or None where the log does not tell; `notes`: what was wrong with the log; `trials`: their keys, in
+    the order in which they began; `began_t`: when the first did, in seconds since the run's start. `of_functions`: whether it is a Python
+    user's agent; `judgeable`: whether anything was stated about right answers. `knows_…`: whether this kind of log can tell of such things.
+    """
+
+    name: str
+    started: RunStarted | None
+    finished: RunFinished | None
+    notes: Sequence[str]
+    trials: Sequence[str]
+    began_t: float
+    of_functions: bool
+    judgeable: bool
+    knows_faults: bool
+    knows_effects: bool
+    knows_usage: bool
+    verdicts: Mapping[str, Verdict]
+    success: Section[Success]
+    delivered: Section[Delivered]
+    not_met: Section[NotMet]
+    disturbance: Section[Disturbance | None]
+    uninjected: Section[list[Failure]]
+    impacts: Section[Impacts]
+    recovery: Section[Mttr]
+    calls: Section[Calls]
+    attempts: Section[list[Attempt]]
+    usage: Section[Spent | None]
+    budgets: Section[list[Passed]]
+    warnings: Section[list[tuple[str, str]]]
+    """Who warned, and of what."""
+    throughput: Section[Throughput | None]
+    errors: Section[Errors]
+    responses: Section[list[Response]]
+
+    @property
+    def outcomes(self) -> dict[str, str]:
+        """Each trial's outcome, by its key."""
+        return {trial: str(verdict.outcome) for trial, verdict in self.verdicts.items()}
+
+    @classmethod
+    def of(cls, history: History) -> RunReport:
+        """The report on what a run wrote down."""
+        judged, stated = verdicts(history), judgeable(history)
+        outcomes = {trial: str(verdict.outcome) for trial, verdict in judged.items()}
+        return cls(
+            name=history.records[0].run if history.records else "",
+            started=history.first(RunStarted),
+            finished=history.first(RunFinished),
+            notes=tuple(history.notes),
+            trials=tuple(history.trials),
+            began_t=first_prompt_t(history),
+            of_functions=history.of_functions,
+            judgeable=stated,
+            knows_faults=history.has(FaultWitnessed),
+            knows_effects=history.has(Effect),
+            knows_usage=history.has(Usage),
+            verdicts=judged,
+            success=Section.of(lambda: success(outcomes.values(), judgeable=stated)),
+            delivered=Section.of(lambda: Delivered(faults.by_injection(history), faults.by_fault(history))),
+            not_met=Section.of(lambda: NotMet(faults.unmet(history), sum(1 for _ in history.of(FaultScheduled)))),
+            disturbance=Section.of(lambda: faults.disturbance(history)),
+            uninjected=Section.of(lambda: faults.uninjected(history)),
+            impacts=Section.of(lambda: impacts(history, outcomes, judgeable=stated)),
+            recovery=Section.of(lambda: mttr(history)),
+            calls=Section.of(lambda: calls(history)),
+            attempts=Section.of(lambda: every_attempt(history)),
+            usage=Section.of(lambda: usage(history)),
+            budgets=Section.of(lambda: budgets(history)),
+            warnings=Section.of(lambda: [(r.writer, e.message) for r, e in history.of(LabWarning)]),
+            throughput=Section.of(lambda: throughput(history)),
+            errors=Section.of(lambda: errors(history)),
+            responses=Section.of(lambda: responses(history)),
+        )
