@@ -12,6 +12,7 @@ from chaoslab.analysis import judge as judging
 from chaoslab.analysis import run_report
 from chaoslab.analysis.judge import Outcome, verdicts
 from chaoslab.analysis.measures import faults
+from chaoslab.analysis.measures.guard import Unknown
 from chaoslab.analysis.run_report import RunReport
 from chaoslab.record.history import History
 from chaoslab.reports import charts, show, summary
