@@ -22,8 +22,7 @@ from typing import Any, BinaryIO, Protocol
 
 from chaoslab.base.clock import Clock, system
 from chaoslab.base.identity import TrialId
-from chaoslab.core.events import Effect, Event
-from chaoslab.core.events import LabWarning as Notice
+from chaoslab.core.events import Effect, Event, LabWarning
 from chaoslab.core.service_spec import ServiceSpec
 from chaoslab.flask_tools.service_module import Done, moment
 from chaoslab.record.lines import parse_line
@@ -194,7 +193,7 @@ class Ledger:
             LookupError, Unwritten: as for `work`.
         """
         with self._open(trial) as (_, log, _book):
-            _written(log, Notice(message=message), trial)
+            _written(log, LabWarning(message=message), trial)
 
     def close(self) -> None:
         with self._lock:

@@ -18,8 +18,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from chaoslab.base.clock import Clock
-from chaoslab.core.events import AttemptRef, CallStarted, Event, PromptStarted, Retry, RunFinished
-from chaoslab.core.events import LabWarning as Notice
+from chaoslab.core.events import AttemptRef, CallStarted, Event, LabWarning, PromptStarted, Retry, RunFinished
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record, parse_line
 from chaoslab.record.log import BufferedEvent, Log, LogLost, MemoryLog, lines_of
@@ -51,7 +50,7 @@ def log(folder: Path, writer: str = "info", *, clock: Clock | None = None) -> Lo
 
 
 def messages(history: History) -> list[str]:
-    return [event.message for _, event in history.of(Notice)]
+    return [event.message for _, event in history.of(LabWarning)]
 
 
 @pytest.mark.parametrize("name", Event.kinds)
@@ -71,7 +70,7 @@ def test_no_kind_has_a_field_that_hides_the_envelope(name: str) -> None:
 def test_a_log_that_is_there_and_empty_begins_without_a_blank_line(tmp_path: Path) -> None:
     (tmp_path / "info.log").write_bytes(b"")
     with log(tmp_path) as written:
-        written.write(Notice(message="first"))
+        written.write(LabWarning(message="first"))
     assert [record.seq for record in History.read(tmp_path).records] == [1]
     assert written.path.read_bytes().startswith(b"{")
 
@@ -96,7 +95,7 @@ SECRET = "gsk_(all.of+it)"
 )
 def test_a_secret_is_masked_and_so_is_its_beginning(said: str, logged: str, tmp_path: Path) -> None:
     with Log(tmp_path, "info", run="run", origin=0.0, secrets=(SECRET, "eightyes", "seven77", "")) as written:
-        written.write(Notice(message=said))
+        written.write(LabWarning(message=said))
     assert messages(History.read(tmp_path)) == [logged]
 
 
@@ -128,17 +127,17 @@ def test_the_kinds_are_those_of_the_design() -> None:
 
 def test_a_line_is_on_the_disk_before_write_returns(tmp_path: Path) -> None:
     with log(tmp_path) as written:
-        written.write(Notice(message="one"))
+        written.write(LabWarning(message="one"))
         assert messages(History.read(tmp_path)) == ["one"]
-        written.write(Notice(message="two"))
+        written.write(LabWarning(message="two"))
         assert messages(History.read(tmp_path)) == ["one", "two"]
 
 
 @pytest.mark.parametrize("cut", [1, 20, 60, -1])
 def test_a_cut_last_line_is_counted_and_loses_nothing_else(cut: int, tmp_path: Path) -> None:
     with log(tmp_path) as written:
-        written.write(Notice(message="whole"))
-        written.write(Notice(message="häl"))
+        written.write(LabWarning(message="whole"))
+        written.write(LabWarning(message="häl"))
     data = written.path.read_bytes()
     first = data.index(b"\n") + 1
     written.path.write_bytes(data[: first + cut] if cut > 0 else data[:-2])
@@ -149,7 +148,7 @@ def test_a_cut_last_line_is_counted_and_loses_nothing_else(cut: int, tmp_path: P
 
 def test_a_line_cut_within_a_character_is_counted(tmp_path: Path) -> None:
     with log(tmp_path) as written:
-        written.write(Notice(message="ä"))
+        written.write(LabWarning(message="ä"))
     data = written.path.read_bytes()
     written.path.write_bytes(data[: data.index("ä".encode()) + 1])
     assert History.read(tmp_path).cut == {"info.log": 1}
@@ -163,12 +162,12 @@ def test_a_writer_killed_anywhere_goes_on_and_the_half_line_never_becomes_an_eve
         folder = Path(name)
         with log(folder, clock=clock) as written:
             for text in ("one", "two", "three"):
-                written.write(Notice(message=text))
+                written.write(LabWarning(message=text))
         data = written.path.read_bytes()[:kept]
         written.path.write_bytes(data)
         with log(folder, clock=clock) as resumed:
-            resumed.write(Notice(message="four"))
-            resumed.write(Notice(message="five"))
+            resumed.write(LabWarning(message="four"))
+            resumed.write(LabWarning(message="five"))
         history = History.read(folder)
     left = [line for line in data.split(b"\n") if line]
     whole = [json.loads(line)["message"] for line in left if line.endswith(b"}")]
@@ -183,8 +182,8 @@ def test_a_resumed_writer_goes_on_counting(tmp_path: Path) -> None:
     clock = Ticking()
     for text in ("one", "two"):
         with log(tmp_path, clock=clock) as written:
-            written.write(Notice(message=text))
-            written.write(Notice(message=text))
+            written.write(LabWarning(message=text))
+            written.write(LabWarning(message=text))
     assert [record.seq for record in History.read(tmp_path).records] == [1, 2, 3, 4]
 
 
@@ -194,9 +193,9 @@ def test_a_moment_is_told_to_the_microsecond(tmp_path: Path) -> None:
             return 100.123456789
 
     kept: list[BufferedEvent] = []
-    MemoryLog("info", kept, clock=Fine(), origin=90.0).write(Notice(message="kept"))
+    MemoryLog("info", kept, clock=Fine(), origin=90.0).write(LabWarning(message="kept"))
     with log(tmp_path, clock=Fine()) as written:
-        written.write(Notice(message="written"))
+        written.write(LabWarning(message="written"))
     assert [record.t for record in History.read(tmp_path).records] == [0.123457]
     assert [entry.t for entry in kept] == [10.123457]
 
@@ -209,36 +208,36 @@ def test_what_a_shelf_kept_is_written_down_later_as_if_it_had_been_a_log(tmp_pat
         MemoryLog("search", kept, clock=clock, origin=100.0),
     )
     with shelf, other:
-        shelf.write(Notice(message="one"), trial="p1.r1")
-        other.write(Notice(message="not of this file"))
+        shelf.write(LabWarning(message="one"), trial="p1.r1")
+        other.write(LabWarning(message="not of this file"))
         shelf.write(RunFinished(received=2, processed=2, succeeded=2, duration_s=5.0))
-    assert [(entry.is_a(Notice), entry.is_a(RunFinished)) for entry in kept] == [
+    assert [(entry.is_a(LabWarning), entry.is_a(RunFinished)) for entry in kept] == [
         (True, False),
         (True, False),
         (False, True),
     ]
     with log(tmp_path) as written:
-        written.write(Notice(message="before"))
+        written.write(LabWarning(message="before"))
         own = [entry for entry in kept if entry.writer == "info"]
         written.copy(own, began=datetime(2026, 6, 1, 9, 0, tzinfo=UTC), after_s=0.25)
-        written.write(Notice(message="after"))
+        written.write(LabWarning(message="after"))
     records = sorted(History.read(tmp_path).records, key=lambda record: record.seq)
     assert [(r.ts[11:], r.t, r.trial, r.writer, r.seq) for r in records][1:3] == [
         ("09:00:01.250000Z", 1.25, "p1.r1", "info", 2),
         ("09:00:03.250000Z", 3.25, None, "info", 3),
     ]
     assert [record.event for record in records] == [
-        Notice(message="before"),
-        Notice(message="one"),
+        LabWarning(message="before"),
+        LabWarning(message="one"),
         RunFinished(received=2, processed=2, succeeded=2, duration_s=5.0),
-        Notice(message="after"),
+        LabWarning(message="after"),
     ]
     assert records[-1].seq == 4
 
 
 def test_events_merge_by_time_then_writer_then_sequence() -> None:
     def at(t: float, writer: str, seq: int) -> Record:
-        return Record("", t, "run", None, writer, seq, Notice(message=f"{t} {writer} {seq}"))
+        return Record("", t, "run", None, writer, seq, LabWarning(message=f"{t} {writer} {seq}"))
 
     told = [at(1.0, "a", 1), at(1.0, "a", 2), at(1.0, "b", 1), at(1.5, "a", 3), at(2.0, "0", 1)]
     assert History(reversed(told)).records == told
@@ -246,10 +245,10 @@ def test_events_merge_by_time_then_writer_then_sequence() -> None:
 
 def test_the_files_of_all_writers_become_one_story(tmp_path: Path) -> None:
     with log(tmp_path, "info") as one, log(tmp_path, "search") as two:
-        two.write(Notice(message="search 1"))
-        one.write(Notice(message="info 1"))
-        one.write(Notice(message="info 2"))
-        two.write(Notice(message="search 2"))
+        two.write(LabWarning(message="search 1"))
+        one.write(LabWarning(message="info 1"))
+        one.write(LabWarning(message="info 2"))
+        two.write(LabWarning(message="search 2"))
     assert messages(History.read(tmp_path)) == ["info 1", "search 1", "info 2", "search 2"]
 
 
@@ -279,7 +278,7 @@ def test_a_foreign_line_is_no_event(line: bytes) -> None:
 
 def test_an_unknown_kind_and_an_unknown_field_disturb_no_reader(tmp_path: Path) -> None:
     with log(tmp_path) as written:
-        written.write(Notice(message="one"))
+        written.write(LabWarning(message="one"))
     (line,) = written.path.read_bytes().splitlines()
     later = json.dumps(json.loads(line) | {"kind": "of_a_later_version"}).encode()
     richer = json.dumps(json.loads(line) | {"message": "two", "mood": "good"}).encode()
@@ -298,7 +297,7 @@ def test_no_two_threads_are_ever_within_one_write(tmp_path: Path) -> None:
             return super().utc()
 
     with log(tmp_path, clock=Crossing()) as written:
-        threads = [threading.Thread(target=written.write, args=(Notice(message=name),)) for name in ("a", "b")]
+        threads = [threading.Thread(target=written.write, args=(LabWarning(message=name),)) for name in ("a", "b")]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -310,17 +309,20 @@ def test_no_two_threads_are_ever_within_one_write(tmp_path: Path) -> None:
 def test_no_line_is_written_while_others_are_copied(tmp_path: Path) -> None:
     """Lines that were numbered before the other's would have its numbers too."""
     with log(tmp_path) as written:
-        other = threading.Thread(target=written.write, args=(Notice(message="written"),))
+        other = threading.Thread(target=written.write, args=(LabWarning(message="written"),))
 
         def kept() -> Iterator[BufferedEvent]:
             other.start()
             other.join(0.1)  # in vain: it has to wait
-            yield BufferedEvent.of("info", 1.0, None, Notice(message="copied"))
+            yield BufferedEvent.of("info", 1.0, None, LabWarning(message="copied"))
 
         written.copy(kept(), began=datetime(2026, 6, 1, 9, 0, tzinfo=UTC), after_s=0.0)
         other.join(10)
     told = [(record.seq, record.event) for record in History.read(tmp_path).records]
-    assert sorted(told, key=lambda one: one[0]) == [(1, Notice(message="copied")), (2, Notice(message="written"))]
+    assert sorted(told, key=lambda one: one[0]) == [
+        (1, LabWarning(message="copied")),
+        (2, LabWarning(message="written")),
+    ]
 
 
 @pytest.mark.parametrize("mends", [True, False])
@@ -337,27 +339,27 @@ def test_half_a_line_is_taken_back_and_where_that_fails_nothing_is_written_after
 
     real_write = os.write
     with log(tmp_path / "made" / "on the way") as written:
-        written.write(Notice(message="whole"))
+        written.write(LabWarning(message="whole"))
         whole = written.path.read_bytes()
         with monkeypatch.context() as disk:
             disk.setattr(os, "write", half)
             if not mends:
                 disk.setattr(os, "ftruncate", stuck)
             with pytest.raises(LogLost, match="No space left" if mends else "Input/output error"):
-                written.write(Notice(message="cut"))
+                written.write(LabWarning(message="cut"))
         if mends:
-            written.write(Notice(message="whole again"))
+            written.write(LabWarning(message="whole again"))
             assert messages(History.read(written.path.parent)) == ["whole", "whole again"]
             return
         with pytest.raises(LogLost, match="its last line is cut"):
-            written.write(Notice(message="never"))
+            written.write(LabWarning(message="never"))
         left = written.path.read_bytes()
     assert left.startswith(whole)
     assert left.count(b"\n") == 1
 
 
 def test_a_writer_of_whom_nothing_is_known_begins_at_its_first_line() -> None:
-    kept = [BufferedEvent.of(writer, 0.0, None, Notice(message="x")) for writer in ("info", "search", "info")]
+    kept = [BufferedEvent.of(writer, 0.0, None, LabWarning(message="x")) for writer in ("info", "search", "info")]
     seqs = {"search": 7}
     told = lines_of(kept, run="run", began=datetime(2026, 6, 1, 9, 0, tzinfo=UTC), after_s=0.0, seqs=seqs)
     assert [json.loads(line)["seq"] for line in told] == [1, 8, 2]
@@ -371,7 +373,7 @@ def test_threads_may_share_a_log(tmp_path: Path) -> None:
         def write(name: str) -> None:
             together.wait(5)
             for n in range(300):
-                written.write(Notice(message=f"{name} {n} " + "x" * 200))
+                written.write(LabWarning(message=f"{name} {n} " + "x" * 200))
 
         threads = [threading.Thread(target=write, args=(name,)) for name in ("a", "b")]
         for thread in threads:
@@ -393,13 +395,13 @@ def test_threads_may_share_a_log(tmp_path: Path) -> None:
 def test_any_text_stays_on_its_line_and_comes_back(text: str) -> None:
     with TemporaryDirectory() as name:
         with log(Path(name)) as written:
-            written.write(Notice(message=text))
+            written.write(LabWarning(message=text))
         assert messages(History.read(Path(name))) == [text]
 
 
 def test_a_history_knows_of_what_its_logs_could_not_tell() -> None:
     history = History([], unknown=[Retry])
-    assert (history.has(Retry), history.has(Notice)) == (False, True)
+    assert (history.has(Retry), history.has(LabWarning)) == (False, True)
     assert History([]).has(Retry)
 
 
@@ -427,7 +429,7 @@ def test_a_history_is_asked_by_kind_and_trial() -> None:
     assert [record.t for record, _ in history.of(Retry)] == [3.0, 4.0]
     assert [record.t for record, _ in history.of(Retry, trial="p2.r1")] == [4.0]
     assert history.first(RunFinished) == RunFinished(received=2, processed=2, succeeded=2, duration_s=5.0)
-    assert history.first(Notice) is None
+    assert history.first(LabWarning) is None
 
 
 def test_what_a_kind_leaves_out_has_a_default_that_its_log_shows(tmp_path: Path) -> None:

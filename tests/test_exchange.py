@@ -6,17 +6,16 @@ import asyncio
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import pytest
 
 from chaoslab.core.chain import ActiveFault, chain, play
-from chaoslab.core.events import AttemptRef, Event, FaultScheduled
-from chaoslab.core.events import LabWarning as Notice
+from chaoslab.core.events import AttemptRef, Event, FaultScheduled, LabWarning
 from chaoslab.core.exchange import Call, Failure, Flow, Note, Observation, Reply, Wait, forever
 from chaoslab.core.fault import Fault
 from chaoslab.core.service_spec import ErrorReply
 from chaoslab.faults.tool.tool_error import ToolError
+from tests.faults.fault_parts import played
 
 CALL = Call("weather", "current_weather", "p1.r1", 1, 1, value={"city": "Oslo"})
 TRUTH = Reply(200, {"Content-Type": "application/json"}, b'{"temp": 20}')
@@ -32,43 +31,26 @@ class World:
     now_s: float = 0.0
     diary: list[str] = field(default_factory=list)
     sent: list[Call] = field(default_factory=list)
+    noted: list[Event] = field(default_factory=list)
 
     def tell(self, flow: Flow) -> Reply:
-        resume: Callable[[], Any] = lambda: next(flow)  # noqa: E731
-        while True:
-            try:
-                step = resume()
-            except StopIteration as end:
-                reply: Reply = end.value
-                return reply
-            try:
-                answer = self.do(step)
-            except Failure as failure:
-                resume = self.throwing(flow, failure)
-            else:
-                resume = self.sending(flow, answer)
+        return played(flow, self)
 
-    @staticmethod
-    def throwing(flow: Flow, failure: Failure) -> Callable[[], Any]:
-        return lambda: flow.throw(failure)
+    async def send(self, call: Call) -> Reply:
+        self.diary.append("sent")
+        self.sent.append(call)
+        if self.fails:
+            raise Failure(self.fails.pop(0))
+        return TRUTH
 
-    @staticmethod
-    def sending(flow: Flow, answer: Any) -> Callable[[], Any]:
-        return lambda: flow.send(answer)
+    async def wait(self, delay_s: float) -> None:
+        left_s = self.deadline_s - self.now_s
+        self.now_s += min(left_s, delay_s)
+        if delay_s >= left_s:
+            raise Failure("timed_out")
 
-    def do(self, step: Call | Wait | Note) -> Any:
-        if isinstance(step, Call):
-            self.diary.append("sent")
-            self.sent.append(step)
-            if self.fails:
-                raise Failure(self.fails.pop(0))
-            return TRUTH
-        if isinstance(step, Wait):
-            left_s = self.deadline_s - self.now_s
-            self.now_s += min(left_s, step.delay_s)
-            if step.delay_s >= left_s:
-                raise Failure("timed_out")
-        return None
+    def note(self, event: Event) -> None:
+        self.noted.append(event)
 
 
 class Story(Fault):
@@ -123,7 +105,7 @@ def lost(call: Call) -> Flow:
 
 
 def noting(call: Call) -> Flow:
-    yield Note(Notice(message="seen"))
+    yield Note(LabWarning(message="seen"))
     return (yield call)
 
 
@@ -419,7 +401,7 @@ def test_the_async_driver_sends_waits_notes_and_throws_what_fails() -> None:
     async def both() -> None:
         driver = Driver()
         assert await play(chain(in_turn(active(noting), active(late)), CALL), driver) is TRUTH
-        assert driver.did == [Notice(message="seen"), CALL, 0.5]
+        assert driver.did == [LabWarning(message="seen"), CALL, 0.5]
         assert await play(chain(in_turn(active(forgiving), active(lost)), CALL), Driver()) is LIE
         silent = Driver()
         with pytest.raises(Failure, match="timed_out"):

@@ -15,10 +15,13 @@ from chaoslab.analysis.measures.mttr import Ending, incidents
 from chaoslab.base.dice import Dice
 from chaoslab.base.registry import BrokenPlugin
 from chaoslab.cli import main
+from chaoslab.config.scenario import from_settings
+from chaoslab.config.settings import SettingError, Settings
 from chaoslab.core.chain import ActiveFault
 from chaoslab.core.events import CallFinished, FaultWitnessed, PromptFinished
 from chaoslab.core.exchange import Call, Flow, Observation, Reply, Toxic
 from chaoslab.core.fault import Fault, load
+from chaoslab.core.plan import Choice
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.wire import fault_lifecycle
@@ -134,6 +137,16 @@ def test_a_plug_ins_fault_works_in_a_trial_and_is_witnessed_by_default(tmp_path:
         )
         assert trial.answer == "{'sock': 7}"
         assert [e.evidence for _, e in trial.history.of(FaultWitnessed)] == ["the changed reply reached the caller"]
+
+
+def test_a_setting_takes_a_plug_ins_fault_of_its_layer_and_no_other(tmp_path: Path) -> None:
+    with installed(tmp_path, LIAR, fault="sock"):
+        chosen = Settings().override({"TOXIC_PROB": "0", "ERRORS": "sock:1"})
+        assert [i.choices for i in from_settings(chosen).injections] == [(Choice("sock", 1.0, {}),)]
+        with pytest.raises(SettingError, match="TOXICS names 'sock', a fault of the layer meaning: name it in ERRORS"):
+            from_settings(Settings().override({"TOXICS": "sock:1"}))
+    with pytest.raises(SettingError, match="ERRORS=socks should be names with weights like lost_reply:1"):
+        Settings().override({"ERRORS": "socks"})
 
 
 def test_a_toxic_passes_on_the_attributes_that_it_does_not_translate() -> None:

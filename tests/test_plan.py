@@ -18,7 +18,7 @@ from chaoslab.core.exchange import Call, Failure, Observation, Reply
 from chaoslab.core.plan import LAYERS, AttemptFaults, Choice, Injection, Plan
 from chaoslab.faults.network.latency import Latency
 from chaoslab.faults.tool.tool_error import ToolError
-from tests.faults.fault_parts import Target
+from tests.faults.fault_parts import Target, played
 
 TARGETS = ("search", "weather", "model")
 FAULTS = names("faults")
@@ -231,7 +231,7 @@ def story_of(injections: Sequence[Injection], one: Call, *, fails: str = "") -> 
     reply: Reply | None = None
     error: str | None = None
     try:
-        reply = target.tell(chain(faults.candidates(plan.candidates(one.target, wire=False)), one, faults.injected))
+        reply = played(chain(faults.candidates(plan.candidates(one.target, wire=False)), one, faults.injected), target)
     except Failure as failure:
         error = failure.kind
     sent = target.sent[-1] if target.sent else None

@@ -11,7 +11,7 @@ import pytest
 
 from chaoslab.base.clock import iso
 from chaoslab.base.identity import ALONE
-from chaoslab.core.events import LabWarning as Notice
+from chaoslab.core.events import LabWarning
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
 
@@ -95,6 +95,6 @@ def test_many_may_open_alone_at_once(tmp_path: Path) -> None:
 def test_a_runs_log_counts_from_the_runs_origin(tmp_path: Path) -> None:
     run = Run("made", tmp_path / "made", 20.0, NOW)
     with run.log("search", clock=Still()) as log:
-        log.write(Notice(message="hello"))
+        log.write(LabWarning(message="hello"))
     (record,) = History.read(run.folder).records
     assert (record.t, record.run, record.writer) == (30.0, "made", "search")

@@ -73,14 +73,19 @@ def one_of(*words: str) -> Callable[[str], str]:
     return parse
 
 
-def weights(*known: str) -> Callable[[str], Weights]:
+def weights(group: str, family: str) -> Callable[[str], Weights]:
+    """Of plug-ins: those of a bundled family, and those that other packages bring."""
+
     def parse(text: str) -> Weights:
+        from chaoslab.base import registry  # with it comes importlib.metadata, which most commands do not use
+
+        known = registry.family(group, family)
         what = f"names with weights like {known[0]}:1,{known[1]}:2 out of {', '.join(known)}"
         parsed = []
         for part in text.split(","):
             name, _, weight = part.strip().partition(":")
-            if name not in known:
-                raise ValueError(what + near(name, known))
+            if name not in known and name not in (others := registry.installed(group)):
+                raise ValueError(what + near(name, [*known, *others]))
             parsed.append((name, bounded(weight or "1", 0.0, 1e6, what)))
         if not any(weight for _, weight in parsed):
             raise ValueError("at least one weight above 0")

@@ -32,7 +32,17 @@ def did_you_mean(wrong: str, known: Iterable[str]) -> str:
 
 def names(group: str) -> tuple[str, ...]:
     """All plug-ins of a group ("faults"), bundled and installed, sorted. One that was installed since the last time is among them."""
-    return tuple(sorted({*_bundled(group), *(point.name for point in entry_points(group=f"chaoslab.{group}"))}))
+    return tuple(sorted({*_bundled(group), *installed(group)}))
+
+
+def family(group: str, name: str) -> tuple[str, ...]:
+    """The bundled plug-ins of one family ("faults", "network"), sorted."""
+    return tuple(sorted(plugin for plugin, module in _bundled(group).items() if module.split(".")[-2] == name))
+
+
+def installed(group: str) -> tuple[str, ...]:
+    """The plug-ins of other packages, sorted; their family is not known before they are loaded. Takes some milliseconds."""
+    return tuple(sorted({point.name for point in entry_points(group=f"chaoslab.{group}")}))
 
 
 @cache

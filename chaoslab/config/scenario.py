@@ -11,6 +11,9 @@ from chaoslab.config.topology import MODEL, SERVICES
 from chaoslab.core.fault import load
 from chaoslab.core.plan import Choice, Injection, Plan
 
+SETTINGS = {"wire": ("TOXICS", True), "model_wire": ("TOXICS", True), "errors": ("ERRORS", False)}
+"""Injections whose faults a setting names, and whether these are faults of the wire."""
+
 
 def from_settings(settings: Settings) -> Plan:
     """The plan that the settings describe; an injection that can never hit is left out.
@@ -49,12 +52,22 @@ def from_settings(settings: Settings) -> Plan:
         ),
     )
     wanted = tuple(i for i in injections if i.chance > 0)
-    try:
-        for choice in (choice for injection in wanted for choice in injection.choices):
-            load(choice.fault)
-    except LookupError as error:
-        raise SettingError(error.args[0]) from None
+    for injection in wanted:
+        _check(injection)
     return Plan(settings.seed, wanted)
+
+
+def _check(injection: Injection) -> None:
+    """Raises SettingError: a fault of it cannot be used, or is of another layer than the setting that names it."""
+    setting, wire = SETTINGS.get(injection.name, ("", False))
+    for choice in injection.choices:
+        try:
+            layer = load(choice.fault).layer
+        except LookupError as error:
+            raise SettingError(error.args[0]) from None
+        if setting and (layer == "wire") is not wire:
+            other = next(name for name, of_wire in SETTINGS.values() if of_wire is not wire)
+            raise SettingError(f"{setting} names '{choice.fault}', a fault of the layer {layer}: name it in {other}")
 
 
 def _targets(setting: str, names: tuple[str, ...]) -> tuple[str, ...]:

@@ -87,8 +87,8 @@ class Settings:
     )
     toxics: parsers.Weights = _setting(
         (("timeout", 1.0), ("latency", 1.0)),
-        parsers.weights("timeout", "latency", "reset_peer", "refused"),
-        "Which, by weight: latency, timeout, reset_peer, refused. Up- or downstream is drawn too.",
+        parsers.weights("faults", "network"),
+        "Which faults of the network, by weight. Up- or downstream is drawn too.",
     )
     toxic_targets: tuple[str, ...] = _setting(
         ("all",), parsers.names, "Services whose connections may be poisoned: all, or names with commas."
@@ -108,8 +108,8 @@ class Settings:
     )
     errors: parsers.Weights = _setting(
         (("tool_error", 4.0), ("lost_reply", 1.0)),
-        parsers.weights("tool_error", "lost_reply"),
-        "Which, by weight: tool_error (the service's own 500, 503, 429, 401 or 404), lost_reply (done, but unanswered).",
+        parsers.weights("faults", "tool"),
+        "Which faults of tools, by weight; tool_error: the service's own 500, 503, 429, 401 or 404; lost_reply: done, but unanswered.",
     )
     error_targets: tuple[str, ...] = _setting(
         ("all",), parsers.names, "Services that may fail or answer wrongly: all, or names with commas."

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from chaoslab.core.chain import ActiveFault, chain
+from chaoslab.core.chain import ActiveFault, Driver, chain, play
 from chaoslab.core.events import Event
-from chaoslab.core.exchange import Call, Failure, Flow, Note, Observation, Reply, Wait
+from chaoslab.core.exchange import Call, Failure, Flow, Observation, Reply
 from chaoslab.core.fault import Fault
 from chaoslab.core.service_spec import ErrorReply
 
@@ -31,39 +31,31 @@ class Target:
     sent: list[Call] = field(default_factory=list)
     notes: list[Event] = field(default_factory=list)
 
-    def tell(self, flow: Flow) -> Reply:
-        """Does what the story asks for."""
-        answer: Any = None
-        failure: Failure | None = None
-        while True:
-            try:
-                step = flow.throw(failure) if failure else flow.send(answer)
-            except StopIteration as end:
-                reply: Reply = end.value
-                return reply
-            answer, failure = None, None
-            try:
-                if isinstance(step, Call):
-                    answer = self.send(step)
-                elif isinstance(step, Wait):
-                    self.wait(step.delay_s)
-                else:
-                    assert isinstance(step, Note)
-                    self.notes.append(step.event)
-            except Failure as met:
-                failure = met
-
-    def send(self, call: Call) -> Reply:
+    async def send(self, call: Call) -> Reply:
         self.sent.append(call)
         if self.fails:
             raise Failure(self.fails)
         return self.reply
 
-    def wait(self, delay_s: float) -> None:
+    async def wait(self, delay_s: float) -> None:
         left_s = self.deadline_s - self.now_s
         self.now_s += min(delay_s, left_s)
         if delay_s >= left_s:
             raise Failure("timed_out")
+
+    def note(self, event: Event) -> None:
+        self.notes.append(event)
+
+
+def played(flow: Flow, driver: Driver) -> Reply:
+    """What `play` makes of it with a driver that never really waits."""
+    playing = play(flow, driver)
+    try:
+        playing.send(None)
+    except StopIteration as end:
+        reply: Reply = end.value
+        return reply
+    raise AssertionError("the driver waits for something real")
 
 
 @dataclass
@@ -91,7 +83,7 @@ def meet(fault: Fault, target: Target | None = None, *, call: Call = CALL) -> Me
     reply: Reply | None = None
     error: str | None = None
     try:
-        reply = target.tell(chain([lambda _: active], call))
+        reply = played(chain([lambda _: active], call), target)
     except Failure as failure:
         error = failure.kind
     seen = Observation(

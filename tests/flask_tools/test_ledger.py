@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from chaoslab.core.events import Effect
-from chaoslab.core.events import LabWarning as Notice
+from chaoslab.core.events import Effect, LabWarning
 from chaoslab.core.service_spec import ErrorReply, ServiceSpec
 from chaoslab.flask_tools import ledger, movies
 from chaoslab.flask_tools.app import ServiceModule, app_of
@@ -174,7 +173,7 @@ def test_a_crash_is_told_in_the_trials_own_run(tmp_path: Path, known: bool) -> N
     app.extensions["ledger"].close()
     assert (reply.status_code, reply.json) == (500, {"error": "the bank is closed"})
     (folder,) = tmp_path.glob("2*" if known else "alone")
-    ((line, notice),) = History.read(folder).of(Notice)
+    ((line, notice),) = History.read(folder).of(LabWarning)
     assert notice.message == "bank failed at POST /pay: RuntimeError: no ink"
     assert line.trial == ("p1.r1" if known else "p0.r0")
 
@@ -199,7 +198,7 @@ def test_a_broken_film_file_is_told_once_in_the_runs_log(
     finally:
         movies._films.cache_clear()
     (folder,) = logs.glob("2*")
-    ((_, notice),) = History.read(folder).of(Notice)
+    ((_, notice),) = History.read(folder).of(LabWarning)
     assert notice.message.startswith(f"movies.json: {why}")
     assert notice.message.endswith("the bundled films are used")
 

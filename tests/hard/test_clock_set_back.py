@@ -12,8 +12,7 @@ import pytest
 
 from chaoslab.base.clock import SystemClock
 from chaoslab.base.identity import TrialId
-from chaoslab.core.events import CallFinished, FaultHealed, FaultWitnessed
-from chaoslab.core.events import LabWarning as Notice
+from chaoslab.core.events import CallFinished, FaultHealed, FaultWitnessed, LabWarning
 from chaoslab.core.exchange import Call, Observation
 from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.record.history import History
@@ -71,15 +70,15 @@ def test_order_and_durations_are_the_monotonic_clocks(tmp_path: Path, jump: time
     clock = Set()
     run = Run.create(tmp_path, now=NOW, clock=clock)
     with run.log("info", clock=clock) as one, run.log("manager", clock=clock) as two:
-        one.write(Notice(message="first"))
+        one.write(LabWarning(message="first"))
         clock.ahead = jump
-        two.write(Notice(message="second"))
+        two.write(LabWarning(message="second"))
         clock.ahead = timedelta()
-        one.write(Notice(message="third"))
+        one.write(LabWarning(message="third"))
     history = History.read(run.folder)
     stamps = [record.ts for record in history.records]
     assert stamps != sorted(stamps)
-    assert [event.message for _, event in history.of(Notice)] == ["first", "second", "third"]
+    assert [event.message for _, event in history.of(LabWarning)] == ["first", "second", "third"]
     assert all(0 <= record.t < 60 for record in history.records)
 
 

@@ -23,12 +23,12 @@ from chaoslab.core.events import (
     Effect,
     FaultArmed,
     FaultWitnessed,
+    LabWarning,
     PromptFinished,
     PromptStarted,
     RunFinished,
     RunStarted,
 )
-from chaoslab.core.events import LabWarning as Notice
 from chaoslab.core.exchange import Call
 from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.core.service_spec import TROUBLE
@@ -63,7 +63,7 @@ def log(folder: Path, writer: str = "info") -> Log:
 
 
 def messages(folder: Path) -> list[str]:
-    return [event.message for _, event in History.read(folder).of(Notice)]
+    return [event.message for _, event in History.read(folder).of(LabWarning)]
 
 
 def fill(folder: Path) -> Path:
@@ -80,10 +80,10 @@ def fill(folder: Path) -> Path:
 
 def write_on(written: Log, taken: Iterator[int]) -> NoReturn:
     """Until it fails; the next of `taken` is then how many lines were taken."""
-    written.write(Notice(message="x" * 1000))
+    written.write(LabWarning(message="x" * 1000))
     while True:
         next(taken)
-        written.write(Notice(message="x" * 1000))
+        written.write(LabWarning(message="x" * 1000))
 
 
 def test_a_full_disk_takes_whole_lines_or_none_and_goes_on_when_there_is_room(tmp_path: Path) -> None:
@@ -98,11 +98,11 @@ def test_a_full_disk_takes_whole_lines_or_none_and_goes_on_when_there_is_room(tm
         assert written.lost is lost.value
         for _ in range(3):
             with pytest.raises(LogLost):
-                written.write(Notice(message="y" * 4096))
+                written.write(LabWarning(message="y" * 4096))
         held = next(taken)
         assert (len(messages(tmp_path)), History.read(tmp_path).cut) == (held, {})
         (tmp_path / "ballast").unlink()
-        written.write(Notice(message="room again"))
+        written.write(LabWarning(message="room again"))
         history = History.read(tmp_path)
         assert messages(tmp_path)[-1] == "room again"
         assert ([record.seq for record in history.records], history.cut) == (list(range(1, held + 2)), {})
@@ -165,7 +165,7 @@ def test_a_writer_killed_within_a_line_loses_that_line_alone(tmp_path: Path) -> 
     assert [message.split()[0] for message in messages(tmp_path)] == taken
     assert History.read(tmp_path).cut == {"info.log": 1}
     with log(tmp_path) as resumed:
-        resumed.write(Notice(message="and on"))
+        resumed.write(LabWarning(message="and on"))
     history = History.read(tmp_path)
     assert (len(messages(tmp_path)), history.cut) == (len(taken) + 1, {"info.log": 1})
     assert max(record.seq for record in history.records) == len(taken) + 2
@@ -182,7 +182,7 @@ def test_writers_killed_at_any_moment_lose_nothing_that_they_said_was_written(tm
             process.send_signal(signal.SIGKILL)
             said_written += len(process.stdout.read().splitlines())
         history = History.read(tmp_path)
-        read = list(history.of(Notice))
+        read = list(history.of(LabWarning))
         assert said_written <= len(read) <= said_written + 8
         assert all(len(event.message) > 300_000 for _, event in read)
         assert len({record.seq for record, _ in read}) == len(read)
@@ -191,17 +191,17 @@ def test_writers_killed_at_any_moment_lose_nothing_that_they_said_was_written(tm
 
 def test_a_log_that_was_deleted_is_not_written_into_nothing(tmp_path: Path) -> None:
     with log(tmp_path / "run") as written:
-        written.write(Notice(message="one"))
+        written.write(LabWarning(message="one"))
         shutil.rmtree(tmp_path / "run")
         with pytest.raises(
             LogLost, match=r"info\.log cannot be written \(it was deleted\): leave a run's folder alone"
         ):
-            written.write(Notice(message="two"))
+            written.write(LabWarning(message="two"))
 
 
 def test_a_folder_called_like_a_log_disturbs_no_reader(tmp_path: Path) -> None:
     with log(tmp_path) as written:
-        written.write(Notice(message="one"))
+        written.write(LabWarning(message="one"))
     (tmp_path / "search.log").mkdir()
     assert messages(tmp_path) == ["one"]
 

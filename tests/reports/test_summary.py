@@ -18,11 +18,11 @@ from chaoslab.core.events import (
     CallStarted,
     FaultScheduled,
     FaultWitnessed,
+    LabWarning,
     PromptFinished,
     PromptStarted,
     RunStarted,
 )
-from chaoslab.core.events import LabWarning as Notice
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.reports.folder import read
@@ -256,7 +256,7 @@ def long_names() -> History:
             error="no_answer_" * 50,
         ),
         Budget(limit="calls", spent=6, allowed=6, mode="hard", target=LONG),
-        Notice(message="beware_" * 60),
+        LabWarning(message="beware_" * 60),
         PromptFinished(prompt_index=1, prompt=LONG, status="ok", answer="nothing", attempts=1, duration_s=1.0),
     ]
     records = [Record("", n, "run" * 1700, "p1.r1", "info", n, event) for n, event in enumerate(events)]
