@@ -1,1 +1,1 @@
-"""The ideas of the lab, without I/O: exchange, pipe, plan, injection, events, what a service offers."""
+"""The lab's concepts, without I/O: exchange, pipe, plan, injection, events, services."""

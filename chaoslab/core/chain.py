@@ -1,5 +1,4 @@
-"""Stories nested in each other around one call: `chain` tells them, a seam's driver does what the outermost yields (`play`), and nothing
-else does I/O."""
+"""Nests the faults' stories around one call. `chain` runs them; only a seam's driver, which `play` calls, does I/O."""
 
 from __future__ import annotations
 
@@ -14,15 +13,16 @@ from chaoslab.core.exchange import Call, Failure, Flow, Reply, Step, Wait
 from chaoslab.core.fault import Fault
 
 REPLY_SHOWN = 120
-"""Characters of a reply that a fault kept from its caller, where the log says what changed."""
+"""The most characters that `ActiveFault.changed` shows of a reply that a fault kept from its caller."""
 
 
 @dataclass
 class ActiveFault:
-    """A story that was told: which fault of which injection, whether it changed the exchange, and how.
+    """A fault that hit one call, and how its story changed the exchange.
 
-    `given`: the call as it came to the story, and `call` the other one that it sent; `got`: the reply that came back to it, and `reply`
-    the other one that it returned; `sent`: how often it sent the call on; `failed`: the failure of its own with which it ended.
+    `given` is the call that came to the story, `call` the different one that it sent. `got` is the reply that came
+    back, `reply` the different one that it returned. `sent` counts the calls that it sent on. `failed` is the kind of
+    the failure that it raised itself.
     """
 
     injection: str
@@ -37,7 +37,7 @@ class ActiveFault:
     failed: str | None = None
 
     def scheduled(self, call: Call) -> Event:
-        """What is noted before anything is done about it."""
+        """The event to note before the fault acts."""
         return FaultScheduled(
             fault=self.fault_name, injection=self.injection, at=call.at, params=dict(vars(self.fault))
         )
@@ -57,7 +57,7 @@ class ActiveFault:
 
     @property
     def _without(self) -> str:
-        """Why no reply came back to the story."""
+        """The reason, in words, that no reply came back to the story."""
         return "no answer" if self.sent else "not asked"
 
 
@@ -73,10 +73,11 @@ def chain(
     call: Call,
     on_injected: Callable[[ActiveFault], None] = lambda _: None,
 ) -> Flow:
-    """The stories as one: each `yield call` of an outer story is told by the next, the innermost goes out.
+    """One flow of several stories: each `yield call` of an outer story goes to the next one, the innermost goes out.
 
-    `reach` holds a function per injection, outermost first, that rolls its dice when the story is reached; what an outer fault
-    masks is never rolled. A story counts as injected when it changed the exchange, which is seen here and not claimed by it.
+    `reach` holds a function per injection, outermost first. It rolls the injection's dice when the story is reached, so
+    a fault that an outer one masks is never rolled. A story is injected if it changed the exchange; `chain` checks that
+    itself.
     """
     for depth in range(len(reach)):
         active = reach[depth](call)
@@ -142,7 +143,7 @@ def _thrower(story: Flow, failure: Failure) -> Callable[[], Step]:
 
 
 class Driver(Protocol):
-    """What a seam can do for a story. `send` and `wait` raise `Failure`, at the attempt's deadline at the latest."""
+    """A seam's I/O for a story. `send` and `wait` raise `Failure`, at the attempt's deadline at the latest."""
 
     async def send(self, call: Call) -> Reply: ...
     async def wait(self, delay_s: float) -> None: ...
@@ -150,7 +151,7 @@ class Driver(Protocol):
 
 
 async def play(flow: Flow, driver: Driver) -> Reply:
-    """Does what the flow asks for until it returns the caller's reply.
+    """Performs the flow's steps until it returns the caller's reply.
 
     Raises:
         Failure: the exchange ended without a reply.

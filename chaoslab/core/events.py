@@ -1,7 +1,8 @@
-"""What happened, as typed events: the only output of a run. record/log.py writes them, record/history.py reads them.
+"""Typed events: the only output of a run. record/log.py writes them, record/history.py reads them.
 
-Each line of a log is one JSON object: `ts` (UTC, ISO 8601), `t` (seconds since the run began, the world's monotonic clock),
-`run`, `trial` ("p3.r1", or null), `writer`, `seq`, `kind`, and the fields of the kind's class below. Events are made by keyword.
+Each line of a log is one JSON object: `ts` (UTC, ISO 8601), `t` (seconds since the run began, by the world's monotonic
+clock), `run`, `trial` ("p3.r1", or null), `writer`, `seq`, `kind`, and the fields of the kind's class below. Events are
+made by keyword.
 """
 
 from __future__ import annotations
@@ -16,17 +17,18 @@ from chaoslab.base.clock import iso, later
 from chaoslab.base.shapes import Like, Within, allowed, is_moment
 
 VERSION = 4
-"""Of the log: what `RunStarted.code` names `log`. 1 had no `world`, `asked` and `code`; 2 had no `reply`, `changed` and `twin`; 3 had no
-`turn`. Earlier logs can be read; only a log of this version can be run again."""
+"""The log's version, which stands in `RunStarted.code` under `log`. Version 1 had no `world`, `asked` and `code`;
+2 had no `reply`, `changed` and `twin`; 3 had no `turn`. Earlier logs can be read; only a log of this version can be run
+again."""
 REPLY_MAX = 300
 """Characters of a reply, or of a change, that a log keeps."""
 UNTOLD, UNTOLD_S = "untold", math.nan
-"""What a log of another lab does not tell, and a duration that it does not tell. Our own log tells all."""
+"""A word and a duration that another lab's log does not record. This lab's own log records all."""
 
 LASTS_MAX_S = 1e15
-"""No run takes longer, in virtual time: a million trials that wait for ten years each take 3e14 s."""
+"""The longest a run may take, in virtual time: a million trials that wait for ten years each take 3e14 s."""
 
-# What a field must hold for its line to be read; an event that is made in Python is not checked.
+# Types that a field is checked by when its line is read. An event that is made in Python is not checked.
 Seconds = Annotated[float, Within(0.0, LASTS_MAX_S)]
 Amount = Annotated[float, Within(0.0, 1e15)]
 Count = Annotated[int, Within(0, 2**63)]
@@ -71,14 +73,15 @@ class Event:
     kind: ClassVar[str]
     kinds: ClassVar[dict[str, type[Event]]] = {}
     moves: ClassVar[bool] = False
-    """Whether it names moments of its own, which `moved` moves."""
+    """True if fields of the event hold moments, which `moved` moves."""
 
     def moved(self, by_s: float) -> Event:  # noqa: ARG002 - most name none
-        """The same event, so much later: trials that ran side by side are told one after the other."""
+        """The same event, `by_s` later: trials that ran side by side are logged one after the other."""
         return self
 
     def __init_subclass__(cls, *, abstract: bool = False, kind: str = "") -> None:
-        """`abstract`: a base of several kinds, which no line of a log is of; `kind`: another word than the class's name."""
+        """Registers the class as a kind. `abstract`: it is a base of several kinds and none itself; `kind`: the kind's
+        name where it is not made from the class's."""
         if abstract:
             return
         cls.kind = kind or re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
@@ -87,9 +90,12 @@ class Event:
 
 @dataclass(frozen=True, kw_only=True)
 class AttemptRef:
-    """Names one attempt at a request: everything that is logged of it carries this. `trial`: its key, as in the envelope of the line; `turn`:
-    of the conversation, counted from 1; `request`: counted by target within the trial; `attempt`: counted by request; `request_id`: the same
-    for each attempt of a request, empty where nobody knows it."""
+    """An attempt's name consists of `trial`, `target`, `request` and `attempt`.
+
+    `trial` is the key in the line's envelope. `turn` is the turn of the conversation, counted from 1. `request` is
+    counted by target within the trial, `attempt` within the request. `request_id` is the same for each attempt of a
+    request, and empty where it is not known.
+    """
 
     trial: str | None = field(default=None, compare=False)
     turn: Count = 1
@@ -101,7 +107,7 @@ class AttemptRef:
 
 @dataclass(frozen=True, kw_only=True)
 class AttemptEvent(Event, abstract=True):
-    """The base of what happens to one attempt. In a line of the log the fields of `at` stand beside the others."""
+    """The base of events of one attempt. In a line of the log the fields of `at` stand beside the others."""
 
     at: AttemptRef
 
@@ -124,44 +130,48 @@ class AttemptEvent(Event, abstract=True):
 
 @dataclass(frozen=True, kw_only=True)
 class RunStarted(Event):
-    """The lab is up. `settings` are all settings in force (secrets masked), `plan` is the plan as data, `now` is ISO 8601.
+    """The lab is up.
 
-    `world`: local, compose or virtual. `asked`: the prompts with all that was stated about them, and `code`: what the run was made with, a
-    digest or a version by name, so that it can be run again.
-
-    From a log of another lab, a `seed` of None and an empty `plan`, `now` or `model` are not known.
+    In a log of another lab, a `seed` of None and an empty `plan`, `now` or `model` mean that it is not known.
     """
 
     seed: int | None
     settings: dict[str, Setting]
+    """All settings in force, secrets masked."""
     plan: Planned
     prompts: Count
+    """The number of prompts."""
     now: Moment
+    """The moment that the tools and the model call today."""
     model: str
     world: str = ""
+    """local, compose or virtual."""
     asked: list[Any] = field(default_factory=list)
+    """The prompts with everything stated about them."""
     code: dict[str, str] = field(default_factory=dict)
+    """Digests and versions of the code that made the run, by name; a run is repeated with the same code."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PromptStarted(Event):
-    """A trial begins. `facts`: each a list of spellings of which one must show in the answer. `effects`: what must have happened, and nothing
-    else; None: nothing was stated about effects."""
+    """A trial begins."""
 
     prompt_index: Count
     prompt: str
     facts: list[list[str]] = field(default_factory=list)
+    """The facts that a right answer shows. Each is a list of spellings, of which one must show."""
     effects: list[dict[str, Any]] | None = field(default_factory=list)
+    """The effects that the trial must have, and no others. None: nothing was stated about effects."""
     stated: bool = False
-    """False: nothing was stated about a right answer, the outcome will be unknown."""
+    """True if a right answer was stated. If not, the outcome will be unknown."""
     twin: str | None = None
-    """The answer of the same trial without faults, which this one's is compared with; None where it is not compared."""
+    """The answer of the same trial without faults, to compare with; None: nothing to compare with."""
     incomparable: str = ""
-    """Why the answer (or where `twin` has one, the effects) can be compared with nothing, in part of a line; empty where they can."""
+    """The reason why the answer (or, if `twin` is given, the effects) cannot be compared; empty: it can."""
     twin_s: Amount | None = None
-    """How long the twin took, in its world's time."""
+    """The twin's duration in seconds of its world's time."""
     twin_calls: Count | None = None
-    """How many attempts at calls the twin made."""
+    """The number of attempts at calls that the twin made."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,29 +184,28 @@ class CallStarted(AttemptEvent):
 
 @dataclass(frozen=True, kw_only=True)
 class CallFinished(AttemptEvent):
-    """The attempt is over. `via`: "proxy" (clean lane), "lane" (poisoned), "direct" (around the proxy), "function" (a call in
-    this process) or "none" (never left).
-
-    `ok`: the caller got a right-looking answer. `error`: timed_out, refused, reset, closed, garbled, too_large, or the service's own message.
-    `rolled`: the injections whose dice were rolled for this attempt (it was eligible for them). `reply`: the start of what the caller got
-    (at most REPLY_MAX characters).
-    """
+    """The attempt is over."""
 
     tool: str
     ok: bool
+    """True if the answer looked right to the caller."""
     duration_s: Seconds
     status: Count | None = None
     error: str | None = None
+    """timed_out, refused, reset, closed, garbled, too_large, or the service's own message."""
     bytes: Count = 0
     via: str = "proxy"
+    """proxy (clean), lane (poisoned), direct (around the proxy), function (in this process) or none (never left)."""
     rolled: list[str] = field(default_factory=list)
+    """The injections whose dice were rolled for this attempt."""
     replayed: bool = False
     reply: str = ""
+    """The start of the reply that the caller got, at most REPLY_MAX characters."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FaultEvent(AttemptEvent, abstract=True):
-    """A stage of a fault at one attempt. `fault`: its name; `injection`: the injection of the plan that it is of."""
+    """A stage of a fault at one attempt. `fault` is its name, `injection` the name of its injection in the plan."""
 
     fault: str
     injection: str
@@ -224,11 +233,12 @@ class FaultInjected(FaultEvent):
 
 @dataclass(frozen=True, kw_only=True)
 class FaultWitnessed(FaultEvent):
-    """The caller observed the fault's effect; `evidence` says what. `changed`: each value that the fault changed, before and after, as in
-    "amount 1200 → 1800" (at most REPLY_MAX characters); empty where it changed none."""
+    """The caller observed the fault's effect."""
 
     evidence: str = ""
+    """The observation, in words."""
     changed: str = ""
+    """Each value that the fault changed, as in "amount 1200 → 1800", at most REPLY_MAX characters; empty: none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -240,33 +250,34 @@ class FaultHealed(FaultEvent):
 
 @dataclass(frozen=True, kw_only=True)
 class FaultUnreached(Event):
-    """The plan names this request, and its fault never came up: so many requests were `made` to the target, or another fault took it first.
-    Its trial is invalid, since it does not show what it was made to show."""
+    """The plan names this request, but its fault never acted: too few requests were made, or another fault came first.
+    The trial is invalid, since it does not show what it was made to show."""
 
     injection: str
     target: str
     request: Count
     made: Count
+    """The number of requests made to the target."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LabDisturbed(Event):
-    """The clean proxies were gone and have been made anew: Toxiproxy was restarted, say (manager.log, without a trial).
-
-    `since`: when it was noticed (ISO 8601); `lasted_s`: until all stood again; `lanes`: armed lanes lost with it; `epoch`: how often
-    this has happened to this manager.
-    """
+    """The clean proxies were gone and have been made anew, as after a restart of Toxiproxy (manager.log, no trial)."""
 
     what: str
     since: Moment
+    """The moment at which it was noticed."""
     lasted_s: Seconds
+    """Seconds until all proxies stood again."""
     lanes: list[str]
+    """The armed lanes that were lost."""
     epoch: Count
+    """The number of times that this has happened to this manager."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CallDisturbed(AttemptEvent):
-    """An attempt was hit by something that nobody planned: it was cut, held up, or its lane was lost. Its trial is invalid."""
+    """An unplanned disturbance hit an attempt: it was cut, held up, or its lane was lost. The trial is invalid."""
 
     tool: str
     why: str
@@ -274,7 +285,7 @@ class CallDisturbed(AttemptEvent):
 
 @dataclass(frozen=True, kw_only=True)
 class Retry(AttemptEvent):
-    """The tool will try the same request again after `wait_s`."""
+    """The tool will repeat the same request after `wait_s`."""
 
     tool: str
     wait_s: Seconds
@@ -283,7 +294,7 @@ class Retry(AttemptEvent):
 
 @dataclass(frozen=True, kw_only=True)
 class Fallback(AttemptEvent):
-    """After the last retry, one call around the proxy."""
+    """A call around the proxy, after the last retry."""
 
     tool: str
     address: str
@@ -291,7 +302,7 @@ class Fallback(AttemptEvent):
 
 @dataclass(frozen=True, kw_only=True)
 class Usage(Event):
-    """What one answer of the model cost; `cost_usd` is None for a model without a known price."""
+    """The cost of one answer of the model. `cost_usd` is None if the model's price is not known."""
 
     model: str
     request: Count
@@ -302,44 +313,47 @@ class Usage(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Effect(Event):
-    """A service did something that outlives the call: the ledger's entry.
-
-    `effect`: event_created, event_deleted or message_sent; `content`: the object as the service keeps it; `reply`: the answer given
-    (`status`, `body` as text, `headers`), so that a repeated request id gets it again after a restart; `fingerprint`: of the request's body.
-    """
+    """A service did something that outlives the call: an entry of its ledger."""
 
     target: str
     tool: str
     request_id: str
     effect: str
+    """event_created, event_deleted or message_sent."""
     content: dict[str, Any]
+    """The object as the service keeps it."""
     reply: Answered
+    """The answer given: `status`, `body` as text, `headers`. A repeated request id gets it again, after a restart
+    too."""
     fingerprint: str
+    """A digest of the request's body."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Replied(Event):
-    """What a target that is not the lab's own answered, before any story changed it.
+    """A reply of a target that is not the lab's own, before any fault changed it.
 
-    `asked`: the request's id where the target is told it, else (the model) a digest of the body that was sent. `headers`: those that steer
-    the client. `failure`: how it ended when it gave no answer and nobody had meant it not to; its status is 0 then. Request 0 is the lab's
-    own question for a fact.
+    Request 0 is the lab's own question for a fact.
     """
 
     target: str
     request: Count
     attempt: Count
     asked: str
+    """The request's id if the target is sent one; else, as for the model, a digest of the body that was sent."""
     status: Count
     content_type: str
     body: str
     failure: str = ""
+    """The kind of failure if the target gave no answer and no fault was the cause; the status is 0 then."""
     headers: dict[str, str] = field(default_factory=dict)
+    """The headers that steer the client."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Budget(Event):
-    """A limit was passed: `limit` is tokens, cost_usd, calls or seconds; `mode` is hard (the call was refused) or soft."""
+    """A limit was passed: `limit` is tokens, cost_usd, calls or seconds; `mode` is hard (the call was refused) or
+    soft."""
 
     limit: str
     spent: Amount
@@ -347,11 +361,15 @@ class Budget(Event):
     mode: str
     target: str
     settings: ClassVar[dict[str, str]] = {
-        "tokens": "TOKEN_LIMIT", "cost_usd": "COST_LIMIT_USD", "calls": "CALL_LIMIT", "seconds": "TIME_LIMIT_S",
-    }  # fmt: skip
+        "tokens": "TOKEN_LIMIT",
+        "cost_usd": "COST_LIMIT_USD",
+        "calls": "CALL_LIMIT",
+        "seconds": "TIME_LIMIT_S",
+    }
 
     def named(self, *, setting: bool) -> str:
-        """The limit in words: "the lab's CALL_LIMIT of 6" where a setting states it, "the limit of 6 calls" where a Python user does."""
+        """The limit in words: "the lab's CALL_LIMIT of 6" if a setting states it, "the limit of 6 calls" if Python code
+        does."""
         if setting:
             return f"the lab's {self.settings.get(self.limit, self.limit)} of {self.allowed:g}"
         return f"the limit of {f'${self.allowed:g}' if self.limit == 'cost_usd' else f'{self.allowed:g} {self.limit}'}"
@@ -359,24 +377,25 @@ class Budget(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class LabWarning(Event, kind="warning"):
-    """Something that a person should know, in one line."""
+    """A warning to the user, in one line."""
 
     message: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class PromptAttempt(Event):
-    """One attempt at a prompt (agent.log). `status`: ok or error; `error_type`: model, loop, empty, agent, hung, budget (a limit
-    of the lab's own ended it), or none."""
+    """One attempt at a prompt (agent.log)."""
 
     prompt_index: Count
     prompt: str
     response: str
     status: str
+    """ok or error."""
     start_time: Moment
     end_time: Moment
     duration_s: Seconds
     error_type: str
+    """model, loop, empty, agent, hung, budget (a limit of the lab's own ended it), or none."""
     prompt_attempt: Count
     error: str = ""
     moves: ClassVar[bool] = True
@@ -387,20 +406,23 @@ class PromptAttempt(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class PromptFinished(Event):
-    """A trial ends. `status`: ok, failed, or (another lab's log) untold; `answer` is the agent's last word. `attempts` of None: untold."""
+    """A trial ends."""
 
     prompt_index: Count
     prompt: str
     status: str
+    """ok, failed, or untold (not known, in another lab's log)."""
     answer: str
+    """The agent's last answer."""
     attempts: Count | None
+    """The number of attempts at the prompt; None: not known."""
     duration_s: Seconds
     error_type: str = "none"
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunFinished(Event):
-    """The run ends. `reason`: done, interrupted, lab_down, broken. A count of -1: another lab's log does not tell it."""
+    """The run ends. `reason` is done, interrupted, lab_down or broken."""
 
     received: Count
     processed: Count

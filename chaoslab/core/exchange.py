@@ -1,7 +1,7 @@
 """An exchange: everything an agent does to the world is a `Call`, answered by a `Reply` or ended by a `Failure`.
 
-A fault is a story about one exchange, told by a generator that does no I/O: it yields the `Call` to have it sent, a `Wait` to
-let time pass, a `Note` to have something logged, and returns the reply that the caller gets. `chain.py` nests several
+A fault is a story about one exchange: a generator that does no I/O. It yields the `Call` to have it sent, a `Wait` to
+let time pass, a `Note` to have an event logged, and returns the reply that the caller gets. `chain.py` nests several
 stories into one.
 """
 
@@ -24,8 +24,8 @@ forever = math.inf
 class Call:
     """One attempt of a request, as it leaves the seam.
 
-    `value` is its meaning: a tool's arguments, or a chat request's JSON. `errors` are the target's own words for a failure by
-    status. `spent` is what was used up before this call: tokens, cost_usd, calls, seconds.
+    `value` is its meaning: a tool's arguments, or a chat request's JSON. `errors` are the target's own replies for a
+    failure, by status. `spent` counts the use before this call: tokens, cost_usd, calls, seconds.
     """
 
     target: str
@@ -40,7 +40,7 @@ class Call:
 
     @property
     def at(self) -> AttemptRef:
-        """What names this attempt in the log."""
+        """The attempt's name in the log."""
         return AttemptRef(
             trial=self.trial, target=self.target, request=self.request, attempt=self.attempt, request_id=self.request_id
         )
@@ -49,7 +49,7 @@ class Call:
         return replace(self, value=value)
 
     def refused_with(self, status: int) -> Reply:
-        """The reply by which this target says `status`, in its own shape; a plain JSON one when it has no words for it."""
+        """The target's own reply for `status`; a plain JSON one if it has none."""
         said = self.errors.get(status) or ErrorReply(status, {"error": f"status {status}"})
         headers = {"Content-Type": "application/json", **said.headers}
         return Reply(said.status, headers, json.dumps(said.body).encode())
@@ -57,7 +57,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Reply:
-    """What came back, whole. `value` is its meaning: the JSON of its body, or None."""
+    """A complete reply. `value` is its meaning: the JSON of its body, or None."""
 
     status: int
     headers: Mapping[str, str]
@@ -72,7 +72,7 @@ class Reply:
 
     @property
     def unreadable(self) -> bool:
-        """Whether there is a body of which nothing can be made: neither JSON nor a stream of events."""
+        """True if there is a body that is neither JSON nor a stream of events."""
         if self.value is not None or self.body.strip() in (b"", b"null"):
             return False
         return not any(
@@ -99,21 +99,21 @@ class Failure(Exception):
 
 @dataclass(frozen=True)
 class Wait:
-    """Let time pass; `forever` ends at the attempt's deadline, with a `Failure` thrown into the story."""
+    """A step that lets time pass. `forever` ends at the attempt's deadline, with a `Failure` thrown into the story."""
 
     delay_s: float
 
 
 @dataclass(frozen=True)
 class Note:
-    """Something for the log."""
+    """A step that logs an event."""
 
     event: Event
 
 
 Step = Call | Wait | Note
 Flow = Generator[Step, Reply, Reply]
-"""Sent into a story: the reply to a `Call`. What a `Wait` or a `Note` gives back is not to be looked at."""
+"""A story's generator. It is sent the reply to a `Call`; the value of a `Wait` or a `Note` has no meaning."""
 
 
 @dataclass(frozen=True)
@@ -127,8 +127,11 @@ class Toxic:
 
 @dataclass(frozen=True)
 class Observation:
-    """What the caller observed of one attempt. `error` is a Failure's kind or None; the last three only where the seam told stories:
-    the call that really left, the reply that the caller got, and what the fault's own story had yielded and returned."""
+    """The caller's view of one attempt. `error` is a Failure's kind or None.
+
+    The last four are set only where the seam runs stories. `sent` is the call that left, `reply` the reply that the
+    caller got. `changed_call` and `changed_reply` are those that the fault's own story made.
+    """
 
     duration_s: float
     deadline_s: float

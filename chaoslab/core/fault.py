@@ -1,7 +1,7 @@
-"""`Fault`: the base of every fault, with its defaults and its traits; and `load`, which checks a fault of a plug-in before it is used.
+"""`Fault`, the base of every fault, and `load`, which checks a fault before it is used.
 
-A fault is a dataclass of its parameters that derives from `Fault` and overrides what differs. Everything that the lab has to know of a fault
-is a trait of its class, so nothing outside of `chaoslab.faults` names one.
+A fault is a dataclass of its parameters that derives from `Fault` and overrides what differs. Everything that the lab
+has to know of a fault is a trait of its class, so nothing outside of `chaoslab.faults` names one.
 """
 
 from __future__ import annotations
@@ -18,19 +18,21 @@ from chaoslab.core.exchange import Call, Flow, Observation, Toxic
 
 GROUP = "faults"
 LAYERS = ("budget", "context", "meaning", "tool", "wire")
-"""Outermost first: an exhausted budget masks everything, the wire is what is left when all else lets a call pass."""
+"""The layers, outermost first: an exhausted budget masks all others, the wire is reached when all others let a call
+pass."""
 HALVES = ("", "call", "reply")
 
 
 class Fault:
-    """One kind of fault; its instances are its parameters.
+    """One kind of fault; an instance holds its parameters.
 
     Traits, which a class states once for all its instances:
 
-    - `layer`: where its story is told, one of `LAYERS`.
-    - `conditional`: its story decides by itself whether there is anything to do. It is scheduled when it acts, and its rate says nothing
+    - `layer`: the layer that its story runs in, one of `LAYERS`.
+    - `conditional`: its story decides by itself if it acts. It is scheduled when it acts, and its rate says nothing
       about dice.
-    - `corrupts`: "call" or "reply", the half of the exchange that it changes without an error. Nobody can notice it, so nobody recovers.
+    - `corrupts`: "call" or "reply", the half of the exchange that it changes without an error. Nobody can notice it, so
+      nobody recovers.
     - `lasts`: it goes on until its trial ends, so nothing recovers from it.
     - `delays`: it only makes a call slow. An attempt that meets it may succeed.
     - `refuses`: its connection is refused. It needs no lane of its own, and no toxics.
@@ -45,11 +47,11 @@ class Fault:
     refuses: ClassVar[bool] = False
 
     def draw(self, dice: Dice) -> Self:  # noqa: ARG002 - nothing is left to chance
-        """The fault for one exchange, with everything drawn that was left to chance."""
+        """The fault for one exchange, with all its chances drawn."""
         return self
 
     def flow(self, call: Call) -> Flow:
-        """The story that is told of a call (see `exchange`)."""
+        """The fault's story for a call (see `exchange`)."""
         return (yield call)
 
     def toxics(self) -> Sequence[Toxic]:
@@ -57,8 +59,8 @@ class Fault:
         return ()
 
     def witnessed(self, seen: Observation) -> str | None:
-        """The evidence that the caller met this fault, in words, or None. By default: the call or the reply that the story changed came
-        through as it left the story."""
+        """The evidence that the caller met this fault, in words, or None. By default: the call or the reply that the
+        story changed came through unaltered."""
         if seen.changed_reply is not None:
             return "the changed reply reached the caller" if seen.changed_reply.same_as(seen.reply) else None
         if seen.changed_call is None or seen.sent is None or seen.sent.value != seen.changed_call.value:
@@ -69,8 +71,8 @@ class Fault:
 def load(name: str) -> type[Fault]:
     """The class of the fault of this name, checked.
 
-    Raises:
-        LookupError: no such fault. BrokenPlugin: it cannot be loaded or used; the line names the package that brings it.
+    Raises: LookupError: no such fault. BrokenPlugin: it cannot be loaded or used; the line names the package that
+    brings it.
     """
     found = load_plugin(GROUP, name)
     if wrong := _wrong(found):
@@ -85,7 +87,7 @@ def trait(fault: object, name: str) -> Any:
 
 @cache
 def _wrong(found: Hashable) -> str:
-    """Why a class cannot be used as a fault, in words; empty where it can."""
+    """The reason, in words, that a class cannot be used as a fault; empty if it can."""
     if not isinstance(found, type) or not is_dataclass(found):
         return "it is no dataclass"
     layer = getattr(found, "layer", None)

@@ -1,4 +1,4 @@
-"""The list of all faults with their parameters and defaults, for the help of `inject`; made when it is read."""
+"""The list of all faults with parameters and defaults, for the help of `inject`. It is made when it is read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WIDTH = 100
 
 
 def fault_list() -> str:
-    """Each fault as it is called, its layer and its first line; of a plug-in that cannot be used, why."""
+    """Each fault with its parameters, its layer and its description; for a plug-in that cannot be used, the reason."""
     lines = []
     for name in names(GROUP):
         try:
@@ -29,7 +29,7 @@ def fault_list() -> str:
 
 
 def _parameter(parameter: Field[Any], options: tuple[Any, ...]) -> str:
-    """The name and the default, and behind it what else it may be where only some values will do."""
+    """The name and the default, followed by the other options of a Literal."""
     if parameter.default is MISSING:
         return parameter.name if parameter.default_factory is MISSING else f"{parameter.name}=…"
     others = (option for option in options if option != parameter.default)
@@ -49,13 +49,16 @@ def _indented(text: str) -> list[str]:
 
 
 class WithFaults(str):
-    """A docstring that ends with the list of faults. Nothing is loaded for it before somebody reads it."""
+    """A docstring that ends with the list of faults. The faults are loaded when it is read."""
 
     __slots__ = ()
 
     def __str__(self) -> str:
-        return f"{inspect.cleandoc(str.__str__(self))}\n\nThe faults, with their parameters and defaults:\n\n{fault_list()}\n"
+        return (
+            f"{inspect.cleandoc(str.__str__(self))}\n\n"
+            f"The faults, with their parameters and defaults:\n\n{fault_list()}\n"
+        )
 
     def expandtabs(self, tabsize: int = 8) -> str:  # type: ignore[override]
-        """What `inspect.getdoc`, and with it `help`, begins with."""
+        """The text with the list; `inspect.getdoc`, and so `help`, calls this first."""
         return str(self).expandtabs(tabsize)

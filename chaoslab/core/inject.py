@@ -1,4 +1,4 @@
-"""What shall go wrong, as a Python user says it: `inject("latency", "message", chance=0.3, delay_s=2.0)`."""
+"""Faults as Python code states them: `inject("latency", "message", chance=0.3, delay_s=2.0)`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from chaoslab.core.fault_list import WithFaults
 from chaoslab.core.plan import Choice, Injection
 
 NUMBER_MAX = 10**15
-"""As large as a limit or a factor may be."""
+"""The largest value of a limit or a factor."""
 Parameter = bool | int | float | str
 
 
@@ -28,10 +28,10 @@ def inject(
 ) -> Injection:
     """One source of faults for a trial.
 
-    `target`: the name of a function or service, or several. `chance` (0–1) is rolled for each attempt; `calls` instead hits the first
-    attempts of exactly those requests to the target, counted from 1, and a trial in which it could not is invalid (a plain number is the
-    budget's limit of that name). `name`: what its dice are named by, "<fault> on <target>" unless given. `params`: the fault's own (listed
-    below), in seconds where they end in `_s`.
+    `target` is the name of a function or service, or several names. `chance` (0–1) is rolled for each attempt. `calls`
+    hits the first attempts of exactly those requests to the target instead, counted from 1; a trial that does not make
+    them is invalid. (For `budget`, `calls` is a plain number: the limit of that name.) `name` names the dice,
+    "<fault> on <target>" by default. `params` are the fault's own (listed below), in seconds where they end in `_s`.
 
     Raises:
         LookupError: no such fault. ValueError, TypeError: a parameter or a value that it does not take.
@@ -70,7 +70,7 @@ inject.__doc__ = WithFaults(inject.__doc__ or "")
 
 
 def _wrong(parameter: Field[Any], hint: Any, value: Any) -> str:
-    """What the value should be, or nothing when it is that."""
+    """The values that the parameter takes, in words; empty if this is one of them."""
     if get_origin(hint) is Literal:
         options = get_args(hint)
         return "" if value in options else " or ".join(repr(option) for option in options)
@@ -87,10 +87,10 @@ def _wrong(parameter: Field[Any], hint: Any, value: Any) -> str:
 
 
 def check(injections: Iterable[Injection], known: Iterable[str]) -> tuple[Injection, ...]:
-    """The injections, if each has a name of its own and targets that there are.
+    """The injections, if each has a name of its own and targets that exist.
 
     Raises:
-        LookupError: nobody is called like a target. ValueError: two of one name.
+        LookupError: a target does not exist. ValueError: two of one name.
     """
     names, there = set(), list(known)
     checked = tuple(injections)

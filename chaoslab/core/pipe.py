@@ -1,9 +1,9 @@
-"""Timed chunks in, timed chunks out: what a toxic is to a TCP stream and a stream fault to a streamed reply.
+"""Pipes: timed chunks in, timed chunks out. A toxic is a pipe of a TCP stream, a stream fault one of a streamed reply.
 
-A pipe does no I/O and is told the time; it never asks. Whoever owns one feeds it what arrives, polls it for what is due and
-sleeps until `wake()`. Each output carries the exact moment at which it was due, and in a chain that moment is the next pipe's
-arrival: two delays of 100 ms make 200 ms, however late or seldom anybody polls, and however little of what is due is taken at
-once. All times are seconds on one monotonic axis.
+A pipe does no I/O and reads no clock; its owner passes the time. The owner feeds it what arrives, polls it for what is
+due and sleeps until `wake()`. Each output carries the exact moment at which it was due, and in a chain that moment is
+the next pipe's arrival. So two delays of 100 ms make 200 ms, however late or seldom the owner polls, and however little
+it takes at once. All times are seconds on one monotonic axis.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from enum import Enum
 from typing import NamedTuple, Protocol
 
 BOUNDLESS = 2**63
-ROOM_BYTES = 256 * 1024  # what a pipe that delays nothing by itself takes in before its owner stops reading
-WALK_MIN = 4  # so many chunks go through a long chain together
+ROOM_BYTES = 256 * 1024  # taken in by a pipe without delays before its owner stops reading
+WALK_MIN = 4  # chunks that go through a long chain together, at least
 
 
 class Signal(Enum):
-    """How a stream stops."""
+    """The two ways in which a stream stops."""
 
     END = "end"
     RESET = "reset"
 
 
 class Timed(NamedTuple):
-    """Something that happens on a stream at a moment: bytes, or how the stream stops."""
+    """An item of a stream at its moment: bytes, or the signal that stops the stream."""
 
     at: float
     item: bytes | Signal
@@ -42,50 +42,54 @@ class Pipe(Protocol):
 
     @property
     def held(self) -> int:
-        """Bytes taken in and not yet let out; the owner stops reading when these are more than `room_bytes`."""
+        """Bytes taken in and not yet let out. The owner stops reading when they exceed `room_bytes`."""
 
     @property
     def pieces(self) -> int:
-        """In how many pieces they are kept."""
+        """The number of pieces that hold these bytes."""
 
     @property
     def room_bytes(self) -> int: ...
 
     @property
     def straight(self) -> bool:
-        """Whether bytes always pass at once and uncut, so that a chain need not even feed them to it."""
+        """True if bytes always pass at once and uncut; a chain need not feed them to it then."""
 
     @property
     def pause_s(self) -> float:
-        """How long the pieces are apart that it cuts (0: they are not); such pieces are not to arrive as one."""
+        """Seconds between the pieces that it cuts (0: none); such pieces must not arrive as one."""
 
     @property
     def impatient(self) -> bool:
-        """Whether it acts on silence, so that it must have heard all that arrives by a moment before it is polled up to that."""
+        """True if it acts on silence. It must be fed all that arrives by a moment before it is polled up to that
+        moment."""
 
     def feed(self, timed: Timed) -> None:
-        """Something arrives; times must not fall."""
+        """Takes in what arrives; times must not fall."""
 
     def poll(self, now: float, most: int = BOUNDLESS) -> list[Timed]:
-        """What is due by now, in order, each with the moment at which it was due; no more than so many pieces at once."""
+        """The pieces due by now, in order, each with the moment at which it was due; at most `most` pieces."""
 
     def wake(self) -> float | None:
-        """The next moment at which polling gives something, if nothing more arrives; it is past where a poll left some over."""
+        """The next moment at which a poll gives something, if nothing more arrives. It is past if a poll left some
+        over."""
 
     def retire(self, now: float) -> tuple[list[Timed], list[Timed]]:
-        """Make room for a successor of the same kind: what leaves at once, and what the successor is to be fed."""
+        """Makes room for a successor of the same kind. Returns what leaves at once and what to feed the successor."""
 
     def release(self, now: float) -> list[Timed]:
-        """Let go of everything, because the pipe is taken out."""
+        """Lets go of everything, because the pipe is taken out."""
 
 
 class Law(Protocol):
-    """How a `Line` treats one item."""
+    """The rule by which a `Line` treats one item."""
 
     def __call__(self, timed: Timed, start: float) -> Iterable[Timed]:
-        """The pieces of an item that gets its turn at `start`, each with its due time (never falling, `math.inf` is never).
+        """The pieces of an item that gets its turn at `start`, each with its due time (never falling, `math.inf` is
+        never).
 
-        Byte pieces are successive parts of the item. An empty piece is a pause: it keeps the line busy and is not let out.
+        Byte pieces are successive parts of the item. An empty piece is a pause: it keeps the line busy and is not let
+        out.
         """
 
 
@@ -103,7 +107,8 @@ class Line:
         room_bytes: int = ROOM_BYTES,
         pause_s: float = 0.0,
     ) -> None:
-        """Nothing leaves before `since`, even what was taken over from a predecessor and is overdue."""
+        """Makes a line from which nothing leaves before `since`, not even overdue items taken over from a
+        predecessor."""
         self.held = 0
         self.pause_s = pause_s
         self.straight = straight
@@ -190,7 +195,7 @@ class Line:
         self._item, self._sent, self._next, self._pieces = None, 0, None, NOTHING
 
     def _in_hand(self) -> list[Timed]:
-        """What is left of the item in hand: one entry, or none."""
+        """The rest of the item in hand: one entry, or none."""
         if self._item is None:
             return []
         at, item = self._item
@@ -204,11 +209,11 @@ class Line:
 
 
 class Pipeline:
-    """Pipes in a row, each under a key, which may change while data is in them. A chain is itself a pipe.
+    """Pipes in a row, each under a key, which may change while data is in them. A pipeline is itself a pipe.
 
-    However little of what is due is taken at once, nothing comes out otherwise or with another moment: a pipe that acts on silence
-    is polled only up to the moment of what the pipes before it still have to pass on. The last pipe that can is served first, so
-    that what a slicer cuts does not pile up behind it.
+    The output and its moments do not depend on how much is taken at once: a pipe that acts on silence is polled only up
+    to the next moment at which a pipe before it passes something on. The last pipe with something due is served first,
+    so that a slicer's pieces do not pile up behind it.
     """
 
     straight = False
@@ -218,7 +223,7 @@ class Pipeline:
         self._keys: list[str] = []
         self._pipes: list[Pipe] = []
         self._through: deque[Timed] = deque()
-        self._bent: list[int] = []  # the places of the pipes that bytes have to be fed to
+        self._bent: list[int] = []  # the places of the pipes that are not straight
         self.pause_s = 0.0
         self.room_bytes = ROOM_BYTES
         self._ending = False  # a signal is or was on its way: every pipe counts, the straight ones too
@@ -279,7 +284,7 @@ class Pipeline:
         return self.poll(now)
 
     def add(self, key: str, pipe: Pipe, now: float, *, index: int | None = None, most: int = BOUNDLESS) -> None:
-        """A new pipe at `index` (at the end by default); what has passed that place already is not touched."""
+        """Adds a pipe at `index` (by default at the end). Bytes that have passed that place are not touched."""
         self._advance(now, most)
         place = len(self._keys) if index is None else index
         self._keys.insert(place, key)
@@ -290,7 +295,7 @@ class Pipeline:
             self._bent.append(place)
 
     def replace(self, key: str, pipe: Pipe, now: float, *, most: int = BOUNDLESS) -> None:
-        """A successor takes over what the pipe under this key still holds."""
+        """Puts a successor under this key, which takes over what its predecessor still holds."""
         self._advance(now, most)
         place = self._keys.index(key)
         leave, rest = self._pipes[place].retire(now)
@@ -302,12 +307,12 @@ class Pipeline:
         self._pass_on(place, rest)
 
     def remove(self, key: str, now: float, *, most: int = BOUNDLESS) -> None:
-        """The pipe under this key goes; what it held moves on at once."""
+        """Removes the pipe under this key; what it held moves on at once."""
         self._advance(now, most)
         self._cut(key, self.get(key).release(now))
 
     def spare(self, key: str, now: float, *, most: int = BOUNDLESS) -> None:
-        """The pipe under this key gives way to nothing at all, as to a successor: what it lost does not end the stream."""
+        """Removes the pipe under this key as if a successor took over: what it lost does not end the stream."""
         self._advance(now, most)
         leave, rest = self.get(key).retire(now)
         self._cut(key, leave + [Timed(now, timed.item) for timed in rest])
@@ -322,7 +327,7 @@ class Pipeline:
         self._pass_on(place, left)
 
     def _look_over(self) -> None:
-        """What is remembered of the pipes as they are now."""
+        """Recomputes what is cached about the pipes."""
         self._bent = [place for place, pipe in enumerate(self._pipes) if not pipe.straight]
         self.room_bytes = max((pipe.room_bytes for pipe in self._pipes), default=ROOM_BYTES)
         self.pause_s = min((pipe.pause_s for pipe in self._pipes if pipe.pause_s), default=0.0)
@@ -332,7 +337,7 @@ class Pipeline:
         return range(len(self._pipes)) if self._ending else self._bent
 
     def _advance(self, now: float, most: int) -> None:
-        """Moves what is due by now, until about so many moves are made or there is no more."""
+        """Moves what is due by now, in about `most` moves at most."""
         places = self._places()
         batch = most if len(places) <= 1 else max(WALK_MIN, most // len(places))
         while most > 0:
@@ -342,7 +347,7 @@ class Pipeline:
             most -= max(1, self._walk(found, limit, now, min(batch, most)))
 
     def _last_due(self, now: float) -> tuple[int | None, float]:
-        """The last pipe that has something due, and up to which moment it may be polled."""
+        """The last pipe that has something due, and the moment up to which it may be polled."""
         found, until, soonest = None, now, math.inf
         for place in self._places():
             pipe = self._pipes[place]
@@ -356,7 +361,7 @@ class Pipeline:
         return found, until
 
     def _walk(self, place: int, limit: float, now: float, most: int) -> int:
-        """Takes what is due at that place to the end of the chain, as far as nothing delays it; how many moves that took."""
+        """Moves what is due at `place` along the chain until something delays it. Returns the number of moves."""
         moves, end = 0, len(self._pipes)
         out = self._pipes[place].poll(limit, most)
         while out:
@@ -368,7 +373,8 @@ class Pipeline:
         return moves
 
     def _pass_on(self, place: int, items: Sequence[Timed]) -> int:
-        """Feeds the next pipe that these have to go through, from that place on; which one it is. A signal is the last of them."""
+        """Feeds the items to the next pipe, from `place` on, that they must go through. Returns that pipe's place.
+        A signal can only be the last item."""
         if not items:
             return len(self._pipes)
         if not self._ending and items[-1].item.__class__ is Signal:

@@ -1,7 +1,7 @@
-"""A plan is data: which fault may hit which call, and with what chance. Whether it hits is a pure function of names.
+"""Plans as data: which fault may hit which call, with what chance. A hit is a pure function of names.
 
-The dice of an injection are named (seed, trial, injection, target, request, attempt), so that taking one injection out moves no
-other, and one retry more moves no later request.
+The dice of an injection are named (seed, trial, injection, target, request, attempt). So taking one injection out
+changes no other, and one retry more changes no later request.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from chaoslab.core.fault import load, trait
 
 @dataclass(frozen=True)
 class Choice:
-    """One of the faults that an injection may be, with its weight against the others."""
+    """One fault that an injection may choose, with its weight against the others."""
 
     fault: str
     weight: float = 1.0
@@ -30,8 +30,8 @@ class Choice:
 
 @dataclass(frozen=True)
 class Injection:
-    """One source of faults. `targets`: whom it may hit. `chance` (0–1) is rolled per attempt; `calls` instead hits the first attempts
-    of exactly those requests (counted from 1)."""
+    """One source of faults for its `targets`. `chance` (0–1) is rolled per attempt. `calls` instead hits the first
+    attempts of exactly those requests (counted from 1)."""
 
     name: str
     choices: tuple[Choice, ...]
@@ -45,7 +45,7 @@ class Injection:
 
     @property
     def conditional(self) -> bool:
-        """Whether a fault of it decides by itself if there is anything to do."""
+        """True if one of its faults decides by itself if it acts."""
         return any(trait(load(choice.fault), "conditional") for choice in self.choices)
 
     def covers(self, call: Call) -> bool:
@@ -53,7 +53,7 @@ class Injection:
 
     @property
     def may_hit(self) -> bool:
-        """Whether there is any call that it could hit."""
+        """True if there is any call that it could hit."""
         return self.chance > 0 or bool(self.calls)
 
 
@@ -66,7 +66,7 @@ class Plan:
 
     @cached_property
     def named(self) -> tuple[tuple[Injection, str, int], ...]:
-        """Every request that is to be hit by its number: the injection, the target and the number."""
+        """Each request to be hit by its number: the injection, the target and the number."""
         return tuple((i, target, request) for i in self.injections for target in i.targets for request in i.calls)
 
     def on_the_wire(self, *, wire: bool) -> tuple[Injection, ...]:
@@ -74,7 +74,7 @@ class Plan:
         return self._by_wire[wire]
 
     def candidates(self, target: str, *, wire: bool) -> tuple[Injection, ...]:
-        """Those of them that may hit a call of this target."""
+        """The injections of `on_the_wire` that may hit a call of this target."""
         found = self._candidates.get((target, wire))
         if found is None:
             found = tuple(i for i in self.on_the_wire(wire=wire) if i.may_hit and target in i.targets)
@@ -91,7 +91,7 @@ class Plan:
         return {wire: tuple(i for i in ordered if (i.layer == "wire") is wire) for wire in (True, False)}
 
     def hit_on_the_wire(self, call: Call) -> tuple[ActiveFault | None, list[str]]:
-        """The fault of the wire that this call shall meet, one at most, and the injections whose dice were rolled for it."""
+        """The fault of the wire that hits this call, if any, and the injections whose dice were rolled for it."""
         rolled: list[str] = []
         for injection in self.candidates(call.target, wire=True):
             rolled.append(injection.name)
@@ -100,13 +100,13 @@ class Plan:
         return None, rolled
 
     def hits(self, injection: Injection, trial: str, target: str, request: int, attempt: int) -> bool:
-        """Whether the injection hits this attempt."""
+        """Tells if the injection hits this attempt."""
         if injection.calls:
             return request in injection.calls and attempt == 1
         return Dice(self.seed, trial, injection.name, target, request, attempt, "hit").hits(injection.chance)
 
     def fault_for(self, injection: Injection, call: Call) -> ActiveFault:
-        """The fault that an injection which hits has for this call, all its own chances drawn."""
+        """The fault with which an injection hits this call, all its chances drawn."""
         dice = Dice(self.seed, call.trial, injection.name, call.target, call.request, call.attempt)
         choice, *others = injection.choices
         if others:
@@ -115,7 +115,7 @@ class Plan:
         return ActiveFault(injection.name, choice.fault, fault)
 
     def roll(self, injection: Injection, call: Call) -> ActiveFault | None:
-        """That fault; None when the injection does not hit."""
+        """The fault with which the injection hits this call, or None."""
         hit = self.hits(injection, call.trial, call.target, call.request, call.attempt)
         return self.fault_for(injection, call) if hit else None
 
@@ -140,9 +140,11 @@ class Plan:
 
 
 class AttemptFaults:
-    """The stories that one attempt is told: the dice of each are rolled when it is reached, and its stages noted.
+    """The faults of one attempt. Rolls each injection's dice when it is reached, and notes the stages of those that
+    hit.
 
-    `rolled`: the injections whose dice were; `active`: the stories that hit. `note` takes the events.
+    `rolled`: the names of the injections whose dice were rolled; `active`: the faults that hit. `note` takes the
+    events.
     """
 
     __slots__ = ("_call", "_note", "_plan", "active", "rolled")
@@ -153,7 +155,7 @@ class AttemptFaults:
         self.active: list[ActiveFault] = []
 
     def candidates(self, injections: Iterable[Injection]) -> list[Callable[[Call], ActiveFault | None]]:
-        """For `chain`, in the same order."""
+        """A function per injection, in the same order, for `chain`."""
         return [partial(self._roll, injection) for injection in injections]
 
     def _roll(self, injection: Injection, call: Call) -> ActiveFault | None:
@@ -162,7 +164,7 @@ class AttemptFaults:
         return self.begin(injection, call) if hit else None
 
     def begin(self, injection: Injection, call: Call) -> ActiveFault:
-        """For `chain`, in the place of an injection whose dice have hit already."""
+        """Begins the fault of an injection whose dice have hit; `chain` calls it."""
         active = self._plan.fault_for(injection, call)
         self.active.append(active)
         if not injection.conditional:
@@ -170,13 +172,13 @@ class AttemptFaults:
         return active
 
     def injected(self, active: ActiveFault) -> None:
-        """For `chain`: the story has changed the exchange."""
+        """Notes that the story has changed the exchange; `chain` calls it."""
         if trait(active.fault, "conditional"):
             self._note(active.scheduled(self._call))
         self._note(FaultInjected(fault=active.fault_name, injection=active.injection, at=self._call.at))
 
     def witnessed(self, seen: Observation) -> None:
-        """Notes, now that the attempt is over, which of the stories its caller met."""
+        """Notes which of the faults the caller met, once the attempt is over."""
         for active in self.active:
             changed = active.call or active.reply
             its = replace(seen, changed_call=active.call, changed_reply=active.reply) if changed else seen

@@ -1,7 +1,7 @@
-"""What a service offers, as data: its tools, how each becomes an HTTP request, and how the service says no.
+"""A service's offer as data: its tools, the HTTP request of each, and its error replies.
 
-Every service answers `GET /tools` with this, so that the agent learns the tools over HTTP and a new service is one file.
-The wire formats are the real services' own: pointing a service at the real one changes the address and nothing here.
+Every service answers `GET /tools` with this, so the agent learns the tools over HTTP and a new service is one file.
+The wire formats are the real services' own: pointing a service at the real one changes only the address.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 TROUBLE = "X-Lab-Trouble"
-"""The header by which one of the lab's own services says that it is broken itself: what it answers is no part of an experiment."""
+"""The header of a reply with which one of the lab's services says that it is broken itself. Such a reply is no part of
+an experiment."""
 
 
 @dataclass(frozen=True)
 class ErrorReply:
-    """How a service words one failure: status, headers and JSON body."""
+    """A service's reply for one failure: status, headers and JSON body."""
 
     status: int
     body: Any
@@ -27,8 +28,9 @@ class ErrorReply:
 class ToolSpec:
     """One tool: what the model sees (name, description, JSON schema) and what goes over the wire.
 
-    In `path`, `query` and `body`, a string "$city" stands for the argument `city`; an argument that was not given leaves
-    its key out. Strings without "$" are sent as they are. `effect`: the kind of what the tool does that outlives the call, if anything.
+    In `path`, `query` and `body`, a string "$city" stands for the argument `city`; an argument that was not given
+    leaves its key out. Strings without "$" are sent as they are. `effect` is the kind of effect that the tool has, if
+    any.
     """
 
     name: str
@@ -42,17 +44,18 @@ class ToolSpec:
 
     @property
     def safe(self) -> bool:
-        """Whether asking has no effect (RFC 9110, section 9.2.1)."""
+        """True if a request has no effect (RFC 9110, section 9.2.1)."""
         return self.method == "GET"
 
 
 @dataclass(frozen=True)
 class ServiceSpec:
-    """One service: its tools, its own words for each failure, where its key goes, and which 200s are failures.
+    """One service: its tools, its own replies for failures, the place of its key, and which 200s are failures.
 
-    `errors` maps the statuses 401, 404, 429, 500 and 503 to the reply with which *this* service reports that condition (the
-    reply's own HTTP status may differ: some answer 200 with an error inside). `auth` is `{"in": "query" | "header" | "body",
-    "name": …, "prefix": …}` or None. `failed_if` lists top-level fields whose value marks a 200 as a failure.
+    `errors` maps the statuses 401, 404, 429, 500 and 503 to the reply with which *this* service reports that condition.
+    The reply's own HTTP status may differ: some services answer 200 with an error inside. `auth` is `{"in": "query" |
+    "header" | "body", "name": …, "prefix": …}` or None. `failed_if` lists top-level fields whose value marks a 200 as a
+    failure.
     """
 
     name: str
@@ -76,7 +79,7 @@ class ServiceSpec:
 
 
 def fill(template: Any, arguments: Mapping[str, Any]) -> Any:
-    """The template with each "$name" replaced by that argument; keys whose argument is missing are left out."""
+    """The template with each "$name" replaced by that argument. Keys whose argument is missing are left out."""
     if isinstance(template, str):
         return arguments[template[1:]] if template.startswith("$") else template
     if isinstance(template, Mapping):
