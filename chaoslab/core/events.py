@@ -422,7 +422,8 @@ class PromptFinished(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class RunFinished(Event):
-    """The run ends. `reason` is done, interrupted, lab_down or broken."""
+    """The run ends. `reason` is done, interrupted, lab_down or broken. A count of -1 is not known (another lab's
+    log)."""
 
     received: Count
     processed: Count

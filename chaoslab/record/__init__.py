@@ -1,1 +1,1 @@
-"""What a run writes down and what is read of it."""
+"""Writes a run's logs and reads them."""

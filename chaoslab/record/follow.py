@@ -1,4 +1,4 @@
-"""A run's logs as they are written, by this process or by another."""
+"""Reads a run's logs while this process or another writes them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ POLL_S = 0.1
 
 
 class Follower:
-    """Reads what is new in a run's folder: each line once, in the order of its writer. Files that begin later are found. `ended`: the run
-    has written down its end."""
+    """Reads new lines of a run's folder: each line once, in its writer's order. Files that begin later are found.
+    `ended`: the run has logged its end."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -24,7 +24,7 @@ class Follower:
         self.ended = False
 
     def new(self) -> list[Record]:
-        """The events that were written since the last call. A line that cannot be read is left out, and one without its end waits for it.
+        """The events written since the last call. Unreadable lines are left out; an unfinished line waits for its end.
 
         Raises:
             OSError: a log cannot be read.
@@ -58,8 +58,8 @@ class Follower:
 
 
 def follow(folder: Path, *, clock: Clock = system, poll_s: float = POLL_S) -> Iterator[Record]:
-    """Every event of a run, from its first on, as it is written; ends with the run, once nothing more comes. A run that was killed never
-    writes its end, so this goes on until whoever reads it stops.
+    """Every event of a run, from the first on, as it is written. It ends with the run, once nothing more comes. A run
+    that was killed never logs its end, so then it goes on until the reader stops.
 
     Raises:
         OSError: a log cannot be read.

@@ -1,4 +1,4 @@
-"""Reads what a run's writers logged, merged; measures and reports know nothing else of a run."""
+"""Reads the logs of a run's writers and merges them. Measures and reports know nothing else of a run."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from chaoslab.record.lines import Record, lines_of, log_files, parse_line
 
 E_ = TypeVar("E_", bound=Event)
 UNSEEN: frozenset[type[Event]] = frozenset({Retry, Fallback, Usage})
-"""Kinds of which a run of Python functions cannot tell: the lab does not see its agent's waits, fallbacks and model."""
+"""Kinds that a run of Python functions does not log: the lab does not see the agent's waits, fallbacks and model."""
 NAMED = 2
-"""Lines that could not be read which are named; of the others the number is told."""
+"""The most unreadable lines that a note names; it counts the others."""
 
 
 class History:
     """All events of a run, merged by (time, writer, sequence).
 
-    `cut_lines`: the numbers of the lines that could not be read, by file name. `unknown` are the kinds that another lab's log has no place
-    for, so that their absence says nothing; `notes` are lines for a person on how it was read.
+    `cut_lines`: the numbers of the unreadable lines, by file name. `unknown`: the kinds that another lab's log has no
+    place for, so their absence says nothing. `notes`: lines for the user on how the log was read.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class History:
         self.notes = (*notes, *(unread(name, numbers) for name, numbers in sorted(self.cut_lines.items())))
 
     def __iter__(self) -> Iterator[Record]:
-        """Its records in time order."""
+        """The records in time order."""
         return iter(self.records)
 
     def __repr__(self) -> str:
@@ -81,7 +81,7 @@ class History:
 
     @staticmethod
     def follow(folder: Path, *, clock: Clock = system) -> Iterator[Record]:
-        """The events of a run as they are written, by any process; ends with the run.
+        """The events of a run as they are written, by any process. It ends with the run.
 
         Raises:
             OSError: a log cannot be read.
@@ -90,7 +90,7 @@ class History:
 
     @property
     def cut(self) -> dict[str, int]:
-        """How many lines could not be read, by file name."""
+        """The number of unreadable lines by file name."""
         return {name: len(numbers) for name, numbers in self.cut_lines.items()}
 
     def of(self, kind: type[E_], *, trial: str | None = None) -> Iterator[tuple[Record, E_]]:
@@ -100,7 +100,7 @@ class History:
                 yield record, record.event
 
     def has(self, kind: type[Event]) -> bool:
-        """Whether an event of this kind would be here if it had happened."""
+        """Tells if an event of this kind would have been logged."""
         return kind not in self.unknown and not (kind in UNSEEN and self.of_functions)
 
     def first(self, kind: type[E_]) -> E_ | None:
@@ -108,7 +108,8 @@ class History:
 
     @cached_property
     def of_functions(self) -> bool:
-        """Whether it tells of a Python user's own agent and functions (`lab.run`). A run of the lab's agent says what was asked."""
+        """True if the run is of a user's own agent and functions (`lab.run`). A run of the lab's agent logs its prompts
+        in `asked`."""
         run = self.first(RunStarted)
         if run is not None:
             return bool(run.world) and not run.asked
@@ -122,7 +123,7 @@ class History:
 
 @contextmanager
 def _no_garbage() -> Iterator[None]:
-    """For what makes many objects and keeps them all: looking through them for garbage takes as long as reading them does."""
+    """Turns the garbage collector off while many objects are made and kept: it would take as long as the reading."""
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -133,7 +134,7 @@ def _no_garbage() -> Iterator[None]:
 
 
 def unread(name: str, numbers: Sequence[int]) -> str:
-    """Which lines of a log could not be read, in a line."""
+    """A note of the lines of a log that could not be read, in one line."""
     if len(numbers) == 1:
         return f"{name}: line {numbers[0]} could not be read"
     named, more = numbers[:NAMED], len(numbers) - NAMED

@@ -1,4 +1,4 @@
-"""A line of a log: what it must be to be read, and the event that it is."""
+"""Reads a line of a log: checks it and makes its event."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from chaoslab.base.shapes import DEPTH_MAX, Shape, Within, deeper
 from chaoslab.core.events import LASTS_MAX_S, Count, Event
 
 LINE_MAX = 1 << 26
-"""Bytes of a line that is read; the longest that a run writes holds a reply of 4 MiB."""
+"""The most bytes of a line. The longest line that a run writes holds a reply of 4 MiB."""
 
 
 @dataclass(frozen=True)
@@ -29,12 +29,12 @@ class Record:
 
 
 def log_files(folder: Path) -> list[Path]:
-    """The logs in a folder. Regular files alone: a pipe or a device has no end."""
+    """The logs in a folder. Only regular files: a pipe or a device has no end."""
     return sorted(path for path in folder.glob("*.log") if path.is_file())
 
 
 def lines_of(path: Path) -> Iterator[bytes]:
-    """The lines of a log with their ends. One that is longer than LINE_MAX comes cut off there, so it cannot be read.
+    """The lines of a log with their ends. A line longer than LINE_MAX is cut off there, so it cannot be read.
 
     Raises:
         OSError: the file cannot be read.
@@ -53,8 +53,8 @@ _shapes: dict[type[Event], Shape] = {}
 
 
 def parse_line(line: bytes) -> Record | None:
-    """The record of a line; None when the line is cut, foreign, of a kind that this version does not know, or when a field of it is not
-    of its type or out of its range (`events`). Whoever reads a record need look at none of that again."""
+    """The record of a line. None if the line is cut or foreign, if its kind is unknown, or if a field is not of its
+    type or out of its range (`events`). A reader of records need not check any of that again."""
     try:
         data = json.loads(line)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Writes events down: one writer owns one file, and a line is with the system before the writer goes on.
+"""Writes events to logs. One writer owns one file, and a line is with the system before the writer goes on.
 
 So a killed process loses nothing that it had logged.
 """
@@ -20,18 +20,20 @@ from chaoslab.core.events import AttemptEvent, Event
 
 MASK = "***"
 SECRET_MIN = 8
-"""Characters of a secret, or of the beginning of one in a text that was cut, that are masked: fewer stand in any text."""
+"""The fewest characters of a secret, or of its beginning in a text that was cut, that are masked. Fewer may stand in
+any text."""
 
 
 class LogLost(BaseException):
-    """A line could not be written; says which file, why, and what to do. What went on from here would be an experiment without a record.
+    """A line could not be written. Its text names the file, the reason and the remedy.
 
-    No `Exception`, since an SDK would take it for one more network error and retry it.
+    The run ends, since it would go on without a record. This is no `Exception`, since an SDK would take it for a
+    network error and retry.
     """
 
 
 class Log:
-    """Appends events to `<folder>/<writer>.log`: when `write` returns the whole line is there, when it raises none of it is.
+    """Appends events to `<folder>/<writer>.log`. If `write` returns, the whole line is there; if it raises, none of it.
 
     Safe to share between threads.
     """
@@ -41,7 +43,7 @@ class Log:
     def __init__(
         self, folder: Path, writer: str, *, run: str, origin: float, clock: Clock = system, secrets: Sequence[str] = ()
     ) -> None:
-        """`origin` is the monotonic time at which the run began. `secrets` are never written, whoever says them.
+        """Opens the log. `origin` is the monotonic time at which the run began. `secrets` are masked in every line.
 
         Raises:
             OSError: the file cannot be opened.
@@ -54,11 +56,15 @@ class Log:
         self._file = self.path.open("ab", buffering=0)
         self._lock = threading.Lock()
         self.lost: LogLost | None = None
-        """What `write` last raised: a framework between it and the writer's owner may swallow it."""
+        """The last error that `write` raised. A framework between `write` and the writer's owner may swallow it."""
         self._torn = False
 
     def write(self, event: Event, *, trial: str | None = None) -> None:
-        """Raises LogLost: the disk is full, or the file was deleted, say."""
+        """Appends the event.
+
+        Raises:
+            LogLost: it cannot be written, as when the disk is full or the file was deleted.
+        """
         with self._lock:
             ts, t = iso(self._clock.utc()), round(self._clock.monotonic() - self._origin, 6)
             line = spell(ts, t, self._run, trial, self._writer, self._seq + 1, self._masked(encode_event(event)))
@@ -69,7 +75,7 @@ class Log:
         return text if self._secret is None else self._secret.sub(MASK, text)
 
     def copy(self, kept: Iterable[BufferedEvent], *, began: datetime, after_s: float) -> None:
-        """Writes down what was kept elsewhere, `after_s` seconds later than it says, in a run that began at that moment; all of it or none.
+        """Writes buffered events, moved by `after_s` seconds, into a run that began at `began`; all of them or none.
 
         Raises:
             LogLost: as `write`.
@@ -92,7 +98,7 @@ class Log:
         held = os.fstat(file)
         if self._torn:
             raise OSError(errno.EIO, "its last line is cut")
-        if not held.st_nlink:  # the system would take each line, and nobody could read it
+        if not held.st_nlink:  # the system would take each line, but no file would show it
             raise FileNotFoundError(errno.ENOENT, "it was deleted")
         try:
             while line:
@@ -114,8 +120,8 @@ class Log:
 
 
 class BufferedEvent(NamedTuple):
-    """An event that waits to be written down. `t`: seconds since its trial began; `text`: as `encode_event` gives it, or the event itself
-    when it names moments of its own, which move with it."""
+    """An event that waits to be written. `t`: seconds since its trial began. `text`: the text of `encode_event`, or the
+    event itself if its fields hold moments, which move with it."""
 
     writer: str
     t: float
@@ -133,7 +139,7 @@ class BufferedEvent(NamedTuple):
         return fields
 
     def is_a(self, kind: type[Event]) -> bool:
-        """Whether it tells of an event of that kind."""
+        """Tells if the event is of that kind."""
         return (
             self.text.startswith(f'"kind": "{kind.kind}"')
             if isinstance(self.text, str)
@@ -142,10 +148,10 @@ class BufferedEvent(NamedTuple):
 
 
 class MemoryLog(Log):
-    """A log that keeps what it is told in memory; whoever owns it takes it from there."""
+    """A log in memory. Its owner takes the events from there."""
 
     def __init__(self, writer: str, kept: list[BufferedEvent], *, clock: Clock = system, origin: float = 0.0) -> None:
-        """`kept` may be shared by several writers; all times are since `origin`."""
+        """Makes a log that appends to `kept`, which several writers may share. All times are since `origin`."""
         self._writer, self._kept, self._clock, self._origin = writer, kept, clock, origin
         self.lost = None
 
@@ -179,7 +185,7 @@ _spelt = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def spell(ts: str, t: float, run: str, trial: str | None, writer: str, seq: int, text: str) -> bytes:
-    """A whole line: the envelope, and what `encode_event` gave."""
+    """A whole line: the envelope and the text of `encode_event`."""
     envelope = {"ts": ts, "t": t, "run": run, "trial": trial, "writer": writer, "seq": seq}
     return f"{json.dumps(envelope)[:-1]}, {text}\n".encode("utf-8", "surrogatepass")
 
@@ -187,8 +193,8 @@ def spell(ts: str, t: float, run: str, trial: str | None, writer: str, seq: int,
 def lines_of(
     kept: Iterable[BufferedEvent], *, run: str, began: datetime, after_s: float, seqs: dict[str, int]
 ) -> Iterator[bytes]:
-    """What was kept as lines of a run that began at that moment, `after_s` seconds later than it says. `seqs`: how many lines each writer
-    has, counted on."""
+    """The lines of buffered events, moved by `after_s` seconds, in a run that began at `began`. `seqs`: the number of
+    lines of each writer, which is counted on."""
     for entry in kept:
         t = round(after_s + entry.t, 6)
         text = entry.text if isinstance(entry.text, str) else encode_event(entry.text.moved(after_s))
@@ -206,7 +212,7 @@ REMEDIES = {
 
 
 def _any_of(secrets: Iterable[str]) -> re.Pattern[str] | None:
-    """Finds each secret, and the beginning of one that was cut off."""
+    """A pattern of each secret, also of the beginning of one that was cut off."""
     spelt = [json.dumps(secret, ensure_ascii=False)[1:-1] for secret in secrets if len(secret) >= SECRET_MIN]
     parts = [
         re.escape(secret[:SECRET_MIN])
@@ -218,7 +224,7 @@ def _any_of(secrets: Iterable[str]) -> re.Pattern[str] | None:
 
 
 def _mend(path: Path) -> int:
-    """Ends a line that a killed writer left cut, and returns how many lines the file then holds."""
+    """Ends a line that a killed writer left cut. Returns the number of lines in the file."""
     if not path.exists():
         return 0
     data = path.read_bytes()

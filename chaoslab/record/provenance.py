@@ -1,4 +1,5 @@
-"""What a run is made with: digests of our own code, and the versions of what it stands on. Two runs can only be equal if these are."""
+"""The provenance of a run: digests of the lab's own code, and versions of the packages it runs on. Two runs can only be
+equal if these are."""
 
 from __future__ import annotations
 
@@ -17,14 +18,15 @@ OTHERS = ("groq", "httpx", "langchain", "langchain-core", "langchain-groq", "lan
 
 
 def code() -> dict[str, str]:
-    """By name: the log's version, Python's, a digest of each of our packages that takes part, and the versions of those that it runs on."""
+    """By name: the log's version, Python's, a digest of each of the lab's packages, and the versions of other
+    packages."""
     found = {"log": str(VERSION), "python": ".".join(platform.python_version_tuple()[:2])}
     found |= {name: _digest(name) for name in OWN}
     return found | {name: _version(name) for name in OTHERS}
 
 
 def changed(recorded: dict[str, str], now: dict[str, str]) -> list[str]:
-    """What differs, in words: "agent has changed", "langchain is 1.4.8, was 1.4.7"."""
+    """The differences in words: "agent has changed", "langchain is 1.4.8, was 1.4.7"."""
     words = []
     for name in sorted(recorded.keys() | now.keys()):
         was, is_now = recorded.get(name, ABSENT), now.get(name, ABSENT)
@@ -34,7 +36,7 @@ def changed(recorded: dict[str, str], now: dict[str, str]) -> list[str]:
 
 
 def _digest(name: str) -> str:
-    """Of all that a folder of the package holds in code and data; the package's own is without the folders that have a digest themselves."""
+    """A digest of all code and data in a folder of the package. The digest of the package itself leaves out `PARTS`."""
     root = Path(__file__).parents[1]
     if name != root.name:
         root /= name

@@ -1,4 +1,5 @@
-"""A run's folder: `logs/<run>/run.json` says what every process of the run must agree on, `logs/latest` names the newest."""
+"""A run's folder. `logs/<run>/run.json` holds the facts that all processes of the run share; `logs/latest` names the
+newest run."""
 
 from __future__ import annotations
 
@@ -22,13 +23,13 @@ from chaoslab.record.log import Log
 
 NAME_MAX = 64
 STAMP = "%Y%m%d-%H%M%S"
-"""How a run's folder is named by the wall clock (UTC)."""
+"""The format of a run's folder name, by the wall clock (UTC)."""
 _NAME = re.compile(rf"[A-Za-z0-9_-]{{1,{NAME_MAX}}}", re.ASCII)
 
 
 @dataclass(frozen=True)
 class Run:
-    """One start of the lab. `origin`: the monotonic time at which it began; `now`: what the tools call today (ISO 8601)."""
+    """One start of the lab. `origin`: the monotonic time at which it began. `now`: the tools' today (ISO 8601)."""
 
     name: str
     folder: Path
@@ -36,16 +37,16 @@ class Run:
     now: Moment
 
     def log(self, writer: str, *, clock: Clock = system, secrets: Sequence[str] = ()) -> Log:
-        """The log of one writer in this run, which may be told the secrets."""
+        """The log of one writer in this run. It masks the secrets."""
         return Log(self.folder, writer, run=self.name, origin=self.origin, clock=clock, secrets=secrets)
 
     @classmethod
     def create(cls, logs: Path, *, now: str, name: str = "", clock: Clock = system) -> Run:
-        """A new folder, named by the wall clock. A run of that `name` is one of no real time: it begins at `now`, and nothing in its
-        folder tells when that was.
+        """Makes a new folder, named by the wall clock. A run with a `name` is not of real time: it begins at `now`, and
+        its files do not show the wall clock.
 
         Raises:
-            OSError: what stands in the way, as its `filename`.
+            OSError: a file is in the way; its `filename` names it.
         """
         try:
             logs.mkdir(parents=True, exist_ok=True)
@@ -72,14 +73,14 @@ class Run:
         return run
 
     def make_latest(self) -> None:
-        """`logs/latest` names this run from now on: it has begun."""
+        """Points `logs/latest` to this run, which has begun."""
         newest = self.folder.with_name(f".latest-{self.folder.name}")
         newest.symlink_to(self.folder.name)
         newest.replace(self.folder.with_name("latest"))
 
     @classmethod
     def open(cls, logs: Path, name: str, *, now: str = "", clock: Clock = system) -> Run:
-        """The run of that name as its maker described it; a run that nobody made (`alone`, say) begins now.
+        """The run of that name as its maker described it. The run `alone`, which has no maker, begins now.
 
         Only `alone` is made on demand: a stranger's X-Trial header must not make folders.
 
@@ -107,7 +108,7 @@ class Run:
 
     def _save(self, *, started: str) -> None:
         data = {"name": self.name, "origin": self.origin, "now": self.now, "started": started}
-        # `alone` is made on demand by whoever comes first, maybe by two at once: each writes a file of its own.
+        # `alone` is made on demand, maybe by two threads or processes at once: each writes a file of its own.
         partial = self.folder / f"run.json.{os.getpid()}.{threading.get_ident()}.part"
         partial.write_text(json.dumps(data, indent=2) + "\n")
         partial.replace(self.folder / "run.json")
@@ -117,7 +118,7 @@ _STAMPED = re.compile(r"(\d{8}-\d{6})(?:-(\d{1,3}))?", re.ASCII)
 
 
 def names(logs: Path) -> dict[str, list[Path]]:
-    """The folders of all runs there by the name that each gave itself, the newest last."""
+    """The folders of all runs by the name in their run.json, the newest last."""
     found: dict[str, list[Path]] = {}
     folders = (path for path in logs.glob("*") if not path.is_symlink() and (path / "run.json").is_file())
     for folder in sorted(folders, key=_age):
@@ -129,7 +130,7 @@ def names(logs: Path) -> dict[str, list[Path]]:
             TypeError,
             KeyError,
             RecursionError,
-        ):  # whatever it is, it is no run that could be named
+        ):  # it is no run that could be named
             continue
         if isinstance(name, str):
             found.setdefault(name, []).append(folder)
@@ -137,7 +138,7 @@ def names(logs: Path) -> dict[str, list[Path]]:
 
 
 def began(folder: Path) -> datetime | None:
-    """The moment (UTC) in the name of a run's folder; None where there is none."""
+    """The moment (UTC) in the name of a run's folder, or None."""
     match = _STAMPED.fullmatch(folder.name)
     try:
         return datetime.strptime(match[1], STAMP).replace(tzinfo=UTC) if match else None
@@ -146,14 +147,14 @@ def began(folder: Path) -> datetime | None:
 
 
 def newest_first(logs: Path) -> list[Path]:
-    """Every run's folder there that has logs or a description, by the moment in its name; those without one come last."""
+    """Every folder with logs or a run.json, by the moment in its name. Folders without a moment come last."""
     folders = (path for path in logs.glob("*") if path.is_dir() and not path.is_symlink())
     runs = (folder for folder in folders if (folder / "run.json").is_file() or any(folder.glob("*.log")))
     return sorted(runs, key=_age, reverse=True)
 
 
 def _age(folder: Path) -> tuple[str, int, str]:
-    """Sorts folders by the moment in their names, and those of one moment by the number behind it."""
+    """A key that sorts folders by the moment in their names, then by the number behind it."""
     match = _STAMPED.fullmatch(folder.name)
     return (match[1], int(match[2] or 1), "") if match else ("", 0, folder.name)
 

@@ -1,4 +1,4 @@
-"""The log of one trial that is kept in memory: a line costs an append, and becomes an event when somebody reads it."""
+"""The log of one trial in memory. A line costs an append, and becomes an event when it is read."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ E = TypeVar("E", bound=Event)
 
 
 class Later(Protocol):
-    """What becomes an event when somebody reads it."""
+    """An object that becomes events when the log is read."""
 
     def event(self, part: str, requests: Requests, t: float, /) -> Event:
-        """Of what was noted under this name, given the trial's requests and the moment. Asked for once, in the order of noting."""
+        """The event of the part noted under this name, at the moment `t`. It is called once, in the order of noting."""
 
 
 class TrialLog:
-    """Made when its trial begins, in the trial's own time; `began` is what the wall clock said then."""
+    """The log of a trial, made when the trial begins, in its own time. `began` is the wall clock's time then."""
 
     def __init__(self, trial: TrialId, *, began: datetime, clock: Clock = system) -> None:
         self.trial, self.key, self.began = trial, trial.key, began
@@ -36,7 +36,7 @@ class TrialLog:
         self.origin = self._now()
         self._lines: list[tuple[float, Any, str]] = []
         self._history: History | None = None
-        self._sent = b""  # both as they came from another process, until somebody reads them
+        self._sent = b""  # both, pickled by another process, until they are read
 
     def note(self, noted: Event) -> None:
         self._lines.append((self._now(), noted, ""))
@@ -45,16 +45,16 @@ class TrialLog:
         self._lines.append((self._now(), noted, part))
 
     def noted(self, kind: type[E]) -> Iterator[E]:
-        """All events of a kind so far, but for what is to be told later."""
+        """All events of a kind so far, except those of a `Later`."""
         return (noted for _, noted, part in self._lines if not part and isinstance(noted, kind))
 
     def called(self) -> frozenset[str]:
-        """The names of the functions that were called, before the history is read."""
+        """The names of the functions that were called. To be used before the history is read."""
         return frozenset(noted.name for _, noted, part in self._lines if part == "begin")
 
     @property
     def history(self) -> History:
-        """All that was noted. To be read when the trial is over."""
+        """All events. To be read when the trial is over."""
         if self._sent:
             self._lines, self._history = pickle.loads(self._sent)
             self._sent = b""
@@ -69,18 +69,19 @@ class TrialLog:
             yield Record(iso(self.began + timedelta(seconds=t)), t, run, trial, WRITER, number, event)
 
     def _events(self) -> Iterator[tuple[float, Event]]:
-        """Each event and when, to be asked for once."""
+        """Each event with its time; may be called once."""
         for moment, noted, part in self._lines:
             t = round(moment - self.origin, 6)
             yield t, noted.event(part, self.requests, t) if part else noted
 
     @property
     def kept(self) -> list[BufferedEvent]:
-        """The same, as a run's folder takes it."""
+        """The events of `history`, as a run's folder takes them."""
         return [BufferedEvent.of(r.writer, r.t, r.trial, r.event) for r in self.history.records]
 
     def __getstate__(self) -> dict[str, Any]:
-        """To another process goes what happened, and nothing that could go on. Most is never read there, and stays as it was sent."""
+        """The state for another process, which cannot note more. Most logs are never read there, so they stay
+        pickled."""
         sent = self._sent or pickle.dumps((self._lines, self._history))
         return {
             "trial": self.trial,

@@ -1,1 +1,1 @@
-"""Seams: where native calls become exchanges. One file per kind of call."""
+"""Seams turn native calls into exchanges. One file per kind of call."""

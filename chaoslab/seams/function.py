@@ -1,8 +1,8 @@
-"""The seam of everything that is a Python function: a call of it is an exchange, its result the reply, its exception the failure.
+"""The seam of Python functions: a call is an exchange, its result the reply, its exception the failure.
 
-The function that stands in tells all of the plan's stories, those of the wire too, since there is no wire here. Where no injection can hit
-it notes the call and is out of the way. Faults of the wire become Python's own exceptions; what the function itself raises
-passes unchanged.
+The stand-in of a function runs all of the plan's stories, those of the wire too, since there is no wire here. Where no
+injection can hit, it only notes the call. Faults of the wire become Python's own exceptions. An exception of the
+function itself passes unchanged.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ NATIVE: dict[str, tuple[type[OSError], str]] = {
     "closed": (ConnectionAbortedError, "closed without an answer"),
 }
 CALLS_MAX = 10_000
-"""Calls that an agent may make one after the other while no virtual time passes, by default."""
+"""The most calls in a row, by default, that an agent may make while no virtual time passes."""
 UNPACED = sys.maxsize
 
 
 class ToolError(RuntimeError):
-    """The tool answered with an error of its own instead of doing the work. `status` as in HTTP, `message` in words."""
+    """A tool's error reply in place of its work. `status` is HTTP's, `message` is in words."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(f"{status} {message}")
@@ -49,7 +49,7 @@ class ToolError(RuntimeError):
 
 
 class Returned(Reply):
-    """A function's result as a reply: its value is the result itself, of any type."""
+    """A function's result as a reply. Its value is the result itself, of any type."""
 
     def __init__(self, result: Any) -> None:
         super().__init__(200, {}, b"")
@@ -64,14 +64,15 @@ class Returned(Reply):
 
 @dataclass(frozen=True)
 class WrappedFunction:
-    """One function of the agent's. `effect`: a call of it changes the world; `hidden`: parameters that are no arguments of the request."""
+    """One function of the agent's. `effect`: a call of it changes the world. `hidden`: the parameters that are not
+    arguments of the request."""
 
     name: str
     function: Callable[..., Any]
     effect: bool
     hidden: frozenset[str] = frozenset()
     names: tuple[str, ...] = field(init=False)
-    """Its parameters, when they are all plain ones: then binding is no work."""
+    """The parameters' names if all are plain, which saves binding; else empty."""
 
     def __post_init__(self) -> None:
         names: tuple[str, ...] = ()
@@ -94,19 +95,19 @@ class WrappedFunction:
             return None
 
     def arguments(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """By the names of the parameters, defaults too; a call that does not fit as it was made."""
+        """The arguments by parameter name, with defaults; by position if the call does not fit the signature."""
         if not kwargs and len(args) == len(self.names) and not self.hidden:
             return dict(zip(self.names, args, strict=True))
         return {name: value for name, value in self._given(args, kwargs).items() if name not in self.hidden}
 
     def passed_along(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """What a call was given that is no argument of the request."""
+        """The values of the hidden parameters, by name."""
         if not self.hidden:
             return {}
         return {name: value for name, value in self._given(args, kwargs).items() if name in self.hidden}
 
     def _given(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """All that a call was given, by name."""
+        """All values of a call, by name."""
         try:
             if self._signature is None:
                 raise TypeError
@@ -125,19 +126,19 @@ class WrappedFunction:
 
 
 class Spelt(str):
-    """A reply that is in words already."""
+    """A reply as text for the log."""
 
     __slots__ = ()
 
 
 SILENCE = Spelt()
 FEW = 16
-"""Entries of a result that is kept as a copy."""
+"""The most entries of a dict that is kept as a copy."""
 _NUMBER_MAX = 2**BITS_MAX
 
 
 def kept(result: Any) -> Any:
-    """What the log keeps of a result until it is told: small values that never change as they are, of all others their beginning in words."""
+    """A result as it is kept for the log: small immutable values as they are, all others as the start of their text."""
     if _is_small(result):
         return result
     if type(result) is dict and len(result) <= FEW and all(map(_is_small, result.values())):
@@ -153,30 +154,44 @@ def _is_small(value: Any) -> bool:
 
 
 class CallRecord:
-    """One call of a function, to be told later: its parts become events when the notebook is read."""
+    """One call of a function. Its parts become events when the trial's log is read."""
 
     __slots__ = (
-        "args", "began_t", "content", "error", "id", "kwargs", "late", "name", "ok", "place", "reply", "request", "rolled", "status", "tool",
+        "args",
+        "began_t",
+        "content",
+        "error",
+        "id",
+        "kwargs",
+        "late",
+        "name",
+        "ok",
+        "place",
+        "reply",
+        "request",
+        "rolled",
+        "status",
+        "tool",
         "via",
-    )  # fmt: skip
+    )
 
     def __init__(self, tool: WrappedFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         self.tool, self.name, self.args, self.kwargs = tool, tool.name, args, kwargs
         self.content: dict[str, Any] | None = None
         self.request: Request | None = None
         self.place: tuple[int, int, int] | None = None
-        """The request's number, which attempt of it this is, and for the how manieth time the same is wanted; None until it is asked."""
+        """(request number, attempt, repetition), or None before the call is numbered."""
         self.ok, self.late, self.via = True, False, "function"
         self.error: str | None = None
         self.status: int | None = None
         self.rolled: Sequence[str] = ()
         self.reply: Any = SILENCE
-        """What the caller got, as `kept` keeps it."""
+        """The caller's reply, as `kept` returns it."""
         if not UNCHANGING.issuperset(map(type, args)) or not UNCHANGING.issuperset(map(type, kwargs.values())):
             self.content = to_jsonable(tool.arguments(args, kwargs))
 
     def arguments(self) -> dict[str, Any]:
-        """As they are told."""
+        """The arguments as the log shows them."""
         if self.content is None:
             self.content = self.tool.arguments(self.args, self.kwargs)
             if not ATOMS.issuperset(map(type, self.content.values())):  # a default may be anything
@@ -184,7 +199,7 @@ class CallRecord:
         return self.content
 
     def asked(self, requests: Requests) -> tuple[int, int, int]:
-        """Its place, numbered now."""
+        """Numbers the call and returns its place."""
         self.request = request = requests.ask(self.name, self.name, self.arguments())
         self.place = request.number, request.next_attempt(), request.nth
         return self.place
@@ -229,7 +244,7 @@ class CallRecord:
     def _end(self, requests: Requests, t: float) -> Event:
         if self.ok and self.late:
             self.answered(requests)
-        assert self.place is not None  # its begin was told before
+        assert self.place is not None  # `_begin` came before
         number, attempt, _ = self.place
         return events.CallFinished(
             at=self._at(requests, number, attempt),
@@ -248,7 +263,7 @@ class CallRecord:
         self.error = describe_error(error)[:200] if isinstance(error, Exception) else "cancelled"
 
     def __getstate__(self) -> tuple[Any, ...]:
-        """To another process goes what is told, and not the function."""
+        """The parts that the log needs. The function does not go to another process."""
         return (
             self.name,
             self.arguments(),
@@ -267,7 +282,7 @@ class CallRecord:
 
 
 class _Noted:
-    """A call from its begin to its end: a context, which costs less than a generator would."""
+    """A context that notes a call's begin and end. A class costs less than a generator."""
 
     __slots__ = ("book", "made", "numbering")
 
@@ -289,11 +304,11 @@ class _Noted:
 
 
 class FunctionSeam:
-    """Makes what stands in for functions. `timeout_s`: how long a fault may make one attempt wait; the function's own work takes as long
-    as it takes, since nothing would cut it short without the lab either.
+    """Makes the stand-ins of functions. `timeout_s` limits the wait that a fault may cause in one attempt. The
+    function's own work has no limit, as without the lab.
 
-    `book`: where calls are noted; while it is None a stand-in only calls its function. `pace`: asked, with a function's name, when it is to
-    be called and no call is `left`; says how many may be made before it is asked again, or ends the trial.
+    `book` takes the calls; while it is None a stand-in only calls its function. `pace` is called with a function's name
+    before a call when no call is `left`. It returns the number of calls until it is called again, or ends the trial.
     """
 
     def __init__(self, plan: Plan, *, timeout_s: float, clock: Clock = system) -> None:
@@ -301,11 +316,11 @@ class FunctionSeam:
         self.book: TrialLog | None = None
         self.pace: Callable[[str], int] = lambda _: UNPACED
         self.left = 0
-        # A trial's threads may call at once. Nobody waits while holding it, so no world need know of it.
+        # A trial's threads may call at once. No thread waits while it holds this, so no world need know of it.
         self._numbering = Lock()
 
     def stand_in(self, tool: WrappedFunction) -> Callable[..., Any]:
-        """What looks like the function, async if it is, and is called in its place."""
+        """Returns a wrapper with the function's signature; async if the function is."""
         reach = (*self.plan.candidates(tool.name, wire=False), *self.plan.candidates(tool.name, wire=True))
         stand_in = self._of_coroutine(tool, reach) if tool.of_coroutine else self._of_function(tool, reach)
         return functools.wraps(tool.function)(stand_in)
@@ -315,7 +330,7 @@ class FunctionSeam:
 
         def stand_in(*args: Any, **kwargs: Any) -> Any:
             self.left -= 1
-            if self.left < 0:  # before anything is held that would outlive a trial which ends here
+            if self.left < 0:  # before anything is held, since the trial may end here
                 self.left = self.pace(tool.name) - 1
             book = self.book
             if book is None:
@@ -355,7 +370,8 @@ class FunctionSeam:
         return stand_in
 
     def _met(self, reach: Sequence[Injection], book: TrialLog, made: CallRecord) -> _Attempt | None:
-        """The attempt, if an injection hits it: dice are rolled from the outermost on. Most attempts meet nothing, and cost no more."""
+        """The attempt if an injection hits it, else None. Dice are rolled from the outermost injection on. Most
+        attempts meet no fault and cost no more than this."""
         with self._numbering:
             number, attempt, _ = made.asked(book.requests)
         for depth, injection in enumerate(reach):
@@ -376,12 +392,12 @@ def _at_once(work: Coroutine[Any, Any, Any]) -> Any:
 
 
 class _Attempt:
-    """One attempt that an injection hits, from there to its result: a driver of stories, which suspends only where the function is async."""
+    """One attempt that an injection hits: a driver of stories, which suspends only if the function is async."""
 
     def __init__(
         self, seam: FunctionSeam, book: TrialLog, made: CallRecord, reach: Sequence[Injection], depth: int
     ) -> None:
-        """`depth`: which of `reach` hits; those before it did not."""
+        """`depth`: the index in `reach` of the injection that hits. Those before it did not."""
         assert made.request is not None
         assert made.place is not None
         self.seam, self.book, self.made, self.tool = seam, book, made, made.tool
@@ -413,13 +429,14 @@ class _Attempt:
         raise ToolError(reply.status, _words(reply))
 
     def _native(self, failure: Failure) -> Exception:
-        """What the caller is given; raised where nothing is being handled, so that the function's own exception stays as it is."""
+        """The exception for the caller. It is raised outside of any handler, so the function's own one stays
+        unchanged."""
         if failure.native is not None:
             return failure.native
         kind, said = NATIVE.get(failure.kind, (OSError, failure.kind))
         return kind(f"{self.tool.name}: {said}")
 
-    # What the stories may ask for.
+    # The driver's methods for stories.
 
     async def wait(self, delay_s: float) -> None:
         left_s = self.seam.timeout_s - (self.seam.clock.monotonic() - self.began_s)
@@ -449,7 +466,7 @@ class _Attempt:
             self.book.note_part(self.made, "effect")
         return Returned(result)
 
-    # What is said afterwards.
+    # The record of the finished attempt.
 
     def _finished(self, reply: Reply | None, failure: Failure | None) -> None:
         made, status = self.made, None if reply is None or isinstance(reply, Returned) else reply.status
@@ -476,7 +493,7 @@ class _Attempt:
 
 
 def _words(reply: Reply) -> str:
-    """An error in words: the tool's own, else what the status means."""
+    """An error in words: the tool's own, else the status's phrase."""
     said = reply.value.get("error") if isinstance(reply.value, dict) else None
     if isinstance(said, str) and said != f"status {reply.status}":
         return said

@@ -1,7 +1,7 @@
-"""The seam of everything that speaks HTTP through httpx: tools, and the model's own SDK with its own retries.
+"""The seam of HTTP through httpx: tools, and the model's own SDK with its own retries.
 
-A transport that turns each request into an exchange, has the plan's stories told, sends what is left over the lane that the
-proxy manager names, and logs what the caller observed. The client's code is the one that runs in production.
+A transport turns each request into an exchange, runs the plan's stories, sends the call over the lane that the proxy
+manager names, and logs the caller's observation. The client's code is the one that runs in production.
 """
 
 from __future__ import annotations
@@ -33,19 +33,21 @@ from chaoslab.wire.sending import Sockets, Transport, TransportFactory, native, 
 
 EXTENSION = "chaoslab"
 _TROUBLE = TROUBLE.lower()
-"""As the names of all headers are that have come over a wire."""
+"""The header in lower case, as the names of received headers are."""
 MODEL_TOOL = "chat"
 STEERING = ("idempotency-replayed", "retry-after", "retry-after-ms", "x-should-retry")
-"""Headers of a reply that say to the client what to do about it."""
+"""Headers of a reply that steer the client's next step."""
 AT_ONCE = 16
-"""Attempts at tools that a trial has under way. A model may ask for a thousand in one message; they then wait in line, in its order."""
+"""The most attempts at tools that a trial has under way. A model may ask for a thousand in one message; the others wait
+in its order."""
 TOKENS_MAX = 2**53
-"""A model's server that counts more of them in an answer does not count."""
+"""The most tokens of one answer that are believed; a higher figure counts as 0."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """One thing that may be called. `url`: where it really is; `lane`: (host, port) of its clean proxy; `errors`: its own words."""
+    """A service or the model. `url` is its real address, `lane` the (host, port) of its clean proxy, `errors` its own
+    error replies."""
 
     name: str
     url: str
@@ -54,10 +56,10 @@ class Target:
     errors: Mapping[int, ErrorReply] = field(default_factory=dict)
     failed_if: Mapping[str, Any] = field(default_factory=dict)
     recorded: bool = False
-    """Whether what it answers goes into the log: nobody could make it say the same again."""
+    """True if its replies go into the log, since they could not be made again."""
 
     def says_no(self, reply: Reply) -> bool:
-        """Whether this answer is a failure, be it one with status 200: its own words, or none that can be read."""
+        """Tells if the reply is a failure. One with status 200 is if it says so or cannot be read."""
         if not 200 <= reply.status < 300 or reply.unreadable:
             return True
         if not self.failed_if or not isinstance(reply.value, dict):
@@ -67,7 +69,8 @@ class Target:
 
 @dataclass
 class TrialContext:
-    """A trial as the seam keeps it: its requests, what it has spent, and the limit of the lab's that last had the model refuse."""
+    """A trial's state in the seam: its requests, its spending, and the last limit of the lab's that made the model
+    refuse."""
 
     trial: TrialId
     requests: Requests
@@ -79,7 +82,7 @@ class TrialContext:
 
 @dataclass(frozen=True)
 class RequestTag:
-    """What a tool says of its request, in `extensions={"chaoslab": RequestTag(…)}`. `direct`: around the proxy."""
+    """A tool's description of its request, in `extensions={"chaoslab": RequestTag(…)}`. `direct`: around the proxy."""
 
     request: Request
     attempt: int
@@ -89,8 +92,11 @@ class RequestTag:
 
 @dataclass(frozen=True)
 class ProbeTag:
-    """What a caller says of a question of the lab's own: past every proxy and every story. Only a target whose words are recorded gets
-    its answer into the log, as that of request 0. `asked`: the question's id, which the request carries too; `trial`: whom it is for."""
+    """A caller's description of the lab's own question, which goes around every proxy and every story.
+
+    The answer of a `recorded` target goes into the log as that of request 0. `asked` is the question's id, which the
+    request carries too; `trial` is the trial that it is for.
+    """
 
     within_s: float
     target: str
@@ -107,7 +113,8 @@ def episode() -> TrialContext:
 
 
 class HttpSeam(httpx.AsyncBaseTransport):
-    """The one way out. `price` gives a model's cost in USD: (model, tokens in, tokens out) → cost or None."""
+    """The transport of all HTTP of the agent. `price` gives a model's cost in USD: (model, tokens in, tokens out) →
+    cost or None."""
 
     def __init__(
         self,
@@ -134,7 +141,7 @@ class HttpSeam(httpx.AsyncBaseTransport):
 
     @contextmanager
     def trial(self, trial: TrialId) -> Iterator[TrialContext]:
-        """Everything called within belongs to this trial."""
+        """A context in which every call belongs to this trial."""
         began = TrialContext(trial, Requests(trial), self.clock.monotonic())
         token = _episode.set(began)
         try:
@@ -170,12 +177,14 @@ class HttpSeam(httpx.AsyncBaseTransport):
             raise LookupError(f"no target of the lab is at {request.url.netloc.decode()}") from None
 
     def renew(self, lanes: LaneBroker, *, spent_usd: float = 0.0) -> None:
-        """Begins anew with other lanes, no connections and a purse of which so much is spent: the next trial has a network of its own."""
+        """Begins anew with other lanes, no connections and `spent_usd` spent: the next trial has a network of its
+        own."""
         self.lanes, self.cost_usd = lanes, spent_usd
         self.clean, self._epoch, self._retired = self.ways.kept(self.tls), 0, []
 
     def clean_since(self, epoch: int) -> Transport:
-        """The transport of the clean lanes; a new one when they were made anew, since the old one's connections lead nowhere."""
+        """The transport of the clean lanes. It is a new one once they were made anew, since old connections lead
+        nowhere."""
         if epoch != self._epoch:
             self._retired.append(self.clean)
             self.clean, self._epoch = self.ways.kept(self.tls), epoch
@@ -193,7 +202,8 @@ def _response(reply: Reply, request: httpx.Request) -> httpx.Response:
 
 
 def _asked_of_model(request: httpx.Request, target: Target) -> RequestTag:
-    """An SDK's request: the same body again, be it the SDK's own retry or a prompt's, is another attempt of one request."""
+    """The tag of an SDK's request. The same body again is another attempt of one request, be the retry the SDK's or the
+    prompt's."""
     body = parsed(request.content or b"null")
     spelt = request.content.decode("utf-8", "surrogateescape")
     wish = episode().requests.ask(target.name, MODEL_TOOL, body, spelt=spelt)
@@ -233,7 +243,7 @@ class _Attempt:
         return self.asked.request.tool == MODEL_TOOL
 
     async def run(self) -> Reply:
-        """Has the stories told and logs what the caller observed."""
+        """Runs the stories and logs the caller's observation."""
         call, note = self.call, self.note
         shown = {"messages": len((call.value or {}).get("messages", []))} if self._of_model else call.value
         note(events.CallStarted(at=call.at, tool=call.tool, arguments=shown))
@@ -248,13 +258,13 @@ class _Attempt:
         except Failure as caught:
             failure = caught
             after_s = self.seam.clock.monotonic() - self.began_s
-            # What the agent reads of it goes on to the model: a clock that wakes late must not make it another text.
+            # The agent's text of it goes on to the model: a clock that wakes late must not make it another text.
             after_s = round(min(after_s, self.target.deadline_s), 3)
             raise native(caught, self.request, who=self.target.name, after_s=after_s) from caught.native
         finally:
             self._finished(reply, failure)
 
-    # What the stories may ask for.
+    # The driver's methods for stories.
 
     def note(self, event: events.Event) -> None:
         if isinstance(event, events.Budget) and event.mode == "hard" and self._of_model:
@@ -268,11 +278,11 @@ class _Attempt:
             raise Failure("timed_out")
 
     async def send(self, call: Call) -> Reply:
-        """Sends the call; a part of the lab that says it is broken ends the run."""
+        """Sends the call. A reply in which a part of the lab says that it is broken ends the run."""
         try:
             reply = await self._send(call)
         except Failure as failure:
-            if self.target.recorded and self.via != "lane":  # nobody but the target itself failed
+            if self.target.recorded and self.via != "lane":  # the target itself failed
                 self._record(call, failure=failure.kind)
             raise
         if self.target.recorded:
@@ -286,7 +296,7 @@ class _Attempt:
         self.note(_replied(call.target, call.request, call.attempt, asked, reply, failure))
 
     async def _send(self, call: Call) -> Reply:
-        """Over the lane that the manager names."""
+        """Sends the call over the lane that the manager names."""
         self.sent = call
         body = None if call.value is self.call.value else json.dumps(call.value).encode()
         if self.asked.direct:
@@ -295,7 +305,7 @@ class _Attempt:
         asked_s = self.seam.clock.monotonic()
         row, answer = await self.seam.lanes.ask(call, deadline_s=self.target.deadline_s)
         self.faults.rolled += answer.rolled
-        if answer.held:  # the lab mended itself meanwhile: no time of the target's
+        if answer.held:  # the lab mended itself meanwhile, which is not the target's time
             self.held_s += self.seam.clock.monotonic() - asked_s
         if answer.state == "clear":
             self.via = "proxy"
@@ -309,7 +319,8 @@ class _Attempt:
         return await self._over_lane(row, (answer.host, answer.port), body)
 
     async def _ask_who_cut_it(self, answer: Answer, failure: Failure) -> None:
-        """No fault of the lab's fails a call on a clean lane: it is the target's doing, or the lab itself has been disturbed."""
+        """Notes a call on a clean lane that a disturbance of the lab cut. No fault fails a call there: it is either
+        this or the target."""
         if await self.seam.lanes.cut(answer):
             call = self.call
             why = f"it ended ({failure.kind}) when the clean proxies went away under it"
@@ -341,7 +352,7 @@ class _Attempt:
     def _left_s(self) -> float:
         return self.target.deadline_s - (self.seam.clock.monotonic() - self.began_s - self.held_s)
 
-    # What is said afterwards.
+    # The record of the finished attempt.
 
     def _finished(self, reply: Reply | None, failure: Failure | None) -> None:
         call, target = self.call, self.target
@@ -376,7 +387,7 @@ class _Attempt:
             self._count(reply)
 
     def _shown(self, reply: Reply | None) -> str:
-        """The start of what the caller got, in one line; of the model's answer what it says and calls."""
+        """The start of the caller's reply in one line; of a model's answer, its text and its calls."""
         if reply is None:
             return ""
         said = _said_by_model(reply) if self._of_model else ""
@@ -430,12 +441,12 @@ def _replied(target: str, request: int, attempt: int, asked: str, reply: Reply |
 
 
 def _tokens(said: Any) -> int:
-    """A count, whatever the model's server says: no budget is refilled by a negative one, and none is `true` or has a thousand digits."""
+    """The count of tokens that a model's server states; 0 if it is no positive integer or is absurdly large."""
     return said if type(said) is int and 0 < said <= TOKENS_MAX else 0
 
 
 def _said_by_model(reply: Reply) -> str:
-    """A chat completion's message: its text, and the calls that it asks for. Empty for what has neither."""
+    """The text of a chat completion's message and the calls that it asks for; empty if it has neither."""
     try:
         message = reply.value["choices"][0]["message"]
         calls = [call["function"] for call in message.get("tool_calls") or ()]
@@ -447,7 +458,7 @@ def _said_by_model(reply: Reply) -> str:
 
 
 def _message(reply: Reply) -> str:
-    """The service's own word for what went wrong, at most 200 characters."""
+    """The service's own error message, at most 200 characters."""
     value = reply.value
     if isinstance(value, dict):
         for key in ("message", "error", "status_message"):

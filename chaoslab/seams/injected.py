@@ -1,6 +1,6 @@
-"""Parameters that an agent's framework fills in, such as a run's context: no arguments, since nobody asked for them by name.
+"""Finds parameters that an agent's framework fills in, such as a run's context. They are not arguments of a request.
 
-Found by annotation, and by the names of classes, so that no framework is imported for it.
+They are found by annotation and by the names of classes, so no framework is imported.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from types import SimpleNamespace, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 MARKER = "Injected"
-"""`Annotated[T, marker]` is injected where the name of the marker's class, or of one above it, begins so."""
+"""The start of a marker class's name: `Annotated[T, marker]` is injected if the marker's class or a base of it has such
+a name."""
 TYPES = {
     "RunContext": "",  # Pydantic AI
     "RunContextWrapper": "",  # the OpenAI Agents SDK
@@ -28,7 +29,7 @@ TYPES = {
     "ReadonlyContext": "google",
     "InvocationContext": "google strands",
 }
-"""Classes whose objects are injected, and where such a name might be anybody's, of which packages it has to be."""
+"""Classes whose objects are injected. A common name has the packages that it must come from."""
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
 
 
@@ -44,7 +45,7 @@ def injected(function: Callable[..., Any]) -> frozenset[str]:
 
 
 def _meaning(function: Callable[..., Any], annotation: Any) -> Any:
-    """The annotation itself; one that cannot be had now stays the text that it is."""
+    """The evaluated annotation; its text if it cannot be evaluated."""
     if not isinstance(annotation, str):
         return annotation
     whole = inspect.unwrap(function)
@@ -79,6 +80,6 @@ def _fits(name: str, module: str) -> bool:
 
 
 def _is_said_to_be(text: str) -> bool:
-    """The same of an annotation of which there is but the text."""
+    """Does the same as `_is_injected` for an annotation's text."""
     names = [found.rpartition(".")[2] for found in _NAME.findall(text)]
     return any(TYPES.get(name) == "" or (name.startswith(MARKER) and "Annotated" in names) for name in names)

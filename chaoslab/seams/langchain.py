@@ -1,6 +1,6 @@
 """LangChain's tools and agents: a tool's own `_run` and `_arun` are functions, an agent's `invoke` is a callable.
 
-Nothing is imported: whoever hands us an object of LangChain's has loaded it.
+LangChain is not imported: a caller that has one of its objects has loaded it.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from chaoslab.seams.function import FunctionSeam, WrappedFunction
 from chaoslab.seams.injected import injected
 
 HIDDEN = frozenset({"config", "run_manager", "callbacks"})
-"""What LangChain itself passes along: no part of what the agent asked for."""
+"""Parameters that LangChain itself passes along. They are not arguments of a request."""
 
 _inside: ContextVar[tuple[int, ...]] = ContextVar("inside", default=())
-"""The tools that are being called here: an `_arun` that ends in its tool's `_run` is one call."""
+"""The tools being called in this context: an `_arun` that ends in its tool's `_run` is one call."""
 
 
 def is_tool(thing: Any) -> bool:
@@ -35,13 +35,13 @@ def _is_a(thing: Any, package: str, name: str) -> bool:
 
 
 def is_async_only(tool: Any) -> bool:
-    """Whether a tool has no way to be called but the async one."""
+    """Tells if a tool can only be called async."""
     return getattr(tool, "coroutine", None) is not None and getattr(tool, "func", None) is None
 
 
 @contextmanager
 def in_place(seam: FunctionSeam, tool: Any, *, effect: bool) -> Iterator[None]:
-    """The tool's own two ways of being run lead through the seam; its name, schema and signatures stay."""
+    """Leads the tool's `_run` and `_arun` through the seam. Its name, schema and signatures stay."""
     hidden = HIDDEN | _unseen(tool)
     with ExitStack() as undo:
         for way in ("_run", "_arun"):
@@ -54,7 +54,7 @@ def in_place(seam: FunctionSeam, tool: Any, *, effect: bool) -> Iterator[None]:
 
 
 def _unseen(tool: Any) -> frozenset[str]:
-    """The parameters that a tool has and the schema that its model is shown does not."""
+    """The tool's parameters that are not in the schema which its model is shown."""
     functions = [
         found for name in ("func", "coroutine", "_run", "_arun") if (found := getattr(tool, name, None)) is not None
     ]
@@ -67,7 +67,7 @@ def _unseen(tool: Any) -> frozenset[str]:
     taken |= set(getattr(tool.args_schema, "model_fields", ()))
     try:
         return frozenset(taken.difference(tool.args))
-    except Exception:  # noqa: BLE001 - a schema that cannot be made, for whatever its annotations hold
+    except Exception:  # noqa: BLE001 - a schema that cannot be made, whatever its annotations hold
         return frozenset().union(*(injected(function) for function in functions))
 
 
@@ -100,8 +100,8 @@ def _once_async(tool: Any, original: Callable[..., Any], stand_in: Callable[...,
 
 
 def callable_of(runnable: Any, *, of_coroutine: bool) -> Callable[[Any], Any]:
-    """The agent as a callable from prompt to answer. A graph with "messages" is given the prompt as the user's message and answers with
-    the text of its last one; any other Runnable is given the prompt as it is."""
+    """The agent as a callable from prompt to answer. A graph with "messages" gets the prompt as the user's message and
+    answers with the text of its last one. Any other Runnable gets the prompt as it is."""
     speaks = "messages" in (getattr(runnable, "channels", None) or {})
 
     def given(prompt: Any) -> Any:
@@ -121,7 +121,7 @@ def callable_of(runnable: Any, *, of_coroutine: bool) -> Callable[[Any], Any]:
 
 
 def spoken(answer: Any) -> Any:
-    """The text of a message, or of the last one of a conversation such as a LangGraph state; anything else as it is."""
+    """The text of a message, or of the last one of a conversation such as a LangGraph state; else the answer itself."""
     if isinstance(answer, Mapping) and isinstance(answer.get("messages"), Sequence) and answer["messages"]:
         last = answer["messages"][-1]
         return answer if spoken(last) is last and not isinstance(last, str) else spoken(last)

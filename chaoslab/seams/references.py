@@ -1,8 +1,8 @@
-"""Puts stand-ins in the place of objects wherever some program can reach them, and takes them out again.
+"""Puts stand-ins in the place of objects wherever a program can reach them, and takes them out again.
 
-The walk begins at the program itself (a function, an object, a graph of them) and follows what it could follow: closures, defaults, the
-globals that a function names, attributes, containers, partials, bound methods. Of a library's own code it follows only the data, since
-no library names a user's function. What nobody can reach from there is left alone.
+The walk begins at the program (a function, an object, a graph of them). It follows closures, defaults, the globals that
+a function names, attributes, containers, partials and bound methods. Of a library's own code it follows only the data,
+since no library names a user's function. Objects that cannot be reached from there are left alone.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MemberD
 from typing import Any
 
 OBJECTS_MAX = 200_000
-"""So many objects are looked at, nearest first: an agent that holds a data set in memory is not read to its end."""
+"""The most objects that the walk visits, nearest first. An agent that holds a data set in memory is not read to its
+end."""
 
 Put = Callable[[Any, Any, Any], None]
 Place = tuple[Any, Put | None, Any, Any]
-"""A holder, how to put something into it, where in it, and what it holds there. None: it is only walked through."""
+"""(holder, setter, key, value held there). A setter of None: the value can only be walked through."""
 _ATOMS = (str, bytes, int, float, complex, bool, type(None), BuiltinFunctionType, CodeType, type(...))
 _ORDERED, _CLOSED = (list, deque), (tuple, set, frozenset)
 _CACHED = type(cache(len))
@@ -29,12 +30,13 @@ _ABSENT = object()
 
 
 class References:
-    """A context in which `stand_ins` (real object → what stands in for it, made for this alone) are in force for all that `roots` can reach.
+    """A context that swaps real objects for `stand_ins` in every place that `roots` can reach.
 
-    Meanwhile the program may change what holds them. Afterwards each such holder is read anew: stand-ins are taken out wherever in it
-    they are by then, and all else in it is the program's. One that was taken to another holder cannot be found and stays there.
+    A stand-in must be made for this use alone. The program may change the holders meanwhile. Each holder is therefore
+    read anew at the end: stand-ins are taken out wherever they are in it, all else stays. A stand-in that the program
+    moved to another holder is not found and stays there.
 
-    `count`: how many places of each real object were swapped, in the order of `stand_ins`.
+    `count`: the number of places swapped for each real object, in the order of `stand_ins`.
     """
 
     def __init__(self, roots: Sequence[Any], stand_ins: Sequence[tuple[Any, Any]]) -> None:
@@ -43,8 +45,8 @@ class References:
         self._methods = [n for n, (real, _) in enumerate(self._pairs) if isinstance(real, MethodType)]
         self._own = {_top(root.__module__) for root in roots if isinstance(root, FunctionType | MethodType)}
         self._before: dict[int, tuple[Any, Any]] = {}
-        """By its id, what was put somewhere (kept, since an object that died would leave its id to another), and what was there before."""
-        self._undo = ExitStack()  # which goes on when one of them raises
+        """Object id → (object put in, object it replaced). Holding the object keeps its id from being used again."""
+        self._undo = ExitStack()  # goes on if one of its callbacks raises
         self.count = [0] * len(self._pairs)
 
     def __enter__(self) -> References:
@@ -61,7 +63,8 @@ class References:
         self._undo.close()
 
     def _shadow(self, number: int) -> None:
-        """A bound method is made anew each time that it is asked for: its owner gets an attribute that is found first."""
+        """Gives a bound method's owner an attribute that is found first, since the method is made anew at each
+        access."""
         method, stand_in = self._pairs[number]
         owner, name = method.__self__, method.__name__
         if issubclass(type(owner), type):
@@ -78,7 +81,7 @@ class References:
         self.count[number] += 1
 
     def _shadow_of_class(self, number: int, owner: type, name: str, shadow: Any) -> None:
-        """A method of a class is found in the class itself, be it its own or one that it has from another."""
+        """Sets the stand-in of a class's method on the class itself, whether it defines or inherits the method."""
         own = owner.__dict__.get(name, _ABSENT)
 
         def put_back() -> None:
@@ -90,7 +93,7 @@ class References:
         self.count[number] += 1
 
     def _stand_in(self, value: Any) -> Any:
-        """What belongs in this value's place; the value itself when nothing does."""
+        """The stand-in for this value, or the value itself."""
         number = self._by_id.get(id(value))
         if number is None and type(value) is MethodType:
             number = next((n for n in self._methods if self._pairs[n][0] == value), None)
@@ -106,12 +109,14 @@ class References:
         return value
 
     def _follows(self, module: str | None) -> bool:
+        """Tells if the walk follows a module's code. The program's own package counts as the user's wherever it is
+        installed."""
         return _top(module) in self._own or not _foreign(module or "")
 
     def _walk(self) -> None:
         seen = {id(self), *(id(stand_in) for _, stand_in in self._pairs)}
         changed: set[int] = set()
-        kept: list[Any] = []  # an object that died would leave its id to another
+        kept: list[Any] = []  # the id of an object that died could be used again
         queue = deque(self._roots)
         while queue and len(seen) < OBJECTS_MAX:
             thing = queue.popleft()
@@ -136,8 +141,8 @@ class References:
 
 
 def _places(thing: Any, follows: Callable[[str | None], bool]) -> Iterator[Place]:
-    """The places in which an object holds others. Asked of its type, since a proxy lies about its class, and by the methods of Python's
-    own containers, since a subclass may do anything in its own."""
+    """The places in which an object holds others. Uses the object's type, since a proxy lies about its class, and the
+    methods of Python's own containers, since a subclass may override its own."""
     kind = type(thing)
     if issubclass(kind, dict):
         yield from [(thing, dict.__setitem__, key, value) for key, value in list(dict.items(thing))]
@@ -182,13 +187,14 @@ def _of_function(function: FunctionType, follows: Callable[[str | None], bool]) 
 
 
 def _beside(own: dict[str, Any]) -> Iterator[Place]:
-    """The attributes of a wrapper. By `__wrapped__` functools only tells what it wrapped: the wrapper calls another reference."""
+    """The attributes of a wrapper. `__wrapped__` is only walked through: the wrapper calls another reference."""
     for name, value in list(own.items()):
         yield _fixed(value) if name == "__wrapped__" else (own, dict.__setitem__, name, value)
 
 
 def _named(names: dict[str, Any], wanted: frozenset[str], follows: Callable[[str | None], bool]) -> Iterator[Place]:
-    """The globals of these names, those of the modules among them too, and of modules that are imported when the code runs."""
+    """The globals of these names, also in the modules among them and in modules that are imported when the code
+    runs."""
     modules: set[int] = set()
     todo = [names]
     imported = [found for name in wanted if isinstance(found := sys.modules.get(name), ModuleType)]
@@ -205,7 +211,7 @@ def _named(names: dict[str, Any], wanted: frozenset[str], follows: Callable[[str
 
 
 def _names(code: CodeType) -> Iterator[str]:
-    """Every name that the code mentions: globals, attributes, imports, those of the functions in it too."""
+    """Every name that the code mentions: globals, attributes and imports, also of the functions in it."""
     for name in code.co_names:
         yield from (name, name.rpartition(".")[2]) if "." in name else (name,)
     for constant in code.co_consts:
@@ -217,7 +223,7 @@ def _of_instance(thing: Any) -> Iterator[Place]:
     kind = type(thing)
     try:
         own = thing.__dict__
-    except Exception:  # noqa: BLE001 - none, or a proxy of nothing
+    except Exception:  # noqa: BLE001 - no __dict__, or an unbound proxy
         own = None
     if kind is _CACHED:
         yield from _beside(thing.__dict__)
@@ -253,8 +259,7 @@ _STANDARD = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib")
 
 @cache
 def _foreign(module: str) -> bool:
-    """Whether a module belongs to Python or to an installed package, whose code names no function of the user's. What has the
-    module of the program itself for its package is the user's, wherever it is installed."""
+    """Tells if a module belongs to Python or to an installed package, whose code names no function of the user's."""
     if _top(module) in sys.stdlib_module_names or _top(module) == "chaoslab":
         return True
     file: str = getattr(sys.modules.get(module), "__file__", None) or ""

@@ -1,6 +1,6 @@
-"""The logs of the first lab of this kind, as a history of our own events: what they do not say stays unknown.
+"""Reads the logs of the first lab of this kind as a history of our own events. What they lack stays unknown.
 
-`scan` finds the records in the text, `runs` tells the runs of one file apart, `telling` turns a run into events.
+`scan` finds the records in the text, `runs` separates the runs of one file, `telling` turns a run into events.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from chaoslab.record.lines import log_files
 
 
 def read(folder: Path, *, number: int | None = None) -> History | None:
-    """A run of that lab out of a folder of its logs, the newest unless a number (from 1) is given; None: no such log is here.
+    """A run of that lab from a folder of its logs: the newest, or the one of `number` (from 1). None: no such log is
+    here.
 
     Raises:
         LookupError: there is no run of that number. OSError: a log cannot be read.

@@ -1,4 +1,4 @@
-"""Which attempts of agent.log and which processed prompt of info.log are one prompt."""
+"""Joins the attempts of agent.log and the processed prompt of info.log that are one prompt."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from chaoslab.record.legacy_logs.runs import Part
 from chaoslab.record.legacy_logs.scan import Entry, lasted, whole
 
 SLACK_S = 1.0
-"""A prompt may be marked as processed so much before its last attempt is written down."""
+"""The most seconds that a prompt may be marked as processed before its last attempt is logged."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """One prompt. `since_s` and `until_s` are its first and last known moments; `took_s` may be untold."""
+    """One prompt. `since_s` and `until_s` are its first and last known moments. `took_s` may be unknown
+    (`UNTOLD_S`)."""
 
     trial: str
     index: int
@@ -70,7 +71,7 @@ def _named(part: Part, pairs: list[tuple[Entry | None, tuple[Entry, ...]]]) -> l
 
 
 def _groups(part: Part) -> list[tuple[Entry, ...]]:
-    """Attempts at the same prompt, one after the other; a number that does not rise begins the prompt anew."""
+    """Groups of successive attempts at the same prompt. An attempt number that does not rise begins a new group."""
     groups: list[list[Entry]] = []
     for entry in part.attempts:
         last = groups[-1][-1] if groups else None
@@ -90,7 +91,7 @@ def _ended(part: Part, group: tuple[Entry, ...], otherwise_s: float) -> float:
 
 
 def _took(part: Part, group: tuple[Entry, ...]) -> float:
-    """From the first attempt's start to the last one's end, or else their durations together."""
+    """The seconds from the first attempt's start to the last one's end, or else the sum of their durations."""
     began_s = part.when(group[0], "start_time") if group else None
     ended_s = part.when(group[-1], "end_time") if group else None
     if began_s is not None and ended_s is not None and ended_s >= began_s:
@@ -101,7 +102,8 @@ def _took(part: Part, group: tuple[Entry, ...]) -> float:
 
 
 def answered(entry: Entry) -> bool:
-    """Whether the attempt ended with an answer; a "validation error" with one means that it was in plain language."""
+    """Tells if the attempt ended with an answer. A "validation error" with a response is an answer in plain
+    language."""
     status, response = entry.data.get("status"), text(entry.data.get("response"))
     code = whole(status)
     if code is not None:

@@ -1,7 +1,7 @@
-"""Tells apart the runs that were appended to one file, one after the other.
+"""Separates the runs that were appended to one file.
 
-A run is over at its closing record, or where the count of processed prompts starts again. In the second case it ends at a record that
-was cut, or else at the longest pause since its last prompt.
+A run is over at its closing record, or where the count of processed prompts starts again. In the second case it ends at
+a record that was cut, or else at the longest pause since its last prompt.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ SHIFT_MAX_S = 14 * 3600.0
 
 @dataclass
 class Part:
-    """The records of one run, by file; `shift_s` takes moments with a zone to the local time of the prefixes."""
+    """The records of one run, by file. `shift_s` moves times with a zone to the local time of the prefixes."""
 
     info: list[Entry] = field(default_factory=list)
     attempts: list[Entry] = field(default_factory=list)
     shift_s: float = 0.0
 
     def when(self, entry: Entry, *names: str) -> float | None:
-        """The first of these moments that the record tells."""
+        """The first of these moments that the record has."""
         told = (moment(entry.data.get(name), shift_s=self.shift_s) for name in names)
         return next((at_s for at_s in told if at_s is not None), None)
 
@@ -75,14 +75,14 @@ def _again(entry: Entry, last: Entry) -> bool:
 
 
 def _joint(info: Sequence[Entry], last: int, place: int) -> int:
-    """Where between the last prompt of one run and the first of the next the new one begins."""
+    """The place where a new run begins, between the last prompt of one run and the first of the next."""
     span = range(last + 1, place + 1)
     torn = [n for n in span if info[n].after_cut]
     return torn[-1] if torn else max(span, key=lambda n: (info[n].at_s or 0.0) - (info[n - 1].at_s or 0.0))
 
 
 def _asked_again(attempts: Sequence[Entry]) -> list[int]:
-    """agent.log alone: a run begins where the very first prompt is asked for the first time."""
+    """The beginnings of runs by agent.log alone: a run begins at the first attempt at the very first prompt."""
     if not attempts:
         return []
     first = attempts[0].data
@@ -98,7 +98,7 @@ def _asked_again(attempts: Sequence[Entry]) -> list[int]:
 
 
 def _shift(entries: Sequence[Entry]) -> float:
-    """By how much the prefixes' local time is ahead of UTC, in quarters of an hour, from records that tell both."""
+    """Seconds by which the prefixes' local time is ahead of UTC, in quarters of an hour, from records with both."""
     ahead = [
         entry.at_s - own_s
         for entry in entries

@@ -1,8 +1,9 @@
-"""Finds the records of the first lab's logs in their text, and takes nothing else for one.
+"""Finds the records of the first lab's logs in their text.
 
-A record is a JSON object over several lines. In info.log it follows `<asctime> [agent] `, in agent.log it stands alone. A writer
-that was killed leaves its last record cut, and the next run goes on in the same line, so a record may begin anywhere in a
-line; one inside another never does, since its line is indented and its quotation marks in a string are escaped.
+A record is a JSON object over several lines. In info.log it follows `<asctime> [agent] `, in agent.log it stands alone.
+A writer that was killed leaves its last record cut, and the next run goes on in the same line. So a record may begin
+anywhere in a line. An object inside a record does not match: its line is indented, and quotation marks in a string are
+escaped.
 """
 
 from __future__ import annotations
@@ -26,14 +27,15 @@ _CLOCKED = re.compile(r"(?:(?P<h>\d{1,4}):)?(?P<m>\d{1,2}):(?P<s>\d{1,2}(?:\.\d+
 _DECODER = json.JSONDecoder()
 LASTS_MAX_S = 1e7
 MOMENTS_S = (1e8, 4e9)
-"""What a duration or a moment (seconds since 1970) may be; other numbers are not taken for one."""
+"""The range of a moment in seconds since 1970. `LASTS_MAX_S` limits a duration. Other numbers are not taken for one."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One record, or a plain line that says that a tool was late. `at_s`: its prefix in seconds since 1970, read as if it were UTC.
+    """One record, or a plain line about a late tool. `at_s`: its prefix in seconds since 1970, read as UTC.
 
-    `kind`: tool, processed, fallback, end, late (info.log) or attempt (agent.log); `after_cut`: what stood before it was cut off.
+    `kind`: tool, processed, fallback, end, late (info.log) or attempt (agent.log). `after_cut`: the record before it
+    was cut off.
     """
 
     kind: str
@@ -43,7 +45,7 @@ class Entry:
 
 
 def scan(text: str) -> tuple[list[Entry], list[int]]:
-    """The records in the order of the text, and the numbers of the lines in which one begins that was cut."""
+    """The records in the order of the text, and the numbers of the lines in which a cut record begins."""
     entries: list[Entry] = []
     cut: list[int] = []
     place, line, counted, torn = 0, 1, 0, False
@@ -75,7 +77,7 @@ def scan(text: str) -> tuple[list[Entry], list[int]]:
 
 
 def _kind(data: Mapping[str, Any]) -> str | None:
-    """What a record of info.log is, by the fields that only this kind has; None for a stranger."""
+    """The kind of a record of info.log, by the fields that only this kind has; None if it is none."""
     if data.get("event_type") == "request_processed":
         return "processed"
     if "configuration" in data or any(key.startswith("# of ") for key in data):
@@ -94,7 +96,7 @@ def _is_attempt(data: Mapping[str, Any]) -> bool:
 
 
 def number(value: Any) -> float | None:
-    """A finite number, also one that was written as text; None for anything else."""
+    """A finite number, also one given as text; else None."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
@@ -105,7 +107,7 @@ def number(value: Any) -> float | None:
 
 
 def whole(value: Any) -> int | None:
-    """A whole number of 0 or more."""
+    """A whole number of 0 or more; else None."""
     read = number(value)
     return int(read) if read is not None and read == int(read) and 0 <= read < 2**53 else None
 
@@ -122,7 +124,8 @@ def lasted(value: Any) -> float | None:
 
 
 def moment(value: Any, *, shift_s: float = 0.0) -> float | None:
-    """Seconds since 1970 of ISO 8601 text or of a number; local time is read as UTC, other moments are moved by `shift_s` to fit."""
+    """Seconds since 1970 of ISO 8601 text or of a number. Local time is read as UTC; times with a zone are moved by
+    `shift_s`."""
     read = number(value)
     if read is None:
         try:

@@ -1,8 +1,8 @@
-"""Tells one run of the first lab in our own events.
+"""Turns one run of the first lab into our own events.
 
-How a prompt ended is told by agent.log alone: that lab's own count of successes took answers in plain language for failures. A
-failed attempt is told by a line that its tool was late, or else only by the number of attempts that a request took: then neither
-how nor when it failed is known (`UNTOLD`).
+The end of a prompt is known from agent.log alone: that lab's own count of successes took answers in plain language for
+failures. A failed attempt is known from a line that its tool was late. Else only the number of attempts of the request
+shows it; the failure's kind and time are not known then (`UNTOLD`).
 """
 
 from __future__ import annotations
@@ -45,14 +45,21 @@ from chaoslab.record.legacy_logs.scan import Entry, lasted, number, whole
 from chaoslab.record.lines import Record
 
 NEVER_TOLD = (
-    FaultScheduled, FaultArmed, FaultInjected, FaultWitnessed, FaultHealed, Usage, Effect, Budget,
-)  # fmt: skip
+    FaultScheduled,
+    FaultArmed,
+    FaultInjected,
+    FaultWitnessed,
+    FaultHealed,
+    Usage,
+    Effect,
+    Budget,
+)
 ATTEMPTS_MAX = 100
-"""A number above this counts something else than the attempts of one request."""
+"""The most attempts of one request; a larger number counts something else."""
 
 
 def tell(part: Part, *, name: str, notes: Sequence[str], cut: Mapping[str, Sequence[int]]) -> History:
-    """The run as a history; `name` is what to call it."""
+    """The run as a history of that name."""
     end = next((entry for entry in part.info if entry.kind == "end"), None)
     prompts = asked(part)
     story = _Story(part, name, _began(part, prompts, end))
@@ -76,7 +83,8 @@ def _count(entry: Entry) -> str:
 
 @dataclass
 class _Story:
-    """The events so far. Each trial's requests to a tool are counted; `late` are its failures since the last answer."""
+    """The events so far. `requests` counts each trial's requests to a tool, `late` its failures since the last
+    answer."""
 
     part: Part
     run: str
@@ -220,7 +228,7 @@ def _right(status: Any) -> bool:
 
 
 def _took(part: Part, entry: Entry) -> float | None:
-    """How long the record's call took."""
+    """The duration of the record's call in seconds."""
     took_s = lasted(entry.data.get("network_latency"))
     began_s, ended_s = part.when(entry, "network_start"), part.when(entry, "network_end")
     if took_s is None and began_s is not None and ended_s is not None and ended_s >= began_s:
