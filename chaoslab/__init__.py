@@ -31,7 +31,7 @@ _PLACES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Each name is loaded when it is first asked for: the command line and the parts of the lab need none of them."""
+    """Loads each name when it is first used. The command line and the parts of the lab need none of them."""
     import importlib
 
     if name not in _PLACES:

@@ -1,1 +1,1 @@
-"""What everything stands on and which knows nothing of the lab: time, chance, names, values, files, the command line."""
+"""The base of all packages, without knowledge of the lab: time, chance, names, values, files, the command line."""

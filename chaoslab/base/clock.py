@@ -1,4 +1,4 @@
-"""Time, through one door: everything that asks or waits does it by a `Clock`, so that a world can bring its own."""
+"""Clocks: all code that reads the time or waits does it by a `Clock`, so that a world can bring its own."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """What a part of the lab may ask of time."""
+    """The interface to time of every part of the lab."""
 
     def monotonic(self) -> float:
-        """Seconds that only rise, equal in every process of one machine."""
+        """Seconds that never fall, equal in every process of one machine."""
 
     def utc(self) -> datetime:
-        """The wall clock in UTC; it may be set back, so nothing is measured with it."""
+        """The wall clock in UTC. It may be set back, so nothing is measured with it."""
 
     def sleep(self, delay_s: float) -> None:
         """Blocks the calling thread."""
@@ -44,7 +44,7 @@ system = SystemClock()
 
 
 def later(moment: datetime, delay_s: float) -> datetime:
-    """The moment so many seconds after another; the calendar's last one where that would be beyond it."""
+    """The moment `delay_s` seconds later, or the calendar's last moment if that is beyond it."""
     try:
         return moment + timedelta(seconds=delay_s)
     except OverflowError:

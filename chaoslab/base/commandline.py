@@ -1,4 +1,4 @@
-"""A command line whose mistakes are said in one line, in the same words by every door of the lab."""
+"""The command line's base: every command reports mistakes in one line and in the same words."""
 
 from __future__ import annotations
 
@@ -17,23 +17,25 @@ from chaoslab.base import parsers
 RUN_HELP = (
     "a run: its name or the beginning of it, its folder, latest, or latest~1 for the one before (default: latest)"
 )
-"""What every command says that takes a run."""
+"""The help of every command's argument for a run."""
 GATE_FAILED, LAB_DOWN, INTERRUPTED = 1, 3, 130
-"""Exit codes of whatever runs a lab, beside 0 and 2. 1: the run came to its end, and is not what --min-correct or --fail-on asked for."""
+"""Exit codes of a command that runs a lab, beside 0 and 2. 1: the run came to its end but does not meet --min-correct
+or --fail-on."""
 
 
 def interrupted() -> int:
-    """The exit code of who was interrupted and has wound up, which Python would else replace by a death of the signal.
+    """The exit code after a handled interrupt. Without this call, Python could end by the signal instead.
 
-    Where an interrupt comes through the execution of a text (a namedtuple is made so, as many modules do while they are imported), CPython
-    notes that nobody handled it, and `python -m` goes by that note in the end, handled or not. The next text clears it.
+    If an interrupt passes through the execution of a text (`exec`), CPython notes it as unhandled, and `python -m` goes
+    by that note at its end, even if the interrupt was handled. Making a namedtuple executes a text, as many imports do.
+    The next text clears the note.
     """
     namedtuple("Handled", ())
     return INTERRUPTED
 
 
 def refuse(error: Exception, *, code: int = 2) -> int:
-    """One line, and the exit code."""
+    """Prints the error in one line and returns the exit code."""
     said = error.args[0] if error.args else error
     if isinstance(error, OSError) and error.args:
         said = f"{error.filename}: {error.strerror}" if error.filename else error.args[-1]
@@ -43,13 +45,13 @@ def refuse(error: Exception, *, code: int = 2) -> int:
 
 
 def open_streams() -> None:
-    """For a program of its own, before it says anything: nothing that it prints can fail for want of a sign or of a reader.
+    """Makes printing safe, at a program's start: no missing character or reader makes it fail.
 
-    A sign that the terminal's encoding lacks is told by the nearest that it has. What is written to a pipe whose reader is gone, or to a
-    stream that was closed before the program began, is written nowhere.
+    A character that the terminal's encoding lacks is replaced by the nearest one. Text for a pipe whose reader is gone,
+    or for a stream that was closed before the program began, goes to the null device.
     """
     with contextlib.suppress(OSError):
-        for number in range(3):  # else the next file that is opened would be this stream's
+        for number in range(3):  # else the next file opened would get this stream's number
             if not _is_open(number):
                 os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
     sys.stdout, sys.stderr = _stream(sys.stdout), _stream(sys.stderr)
@@ -73,7 +75,7 @@ def _stream(stream: TextIO | None) -> TextIO:
 
 
 class _Stream(io.TextIOWrapper):
-    """Text for somebody who may have gone: `chaoslab show | head -1` ends as it would without a reader."""
+    """A text stream whose reader may go: `chaoslab show | head -1` ends as if all had been read."""
 
     def write(self, text: str) -> int:
         try:
@@ -89,7 +91,7 @@ class _Stream(io.TextIOWrapper):
             self._to_nowhere()
 
     def _to_nowhere(self) -> None:
-        """What is still held goes there too."""
+        """Sends this and all later text to the null device, with what is still buffered."""
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, self.fileno())
         os.close(nowhere)
@@ -121,7 +123,7 @@ codecs.register_error(NEAREST, _nearest)
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse without the usage that would bury what was wrong; `--help` still has it."""
+    """argparse without the usage text, which would bury the mistake; `--help` still has it."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
@@ -152,4 +154,4 @@ def host(text: str) -> str:
 
 
 port = whole(0, 65535)
-"""0: any that is free."""
+"""The type of an argument that is a port. 0: any free one."""

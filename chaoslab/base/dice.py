@@ -1,6 +1,6 @@
-"""Chance, by name: a draw depends on the names it is asked under and on nothing that was drawn before.
+"""Named dice: a draw depends on its names and on nothing that was drawn before.
 
-A shared stream would make every draw depend on all earlier ones, so that taking one fault out of a plan would move all
+With a shared stream every draw would depend on all earlier ones. Then taking one fault out of a plan would change all
 others, and no failure could be shrunk. Here the seed and the names are hashed, and the hash seeds the draw.
 """
 
@@ -21,7 +21,7 @@ class Dice:
     __slots__ = ("_bare", "_name")
 
     def __init__(self, *names: object) -> None:
-        """The first name is the seed."""
+        """Makes the dice of these names. The first is the seed."""
         self._name = names
         self._bare: _random.Random | None = None
 
@@ -29,7 +29,7 @@ class Dice:
         return Dice(*self._name, *names)
 
     def stream(self) -> random.Random:
-        """A generator of its own under this name, for code that is not ours and draws as it likes; it always begins alike."""
+        """A new random generator under this name, for code that is not ours. It always begins alike."""
         return random.Random(self._seed())
 
     def _seed(self) -> int:
@@ -38,7 +38,7 @@ class Dice:
 
     def uniform(self) -> float:
         """The next number in [0, 1) under this name."""
-        if self._bare is None:  # as `stream`, without what only other distributions need: most dice are thrown once
+        if self._bare is None:  # as `stream`, without the cost of other distributions: most dice are thrown once
             self._bare = _random.Random(self._seed())
         return self._bare.random()
 
@@ -50,7 +50,7 @@ class Dice:
         return self.uniform() < chance
 
     def pick(self, options: Sequence[T], weights: Sequence[float] | None = None) -> T:
-        """One of the options, by weight (all alike when none are given)."""
+        """One of the options, by weight (equal by default)."""
         if not options:
             raise ValueError("nothing to pick from")
         if weights is None:

@@ -1,4 +1,4 @@
-"""What differs between two values, in words: each place with both values, as in "list[0].temperature 12 → 21"."""
+"""Differences between two values in words: each place with both values, as in "list[0].temperature 12 → 21"."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import Any
 from chaoslab.base.jsonable import DEPTH_MAX, UNCHANGING, brief, cut, line
 
 SHOWN = 4
-"""Differences that are told one by one."""
+"""The most differences that are listed."""
 LOOKED_AT = 20_000
-"""Pairs of values that are no equal numbers or texts and are compared all the same."""
+"""The most pairs of values that are compared, besides equal numbers and texts."""
 VALUE_MAX, KEY_MAX, BEFORE = 60, 40, 20
-"""Characters of a value and of a key that are told, and of a long text those before the first that differs."""
+"""The most characters shown of a value, of a key, and of a long text before the first that differs."""
 BRIEF_MAX = 1000
 NOTHING = "nothing"
 
 
 def differences(before: Any, after: Any, *, most: int) -> str:
-    """In one line of at most so many characters; empty where nothing differs."""
+    """The differences in one line of at most `most` characters; empty if there are none."""
     found = list(islice(_found(before, after, "", 0, iter(range(LOOKED_AT))), SHOWN + 1))
     return cut("; ".join([*found[:SHOWN], *(["…"] if len(found) > SHOWN else [])]), most)
 
 
 def _found(one: Any, other: Any, path: str, depth: int, budget: Iterator[int]) -> Iterator[str]:
-    """Goes through both values side by side, in the order of the first."""
+    """The differences of both values, in the order of the first."""
     if _equal(one, other) or next(budget, None) is None:
         return
     if depth < DEPTH_MAX and type(one) is dict and type(other) is dict:
@@ -44,11 +44,11 @@ def _found(one: Any, other: Any, path: str, depth: int, budget: Iterator[int]) -
 
 
 class _Nothing:
-    """Stands where the other value has no such key."""
+    """The value of a key that only the other value has."""
 
 
 def _equal(one: Any, other: Any) -> bool:
-    """Whether both are surely the same, which is soon found out."""
+    """Tells if both are surely equal, by a quick comparison."""
     return one is other or (type(one) is type(other) and type(one) in UNCHANGING and bool(one == other))
 
 
@@ -68,7 +68,7 @@ def _parted(one: Any, other: Any) -> str:
 
 
 def _texts(one: Any, other: Any) -> tuple[str, str]:
-    """Both as JSON; two texts without quotation marks, unless their spaces are what counts."""
+    """Both values as JSON; two texts without quotation marks, unless they differ in their spaces."""
     if (
         type(one) is str
         and type(other) is str
@@ -85,7 +85,7 @@ def _window(text: str, start: int) -> str:
 
 
 def _first_unlike(one: str, other: str) -> int:
-    """How many characters both begin with."""
+    """The length of the common start of both texts."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2
@@ -94,7 +94,7 @@ def _first_unlike(one: str, other: str) -> int:
 
 
 def _left_out(one: Sequence[Any], other: Sequence[Any]) -> str:
-    """Which entries the second lacks, if it has no others; counted from 1."""
+    """The entries, counted from 1, that the second list lacks, in words; empty if it has others."""
     if len(other) >= len(one) or len(one) > LOOKED_AT:
         return ""
     gone, at = [], 0

@@ -1,4 +1,4 @@
-"""What must be installed beside the core, said before anything begins."""
+"""Checks that the packages which a command needs beside the core are installed."""
 
 from __future__ import annotations
 
@@ -10,21 +10,29 @@ MODULES = {
     "agent": ("langchain", "langchain_groq", "pydantic"),
     "charts": ("matplotlib",),
 }
-"""By extra, some of what it brings: what the lab itself imports."""
+"""By extra, the modules of it that the lab itself imports."""
 
 
 class Incomplete(ValueError):
-    """Something that a command needs cannot be imported; says what, and what to do."""
+    """A command needs a module that is not installed. Its text names the module and the remedy."""
 
 
 def check(who: str, *extras: str, install: str = "") -> None:
-    """Raises Incomplete: one of these extras is not installed. `install`: another extra that brings them all."""
+    """Checks that these extras are installed. `install`: another extra that brings them all.
+
+    Raises:
+        Incomplete: one is not.
+    """
     for extra in extras:
         for module in MODULES[extra]:
             check_module(who, module, install or extra)
 
 
 def check_module(who: str, module: str, extra: str) -> None:
-    """Raises Incomplete: this module, which that extra brings, is not installed."""
+    """Checks that this module, which `extra` brings, is installed.
+
+    Raises:
+        Incomplete: it is not.
+    """
     if find_spec(module) is None:
         raise Incomplete(f"{who} needs {module}, which is not installed: pip install 'chaoslab[{extra}]'")

@@ -1,4 +1,5 @@
-"""A file that a user names: a regular one, of a bounded size, in UTF-8; as JSON, only what every parser would read alike."""
+"""Reads files that a user names: regular ones, of a bounded size, in UTF-8. Of JSON it takes only what every parser
+reads alike."""
 
 from __future__ import annotations
 
@@ -13,18 +14,23 @@ from typing import Any
 
 BYTES_MAX = 16 * 1024 * 1024
 DEPTH_MAX = 50
-"""Levels of a JSON value."""
+"""The most levels of a JSON value."""
 _KINDS = {
-    stat.S_IFIFO: "a named pipe", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device", stat.S_IFSOCK: "a socket",
-}  # fmt: skip
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFSOCK: "a socket",
+}
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _TOKEN = re.compile(
-    r'(?P<text>"[^"\\]*+(?:\\.[^"\\]*+)*+")(?P<key>\s*+:)?|(?P<open>[\[{])|(?P<close>[\]}])|(?P<number>-?(?:NaN|Infinity|[0-9][0-9.eE+-]*+))'
+    r'(?P<text>"[^"\\]*+(?:\\.[^"\\]*+)*+")(?P<key>\s*+:)?|(?P<open>[\[{])|(?P<close>[\]}])'
+    r"|(?P<number>-?(?:NaN|Infinity|[0-9][0-9.eE+-]*+))"
 )
 
 
 class Unreadable(ValueError):
-    """A file that is not read. Its text follows the file's name in a line: "is not UTF-8 text (byte 7)". `missing`: there is none."""
+    """A file cannot be read. The text continues a line after the file's name: "is not UTF-8 text (byte 7)". `missing`:
+    there is no such file."""
 
     def __init__(self, why: str, *, missing: bool = False) -> None:
         super().__init__(why)
@@ -35,13 +41,13 @@ def read(path: Path) -> bytes:
     """The bytes of a regular file of up to `BYTES_MAX`.
 
     Raises:
-        Unreadable: it is none, is larger, or the system does not give it.
+        Unreadable: it is no regular file, is larger, or the system cannot read it.
     """
     if "\0" in str(path):
         raise Unreadable("cannot be read: its name has a NUL character in it")
     try:
         _check_kind(path.stat().st_mode)
-        # Should it have become a pipe since, nobody waits for its other end.
+        # If it has become a pipe since, opening must not wait for its other end.
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
             _check_kind(os.fstat(file.fileno()).st_mode)
             data = file.read(BYTES_MAX + 1)
@@ -65,7 +71,7 @@ def text_of(path: Path) -> str:
     """The text of a file in UTF-8, with `\\n` at the end of each line, and without a byte order mark.
 
     Raises:
-        Unreadable: as `read`, or it is no such text.
+        Unreadable: as `read`, or it is not UTF-8.
     """
     data = read(path)
     if data.startswith(_UTF_16) or b"\0" in (data[:1], data[1:2]):
@@ -80,8 +86,8 @@ def json_of(path: Path) -> Any:
     """The value of a JSON file.
 
     Raises:
-        Unreadable: as `text_of`, or it is no JSON, or has a name twice in an object, NaN or Infinity, a number beyond 1.8e308, half a
-            surrogate pair, or more than `DEPTH_MAX` levels.
+        Unreadable: as `text_of`, or it is no JSON, or has a name twice in an object, NaN or Infinity, a number beyond
+            1.8e308, half a surrogate pair, or more than `DEPTH_MAX` levels.
     """
     text = text_of(path)
     try:
@@ -95,12 +101,12 @@ def json_of(path: Path) -> Any:
 
 
 def _whole(digits: str) -> int:
-    """Python reads no more than some thousands of digits at a time; what is too large is told by `_check_json`."""
+    """The number, or 0 if it has more digits than Python reads; `_check_json` refuses numbers that are too large."""
     return int(digits) if len(digits) <= 1000 else 0
 
 
 def _check_json(text: str) -> None:
-    """`text` is JSON as Python reads it."""
+    """Raises Unreadable for JSON that Python reads and other parsers may not."""
     names: list[set[str]] = []
     for token in _TOKEN.finditer(text):
         kind = token.lastgroup
@@ -132,7 +138,7 @@ def _wrong_number(spelt: str) -> str:
 
 
 def _half(spelt: str) -> str:
-    """The escape in a JSON text that stands for one half of a surrogate pair without the other; empty if none does."""
+    """The escape in a JSON text that is one half of a surrogate pair without the other; empty if there is none."""
     if "\\u" not in spelt:
         return ""
     try:

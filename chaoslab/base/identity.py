@@ -1,4 +1,4 @@
-"""Who asks what: the names of trials and requests, the same in every process and every world."""
+"""The names of trials and requests, the same in every process and every world."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 ALONE = "alone"
 """The run of a call that names none, e.g. one made by hand with curl."""
 IDEMPOTENCY_KEY = "idempotency_key"
-"""A function with a parameter of this name is taken at its word: calls with one key have one effect."""
+"""The parameter of a function whose calls with one key have one effect. The lab trusts the function in this."""
 
 _TRIAL = re.compile(
     r"(?P<run>[A-Za-z0-9_-]{1,64})\.p(?P<prompt>\d{1,6})\.r(?P<repeat>\d{1,6})(?P<truth>\.truth)?", re.ASCII
@@ -21,9 +21,9 @@ _TRIAL = re.compile(
 
 @dataclass(frozen=True)
 class TrialId:
-    """One prompt with its retries; its header `X-Trial` reads `<run>.p<prompt>.r<repeat>`, counted from 1.
+    """One prompt with its retries. Its header `X-Trial` reads `<run>.p<prompt>.r<repeat>`, counted from 1.
 
-    A `truth` trial is the lab's own question to a service, around every proxy, to learn what a right answer shows; it
+    A `truth` trial is the lab's own question to a service, around every proxy, to learn what a right answer shows. It
     has a state of its own, so it cannot disturb the trial that it is asked for.
     """
 
@@ -34,7 +34,7 @@ class TrialId:
 
     @property
     def key(self) -> str:
-        """The trial within its run, e.g. `p3.r1`: what dice and logs know it by."""
+        """The trial's name within its run, e.g. `p3.r1`, in dice and logs."""
         return f"p{self.prompt}.r{self.repeat}" + (".truth" if self.truth else "")
 
     @property
@@ -43,7 +43,7 @@ class TrialId:
 
     @classmethod
     def parse(cls, header: str | None) -> TrialId:
-        """The trial of a header; the default trial when there is none.
+        """The trial of a header; the trial of the run `alone` if there is none.
 
         Raises:
             ValueError: the header has another form.
@@ -57,12 +57,12 @@ class TrialId:
 
 
 def nth(run: str, number: int, prompts: int) -> TrialId:
-    """The trial of that number (from 0), when all prompts are asked in order and then again from the first."""
+    """The trial of that number (from 0) if all prompts are asked in order and then again from the first."""
     return TrialId(run, number % prompts + 1, number // prompts + 1)
 
 
 def canonical(value: Any) -> str:
-    """JSON with one spelling per value, to hash and to compare."""
+    """The value as JSON with one spelling per value, to hash and to compare."""
     return _encoder.encode(value)
 
 
@@ -71,10 +71,10 @@ _encoder = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=
 
 @lru_cache(16)
 def parsed(text: bytes) -> Any:
-    """The value of a JSON text, which is not to be changed: whoever else asks for the same text gets the same value.
+    """The value of a JSON text. Callers must not change it: all calls with the same text get the same object.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is no JSON.
     """
     return json.loads(text)
 
@@ -85,7 +85,7 @@ def digest(value: Any) -> str:
 
 
 def request_id(trial: str, tool: str, arguments: Any, nth: int) -> str:
-    """32 hex digits: hash(trial, tool, canonical arguments, n), so that asking again for the same thing has the same id."""
+    """32 hex digits: hash(trial, tool, canonical arguments, n). So the same request asked again has the same id."""
     return _id(trial, tool, canonical(arguments), nth)
 
 
@@ -96,7 +96,7 @@ def _id(trial: str, tool: str, wanted: str, nth: int) -> str:
 
 @dataclass
 class Request:
-    """One thing that the agent wants from a target: its `nth` wish for that, tried so many times so far."""
+    """One request of the agent to a target: the `nth` with this intent, tried `attempts` times so far."""
 
     trial: TrialId
     target: str
@@ -117,7 +117,7 @@ class Request:
 
 @dataclass
 class Requests:
-    """A trial's book of requests: numbers them per target in the order first asked, and knows a repeated wish again."""
+    """A trial's requests. Numbers them per target in the order first asked, and recognizes a repeated one."""
 
     trial: TrialId
     _answered: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -126,10 +126,10 @@ class Requests:
     _safe: set[tuple[str, str]] = field(default_factory=set)
 
     def ask(self, target: str, tool: str, arguments: Any, *, safe: bool = False, spelt: str = "") -> Request:
-        """The request for this wish; the same one as before unless an identical wish was already answered for good.
+        """The request with this intent. It is the same one as before unless an identical one was answered for good.
 
-        `spelt`: the arguments as text, where whoever asks spells equal ones alike.
-        `safe` marks a request without effects (HTTP's safe methods), which `restart_prompt` need not remember.
+        `spelt`: the arguments as text, if the caller spells equal ones alike.
+        `safe` marks a request without effects (HTTP's safe methods), which `restart_prompt` need not take up again.
         """
         intent = (tool, spelt or canonical(arguments))
         if safe:
@@ -142,13 +142,13 @@ class Requests:
         return request
 
     def made(self, target: str) -> int:
-        """How many there were so far."""
+        """The number of requests to this target so far."""
         return self._count.get(target, 0)
 
     def answered(self, request: Request) -> None:
-        """An identical wish from now on is a new request."""
+        """Notes that the request was answered for good: an identical one is a new request from now on."""
         self._answered[request.intent] = self._answered.get(request.intent, 0) + 1
 
     def restart_prompt(self) -> None:
-        """The prompt starts over: an effect that it asks for again carries the id it had, and so happens once."""
+        """Starts the prompt over. An effect that it asks for again has the id it had, so it happens once."""
         self._answered = {intent: n for intent, n in self._answered.items() if intent in self._safe}

@@ -1,8 +1,10 @@
-"""Ctrl-C and SIGTERM, heard where what is being done may be left: never between two files that belong together, nor within an import.
+"""Ctrl-C and SIGTERM, raised only where the work may be left: not between two files that belong together, nor within
+an import.
 
-There, an interrupt gets lost, since CPython lets go of a module's lock in a callback that nothing can be raised from; a class that is being
-made turns it into an error of its own; and a library that is cut off while its C code begins may take the process down. It gets lost in
-a finalizer, too. Where it is lost all the same, as in the callback of a weak reference, it is raised again.
+Within an import CPython would lose an interrupt, since it releases a module's lock in a callback that nothing can be
+raised from. A class that is being made turns the interrupt into an error of its own. A library that is cut off while
+its C code begins may crash the process. An interrupt within a finalizer is lost too. One that is lost all the same, as
+in the callback of a weak reference, is raised again.
 """
 
 from __future__ import annotations
@@ -19,26 +21,28 @@ if TYPE_CHECKING:
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 PATIENCE_S = 2.0
-"""So long a signal waits to be heard; then it is raised wherever the program stands, or the task is cancelled once more."""
+"""The most seconds that a signal waits. Then it is raised wherever the program stands, or the task is cancelled once
+more."""
 AGAIN_S = 0.02
-"""After so long it is looked again whether an import or a finalizer is over."""
+"""Seconds until the next check that an import or a finalizer is over."""
 
 
 class Interrupts:
-    """A context, for the main thread. The first signal is heard once, within `heard` or `cancelling`, further ones never: the winding up
-    that follows is bounded, and must not be cut short. Signals that were held back until somebody would hear them come now."""
+    """A context, for the main thread. The first signal takes effect once, within `heard` or `cancelling`. Further
+    signals have no effect: the winding up that follows is bounded and must not be cut short. Entering the context
+    unblocks signals that were held back."""
 
     def __init__(self, *, patience_s: float = PATIENCE_S) -> None:
         self._patience_s = patience_s
         self._first, self._came = True, False
-        self._late = 0  # how often it has been put off
+        self._late = 0  # times that it has been put off
         self._raised = False
         self._hear: Callable[[], None] | None = None
-        self._set_timer = signal.setitimer  # in a virtual world, where a signal may find the program, there is none
+        self._set_timer = signal.setitimer  # kept, since a virtual world has none and a signal may come there
 
     @contextmanager
     def heard(self) -> Iterator[None]:
-        """What is done within may be left at any moment outside an import: a signal raises KeyboardInterrupt."""
+        """A context in which a signal raises KeyboardInterrupt, at any moment outside an import."""
         self._raised = False
         with self._listening(self._raise):
             yield
@@ -47,7 +51,8 @@ class Interrupts:
 
     @contextmanager
     def cancelling(self, task: asyncio.Task[Any]) -> Iterator[None]:
-        """A signal cancels the task, and again each time that patience ends: a framework may have swallowed it."""
+        """A context in which a signal cancels the task, again after each `patience_s`, since a framework may swallow
+        it."""
 
         def cancel() -> None:
             self._set_timer(signal.ITIMER_REAL, self._patience_s)
@@ -68,7 +73,7 @@ class Interrupts:
             self._set_timer(signal.ITIMER_REAL, 0)
 
     def _signal(self, *_: object) -> None:
-        if not self._first:  # not SIG_IGN: one that was about to be handled would be complained about
+        if not self._first:  # not SIG_IGN: Python would report a signal that was about to be handled
             return
         self._first, self._came = False, True
         self._set_timer(signal.ITIMER_REAL, self._patience_s)
@@ -88,7 +93,7 @@ class Interrupts:
         raise KeyboardInterrupt
 
     def _lost(self, what: sys.UnraisableHookArgs) -> None:
-        """Where an exception can go nowhere, CPython prints it and goes on."""
+        """Raises an interrupt again that CPython could not raise, which it would only print."""
         if self._raised and issubclass(what.exc_type, KeyboardInterrupt):
             self._set_timer(signal.ITIMER_REAL, AGAIN_S)
         else:
@@ -109,7 +114,7 @@ class Interrupts:
 
 
 def _harmful(frame: FrameType | None) -> bool:
-    """Whether the program stands where an interrupt must not be raised."""
+    """Tells if the program is in an import or a finalizer, in which no interrupt may be raised."""
     while frame is not None:
         if frame.f_code.co_name == "__del__" or frame.f_code.co_filename.startswith("<frozen importlib"):
             return True
@@ -119,8 +124,8 @@ def _harmful(frame: FrameType | None) -> bool:
 
 @contextmanager
 def heard_outside_imports() -> Iterator[None]:
-    """For what imports big libraries, in the main thread and not within another such context. Where there are no timers (Windows), an
-    interrupt strikes where it may."""
+    """A context for code that imports big libraries, in the main thread and not within another such context. On a
+    system without timers (Windows) an interrupt is raised at once."""
     if not hasattr(signal, "setitimer"):
         yield
         return

@@ -1,4 +1,4 @@
-"""Any Python value as JSON can tell it, the same in every process: no addresses, no order of sets."""
+"""Any Python value as JSON, the same in every process: no addresses, no order of sets."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from uuid import UUID
 ATOMS = frozenset({str, bool, type(None)})
 """Types whose values are JSON as they are and never change."""
 UNCHANGING = ATOMS | {int, float}
-"""Types whose values may be told later."""
+"""Types whose values never change, so they may be encoded later."""
 DEPTH_MAX = 12
 BITS_MAX = 14_000
-"""Of a whole number: fewer digits than Python turns into text (4300)."""
+"""The most bits of a whole number: fewer digits than Python turns into text (4300)."""
 LOOKED_AT = 4
-"""Characters of a text that are looked at for each one of a line: whitespace in it may go."""
+"""Characters of a text that are read for each one of a line, since whitespace is dropped."""
 WIDEST = 4
-"""Bytes of a character in UTF-8, at most."""
+"""The most bytes of a character in UTF-8."""
 _JOINERS = "\u200c\u200d"
-"""No sign of their own, and part of how Persian words and some emoji are written."""
+"""Invisible characters that are part of Persian words and some emoji."""
 
 
 def to_jsonable(value: Any, *, depth: int = 0) -> Any:
-    """JSON types alone; what has no content that could be told is its type's name."""
+    """The value in JSON types alone. A value without such content becomes its type's name."""
     kind = type(value)
     if kind in ATOMS:
         return value
@@ -64,7 +64,7 @@ def to_jsonable(value: Any, *, depth: int = 0) -> Any:
 
 
 def describe_error(error: BaseException) -> str:
-    """An error in words, whatever its own code makes of them."""
+    """An error in words, even if its own code fails."""
     try:
         return f"{type(error).__name__}: {error}"
     except Exception:  # noqa: BLE001
@@ -72,27 +72,27 @@ def describe_error(error: BaseException) -> str:
 
 
 def line(text: str, most: int) -> str:
-    """The start of the text as one line of at most so many characters, without any that would steer a terminal."""
+    """The start of the text as one line of at most `most` characters, without any that would steer a terminal."""
     head = text[: LOOKED_AT * most]
     flat = _printable(" ".join(head.split()))
     return flat if len(flat) <= most and len(head) == len(text) else flat[: most - 1] + "…"
 
 
 def line_of(data: bytes, most: int) -> str:
-    """As `line`, of text in UTF-8; no more of it is decoded than `line` looks at."""
+    """Does the same as `line` for text in UTF-8. No more of it is decoded than `line` reads."""
     return line(data[: WIDEST * (LOOKED_AT * most + 1)].decode("utf-8", "replace"), most)
 
 
 def brief(value: Any, most: int) -> str:
-    """The start of the value as JSON in one line of at most so many characters. Only what is told is looked at, and none of the value's
-    own code is run: it may be of any size, and belong to somebody who goes on with it."""
+    """The start of the value as JSON in one line of at most `most` characters. Only that much of the value is read, and
+    none of its own code is run: it may be of any size, and its owner may go on with it."""
     pieces: list[str] = []
     _put(value, pieces, most, most, 0)
     return cut("".join(pieces), most)
 
 
 def cut(text: str, most: int) -> str:
-    """The start of a line as at most so many characters that no terminal takes for a command."""
+    """The start of a line: at most `most` characters, without any that would steer a terminal."""
     return _printable(text if len(text) <= most else text[: most - 1] + "…")
 
 
@@ -101,7 +101,7 @@ def _printable(text: str) -> str:
 
 
 def _put(value: Any, pieces: list[str], most: int, left: int, depth: int) -> int:
-    """Adds the value's pieces, and returns how many characters are left; below 0 when it has put more than there was room for."""
+    """Adds the value's pieces. Returns the characters left, below 0 if the pieces need more room than there was."""
     kind = type(value)
     if kind is str or issubclass(kind, str):
         piece = _quoted(value if kind is str and len(value) <= most else str.__getitem__(value, slice(most)))
@@ -114,7 +114,7 @@ def _put(value: Any, pieces: list[str], most: int, left: int, depth: int) -> int
             else _quoted(f"an integer of {value.bit_length()} bits")
         )
     elif kind is dict:
-        # Taken at once: another thread of the agent's may change it meanwhile.
+        # Copied at once: another thread of the agent's may change it meanwhile.
         return _put_entries(list(islice(value.items(), most)), pieces, most, left, depth)
     elif kind is list or kind is tuple:
         return _put_list(value[:most], pieces, most, left, depth)
@@ -154,7 +154,7 @@ def _put_entries(entries: Iterable[tuple[Any, Any]], pieces: list[str], most: in
 
 
 def _put_other(value: Any, kind: type, pieces: list[str], most: int, left: int, depth: int) -> int:
-    """What is none of JSON's own types, or a subclass of one."""
+    """Adds the pieces of a value that is of no JSON type, or of a subclass of one."""
     if issubclass(kind, Enum):
         return _put(value.value, pieces, most, left, depth + 1)
     if issubclass(kind, int):

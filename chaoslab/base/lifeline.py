@@ -1,4 +1,4 @@
-"""A child's lifeline: its standard input. When the parent is gone, however it went, the pipe closes and the child ends."""
+"""The lifeline of a child process: its standard input. When the parent is gone, the pipe closes and the child ends."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ STDIN = 0
 
 
 def end_with_stdin() -> bytearray:
-    """From now on this process gets SIGTERM when its standard input closes; what the parent said there first is in what this returns."""
+    """Sends this process SIGTERM when its standard input closes. Returns a buffer of the bytes that the parent wrote
+    there."""
     said = bytearray()
 
     def watch() -> None:

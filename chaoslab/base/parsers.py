@@ -1,4 +1,4 @@
-"""What the text of a setting may be: each parser returns the value, or raises a ValueError that says what would be right."""
+"""Parsers of settings. Each returns the text's value, or raises a ValueError that says what would be right."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from chaoslab.base.clock import system
 
 SECONDS_MAX = 315_360_000
-"""Ten years, as the longest wait that is meant: clocks and calendars can carry it."""
+"""The longest wait, ten years, which clocks and calendars can carry."""
 
 FIRST_YEAR, LAST_YEAR = 2, 9998
 Weights = tuple[tuple[str, float], ...]
@@ -74,7 +74,7 @@ def one_of(*words: str) -> Callable[[str], str]:
 
 
 def weights(group: str, family: str) -> Callable[[str], Weights]:
-    """Of plug-ins: those of a bundled family, and those that other packages bring."""
+    """A parser of plug-ins with weights: those of a bundled family, and those that other packages bring."""
 
     def parse(text: str) -> Weights:
         from chaoslab.base import registry  # with it comes importlib.metadata, which most commands do not use
@@ -95,7 +95,7 @@ def weights(group: str, family: str) -> Callable[[str], Weights]:
 
 
 def names(text: str) -> tuple[str, ...]:
-    """Services by name, or `all`; checked against the table by the plan."""
+    """Services by name, or `all`. The plan checks that they exist."""
     names = tuple(part.strip() for part in text.split(",") if part.strip())
     if not names:
         raise ValueError("all, or names with commas")
@@ -123,7 +123,7 @@ def url(text: str) -> str:
 
 
 def host(text: str) -> str:
-    """A name or an address that a lookup can be made of, whether there is such a host or not."""
+    """A name or an address that can be looked up, even if there is no such host."""
     what = "a host's name or an address like 127.0.0.1"
     try:
         text.encode("idna")  # its parts between dots are 1 to 63 letters long
@@ -139,7 +139,7 @@ _BLANK = re.compile(r"[\x00-\x20\x7f]")
 
 
 def moment(text: str) -> str:
-    """In UTC. Not at the calendar's ends, where there would be no room for what came before it or comes after it."""
+    """A moment in UTC, not at the calendar's ends, where there would be no room before or after it."""
     from datetime import UTC, datetime
 
     if text == "now":
@@ -160,5 +160,5 @@ def near(wrong: str, known: Iterable[str]) -> str:
 
 
 def closest(wrong: str, known: Iterable[str]) -> str:
-    """The known name that is most like the wrong one; empty where none is like it."""
+    """The known name that is most like the wrong one; empty if none is."""
     return next(iter(difflib.get_close_matches(wrong, list(known), n=1, cutoff=0.6)), "")

@@ -1,6 +1,6 @@
 """Plug-ins by file name: `faults/tool/lost_reply.py` *is* the fault "lost_reply", its class is `LostReply`.
 
-A plug-in from outside of the tree registers its class under the entry-point group `chaoslab.faults` (or the like).
+A plug-in of another package registers its class under an entry-point group, for faults `chaoslab.faults`.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from typing import Any
 from chaoslab.base.jsonable import describe_error, line
 
 SAID = 400
-"""Characters of the line that says what is wrong with a plug-in."""
+"""The most characters of the line that says what is wrong with a plug-in."""
 
 
 class BrokenPlugin(LookupError):
-    """A plug-in is there and cannot be used; the message is one line that names the package it comes from."""
+    """A plug-in is there but cannot be used. The message is one line that names its package."""
 
 
 def did_you_mean(wrong: str, known: Iterable[str]) -> str:
@@ -31,7 +31,8 @@ def did_you_mean(wrong: str, known: Iterable[str]) -> str:
 
 
 def names(group: str) -> tuple[str, ...]:
-    """All plug-ins of a group ("faults"), bundled and installed, sorted. One that was installed since the last time is among them."""
+    """All plug-ins of a group ("faults"), bundled and installed, sorted. Those installed since the last call are among
+    them."""
     return tuple(sorted({*_bundled(group), *installed(group)}))
 
 
@@ -41,13 +42,14 @@ def family(group: str, name: str) -> tuple[str, ...]:
 
 
 def installed(group: str) -> tuple[str, ...]:
-    """The plug-ins of other packages, sorted; their family is not known before they are loaded. Takes some milliseconds."""
+    """The plug-ins of other packages, sorted. Their family is not known before they are loaded. Takes some
+    milliseconds."""
     return tuple(sorted({point.name for point in entry_points(group=f"chaoslab.{group}")}))
 
 
 @cache
 def load(group: str, name: str) -> Any:
-    """The plug-in's class. Only what is found is remembered.
+    """The plug-in's class. Only a plug-in that is found is cached.
 
     Raises:
         LookupError: no such plug-in; the message names the nearest one. BrokenPlugin: it cannot be imported.
@@ -75,7 +77,7 @@ def broken(group: str, name: str, why: str) -> BrokenPlugin:
 
 @cache
 def _bundled(group: str) -> dict[str, str]:
-    """Name → module, of the group's own package and of the families in it."""
+    """Name → module, for the group's own package and the families in it."""
     package = importlib.import_module(f"chaoslab.{group}")
     found = {}
     for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):

@@ -1,8 +1,8 @@
-"""Checks values read from JSON against the annotations of a class: type, range and form of each field, compiled once a class.
+"""Checks values from JSON against a class's annotations: type, range and form of each field, compiled once a class.
 
-An annotation is made of the types of JSON (`str`, `int`, `float`, `bool`, `None`, `list[…]`, `dict[str, …]`, `Any`) and of unions of
-them. `Annotated[type, Within(low, high)]` bounds a number; any other function there says whether a value of that type will do. A number
-is finite, and a whole number has at most 20 digits, whatever else is said of it.
+An annotation is made of the types of JSON (`str`, `int`, `float`, `bool`, `None`, `list[…]`, `dict[str, …]`, `Any`) and
+of unions of them. `Annotated[type, Within(low, high)]` bounds a number; any other function there tells if a value of
+that type is allowed. A number is always finite, and a whole number has at most 20 digits.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, NamedTuple, NotRequired, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 DEPTH_MAX = 200
-"""Levels of lists and objects within each other: fewer than any reader's own recursion can follow."""
+"""The most levels of lists and objects within each other: fewer than any reader's recursion can follow."""
 Check = Callable[[Any], bool]
 
 
@@ -29,7 +29,7 @@ class Within:
 
 @dataclass(frozen=True)
 class Like:
-    """A check: an object with the keys of a TypedDict, each as it says. `empty`: an object without any key will do too."""
+    """A check that an object has the keys and types of a TypedDict. `empty`: an object without any key passes too."""
 
     keys: type
     empty: bool = False
@@ -43,7 +43,7 @@ class Like:
 
 
 def is_moment(value: str) -> bool:
-    """A check: ISO 8601."""
+    """A check that a text is a moment in ISO 8601."""
     try:
         datetime.fromisoformat(value)
     except ValueError:
@@ -52,7 +52,7 @@ def is_moment(value: str) -> bool:
 
 
 class Allowed(NamedTuple):
-    """What an annotation allows: types, bounds of numbers, and what a further check says."""
+    """The values that an annotation allows: types, bounds of numbers, and a further check."""
 
     types: frozenset[type]
     bounds: Within | None = None
@@ -126,7 +126,7 @@ def _each(inner: Allowed, *, values: bool) -> Check | None:
 
 
 class Row(NamedTuple):
-    """One field: what it may hold, and what it holds where it is left out."""
+    """One field: the values that it may hold, and its default."""
 
     name: str
     types: frozenset[type]
@@ -139,7 +139,8 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Shape:
-    """A class' fields. `inner`: by name, those that are dataclasses themselves, whose fields stand beside the others in what is read."""
+    """A class's fields. `inner`: by name, the fields that are dataclasses; in JSON their fields stand beside the
+    others."""
 
     kind: type
     rows: tuple[Row, ...]
@@ -147,7 +148,7 @@ class Shape:
 
     @classmethod
     def of(cls, kind: type, *, without: Collection[str] = ()) -> Shape:
-        """The shape of a dataclass, but for these fields, or of a TypedDict.
+        """The shape of a dataclass, except the fields `without`, or of a TypedDict.
 
         Raises:
             TypeError: an annotation is of no type that JSON has.
@@ -161,10 +162,10 @@ class Shape:
         return cls(kind, tuple(_of_field(f, hints[f.name]) for f in own), tuple(nested.items()))
 
     def made(self, data: Mapping[str, Any]) -> Any:
-        """The dataclass' instance of these fields; what else is in `data` is left aside.
+        """The dataclass's instance of these fields. Other keys of `data` are ignored.
 
         Raises:
-            ValueError: a field is missing, or is not what it should be.
+            ValueError: a field is missing or is not allowed.
         """
         made: Any = object.__new__(self.kind)
         held = made.__dict__  # the __init__ of a frozen class sets each field through a call
@@ -186,7 +187,7 @@ class Shape:
         return made
 
     def fits(self, data: Mapping[str, Any]) -> bool:
-        """Whether these are its keys, each as it should be."""
+        """Tells if `data` has the required keys and only allowed values."""
         return all(
             Allowed(row.types, None if row.low is None else Within(row.low, row.high), row.check).holds(data[row.name])
             if row.name in data
@@ -214,7 +215,7 @@ def _itself(value: Any) -> Any:
 
 
 def deeper(value: Any, levels: int) -> bool:
-    """Whether lists and objects are nested deeper than that."""
+    """Tells if lists and objects are nested deeper than `levels`."""
     layer = [value]
     for _ in range(levels + 1):
         nested = [one for one in layer if isinstance(one, list | dict)]

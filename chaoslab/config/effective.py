@@ -1,4 +1,5 @@
-"""The settings in force, each with its value and where that was given; and what an option that is really a setting should have been."""
+"""Shows the settings in force, each with its value and origin. Also turns options that are really settings into
+settings."""
 
 from __future__ import annotations
 
@@ -11,13 +12,13 @@ from chaoslab.base import parsers
 from chaoslab.config.settings import Settings, as_text, load, origin
 
 _CREDENTIALS = re.compile(r"(?<=//)[^/@?#]*@|(?<=\?)[^#]*")
-"""What an address may hold of a name and a password, or of a key."""
+"""The parts of an address that may hold a name and a password, or a key."""
 
 
 def effective(
     arguments: Sequence[str] = (), *, environment: Mapping[str, str] | None = None, env_file: Path = Path(".env")
 ) -> str:
-    """A line per setting: its name, where its value was given, and the value. Of a secret only whether it is set.
+    """A line per setting: its name, its value's origin, and the value. A secret shows only if it is set.
 
     Raises:
         SettingError: as `load`.
@@ -44,9 +45,9 @@ def _masked(found: re.Match[str]) -> str:
 
 
 def as_settings(given: Sequence[str], unknown: Iterable[str]) -> str:
-    """The arguments by which options that no command has would be settings, "SEED=3"; empty unless each of them is one.
+    """The settings, as in "SEED=3", that unknown options must have meant; empty unless each of them is like a setting.
 
-    `given` is the whole command line, `unknown` what was not understood of it.
+    `given` is the whole command line, `unknown` the words of it that were not understood.
     """
     table = {f.name.upper(): f for f in fields(Settings)}
     found = []

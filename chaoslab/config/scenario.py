@@ -1,4 +1,4 @@
-"""What shall go wrong, as the user says it, turned into a plan. Settings are the first way to say it."""
+"""Makes a plan of the settings."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from chaoslab.core.fault import load
 from chaoslab.core.plan import Choice, Injection, Plan
 
 SETTINGS = {"wire": ("TOXICS", True), "model_wire": ("TOXICS", True), "errors": ("ERRORS", False)}
-"""Injections whose faults a setting names, and whether these are faults of the wire."""
+"""Injection → (the setting that names its faults, True if these are faults of the wire)."""
 
 
 def from_settings(settings: Settings) -> Plan:
-    """The plan that the settings describe; an injection that can never hit is left out.
+    """The plan that the settings describe. An injection that can never hit is left out.
 
     Raises:
         SettingError: a target that the table of services does not know, or a plug-in's fault that cannot be used.
@@ -58,7 +58,11 @@ def from_settings(settings: Settings) -> Plan:
 
 
 def _check(injection: Injection) -> None:
-    """Raises SettingError: a fault of it cannot be used, or is of another layer than the setting that names it."""
+    """Checks the injection's faults.
+
+    Raises:
+        SettingError: a fault cannot be used, or is of another layer than the setting that names it.
+    """
     setting, wire = SETTINGS.get(injection.name, ("", False))
     for choice in injection.choices:
         try:

@@ -22,12 +22,12 @@ GROQ_URL = "https://api.groq.com"
 GROQ_MODEL = "llama-3.3-70b-versatile"
 OFFLINE_MODEL = "chaoslab-offline"
 COMPOSES_OWN = ("COMPOSE_", "DOCKER_", "STATUS_PORT", "TOXIPROXY_PORT")
-"""What `.env` may hold besides: `docker compose` reads it too."""
+"""The starts of other names that `.env` may hold, since `docker compose` reads it too."""
 TOOLS_KEYS = ("TRANSLATOR_KEY",)
 
 
 class SettingError(ValueError):
-    """A setting that cannot be: says what, where it was read, and what would be right."""
+    """A wrong setting. Its text names the setting, its origin, and what would be right."""
 
 
 def _setting(default: Any, parse: Callable[[str], Any], doc: str, *, group: str = "", secret: bool = False) -> Any:
@@ -45,7 +45,8 @@ class Settings:
     model_url: str = _setting(
         "",
         parsers.url,
-        f"An OpenAI-compatible address, without its /openai/v1. Empty: {GROQ_URL} with a key, `chaoslab model` without.",
+        f"An OpenAI-compatible address, without its /openai/v1. Empty: {GROQ_URL} with a key, `chaoslab model` "
+        "without.",
     )
 
     seed: int = _setting(
@@ -62,7 +63,8 @@ class Settings:
     world: str = _setting(
         "local",
         parsers.one_of("local", "compose", "virtual"),
-        "Where the lab runs: processes on loopback (local), containers (compose), or one process on a clock that jumps (virtual).",
+        "Where the lab runs: processes on loopback (local), containers (compose), or one process on a clock that jumps "
+        "(virtual).",
     )
     jobs: int | None = _setting(
         None,
@@ -109,7 +111,8 @@ class Settings:
     errors: parsers.Weights = _setting(
         (("tool_error", 4.0), ("lost_reply", 1.0)),
         parsers.weights("faults", "tool"),
-        "Which faults of tools, by weight; tool_error: the service's own 500, 503, 429, 401 or 404; lost_reply: done, but unanswered.",
+        "Which faults of tools, by weight; tool_error: the service's own 500, 503, 429, 401 or 404; lost_reply: done, "
+        "but unanswered.",
     )
     error_targets: tuple[str, ...] = _setting(
         ("all",), parsers.names, "Services that may fail or answer wrongly: all, or names with commas."
@@ -165,11 +168,12 @@ class Settings:
     base_port: int | None = _setting(
         None,
         parsers.whole(1024, 60000),
-        "Services from here, proxies 1000 above, manager 3000 and Toxiproxy 3474 above. Empty: 5000, or higher where taken.",
+        "Services from here, proxies 1000 above, manager 3000 and Toxiproxy 3474 above. Empty: 5000, or higher where "
+        "taken.",
     )
 
     def override(self, given: Mapping[str, str], *, where: str = "") -> Settings:
-        """These settings with some others, by environment name and as text.
+        """These settings with some replaced, given by environment name and as text.
 
         Raises:
             SettingError: an unknown name, or a value out of its bounds.
@@ -192,11 +196,12 @@ class Settings:
         return replace(self, **found)
 
     def trials_of(self, prompts: int) -> int:
-        """How many trials a file of so many prompts makes."""
+        """The number of trials of a file with this number of prompts."""
         return self.trials or prompts * self.repeats
 
     def shown(self) -> dict[str, Any]:
-        """All settings by environment name, as JSON, with secrets masked. JOBS is not among them, since nothing depends on it."""
+        """All settings by environment name, as JSON, with secrets masked. JOBS is left out, since no result depends on
+        it."""
         return {
             f.name.upper(): ("***" if getattr(self, f.name) else "") if f.metadata["secret"] else getattr(self, f.name)
             for f in fields(self)
@@ -205,16 +210,17 @@ class Settings:
 
     @classmethod
     def from_shown(cls, shown: Mapping[str, Any], *, where: str) -> Settings:
-        """What `shown` was made of, read back from JSON; a secret comes back empty, since it was never told.
+        """The settings that `shown` was made of, read back from JSON. Secrets come back empty, since `shown` masks
+        them.
 
         Raises:
-            SettingError: a name or a value that this version does not know, blamed on `where`.
+            SettingError: a name or a value that this version does not know; the text names `where`.
         """
         secret = {f.name.upper() for f in fields(cls) if f.metadata["secret"]}
         return cls().override({n: as_text(_frozen(v)) for n, v in shown.items() if n not in secret}, where=where)
 
     def environment(self) -> dict[str, str]:
-        """What to set in a child's environment so that it loads these very settings."""
+        """The environment variables with which a child process loads these very settings."""
         return {f.name.upper(): as_text(getattr(self, f.name)) for f in fields(self)}
 
     @property
@@ -259,10 +265,11 @@ def load(
         name, equals, value = argument.partition("=")
         if not equals:
             raise SettingError(
-                f"{_begun(argument)} (command line) is not understood: settings are given as NAME=value, e.g. TOXIC_PROB=0.3"
+                f"{_begun(argument)} (command line) is not understood: settings are given as NAME=value, "
+                "e.g. TOXIC_PROB=0.3"
             )
         given[name] = value
-    # make hands its command line on in the environment too: what is given here is to be blamed on here.
+    # make passes its command line in the environment too. An error must name the command line as the origin.
     known = {f.name.upper() for f in fields(Settings) if not given.get(f.name.upper(), "").strip()}
     settings = settings.override({k: v for k, v in environment.items() if k in known}, where="environment")
     return settings.override(given, where="command line")
@@ -275,7 +282,7 @@ def origin(
     environment: Mapping[str, str] | None = None,
     env_file: Path = Path(".env"),
 ) -> str:
-    """Where the value in force was given, so that one that proves wrong only in use is blamed on the right place."""
+    """The origin of the value in force, for the error about a value that proves wrong only in use."""
     environment = os.environ if environment is None else environment
     found = "default"
     for number, key, value in _parse(env_file):
@@ -289,13 +296,14 @@ _COMMENT = re.compile(r"(^|\s)#.*")
 
 
 def _begun(text: str) -> str:
-    """The word that something not understood begins with: what follows may be a key that lost its name."""
+    """The first word of a text that was not understood. The rest may be a key that lost its name, so it is not
+    shown."""
     word = text[: len(text) - len(text.lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"))]
     return f"'{word}'" if word == text else f"'{word}…'"
 
 
 def _parse(path: Path) -> Iterable[tuple[int, str, str]]:
-    """(line, name, value) of each setting in the file; of a file that is not there, none."""
+    """(line, name, value) of each setting in the file; none if there is no file."""
     try:
         text = text_of(path)
     except Unreadable as error:
@@ -335,12 +343,13 @@ def table() -> str:
 
 
 def read_variable(name: str) -> str:
-    """One variable of the environment, for a key that a configuration file refers to by name; empty when unset."""
+    """A variable of the environment, for a key that a configuration file refers to by name; empty if unset."""
     return os.environ.get(name, "")
 
 
 def without_keys_of_tools(environment: Mapping[str, str]) -> dict[str, str]:
-    """What a process gets that serves no tools: the keys that only those use are masked, also against its reading them in `.env`."""
+    """The environment for a process that serves no tools. The tools' keys are masked, so it does not read them in
+    `.env` either."""
     return {name: "***" if name in TOOLS_KEYS and value else value for name, value in environment.items()}
 
 
@@ -350,13 +359,13 @@ def child_environment(settings: Settings) -> dict[str, str]:
 
 
 def keep_tracing_off() -> None:
-    """No prompt leaves for a tracing service, whatever the environment says: the lab's log is the only output."""
+    """Turns tracing services off, whatever the environment says, so no prompt leaves: the log is the only output."""
     os.environ.update(LANGSMITH_TRACING="false", LANGCHAIN_TRACING_V2="false", LANGCHAIN_CALLBACKS_BACKGROUND="false")
 
 
 @contextlib.contextmanager
 def hidden(name: str) -> Iterator[None]:
-    """Within it the environment lacks this variable: what is imported there looks at it, and it is none of the lab's."""
+    """A context in which the environment lacks this variable, for imports that read it. It is not one of the lab's."""
     held = os.environ.pop(name, None)
     try:
         yield

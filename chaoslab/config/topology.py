@@ -20,7 +20,7 @@ SERVICES: dict[str, int] = {
 MODEL = "model"
 MODEL_OFFSET = 7
 REFUSED_OFFSET = 99
-"""A permanent disabled proxy: what a call with the fault "refused" is sent to."""
+"""The port of a permanent disabled proxy, to which a call with the fault "refused" is sent."""
 
 PROXIES = 1000
 MANAGER = 3000
@@ -53,7 +53,7 @@ class Ports:
         return self.base + TOXIPROXY
 
     def all(self) -> dict[str, int]:
-        """Every port that the lab listens on, by what listens there."""
+        """Every port that the lab listens on, by its listener."""
         targets = [*SERVICES, MODEL]
         return (
             {target: self.service(target) for target in targets}

@@ -10,14 +10,15 @@ from chaoslab.core.exchange import Call, Flow, Note, Observation, Reply
 from chaoslab.core.fault import Fault
 
 QUOTA = 402
-"""The status under which a target keeps its words for "no budget left"; a target without such words says 429."""
+"""The status of a target's own reply for "no budget left". A target without one answers 429."""
 
 
 @dataclass(frozen=True)
 class Budget(Fault):
-    """Once a limit is reached, `hard` answers each further call with the target's refusal, `soft` only writes it down.
+    """Refuses each call after a limit is reached (`hard`), or only logs it (`soft`).
 
-    `tokens`, `calls` and `seconds` count within a trial, `cost_usd` over the whole run, since that is what a purse does. 0: no limit.
+    `tokens`, `calls` and `seconds` count within a trial, `cost_usd` over the whole run, since the user pays for the
+    run. 0: no limit.
     """
 
     tokens: float = 0.0

@@ -1,1 +1,1 @@
-"""Faults of the context: part of what the model is given is missing."""
+"""Faults of the context: the model gets only a part of it."""

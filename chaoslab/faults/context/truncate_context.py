@@ -1,4 +1,4 @@
-"""The oldest messages vanish from what the model is sent, as when a context window overflows in silence."""
+"""The oldest messages to the model vanish, as when a context window overflows in silence."""
 
 from __future__ import annotations
 

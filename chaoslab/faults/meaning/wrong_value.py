@@ -1,4 +1,4 @@
-"""The answer looks right and is not: one value in it is wrong (a hallucination)."""
+"""The answer looks right but one value in it is wrong (a hallucination)."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ BOOKKEEPING = {
     "success", "sunrise", "sunset", "timeZone", "timezone", "total_pages", "total_results", "ts", "type", "updated",
     "video",
 }  # fmt: skip
-"""Keys whose value means nothing to the question that was asked; changing one would be a fault that nobody can meet."""
+"""Keys whose value has no meaning for the question. Changing one would be a fault that nobody can meet."""
 
 Place = tuple[Any, Any]
 
 
 @dataclass(frozen=True)
 class WrongValue(Fault):
-    """Changes one value of a successful reply: a number by a factor, a text by swapping it for one that is not true.
+    """Changes one value of a successful reply: scales a number, or replaces a text by an untrue one.
 
-    `point` (0–1) picks which of the values, `factor` scales numbers; both are drawn. A reply without a value to change passes as
-    it was, and then no fault was injected.
+    `point` (0–1) picks the value, `factor` scales a number; both are drawn. A reply without a value to change passes
+    unchanged, and then no fault is injected.
     """
 
     point: float = -1.0
@@ -79,7 +79,7 @@ class WrongValue(Fault):
         return type(value)(wrong)
 
     def _wrong_day(self, text: str) -> str | None:
-        """A date, or a moment, some days off; None for any other text."""
+        """A date or a moment some days off; None for any other text."""
         try:
             day = date.fromisoformat(text[:10])
             return (day + timedelta(days=max(1, math.ceil(self.factor)))).isoformat() + text[10:]
@@ -93,7 +93,7 @@ class WrongValue(Fault):
 
 
 def _places(value: Any) -> Iterator[Place]:
-    """Where a meaningful value stands, as (its holder, its key), in the order of the document."""
+    """The places of meaningful values as (holder, key), in the order of the document."""
     entries: Any = value.items() if isinstance(value, dict) else enumerate(value)
     for key, entry in entries:
         if key in BOOKKEEPING or str(key).startswith("search_"):

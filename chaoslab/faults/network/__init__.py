@@ -1,1 +1,1 @@
-"""Faults of the network: what a toxic does to the connection of a call."""
+"""Faults of the network: toxics on the connection of a call."""

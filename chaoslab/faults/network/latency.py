@@ -1,4 +1,4 @@
-"""The reply arrives, late."""
+"""The reply arrives late."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from chaoslab.core.exchange import Call, Flow, Observation, Toxic, Wait
 from chaoslab.core.fault import Fault
 
 Stream = Literal["", "upstream", "downstream"]
-"""Which way of a connection; the empty one is left to the dice."""
+"""The direction of a connection; the empty one is drawn."""
 STREAMS: tuple[Stream, ...] = ("upstream", "downstream")
 TIMER_SLACK_S = 0.002
-"""Timers may fire this much early against another process's clock reading."""
+"""Seconds by which a timer may fire early against another process's clock."""
 
 
 @dataclass(frozen=True)
 class Latency(Fault):
-    """Delays what goes one way by `delay_s` ± `jitter_s` (uniform); the way is drawn unless `stream` names it."""
+    """Delays one direction by `delay_s` ± `jitter_s` (uniform). The direction is drawn unless `stream` names it."""
 
     delay_s: float = 0.5
     jitter_s: float = 0.0

@@ -1,4 +1,4 @@
-"""Nobody listens: the connection is refused, as by a service that is down."""
+"""The connection is refused, as by a service that is down."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from chaoslab.core.fault import Fault
 
 @dataclass(frozen=True)
 class Refused(Fault):
-    """The call never leaves: the lane is a port on which a disabled proxy does not listen."""
+    """Keeps the call from leaving: its lane is the port of a disabled proxy, which does not listen."""
 
     layer = "wire"
     refuses = True

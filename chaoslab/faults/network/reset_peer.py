@@ -13,7 +13,8 @@ from chaoslab.faults.network.latency import STREAMS, Stream
 
 @dataclass(frozen=True)
 class ResetPeer(Fault):
-    """Resets `after_s` after the first data went that way; upstream before the service saw the request, downstream after."""
+    """Resets the connection `after_s` after the first data of its direction: upstream before the service saw the
+    request, downstream after."""
 
     after_s: float = 0.0
     stream: Stream = ""

@@ -1,4 +1,4 @@
-"""Nothing arrives any more, and after a while (or never) the connection ends."""
+"""Nothing arrives any more, and the connection ends after a while or never."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from chaoslab.faults.network.latency import STREAMS, TIMER_SLACK_S, Stream
 
 @dataclass(frozen=True)
 class Timeout(Fault):
-    """Drops what goes one way; closes after `after_s`, or never when it is 0.
+    """Drops all data of one direction. Closes after `after_s`, or never if it is 0.
 
-    Downstream, the service has done the work and only its answer is lost; upstream, the request never gets there.
+    Downstream, the service does the work and only its answer is lost. Upstream, the request never gets there.
     """
 
     after_s: float = 0.0

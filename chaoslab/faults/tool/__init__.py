@@ -1,1 +1,1 @@
-"""Faults of a tool: it refuses, or it acts and its reply is lost."""
+"""Faults of a tool: it answers with an error, or it acts and its reply is lost."""

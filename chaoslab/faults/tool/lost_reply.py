@@ -1,4 +1,4 @@
-"""The service does the work; its answer never arrives."""
+"""The service does the work, but its answer never arrives."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from chaoslab.core.fault import Fault
 
 @dataclass(frozen=True)
 class LostReply(Fault):
-    """The effect happens, and the caller's own deadline ends the wait for the answer."""
+    """Lets the effect happen and withholds the answer until the caller's own deadline."""
 
     layer = "tool"
 

@@ -13,7 +13,8 @@ STATUSES = (500, 503, 429, 401, 404)
 
 @dataclass(frozen=True)
 class ToolError(Fault):
-    """Answers `status` in the target's own error shape (429 with Retry-After); 0 draws one of 500, 503, 429, 401, 404."""
+    """Answers `status` with the target's own error reply (429 with Retry-After). 0 draws one of 500, 503, 429, 401 and
+    404."""
 
     status: int = 0
     layer = "tool"
