@@ -1,1 +1,1 @@
-"""Faults on the wire: Toxiproxy's toxics as pure pipes, an embedded server that speaks its API, and a client for either."""
+"""Faults of the wire: Toxiproxy's toxics as pure pipes, an embedded server with its API, and a client for either."""

@@ -1,4 +1,4 @@
-"""A reply's body, whole and unpacked, up to a stated size: what a hostile server sends beyond is neither kept nor unpacked."""
+"""Reads a reply's body, whole and unpacked, up to a stated size. Bytes beyond it are neither kept nor unpacked."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import AsyncIterable
 from chaoslab.core.exchange import Failure
 
 BODY_MAX = 4 * 1024 * 1024
-"""Bytes, on the wire and unpacked. More than any model could read; a tool that says more is cut off."""
+"""The most bytes of a body, on the wire and unpacked: more than any model could read. A larger one is a failure."""
 
 ACCEPTED = "gzip"
-"""What a server may pack with: that which is unpacked here step by step, whatever else is installed."""
+"""The coding that a server may pack with: the one that can be unpacked step by step here."""
 
 
 async def whole(stream: AsyncIterable[bytes], codings: str) -> bytes:
-    """All of it, unpacked; `codings`: its Content-Encoding.
+    """The whole body of a stream, unpacked. `codings`: its Content-Encoding.
 
     Raises:
         Failure: as `unpacked`.
@@ -29,7 +29,7 @@ async def whole(stream: AsyncIterable[bytes], codings: str) -> bytes:
 
 
 def unpacked(packed: bytes, codings: str) -> bytes:
-    """What is here already.
+    """The body unpacked. `codings`: its Content-Encoding.
 
     Raises:
         Failure: too_large, or garbled: not packed as its header says.

@@ -1,8 +1,8 @@
 """A thin client for either Toxiproxy, the real one or the embedded, over toxiproxy-python without its traps.
 
-That package keeps one endpoint for the whole process, waits for ever, opens a connection per request, knows no PATCH, and takes
-most failures for success. Its response check and its errors are used; endpoint, timeouts, the rest of the errors and reading back are
-here, on urllib3 itself, since arming a lane is three requests and a call waits for them.
+That package keeps one endpoint for the whole process, has no timeout, opens a connection per request, knows no PATCH,
+and takes most failures for success. This client uses its response check and its errors. Endpoint, timeouts, other
+errors and reading back are here, on urllib3 itself: arming a lane is three requests, and a call waits for them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TOXICITY_ERROR_MAX = 1e-6  # the real server keeps a float32
 
 
 class ToxiproxyError(Exception):
-    """The server refused, or does not hold what it was asked to hold. `status` is the HTTP status, None without an answer."""
+    """The server refused, or holds something else than asked. `status` is the HTTP status, None without an answer."""
 
     def __init__(self, message: str, *, status: int | None) -> None:
         super().__init__(message if status is None else f"{message} (HTTP {status})")
@@ -35,7 +35,7 @@ class ToxiproxyError(Exception):
 
 
 class ToxiproxyDown(ToxiproxyError):
-    """Nothing answers at the address, or not in time."""
+    """The server does not answer, or not in time."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, status=None)
@@ -43,7 +43,7 @@ class ToxiproxyDown(ToxiproxyError):
 
 @dataclass(frozen=True)
 class ToxicInfo:
-    """A toxic, as wished for or as a server holds it. Attributes have Toxiproxy's names and units."""
+    """A toxic, as asked for or as a server holds it. Attributes have Toxiproxy's names and units."""
 
     name: str
     type: str
@@ -52,7 +52,7 @@ class ToxicInfo:
     attributes: Mapping[str, int] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """What is sent.
+        """The JSON to send.
 
         Raises:
             ValueError: an empty name, a toxicity outside of 0–1, an attribute that is no integer.
@@ -70,7 +70,7 @@ class ToxicInfo:
         }
 
     def differs_from(self, held: ToxicInfo) -> bool:
-        """Whether a server that holds `held` does not hold this."""
+        """Tells if a server that holds `held` does not hold this toxic."""
         return (
             (self.type, self.stream) != (held.type, held.stream)
             or abs(self.toxicity - held.toxicity) > TOXICITY_ERROR_MAX
@@ -80,7 +80,7 @@ class ToxicInfo:
 
 @dataclass(frozen=True)
 class ProxyInfo:
-    """A proxy as a server holds it; `listen` is the address really bound."""
+    """A proxy as a server holds it. `listen` is the address really bound."""
 
     name: str
     listen: str
@@ -91,7 +91,7 @@ class ProxyInfo:
 
 @dataclass(frozen=True)
 class _Answer:
-    """What came back, as the package's check wants to see it."""
+    """The server's answer, in the form that the package's check takes."""
 
     status_code: int
     content: bytes
@@ -102,7 +102,7 @@ class _Answer:
         return cls(response.status, response.data, response.reason or "")
 
     def words(self) -> str:
-        """What a refusal says: the error field, or the text of whatever page came instead."""
+        """The text of a refusal: the error field, or the text of the page that came instead."""
         try:
             data = json.loads(self.content)
         except ValueError:
@@ -114,21 +114,22 @@ class _Answer:
 
 
 class ToxiproxyClient:
-    """Speaks to one server, over connections that are kept. May be shared by threads."""
+    """A client of one server, over connections that are kept. Threads may share it."""
 
     def __init__(
         self, url: str, *, read_timeout_s: float = READ_TIMEOUT_S, connect_timeout_s: float = CONNECT_TIMEOUT_S
     ) -> None:
-        """`url` as in TOXIPROXY_URL: `http://127.0.0.1:8474`, or without the scheme."""
+        """Makes a client of the server at `url`, as in TOXIPROXY_URL: `http://127.0.0.1:8474`, or without the
+        scheme."""
         self.url = (url if "://" in url else f"http://{url}").rstrip("/")
         self._connect_timeout_s, self._read_timeout_s = connect_timeout_s, read_timeout_s
         self.waiting = False
-        """A request has been sent and its answer has not come. The real server answers none while one of its proxies, being deleted, still
-        dials its upstream: three seconds where a container is gone."""
+        """True while a request waits for its answer. The real server answers none while a proxy that is being deleted
+        still dials its upstream, which takes three seconds if a container is gone."""
 
     @cached_property
     def _pool(self) -> PoolManager:
-        """Knows no proxy of the environment: none stands in front of a proxy on loopback."""
+        """The connections. They ignore the environment's HTTP proxies, since the server is on loopback."""
         from urllib3 import PoolManager, Timeout
 
         timeout = Timeout(connect=self._connect_timeout_s, read=self._read_timeout_s)
@@ -156,7 +157,7 @@ class ToxiproxyClient:
         return _proxy(self._ask("GET", _path(name)))
 
     def create(self, name: str, *, upstream: str, listen: str = "127.0.0.1:0", enabled: bool = True) -> ProxyInfo:
-        """A new proxy, as the server now holds it."""
+        """Makes a proxy. Returns it as the server holds it."""
         _check_name("proxy", name)
         wish = {"name": name, "listen": listen, "upstream": upstream, "enabled": enabled}
         return _proxy(self._ask("POST", "/proxies", wish))
@@ -164,7 +165,7 @@ class ToxiproxyClient:
     def update(
         self, name: str, *, listen: str | None = None, upstream: str | None = None, enabled: bool | None = None
     ) -> ProxyInfo:
-        """Change what is given; another address, or disabling, drops the proxy's connections."""
+        """Changes the attributes that are given. Another address, or disabling, drops the proxy's connections."""
         wish = {"listen": listen, "upstream": upstream, "enabled": enabled}
         return _proxy(self._ask("PATCH", _path(name), {key: value for key, value in wish.items() if value is not None}))
 
@@ -172,7 +173,7 @@ class ToxiproxyClient:
         self._ask("DELETE", _path(name))
 
     def populate(self, proxies: Sequence[ProxyInfo]) -> tuple[ProxyInfo, ...]:
-        """Make all of these in one request; those that are there already stay as they are, toxics included.
+        """Makes all of these in one request. Those that exist already stay as they are, toxics included.
 
         Raises:
             ValueError: a proxy with toxics, which servers silently ignore here.
@@ -185,20 +186,20 @@ class ToxiproxyClient:
         return tuple(_proxy(data) for data in self._field(self._ask("POST", "/populate", wish), "proxies") or ())
 
     def reset(self) -> None:
-        """Every proxy enabled, every toxic gone."""
+        """Enables every proxy and removes every toxic."""
         self._ask("POST", "/reset")
 
     def toxics(self, proxy: str) -> tuple[ToxicInfo, ...]:
         return tuple(_toxic(data) for data in self._ask("GET", _path(proxy, "")))
 
     def add_toxic(self, proxy: str, toxic: ToxicInfo) -> ToxicInfo:
-        """The toxic as the server now holds it, defaults filled in."""
+        """Adds a toxic. Returns it as the server holds it, defaults filled in."""
         return _toxic(self._ask("POST", _path(proxy, ""), toxic.to_json()))
 
     def update_toxic(
         self, proxy: str, name: str, *, attributes: Mapping[str, int] | None = None, toxicity: float | None = None
     ) -> ToxicInfo:
-        """Change the attributes given and keep the others; connections that are open feel it."""
+        """Changes the attributes that are given and keeps the others. Open connections are affected too."""
         _check_attributes(attributes or {})
         wish = {"attributes": None if attributes is None else dict(attributes), "toxicity": toxicity}
         changed = {key: value for key, value in wish.items() if value is not None}
@@ -210,13 +211,13 @@ class ToxiproxyClient:
     def arm(
         self, name: str, *, upstream: str, listen: str = "127.0.0.1:0", toxics: Sequence[ToxicInfo] = ()
     ) -> ProxyInfo:
-        """A new proxy with its toxics, read back from the server and compared with what was asked; all of it or nothing.
+        """Makes a proxy with its toxics, reads it back and compares it with the request: all of it or nothing.
 
         Raises:
-            ToxiproxyError: refused, or the server holds something else; no proxy is left behind.
+            ToxiproxyError: refused, or the server holds something else. No proxy is left behind.
         """
         for toxic in toxics:
-            toxic.to_json()  # nothing is begun that cannot be finished
+            toxic.to_json()  # checks all before the first request
         self.create(name, listen=listen, upstream=upstream)
         try:
             for toxic in toxics:
@@ -234,10 +235,10 @@ class ToxiproxyClient:
         try:
             self.destroy(name)
         except ToxiproxyError:
-            return  # what led here is the news, and is being raised
+            return  # the first error matters, and is being raised
 
     def _ask(self, method: str, path: str, body: object = None) -> Any:
-        """One request: the JSON of the answer, None without one."""
+        """Sends one request. Returns the JSON of the answer, or None without one."""
         from urllib3 import exceptions
 
         data, headers = None, {}
@@ -267,7 +268,7 @@ class ToxiproxyClient:
             ) from error
 
     def _check(self, answer: _Answer) -> None:
-        """The package's own check knows 400, 404 and 409; every other refusal is caught here."""
+        """Raises ToxiproxyError for a refusal. The package's own check knows only 400, 404 and 409."""
         exceptions, validate_response = _package()
         try:
             validate_response(answer)
@@ -289,7 +290,7 @@ class ToxiproxyClient:
 
 @cache
 def _package() -> tuple[Any, Any]:
-    """toxiproxy-python's exceptions and response check; what its dependencies warn of is not ours to mend."""
+    """toxiproxy-python's exceptions and response check. Warnings of its dependencies are ignored."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from toxiproxy import exceptions
@@ -320,7 +321,7 @@ def _path(proxy: str, toxic: str | None = None) -> str:
 
 
 def _check_name(kind: str, name: str) -> None:
-    """The API puts names into paths, where these cannot be reached again."""
+    """Raises ValueError for a name that cannot stand in a path of the API."""
     if not name or "/" in name or name in (".", ".."):
         raise ValueError(f"'{name}' cannot be a {kind}'s name")
 
@@ -332,7 +333,7 @@ def _check_attributes(attributes: Mapping[str, int]) -> None:
 
 
 def _difference(wish: ProxyInfo, held: ProxyInfo) -> str:
-    """In what the server's proxy is not the one that was asked for; empty when it is."""
+    """The difference between the server's proxy and the one asked for, in words; empty if there is none."""
     if not held.enabled:
         return "it is disabled"
     if held.upstream != wish.upstream:

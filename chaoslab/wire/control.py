@@ -1,11 +1,12 @@
-"""How the agent's seam and the proxy manager speak: one row a call in `state/state.db`.
+"""The protocol of the agent's seam and the proxy manager: one row a call in `state/state.db`.
 
     asked ─▶ clear                        no fault of the wire was drawn: use the clean lane
           └▶ armed ─▶ done ─▶ healed      a lane of its own stands; used and observed; gone
           └▶ failed                       it could not be armed: the lab is broken, and the agent must not carry on
 
-The log is the durable record, so the database is fast rather than safe: rollback journal (bind mounts of Docker Desktop lack what
-WAL needs), no fsync, short transactions, never one held across HTTP. A connection belongs to one thread.
+The log is the durable record, so the database is fast rather than safe: a rollback journal (bind mounts of Docker
+Desktop lack what WAL needs), no fsync, short transactions, never one held across HTTP. A connection belongs to one
+thread.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any
 from chaoslab.core.exchange import Call
 
 VERSION = 1
-"""Of the tables below. State of another version is thrown away: it holds nothing that the log does not."""
+"""The version of the tables below. State of another version is thrown away, since the log has all of it."""
 
 _SCHEMA = (
     "DROP TABLE IF EXISTS runs",
@@ -52,7 +53,7 @@ _REMEDIES = {
 
 
 def explain(path: Path, error: sqlite3.Error) -> str:
-    """One line: which file, what is wrong with it, and what to do."""
+    """The file, its error and the remedy, in one line."""
     name = getattr(error, "sqlite_errorname", None) or "SQLITE_ERROR"
     remedy = _REMEDIES.get(name) or _REMEDIES.get("_".join(name.split("_")[:2]), _REMEDIES["SQLITE_IOERR"])
     return f"the shared state {path} cannot be used: {error}; {remedy}"
@@ -60,9 +61,9 @@ def explain(path: Path, error: sqlite3.Error) -> str:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the manager says to a call. `state`: clear, armed or failed; `rolled`: the injections whose dice were rolled.
+    """The manager's answer to a call. `state`: clear, armed or failed. `rolled`: the injections whose dice were rolled.
 
-    `epoch`: how often the clean proxies had been made anew by then; `held`: the answer had to wait for that.
+    `epoch`: the number of times that the clean proxies were made anew. `held`: the answer had to wait for that.
     """
 
     state: str
@@ -76,7 +77,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Row:
-    """A call that waits for the manager: asked, or done with what the seam observed."""
+    """A call that waits for the manager: asked, or done with the seam's observation."""
 
     id: int
     run: str
@@ -96,9 +97,9 @@ class RunRow:
 
 
 class Control:
-    """One thread's door to the state that agent and manager share.
+    """One thread's connection to the state that agent and manager share.
 
-    `manager` names the manager of the runs that are opened here, so that labs side by side may share the file.
+    `manager` names the manager of the runs that are opened here, so several labs may share the file.
 
     Raises:
         sqlite3.Error: the file is locked for longer than 2 s, not a database, or cannot be written.
@@ -132,7 +133,7 @@ class Control:
 
     @classmethod
     def fresh(cls, path: Path, *, manager: str = "") -> Control:
-        """The door for a manager that begins: without what its earlier runs left, and whatever became of the file."""
+        """A connection for a manager that begins. Drops its earlier runs, and makes a broken file anew."""
         try:
             control = cls(path, manager=manager)
             try:
@@ -155,7 +156,7 @@ class Control:
         self._db.close()
 
     def check_place(self) -> None:
-        """For one who mostly reads: SQLite sees only when it writes that the file was taken away under it.
+        """Checks that the file is still in place, which SQLite itself notices only when it writes.
 
         Raises:
             sqlite3.OperationalError: another file stands there, or none.
@@ -163,7 +164,7 @@ class Control:
         if _file(self._path) != self._file:
             raise _error("it is not the file that was opened", "SQLITE_READONLY_DBMOVED")
 
-    # What the agent does.
+    # The agent's methods.
 
     def open_run(self, run: str, *, plan: Mapping[str, Any], targets: Mapping[str, str]) -> None:
         """Asks the manager to make the clean lanes of a new run."""
@@ -181,7 +182,7 @@ class Control:
         self._write("UPDATE runs SET state = 'over' WHERE run = ?", (run,))
 
     def ask(self, run: str, call: Call, *, deadline_s: float) -> int:
-        """Asks which address this call shall go to; returns the row's id."""
+        """Asks for the address of this call. Returns the row's id."""
         columns = (
             run,
             "asked",
@@ -207,10 +208,10 @@ class Control:
         return None if found[0] == "asked" else Answer(**_decoded(found[1]))
 
     def done(self, row: int, observation: Mapping[str, Any]) -> None:
-        """The attempt over the lane has ended so."""
+        """Notes the end of the attempt over the lane."""
         self._write("UPDATE calls SET state = 'done', observation = ? WHERE id = ?", (json.dumps(observation), row))
 
-    # What the manager does.
+    # The manager's methods.
 
     def asked_runs(self) -> list[RunRow]:
         rows = self._db.execute(
@@ -219,7 +220,7 @@ class Control:
         return [RunRow(run, _decoded(plan), _decoded(targets)) for run, plan, targets in rows]
 
     def ended_runs(self) -> set[str]:
-        """The runs whose agent has said that it is done."""
+        """The runs that their agent has ended."""
         rows = self._db.execute(
             "SELECT run FROM runs WHERE state = 'over' AND manager = ?", (self._manager,)
         ).fetchall()
@@ -247,7 +248,7 @@ class Control:
         self._write("UPDATE calls SET state = 'healed' WHERE id = ?", (row,))
 
     def forget(self) -> None:
-        """Drops what earlier runs of this manager left; a run that was never ended cannot go on without it."""
+        """Drops the earlier runs of this manager. One that was never ended cannot go on."""
         self._write("DELETE FROM calls WHERE run IN (SELECT run FROM runs WHERE manager = ?)", (self._manager,))
         self._write("DELETE FROM runs WHERE manager = ?", (self._manager,))
 
@@ -285,7 +286,7 @@ def _file(path: Path) -> tuple[int, int] | None:
 
 
 def _decoded(text: str) -> dict[str, Any]:
-    """A column's JSON object; another word in it is damage like any other."""
+    """A column's JSON object. Any other text is damage of the database."""
     try:
         value = json.loads(text)
     except (ValueError, TypeError) as error:

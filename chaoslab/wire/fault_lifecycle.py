@@ -1,4 +1,4 @@
-"""How a fault of the wire lives, whoever carries it: what is logged of it, in which order, and what Toxiproxy is told."""
+"""The life of a fault of the wire: its events in their order, and its toxics for Toxiproxy."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from chaoslab.wire import toxics
 from chaoslab.wire.client import ToxicInfo
 
 REFUSED = "refused"
-"""The one lane that nobody listens on, to which every call goes that is to be refused."""
+"""The lane without a listener, to which every call goes that is to be refused."""
 
 
 def is_refused(active: ActiveFault) -> bool:
-    """The fault needs no lane of its own."""
+    """Tells if the fault's connection is refused, so it needs no lane of its own."""
     return bool(trait(active.fault, "refuses"))
 
 
 def in_toxiproxys_words(toxic: Toxic) -> ToxicInfo:
-    """The toxic with Toxiproxy's names and units; an attribute that its type does not translate is passed on by its own name."""
+    """The toxic with Toxiproxy's names and units. An attribute that its type does not translate keeps its name."""
     try:
         units = toxics.load(toxic.type).UNITS
-    except LookupError:  # not one of ours: the Toxiproxy that is asked may know it
+    except LookupError:  # not one of ours: the user's Toxiproxy may know it
         units = {}
     named = ((*units.get(key, (key, 1)), value) for key, value in toxic.params.items())
     attributes = {name: round(value * factor) for name, factor, value in named}
@@ -33,12 +33,13 @@ def in_toxiproxys_words(toxic: Toxic) -> ToxicInfo:
 
 
 def armed(active: ActiveFault, call: Call, *, lane: str, took_s: float) -> Event:
-    """Once its lane stands, and before the call learns the lane's address."""
+    """The event to log once the fault's lane stands, before the call gets the lane's address."""
     return events.FaultArmed(fault=active.fault_name, injection=active.injection, at=call.at, lane=lane, took_s=took_s)
 
 
 def healed(active: ActiveFault, call: Call, *, evidence: str | None) -> Iterator[Event]:
-    """Once the call is over and the lane gone; `evidence` is what the fault makes of what was seen."""
+    """The events to log once the call is over and the lane gone. `evidence` is the result of the fault's
+    `witnessed`."""
     fault, injection, at = active.fault_name, active.injection, call.at
     if evidence:
         yield events.FaultInjected(fault=fault, injection=injection, at=at)

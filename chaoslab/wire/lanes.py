@@ -1,4 +1,4 @@
-"""The seam's side of the wire: asks the proxy manager which address an attempt goes to, and tells it what became of it."""
+"""The seam's side of the wire: asks the proxy manager for an attempt's address, and reports the observation to it."""
 
 from __future__ import annotations
 
@@ -13,25 +13,28 @@ from chaoslab.core.exchange import Call, Observation
 from chaoslab.wire.control import Answer, Control, explain
 
 LATE_S = 0.25
-"""An answer that takes longer makes the seam ask after the manager's health."""
+"""Seconds after which the seam checks the manager's health."""
 LOST_S = 10.0
-"""A healthy manager that does not answer for so long is taken for broken."""
+"""Seconds after which a healthy manager that does not answer counts as broken."""
 MENDING_S = 20.0
-"""How long a manager may say that it mends the lab; by itself it gives up sooner."""
+"""The most seconds that a manager may mend the lab. By itself it gives up sooner."""
 FORGOTTEN = "the proxy manager was restarted and has forgotten this run"
 
 
 class LabDown(BaseException):
-    """The manager or Toxiproxy is gone: nothing that happens from here on would be an experiment.
+    """The manager or Toxiproxy is gone, so the rest of the run would be no experiment.
 
-    No `Exception`, since an SDK would take it for one more network error and retry it.
+    This is no `Exception`, since an SDK would take it for a network error and retry.
     """
 
 
 @dataclass(frozen=True)
 class Health:
-    """What the manager says of the lab. `trouble`: empty when all is well, else what is wrong in a line; `epoch`: how often the
-    clean proxies were made anew; `recovering`: they are not there at the moment and the manager is at it, or it waits for Toxiproxy."""
+    """The lab's state as the manager reports it.
+
+    `trouble`: the problem in one line, or empty. `epoch`: the number of times that the clean proxies were made anew.
+    `recovering`: they are gone and the manager is making them, or it waits for Toxiproxy.
+    """
 
     trouble: str = ""
     epoch: int = 0
@@ -39,7 +42,8 @@ class Health:
 
 
 class LaneBroker(Protocol):
-    """What the seam needs of whoever carries the faults of the wire: the manager behind its `Lanes`, or a world of its own."""
+    """The seam's interface to the part that carries faults of the wire: the manager behind `Lanes`, or a virtual
+    world."""
 
     down: LabDown | None
 
@@ -52,7 +56,8 @@ class LaneBroker(Protocol):
 
 
 class Lanes:
-    """One run's door to the manager, for one event loop. `healthy` has the manager look at its clean proxies there and then."""
+    """One run's connection to the manager, for one event loop. `healthy` makes the manager check its clean proxies at
+    once."""
 
     def __init__(
         self, state: Path, run: str, *, clock: Clock, healthy: Callable[[], Awaitable[Health]], poll_s: float = 0.001
@@ -60,7 +65,7 @@ class Lanes:
         self._control, self._state = Control(state), state
         self._run, self._clock, self._healthy, self._poll_s = run, clock, healthy, poll_s
         self.down: LabDown | None = None
-        """Why the lab is down, once it is: a framework between here and the session may swallow what was raised."""
+        """The error once the lab is down. A framework between this and the session may swallow the raised one."""
 
     async def ask(self, call: Call, *, deadline_s: float) -> tuple[int, Answer]:
         """The row of this call and the manager's answer: clear, or armed with an address.
@@ -89,7 +94,7 @@ class Lanes:
         return row, answer
 
     def done(self, row: int, seen: Observation) -> None:
-        """The attempt over its lane is over, and this is what was observed."""
+        """Reports the observation of an attempt over its lane."""
         observation = {
             "duration_s": round(seen.duration_s, 6),
             "deadline_s": seen.deadline_s,
@@ -103,7 +108,7 @@ class Lanes:
             raise self._down(explain(self._state, error)) from error
 
     async def cut(self, answer: Answer) -> bool:
-        """Whether the clean proxies went away under a call that had got this answer; returns once they stand again.
+        """Tells if the clean proxies went away under a call that had got this answer. Returns once they stand again.
 
         Raises:
             LabDown: they do not come back.
@@ -116,10 +121,10 @@ class Lanes:
         return health.epoch != answer.epoch
 
     async def check(self) -> Health:
-        """What the manager says of the lab.
+        """The lab's state as the manager reports it.
 
         Raises:
-            LabDown: that something is wrong, or nothing at all.
+            LabDown: the manager reports trouble, or does not answer.
         """
         health = await self._healthy()
         if health.trouble:
@@ -135,7 +140,7 @@ class Lanes:
             raise self._down(FORGOTTEN)
 
     def give_up(self, why: str) -> None:
-        """Raises LabDown, and remembers it: another part of the lab has said that it is broken."""
+        """Raises LabDown and keeps it, since another part of the lab reported that it is broken."""
         raise self._down(why)
 
     def _down(self, why: str) -> LabDown:

@@ -1,6 +1,6 @@
-"""One HTTP request over one way, and every way in which it can end, by the names that exchanges have for them.
+"""Sends one HTTP request over one transport. Each way in which it can end has an exchange's name for it.
 
-Over sockets they go by httpcore, below httpx, since the client of whoever calls has done all that httpx does once already.
+Over sockets it uses httpcore, below httpx, since the caller's client has done httpx's own work already.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ Headers = list[tuple[bytes, bytes]]
 
 
 class Transport(Protocol):
-    """Takes requests to where they go."""
+    """Sends requests to addresses."""
 
     async def ask(self, request: httpx.Request, to: Address, headers: Headers, body: bytes) -> Reply:
-        """The whole reply to this request with these headers and this body, asked for at that address.
+        """The whole reply to this request, sent to the address `to` with these headers and this body.
 
         Raises:
             httpx.TransportError: there was none.
@@ -37,20 +37,20 @@ class Transport(Protocol):
 
 
 class TransportFactory(Protocol):
-    """How a seam reaches its targets."""
+    """Makes a seam's transports to its targets."""
 
     def kept(self, tls: ssl.SSLContext) -> Transport:
-        """Connections that are used again."""
+        """A transport whose connections are used again."""
 
     def fresh(self, tls: ssl.SSLContext, request: httpx.Request, address: Address) -> Transport:
-        """A connection for this request alone."""
+        """A transport with a connection for this request alone."""
 
 
 async def send(
     way: Transport, request: httpx.Request, *, within_s: float, to: Address | None = None, body: bytes | None = None
 ) -> Reply:
-    """The whole reply, body included. `to`: another address, while Host, SNI and the certificate's name stay the target's own;
-    `body`: instead of the request's.
+    """The whole reply, body included. `to`: another address; Host, SNI and the certificate's name stay the target's.
+    `body`: a body in place of the request's.
 
     Raises:
         Failure: there was none, or it took longer than `within_s`.
@@ -78,14 +78,14 @@ def _address(url: httpx.URL) -> Address:
 
 
 def reply_of(status: int, headers: dict[str, str], body: bytes) -> Reply:
-    """`headers`: by name in lower case; those go that were about the way."""
+    """The reply without the headers that describe the transfer. `headers`: by name in lower case."""
     for name in ("content-encoding", "content-length", "transfer-encoding"):
         headers.pop(name, None)
     return Reply(status, headers, body)
 
 
 def by_name(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Headers by name in lower case; what was said several times is one list."""
+    """Headers by name in lower case. The values of a repeated one are joined with commas."""
     found: dict[str, str] = {}
     for key, text in pairs:
         name = key.lower()
@@ -94,7 +94,7 @@ def by_name(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def text_of(value: bytes) -> str:
-    """A header's value, in whichever of two ways it was spelt."""
+    """A header's value, decoded as UTF-8 or else as Latin-1."""
     try:
         return value.decode()
     except UnicodeDecodeError:
@@ -102,13 +102,13 @@ def text_of(value: bytes) -> str:
 
 
 KEPT_S = 5.0
-"""So long a connection that nobody uses is kept."""
+"""Seconds for which an idle connection is kept."""
 KEPT_MAX = 20
-"""So many of them at one address."""
+"""The most idle connections to one address."""
 
 
 class Sockets:
-    """Over TCP."""
+    """The factory of transports over TCP."""
 
     def kept(self, tls: ssl.SSLContext) -> Transport:
         return _Kept(tls)
@@ -118,7 +118,7 @@ class Sockets:
 
 
 def _connection(tls: ssl.SSLContext, request: httpx.Request, to: Address) -> httpcore.AsyncHTTPConnection:
-    """httpcore's, which is what httpx itself sends with."""
+    """A connection of httpcore, which httpx itself uses."""
     origin = httpcore.Origin(request.url.raw_scheme, to[0].encode(), to[1])
     return httpcore.AsyncHTTPConnection(origin, tls, keepalive_expiry=KEPT_S)
 
@@ -135,8 +135,8 @@ class _Fresh:
 
 
 class _Kept:
-    """One connection a request, used again once the reply is here. httpcore's pool would do as much, but it serves any number of origins
-    and waiters, and goes through all its connections twice for each request."""
+    """A transport with one connection a request, used again once the reply is here. httpcore's pool would do the same,
+    but it goes through all its connections twice for each request."""
 
     def __init__(self, tls: ssl.SSLContext) -> None:
         self._tls = tls
@@ -160,7 +160,7 @@ class _Kept:
 
 
 async def _usable(idle: list[httpcore.AsyncHTTPConnection]) -> httpcore.AsyncHTTPConnection | None:
-    """The one used last that the other side has not closed meanwhile."""
+    """The connection used last that the other side has not closed meanwhile."""
     while idle:
         connection = idle.pop()
         if not connection.has_expired():
@@ -190,7 +190,7 @@ async def _asked(
 
 
 async def _closed(opened: list[Any]) -> None:
-    """httpcore forgets a connection that is cancelled in its TLS handshake."""
+    """Closes streams, since httpcore forgets a connection that is cancelled in its TLS handshake."""
     for stream in opened:
         await stream.aclose()
 
@@ -219,13 +219,13 @@ def _request(request: httpx.Request, to: Address, headers: Headers, body: bytes,
 
 
 def _in_httpx(error: Exception, request: httpx.Request) -> httpx.TransportError:
-    """What httpx makes of an error of httpcore: the same by name."""
+    """The error of httpx with the same name as one of httpcore."""
     kind: type[httpx.TransportError] = getattr(httpx, type(error).__name__, httpx.TransportError)
     return kind(str(error), request=request)
 
 
 def native(failure: Failure, request: httpx.Request, *, who: str, after_s: float) -> Exception:
-    """What the client itself raises in such a case."""
+    """The client's own exception for such a failure."""
     if failure.native is not None:
         return failure.native
     kinds: dict[str, type[httpx.TransportError]] = {
@@ -239,7 +239,8 @@ def native(failure: Failure, request: httpx.Request, *, who: str, after_s: float
 
 
 _CLOSED = re.compile("disconnected|closed connection")
-"""In what httpcore and h11 say of an end that came too early; all else that they say is about bytes that are not HTTP."""
+"""Found in the messages of httpcore and h11 about an end that came too early. Their others are about bytes that are not
+HTTP."""
 
 
 def _kind(error: httpx.HTTPError) -> str:
@@ -253,7 +254,8 @@ def _kind(error: httpx.HTTPError) -> str:
 
 
 def _in_handshake(error: httpx.ConnectError) -> str:
-    """What httpx calls one name: nobody listens, or (under TLS) an end, a reset or a wrong certificate once connected."""
+    """The kind of failure behind httpx's ConnectError: no listener, or (under TLS) an end, a reset or a wrong
+    certificate."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ssl.SSLEOFError | anyio.EndOfStream):

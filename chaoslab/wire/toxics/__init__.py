@@ -1,7 +1,8 @@
-"""The toxics of Toxiproxy, one file each: the file's name is the type, the fields are the API's attributes in the API's units.
+"""The toxics of Toxiproxy, one file each. The file's name is the type, the fields are the API's attributes in its
+units.
 
-Every attribute is an int64 that defaults to 0. `pipe(dice, now)` makes the live thing for one direction of one connection;
-`before` is the pipe that it replaces after a PATCH, for the toxics that remember.
+Every attribute is an int64 that defaults to 0. `pipe(dice, now)` makes the live pipe for one direction of one
+connection. `before` is the pipe that it replaces after a PATCH, for the toxics that keep state.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ GROUP = "wire.toxics"
 
 @dataclass(frozen=True)
 class Toxic:
-    """What a toxic's dataclass offers; its attributes are its fields. `UNITS`: the lab's name for an attribute → the attribute, and how many
-    of its units make one of the lab's."""
+    """The base of a toxic's dataclass, whose fields are the attributes. `UNITS`: the lab's name for an attribute → (the
+    attribute, the number of its units in one of the lab's)."""
 
     UNITS: ClassVar[Mapping[str, tuple[str, int]]] = {}
 
@@ -30,7 +31,7 @@ class Toxic:
 
 
 def types() -> tuple[str, ...]:
-    """Every type there is, found by scanning."""
+    """Every type of toxic, found by scanning."""
     return registry.names(GROUP)
 
 

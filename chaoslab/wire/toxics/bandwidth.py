@@ -1,4 +1,4 @@
-"""The line is narrow."""
+"""The line is slow."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from chaoslab.base.dice import Dice
 from chaoslab.core.pipe import Line, Pipe, Signal, Timed
 from chaoslab.wire.toxics import Toxic
 
-PIECE_S = 0.1  # a chunk leaves in pieces worth at most this long, so that a slow line trickles and does not burst
+PIECE_S = 0.1  # the most seconds that a piece of a chunk takes, so that a slow line trickles and does not burst
 
 
 @dataclass(frozen=True)
 class Bandwidth(Toxic):
-    """`rate` kilobytes (of 1000 bytes) a second pass; at 0 or less nothing does until the toxic is taken out."""
+    """Passes `rate` kilobytes (of 1000 bytes) a second. At 0 or less nothing passes until the toxic is taken out."""
 
     rate: int = 0
 

@@ -1,4 +1,4 @@
-"""Everything arrives, late."""
+"""Everything arrives late."""
 
 from __future__ import annotations
 
@@ -10,17 +10,15 @@ from chaoslab.base.dice import Dice
 from chaoslab.core.pipe import Line, Pipe, Signal, Timed
 from chaoslab.wire.toxics import Toxic
 
-ROOM_BYTES = (
-    32 * 1024 * 1024
-)  # less would throttle a fast stream with a long latency; Toxiproxy keeps 1024 chunks of 32 KB
-EARLY_S = (
-    0.001  # a timer may ring a little before its time, and who was answered then asks again before the answer was due
-)
+ROOM_BYTES = 32 * 1024 * 1024
+"""Bytes in flight, as in Toxiproxy (1024 chunks of 32 KB). Fewer would throttle a fast stream with a long latency."""
+EARLY_S = 0.001
+"""Seconds by which a timer may fire early. A client answered then may ask again before the answer was due."""
 
 
 @dataclass(frozen=True)
 class Latency(Toxic):
-    """Each chunk leaves `latency` ± `jitter` milliseconds after it came, in order; the end of the stream is not delayed."""
+    """Delays each chunk by `latency` ± `jitter` milliseconds, in order. The end of the stream is not delayed."""
 
     UNITS: ClassVar = {"delay_s": ("latency", 1000)}
     latency: int = 0
@@ -43,12 +41,13 @@ class Latency(Toxic):
 
 
 class _Walk:
-    """Jitter that is drawn anew for whoever finds nobody waiting, and that never lets a chunk overtake the one before.
+    """Jitter that is drawn anew for a chunk that finds none waiting. It never lets a chunk overtake an earlier one.
 
-    A request that waits for the answer before is delayed by a uniform draw of its own, as in Toxiproxy. Where chunks follow each
-    other more quickly than they leave, a draw for each would make every chunk wait for the slowest before it, and the mean would
-    grow. Such chunks share draws that are 2 × jitter apart in time and joined by straight lines, whose slope is at least −1: no
-    chunk is due before an earlier one, and the mean stays 0. After a gap of two such steps (4 × jitter) a chunk gets a fresh draw.
+    A request that follows the answer before it is delayed by a uniform draw of its own, as in Toxiproxy. If chunks come
+    faster than they leave, a draw for each would make every chunk wait for the slowest before it, and the mean would
+    grow. Such chunks share draws that are 2 × jitter apart in time and joined by straight lines, whose slope is at
+    least −1. So no chunk is due before an earlier one, and the mean stays 0. After a gap of two such steps (4 × jitter)
+    a chunk gets a fresh draw.
     """
 
     def __init__(self, jitter_s: float, dice: Dice) -> None:
@@ -60,7 +59,7 @@ class _Walk:
         self._there: float | None = None  # drawn when it is asked for
 
     def at(self, moment: float, *, idle: bool) -> float:
-        """The jitter (s) of what arrives at that moment, and finds nothing waiting if `idle`; moments must not fall."""
+        """The jitter (s) of a chunk that arrives at that moment. `idle`: no chunk is waiting. Moments must not fall."""
         if idle or self._knot_at is None or moment >= self._knot_at + 2 * self._step_s:
             self._knot_at, self._here, self._there = moment, self._draw(), None
             return self._here

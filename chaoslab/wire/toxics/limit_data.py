@@ -1,4 +1,4 @@
-"""So many bytes, and not one more."""
+"""The stream ends after a number of bytes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from chaoslab.wire.toxics import Toxic
 
 @dataclass(frozen=True)
 class LimitData(Toxic):
-    """Exactly `bytes` bytes pass, then the stream ends. What passed before a PATCH still counts."""
+    """Passes exactly `bytes` bytes, then ends the stream. Bytes that passed before a PATCH still count."""
 
     bytes: int = 0
 
@@ -21,7 +21,7 @@ class LimitData(Toxic):
 
 
 class _Counter(Line):
-    """A line that remembers how much has passed."""
+    """A line that counts the bytes passed."""
 
     def __init__(self, limit: int, now: float, *, passed: int) -> None:
         super().__init__(self._count, since=now)

@@ -1,4 +1,4 @@
-"""Nothing happens: the toxic that proves a toxic was there."""
+"""Nothing happens. It shows that a toxic was there."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from chaoslab.wire.toxics import Toxic
 
 @dataclass(frozen=True)
 class Noop(Toxic):
-    """Everything passes as it came."""
+    """Passes everything unchanged."""
 
     def pipe(self, dice: Dice, now: float, *, before: Pipe | None = None) -> Pipe:  # noqa: ARG002
         return Line(self._law, since=now, straight=True)

@@ -1,4 +1,4 @@
-"""The other side hangs up rudely."""
+"""The connection is reset (RST)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from chaoslab.wire.toxics import Toxic
 
 @dataclass(frozen=True)
 class ResetPeer(Toxic):
-    """`timeout` milliseconds after the first data (or the end) the connection is reset; an idle one is left alone."""
+    """Resets the connection `timeout` milliseconds after the first data or the end. An idle one is left alone."""
 
     UNITS: ClassVar = {"after_s": ("timeout", 1000)}
     timeout: int = 0

@@ -1,4 +1,4 @@
-"""The data comes in crumbs."""
+"""The data comes in small pieces."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from chaoslab.wire.toxics import Toxic
 
 @dataclass(frozen=True)
 class Slicer(Toxic):
-    """Chunks are halved, give or take `size_variation` bytes, until no piece exceeds `average_size` by more than that.
+    """Halves chunks, ± `size_variation` bytes, until no piece exceeds `average_size` by more than that.
 
-    Each piece is followed by a pause of `delay` microseconds. An average of 0 or less cuts nothing.
+    A pause of `delay` microseconds follows each piece. An average of 0 or less cuts nothing.
     """
 
     average_size: int = 0
@@ -38,7 +38,7 @@ class Slicer(Toxic):
         return Line(law, since=now, straight=self.average_size <= 0 and not pause_s, pause_s=pause_s)
 
     def _sizes(self, total: int, dice: Dice) -> Iterator[int]:
-        """The sizes of the pieces, from first to last, each of one byte at least."""
+        """The sizes of the pieces, from first to last, each at least one byte."""
         spread = abs(self.size_variation)
         uncut = [total]
         while uncut:

@@ -1,4 +1,4 @@
-"""The data is there at once, the end of the stream is not."""
+"""The data arrives at once, the end of the stream late."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from chaoslab.wire.toxics import Toxic
 
 @dataclass(frozen=True)
 class SlowClose(Toxic):
-    """The end of the stream, a reset too, comes `delay` milliseconds late."""
+    """Delays the end of the stream, also a reset, by `delay` milliseconds."""
 
     delay: int = 0
 

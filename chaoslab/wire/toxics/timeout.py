@@ -13,9 +13,9 @@ from chaoslab.wire.toxics import Toxic
 
 @dataclass(frozen=True)
 class Timeout(Toxic):
-    """All data is dropped; after `timeout` silent milliseconds the connection closes (0: it hangs until the toxic goes).
+    """Drops all data. The connection closes after `timeout` silent milliseconds (0: it hangs until the toxic goes).
 
-    When the sender is through, the connection closes at once.
+    If the sender ends the stream, the connection closes at once.
     """
 
     UNITS: ClassVar = {"after_s": ("timeout", 1000)}
@@ -26,7 +26,7 @@ class Timeout(Toxic):
 
 
 class _Silence:
-    """Swallows everything; the timer runs from the connect and begins again with each chunk."""
+    """A pipe that drops everything. Its timer runs from the connect and begins again with each chunk."""
 
     held = pieces = 0
     room_bytes = ROOM_BYTES
@@ -61,5 +61,5 @@ class _Silence:
         return [], []
 
     def release(self, now: float) -> list[Timed]:
-        """Data is lost already, so the connection cannot go on as if nothing had been."""
+        """Ends the stream: data is lost already, so the connection cannot go on."""
         return [Timed(now, Signal.END)]
