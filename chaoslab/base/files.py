@@ -101,7 +101,7 @@ def json_of(path: Path) -> Any:
 
 
 def _whole(digits: str) -> int:
-    """The number, or 0 if it has more digits than Python reads; `_check_json` refuses numbers that are too large."""
+    """The number, or 0 if it has over 1000 digits, which `_check_json` refuses. Python reads only 4300."""
     return int(digits) if len(digits) <= 1000 else 0
 
 

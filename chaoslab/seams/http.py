@@ -441,7 +441,7 @@ def _replied(target: str, request: int, attempt: int, asked: str, reply: Reply |
 
 
 def _tokens(said: Any) -> int:
-    """The count of tokens that a model's server states; 0 if it is no positive integer or is absurdly large."""
+    """The count of tokens that a model's server states; 0 if it is no integer from 1 to `TOKENS_MAX`."""
     return said if type(said) is int and 0 < said <= TOKENS_MAX else 0
 
 

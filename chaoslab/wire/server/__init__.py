@@ -1,4 +1,5 @@
-"""The embedded Toxiproxy: the API and the toxics of Toxiproxy 2.12 in one asyncio process, without the flaws (docs/toxiproxy.md)."""
+"""The embedded Toxiproxy: API and toxics of Toxiproxy 2.12 in one asyncio process, without its flaws
+(docs/toxiproxy.md)."""
 
 from __future__ import annotations
 
@@ -28,10 +29,11 @@ async def serve(
     runtime_metrics: bool = False,
     ready: Callable[[str, int], None] | None = None,
 ) -> None:
-    """Serve until cancelled, then close every connection.
+    """Serves until cancelled, then closes every connection.
 
-    `config` is a JSON file like the body of /populate. Equal seeds give equal draws. The metrics are shown at /metrics: the
-    bytes through each proxy, and this process. `ready` is called once with the address that was bound.
+    `config` is a JSON file like the body of /populate. Equal seeds give equal draws. `proxy_metrics` (the bytes through
+    each proxy) and `runtime_metrics` (this process) are shown at /metrics. `ready` is called once with the address that
+    was bound.
 
     Raises:
         OSError: the address is taken, or the file cannot be read.
@@ -62,18 +64,17 @@ async def serve(
         for connection in tuple(connections):
             connection.abort()
         catalog.stop()
-        for _ in range(
-            5
-        ):  # aborted transports close their sockets in the loop's next rounds, as do those just accepted
+        # Aborted transports close their sockets in the loop's next rounds, as do those just accepted.
+        for _ in range(5):
             await asyncio.sleep(0)
 
 
 async def _listen(connection: Callable[[], asyncio.Protocol], host: str, port: int) -> list[Listener]:
-    """One for each address that the host has; they may take the files that are kept in reserve."""
+    """A listener for each address of the host. These may use the files kept in reserve."""
     from chaoslab.wire.server.address import PORT_MAX, listening
     from chaoslab.wire.server.listener import Listener
 
-    if not 0 <= port <= PORT_MAX:  # uvloop would take the rest of a division
+    if not 0 <= port <= PORT_MAX:  # uvloop would take it modulo 65536
         raise ValueError(f"port {port} should be from 0 to {PORT_MAX}")
     try:
         return [Listener(one, connection, reserve=0) for one in await listening(host, port)]

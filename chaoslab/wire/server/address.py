@@ -1,4 +1,4 @@
-"""Addresses, read and bound as Go reads and binds them."""
+"""Reads and binds addresses as Go does."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ANY = ("", "0.0.0.0", "::")
 
 
 def split_address(address: str) -> tuple[str, int]:
-    """Host and port of `host:port`, `:port` or `[::1]:port`; a port may be a service's name.
+    """Host and port of `host:port`, `:port` or `[::1]:port`. The port may be a service's name.
 
     Raises:
         ValueError: worded as Go words it.
@@ -63,7 +63,8 @@ def spell_address(sockname: tuple[Any, ...]) -> str:
 
 
 def is_old_spelling(host: str) -> bool:
-    """Whether only C's library takes it for an address (`127.1`, `0`, `2130706433`, `0x7f.0.0.1`); Go looks it up as a name."""
+    """Tells if only C's library takes it for an address (`127.1`, `0`, `2130706433`, `0x7f.0.0.1`). Go looks it up as a
+    name."""
     try:
         ipaddress.IPv4Address(host)
     except ValueError:
@@ -73,7 +74,7 @@ def is_old_spelling(host: str) -> bool:
 
 
 async def resolve(address: str) -> tuple[str, int]:
-    """The IP, IPv4 before IPv6, and the port of an address; none at all is one of loopback's.
+    """The IP, IPv4 before IPv6, and the port of an address. An empty address is any port of loopback.
 
     Raises:
         ValueError: worded as Go words it.
@@ -98,7 +99,7 @@ async def resolve(address: str) -> tuple[str, int]:
 
 
 async def bind(listen: str) -> socket.socket:
-    """A bound socket, not yet accepting; on every interface only where that was asked for.
+    """A bound socket, not yet accepting. It is on every interface only if `listen` asks for that.
 
     Raises:
         ApiError: 500.
@@ -119,7 +120,7 @@ async def bind(listen: str) -> socket.socket:
 
 
 async def listening(host: str, port: int) -> list[socket.socket]:
-    """A socket for each address of the host, or for every interface if it is none.
+    """A socket for each address of the host, or for every interface if the host is empty.
 
     Raises:
         OSError: there is no such address, or it is taken.
@@ -145,7 +146,7 @@ def _listening(family: int, address: tuple[Any, ...], *, v6_only: bool = True) -
         if family == socket.AF_INET6:
             listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, int(v6_only))
         listener.bind(address)
-        listener.listen(BACKLOG)  # here and not later: only this tells of a port that is taken
+        listener.listen(BACKLOG)  # here and not later: only this fails for a port that is taken
         listener.setblocking(False)
     except OSError:
         listener.close()
@@ -154,7 +155,7 @@ def _listening(family: int, address: tuple[Any, ...], *, v6_only: bool = True) -
 
 
 async def same_place(listen: str, wished: str) -> bool:
-    """Whether a wished-for address is the one that is listened on.
+    """Tells if `wished` is the address that is listened on.
 
     Raises:
         ApiError: 500, there is no such address.

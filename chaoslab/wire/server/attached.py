@@ -10,7 +10,7 @@ from chaoslab.wire.toxics import Toxic
 
 @dataclass
 class Attached:
-    """A toxic as it hangs on a proxy. `stream` keeps the spelling in which it was asked for."""
+    """A toxic on a proxy. `stream` keeps the spelling of the request."""
 
     name: str
     type: str

@@ -1,4 +1,4 @@
-"""All proxies of a server, and what the API can ask of them; one change at a time."""
+"""All proxies of a server and the API's operations on them. Changes are made one at a time."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ LISTED = {name: Field(f".{field.path}", field.read) for name, field in PROXY.ite
 # The types that Go quotes in a refusal.
 ENTRY = 'struct { toxiproxy.Proxy; Enabled *bool "json:\\"enabled\\"" }'
 CHANGE = 'struct { Attributes interface {} "json:\\"attributes\\""; Toxicity float32 "json:\\"toxicity\\"" }'
-GO_NAMES = {"ResetPeer": "Reset"}  # the one toxic that Go's code calls otherwise than its API
+GO_NAMES = {"ResetPeer": "Reset"}  # the one toxic with another name in Go's code than in the API
 
 
 class PopulateError(ApiError):
-    """A list of proxies that could not all be made; `made` are those that were."""
+    """Some of a list of proxies could not be made. `made` are those that were."""
 
     def __init__(self, error: ApiError, made: list[Proxy]) -> None:
         super().__init__(error.status, error.message)
@@ -96,7 +96,7 @@ class Catalog:
             return await self._make(wish)
 
     async def update(self, name: str, body: bytes) -> Proxy:
-        """A partial change; another address drops the connections, the name stays."""
+        """Changes the fields given. Another address drops the connections; the name stays."""
         async with self._changing:
             proxy = self.get(name)
             now: dict[str, Any] = {"listen": proxy.listen, "upstream": proxy.upstream, "enabled": proxy.enabled}
@@ -118,7 +118,7 @@ class Catalog:
             del self._proxies[name]
 
     async def populate(self, body: bytes) -> list[Proxy]:
-        """Make all these; one that is there already, at the same place, is left as it is.
+        """Makes all these proxies. One that exists already, with the same addresses, is left as it is.
 
         Raises:
             PopulateError: the first that failed, and those made before.
@@ -136,7 +136,7 @@ class Catalog:
         return made
 
     async def reset(self) -> None:
-        """Every proxy enabled, every toxic gone."""
+        """Enables every proxy and removes every toxic."""
         async with self._changing:
             for proxy in self._proxies.values():
                 await proxy.start()
@@ -155,7 +155,7 @@ class Catalog:
         raise ApiError(404, "toxic not found")
 
     def add_toxic(self, proxy_name: str, body: bytes) -> Attached:
-        """Read twice, as there: the attributes can be read when the type is known."""
+        """Adds a toxic. The body is read twice, as in Toxiproxy: its attributes once the type is known."""
         proxy = self.get(proxy_name)
         value = read_json(body)
         wish: dict[str, Any] = {"name": "", "type": "", "stream": "downstream", "toxicity": 1.0}
@@ -176,7 +176,7 @@ class Catalog:
         return attached
 
     def update_toxic(self, proxy_name: str, name: str, body: bytes) -> Attached:
-        """Only attributes and toxicity can change; attributes that are right do so whatever else is wrong."""
+        """Changes attributes and toxicity. Correct attributes change even if something else in the body is wrong."""
         proxy, toxic = self.get(proxy_name), self.toxic(proxy_name, name)
         given = _attributes(toxic.toxic)
         fields = {"attributes": Field(".attributes", given), "toxicity": Field(".toxicity", share)}
@@ -215,10 +215,10 @@ class Catalog:
 
 
 async def _in_place(proxy: Proxy, wish: Mapping[str, Any]) -> bool:
-    """Whether the proxy is already where it is wished for.
+    """Tells if the proxy already has the addresses of the wish.
 
     Raises:
-        ApiError: 500, the wished-for address cannot be.
+        ApiError: 500, the wish's address is impossible.
     """
     return await same_place(proxy.listen, wish["listen"]) and proxy.upstream == wish["upstream"]
 
@@ -235,7 +235,7 @@ def _require(wish: Mapping[str, Any], *, at: str = "") -> None:
 
 
 def _refuse_unreachable(upstream: str, *, at: str = "") -> None:
-    """What looks like an address and is none is said here, since nobody hears why a connection cannot be made."""
+    """Refuses an upstream that looks like an address and is none. A failed connection would not show the reason."""
     with contextlib.suppress(ValueError):
         host, _ = split_address(upstream)
         if is_old_spelling(host):
@@ -243,7 +243,7 @@ def _refuse_unreachable(upstream: str, *, at: str = "") -> None:
 
 
 def _wrapper() -> dict[str, Field]:
-    """A toxic's body before its type is known: whatever its attributes are, they must be an object."""
+    """The fields of a toxic's body before its type is known. The attributes must be an object."""
     return {
         "name": Field("ToxicWrapper.name", text),
         "type": Field("ToxicWrapper.type", text),

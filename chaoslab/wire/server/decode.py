@@ -1,6 +1,6 @@
-"""Request bodies, read as Go's decoder reads them: keys in any case, null is absent, unknown keys and trailing text ignored.
+"""Reads request bodies as Go's decoder does: keys in any case, null is absent, unknown keys and trailing text ignored.
 
-Fields are read in the order of the body; the first value of a wrong type is complained about when all of them were read.
+Fields are read in the order of the body. The first value of a wrong type is refused once all of them were read.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Number(str):
 
 
 class Pairs(list[tuple[str, Any]]):
-    """An object, in its order and with what it repeats."""
+    """An object's pairs, in their order and with repeated keys."""
 
     __slots__ = ()
 
@@ -40,7 +40,7 @@ KINDS: Mapping[type, str] = {str: "string", bool: "bool", list: "array", Pairs: 
 
 
 class Mismatch(Exception):
-    """A value that is not of the type in Go that it should have; `path` is the field's, once it is known."""
+    """A value is not of its field's type in Go. `path` is the field's, once it is known."""
 
     def __init__(self, value: Any, go_type: str, *, spelled: bool = False) -> None:
         super().__init__(go_type)
@@ -56,7 +56,7 @@ class Mismatch(Exception):
 
 @dataclass(frozen=True)
 class Field:
-    """One field of a struct: its path in Go's words, and what reads a value (None: leave the field as it is)."""
+    """One field of a struct: its path in Go's words, and a reader of its value (None: leave the field as it is)."""
 
     path: str
     read: Callable[[Any], Any]
@@ -67,7 +67,7 @@ def bad_body(reason: str) -> ApiError:
 
 
 def read_json(body: bytes) -> Any:
-    """The first JSON value of a body; bytes that are no UTF-8 are lone surrogates in it.
+    """The first JSON value of a body. Bytes that are no UTF-8 become lone surrogates.
 
     Raises:
         ApiError: 400.
@@ -80,7 +80,7 @@ def read_json(body: bytes) -> Any:
     except (ValueError, RecursionError):
         raise bad_body(complaint(body) or TOO_DEEP) from None
     if isinstance(value, Number) and (wrong := complaint(body)):
-        raise bad_body(wrong)  # of `1.x` Python reads the 1 and is content
+        raise bad_body(wrong)  # of `1.x` Python reads the 1 without an error
     return value
 
 
@@ -92,7 +92,7 @@ DECODER = json.JSONDecoder(object_pairs_hook=Pairs, parse_int=Number, parse_floa
 
 
 def read_object(value: Any, go_type: str, wanted: Mapping[str, Field]) -> dict[str, Any]:
-    """The fields of what must be an object; null is an empty one.
+    """The fields of a value that must be an object. null is an empty one.
 
     Raises:
         ApiError: 400.
@@ -104,7 +104,7 @@ def read_object(value: Any, go_type: str, wanted: Mapping[str, Field]) -> dict[s
 
 
 def read_objects(values: Any, go_type: str, wanted: Mapping[str, Field]) -> list[dict[str, Any]]:
-    """The same of what must be an array of objects.
+    """The fields of each object of a value that must be an array of objects.
 
     Raises:
         ApiError: 400.
@@ -160,7 +160,7 @@ def flag(value: Any) -> bool | None:
 
 
 def integer(go_type: str) -> Callable[[Any], int | None]:
-    """What reads a whole number of 64 bits."""
+    """A reader of whole numbers of 64 bits."""
 
     def read(value: Any) -> int | None:
         if value is None:
@@ -173,7 +173,7 @@ def integer(go_type: str) -> Callable[[Any], int | None]:
 
 
 def share(value: Any) -> float | None:
-    """A toxicity; any number that has a place in 32 bits."""
+    """Reads a toxicity: any number that fits into a float of 32 bits."""
     if value is None:
         return None
     try:
@@ -185,7 +185,7 @@ def share(value: Any) -> float | None:
 
 
 def ignored_object(go_type: str) -> Callable[[Any], None]:
-    """What is read for its type only."""
+    """A reader that only checks that the value is an object."""
 
     def read(value: Any) -> None:
         if value is not None and not isinstance(value, Pairs):
@@ -195,10 +195,10 @@ def ignored_object(go_type: str) -> Callable[[Any], None]:
 
 
 class Attributes:
-    """The attributes of one toxic, taken over one by one: what is right stays, whatever else is wrong with a body.
+    """A reader of one toxic's attributes. Correct ones are kept even if something else in the body is wrong.
 
-    A null unhooks them: attributes that the body names once more behind it are ignored, or, where `missing` names a type, are
-    not of that.
+    After a null, attributes that the body names once more are ignored, or, if `missing` names a type, refused as not of
+    that type.
     """
 
     def __init__(self, go_type: str, toxic: Toxic, *, missing: str | None = None) -> None:
@@ -211,7 +211,7 @@ class Attributes:
         self._hooked = True
 
     def toxic(self) -> Toxic:
-        """The toxic with what was given in place of its own."""
+        """The toxic with the attributes given in place of its own."""
         return replace(self._toxic, **self._given)
 
     def __call__(self, value: Any) -> None:

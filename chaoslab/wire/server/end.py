@@ -1,4 +1,5 @@
-"""One end of a proxied connection: what arrives here goes to the other end, through nothing at all or through a chain of toxics."""
+"""One end of a proxied connection. Data that arrives here goes to the other end, directly or through a chain of
+toxics."""
 
 from __future__ import annotations
 
@@ -14,16 +15,16 @@ from chaoslab.wire.server.turns import TURN_PIECES, Alarm, Turns
 if TYPE_CHECKING:
     from chaoslab.wire.server.attached import Attached
 
-CHUNK_BYTES = 32 * 1024  # what Toxiproxy reads at once, and so what a changed toxic lets go of at once
-GULP_BYTES = 512 * 1024  # so much is read for the toxics in one turn; uvloop would read 8 MB, asyncio reads half of it
-GOODBYE_S = 1.0  # so long the other side may take to close what is over
-HURRIED_S = 0.002  # pauses this short are kept turn by turn, since timers ring each millisecond at best
-PIECE_BYTES = 150  # what a piece takes beside its bytes while it is kept
+CHUNK_BYTES = 32 * 1024  # as Toxiproxy reads at once, and so lets go of at once when a toxic changes
+GULP_BYTES = 512 * 1024  # the most that is read for the toxics in one turn; uvloop would read 8 MB, asyncio 256 KB
+GOODBYE_S = 1.0  # the most that the other side may take to close
+HURRIED_S = 0.002  # shorter pauses are kept turn by turn, since timers fire each millisecond at best
+PIECE_BYTES = 150  # the memory of a piece that is kept, beside its bytes
 RST_ON_CLOSE = struct.pack("ii", 1, 0)
 
 
 class Whole(Protocol):
-    """What an end needs of the connection that it is of. `rude`: a toxic of it resets."""
+    """An end's interface to its connection. `rude`: one of its toxics resets the connection."""
 
     rude: bool
 
@@ -36,7 +37,7 @@ class Whole(Protocol):
 
 
 class End(asyncio.Protocol):
-    """One end of a connection, and the direction of what arrives here: through the chain, on to the peer."""
+    """One end of a connection, and the direction of data that arrives here: through the chain, on to the peer."""
 
     peer: End
 
@@ -48,26 +49,26 @@ class End(asyncio.Protocol):
         self.ready = False  # the turns' own
         self._link = link
         self._turns = link.turns
-        self._early: list[bytes | Signal] | None = []  # what came before the other end was there
+        self._early: list[bytes | Signal] | None = []  # data that came before the other end was connected
         self._early_bytes = 0
         self._chain: Pipeline | None = None
         self._source_over = False  # nothing more arrives
         self._over = False  # nothing more is passed on
-        self._leaving = False  # this end has said all that it will, and closes when the other side has
+        self._leaving = False  # this end has sent all that it will, and closes when the other side has
         self._paused = False
-        self._inside = 0  # bytes that went into the chain since its load was last counted, less those that came out
+        self._inside = 0  # an estimate of the bytes in the chain, counted anew by `_load`
         self._gulped = 0  # bytes read in this turn
         self._apart_until = 0.0  # a pause between pieces lasts at least until then
         self._full = False  # the socket of this end takes no more for now
 
-    # What asyncio tells.
+    # Callbacks of asyncio.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = cast(asyncio.Transport, transport)  # uvloop's is none by class
+        self.transport = cast(asyncio.Transport, transport)  # uvloop's is of another class
         self._link.made(self)
 
     def data_received(self, data: bytes) -> None:
-        """What arrives when it has to wait or to go through toxics; else `_rewire` has put the peer's `write` in this place."""
+        """Takes data that must wait or go through toxics. Otherwise `_rewire` puts the peer's `write` in this place."""
         if self._chain is None or self._early is not None:
             self._arrive(data)
         else:
@@ -75,7 +76,7 @@ class End(asyncio.Protocol):
 
     def eof_received(self) -> bool:
         self._source_ended()
-        return not self._leaving  # what is on its way to this end may still be delivered
+        return not self._leaving  # data on its way to this end may still be delivered
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
         self.lost = True
@@ -91,10 +92,10 @@ class End(asyncio.Protocol):
         self._full = False
         self.peer.balance()
 
-    # What the link tells.
+    # Methods for the link.
 
     def start(self) -> None:
-        """The other end is there: what came early goes out."""
+        """Begins to pass data on, since the other end is connected. Early data goes out."""
         early, self._early = self._early or [], None
         self._early_bytes = 0
         for item in early:
@@ -105,7 +106,7 @@ class End(asyncio.Protocol):
         self.balance()
 
     def stop(self) -> None:
-        """Nothing more is to be passed on from here."""
+        """Passes nothing more on from here."""
         self._over = True
         self._chain = None
         self._early = None
@@ -113,11 +114,11 @@ class End(asyncio.Protocol):
         self._turns.call(self, None)
 
     def acts(self, name: str) -> bool:
-        """Whether the toxic of this name has a pipe here."""
+        """Tells if the toxic of this name has a pipe here."""
         return self._chain is not None and name in self._chain
 
     def insert(self, toxic: Attached, dice: Dice, before: set[str] | None) -> None:
-        """The toxic begins to act, behind those named in `before` (None: behind all)."""
+        """Adds the toxic's pipe, behind those named in `before` (None: behind all)."""
         if self._over:
             return
         now = self._turns.now_s()
@@ -129,7 +130,7 @@ class End(asyncio.Protocol):
         self._changed()
 
     def change(self, toxic: Attached, dice: Dice) -> None:
-        """The toxic goes on with other attributes; what it held is taken over."""
+        """Replaces the toxic's pipe by one with its new attributes, which takes over the data held."""
         if self._chain is not None:
             now = self._turns.now_s()
             pipe = toxic.toxic.pipe(dice, now, before=self._chain.get(toxic.name))
@@ -137,7 +138,7 @@ class End(asyncio.Protocol):
             self._changed()
 
     def take_out(self, name: str, *, spared: bool = False) -> None:
-        """The toxic acts no more, because it is gone or because a new draw spared this connection; with the last one goes the chain."""
+        """Removes the toxic's pipe, and with the last one the chain. `spared`: a new draw spared this connection."""
         chain = self._chain
         if chain is None or not self.acts(name):
             return
@@ -157,12 +158,12 @@ class End(asyncio.Protocol):
             self.balance()
 
     def _changed(self) -> None:
-        """Another toxic acts, or one acts otherwise: something may be due by now."""
+        """Works at once, since after a change of the toxics something may be due by now."""
         if self._early is None:
             self._turns.at_once(self)
 
     def say_goodbye(self) -> None:
-        """Ends, and closes once the other side has: a socket that is closed with something unread would be reset."""
+        """Ends, and closes once the other side has. A socket that is closed with unread data would be reset."""
         self.stop()
         if self.transport is not None and not self.lost and not self.transport.is_closing():
             self._leaving = True
@@ -173,12 +174,12 @@ class End(asyncio.Protocol):
                 asyncio.get_running_loop().call_later(GOODBYE_S, self.transport.close)
 
     def close(self) -> None:
-        """A closing in order: what was written is still delivered."""
+        """Closes in order: written data is still delivered."""
         if self.transport is not None:
             self.transport.close()
 
     def abort(self, *, rudely: bool = False) -> None:
-        """Close now; rudely is with RST."""
+        """Closes at once. `rudely`: with RST."""
         if self.transport is None or self.lost:
             return
         if rudely:
@@ -186,7 +187,7 @@ class End(asyncio.Protocol):
         self.transport.abort()
 
     def balance(self) -> None:
-        """Stop reading while too much is on its way, read on when it is not."""
+        """Stops reading while too much is on its way, and reads on when it is not."""
         if self.transport is None or self._source_over or self.transport.is_closing():
             return
         room = ROOM_BYTES if self._chain is None else self._chain.room_bytes
@@ -199,7 +200,7 @@ class End(asyncio.Protocol):
             self.transport.resume_reading()
 
     def _rewire(self) -> None:
-        """Without toxics what arrives goes straight into the other socket: no code of ours runs for it."""
+        """Connects arriving data straight to the other socket if there are no toxics, so that no code of ours runs."""
         direct = self._chain is None and self._early is None and not self._over
         if direct == ("data_received" in self.__dict__):
             return
@@ -211,7 +212,7 @@ class End(asyncio.Protocol):
             self.transport.set_protocol(self.transport.get_protocol())  # only now does uvloop look the method up again
 
     def _load(self) -> int:
-        """Bytes on their way from here; without toxics a full socket counts as too many at once."""
+        """The bytes on their way from here. Without toxics a full socket counts as too many at once."""
         if self._early is not None:
             return self._early_bytes
         if self._chain is None:
@@ -233,7 +234,7 @@ class End(asyncio.Protocol):
             self._deliver([Timed(0.0, item)])
 
     def _feed(self, item: bytes | Signal) -> None:
-        """To the toxics, and on from them as far as nothing delays it."""
+        """Feeds the toxics, and passes on what nothing delays."""
         assert self._chain is not None
         now = self._turns.now_s()
         if isinstance(item, Signal):
@@ -249,7 +250,7 @@ class End(asyncio.Protocol):
         self._turns.at_once(self)
 
     def _gulp(self, size: int) -> None:
-        """After a big bite nothing more is read before the loop's next turn."""
+        """Stops reading until the loop's next turn once `GULP_BYTES` were read."""
         if self._gulped == 0:
             asyncio.get_running_loop().call_soon(self._breathe)
         self._gulped += size
@@ -266,7 +267,7 @@ class End(asyncio.Protocol):
         return self._chain is not None and 0 < self._chain.pause_s < HURRIED_S
 
     def work(self, limit: float, most: int) -> int:
-        """Delivers what is due by then, about `most` pieces of it, and is called again for what is not."""
+        """Delivers about `most` pieces of what is due by `limit`, and asks to be called again for the rest."""
         chain = self._chain
         if chain is None:
             return 0
@@ -279,15 +280,15 @@ class End(asyncio.Protocol):
                 return len(out)
         wake = chain.wake()
         self._turns.call(self, wake)
-        much = self._inside * PIECE_BYTES > chain.room_bytes  # or at least it may be
+        much = self._inside * PIECE_BYTES > chain.room_bytes  # or at least it may be too much
         if much or self._paused or self.peer._full:
             self.balance()
         return most if wake is not None and wake <= limit else len(out)
 
     def _work_apart(self, chain: Pipeline, limit: float) -> int:
-        """The same of pieces between which there is a pause: one at a time, and never closer than half of that, however late it is.
+        """Delivers pieces with a pause between them: one at a time, never closer than half the pause, however late.
 
-        Else those that are late would leave together, and arrive as one.
+        Otherwise late pieces would leave together and arrive as one.
         """
         if self.hurried:
             limit -= self._turns.slack_s
@@ -303,14 +304,14 @@ class End(asyncio.Protocol):
         return len(out)
 
     def _deliver(self, out: list[Timed], *, whole: bool = False) -> None:
-        """To the other end's socket: each piece by itself, in one if `whole` or where the socket takes no more for now anyway."""
+        """Writes to the other end's socket: each piece by itself, or all in one if `whole` or if the socket is full."""
         peer = self.peer
         for number, (_, item) in enumerate(out):
             if isinstance(item, Signal):
                 self._deliver_end(item)
                 return
             if peer.transport is None or peer.transport.is_closing():
-                continue  # nothing is heard there any more, but a reset still is
+                continue  # data has no effect there any more, but a reset has
             if whole or peer._full:
                 rest = out[number:]
                 peer.transport.write(b"".join([timed.item for timed in rest if isinstance(timed.item, bytes)]))
@@ -325,7 +326,7 @@ class End(asyncio.Protocol):
         if how is Signal.RESET:
             self._link.rude = True
         if self._link.rude:
-            self.peer.abort(rudely=True)  # and when that end is lost, the other one learns of it through its own toxics
+            self.peer.abort(rudely=True)  # its loss then reaches this end through the other direction's toxics
         else:
             self.peer.close()
 

@@ -1,10 +1,10 @@
-"""What goes wrong in a request to the API."""
+"""Errors of requests to the API."""
 
 from __future__ import annotations
 
 
 class ApiError(Exception):
-    """A refusal: an HTTP status and the words that go with it."""
+    """A refusal: an HTTP status and its message."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -13,4 +13,4 @@ class ApiError(Exception):
 
 
 class BadTarget(Exception):
-    """What a request asks for can be no target: the whole request is none."""
+    """A request's target is malformed, so the request is invalid."""

@@ -1,4 +1,4 @@
-"""HTTP/1.1 for the API, carried by an asyncio protocol: a plain request is read here, whatever else there is by h11."""
+"""HTTP/1.1 for the API as an asyncio protocol. Plain requests are read here, all others by h11."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from chaoslab.wire.server.rest import BROWSER, Request, Response
 
 BODY_BYTES_MAX = 1024 * 1024
 HEAD_BYTES_MAX = 1024 * 1024 + 4096
-AT_ONCE = 8  # so many requests are answered in one turn of the loop
-DRAIN_BYTES_MAX = 64 * 1024 * 1024  # what is still read of a request that was refused, so that the refusal is not lost
+AT_ONCE = 8  # the most requests that are answered in one turn of the loop
+DRAIN_BYTES_MAX = 64 * 1024 * 1024  # the most that is read of a refused request, so that the refusal is not lost
 DRAIN_S = 5.0
 CONTINUE = b"100-continue"
 LONGEST = 2**63 - 1
@@ -30,7 +30,7 @@ Answer = Callable[[Request], Response | Coroutine[Any, Any, Response]]
 
 
 class Refused(Exception):
-    """What came is no request to be answered."""
+    """The data is no valid request. `status`, `more` and `body` make the answer."""
 
     def __init__(self, status: int, more: str = "", *, body: str = "") -> None:
         super().__init__(status)
@@ -38,24 +38,24 @@ class Refused(Exception):
 
 
 class Http(asyncio.Protocol):
-    """One client's connection: its requests are answered one after the other."""
+    """One client's connection. Its requests are answered one after the other."""
 
     def __init__(self, answer: Answer, connections: set[Http]) -> None:
         self._answer = answer
         self._connections = connections
-        self._buffer = bytearray()  # what nobody has read yet
+        self._buffer = bytearray()  # not read yet
         self._h11: h11.Connection | None = None  # while it reads
         self._head: h11.Request | None = None
         self._body = bytearray()
-        self._looked = 0  # so much of the buffer was searched for the end of a head
+        self._looked = 0  # bytes of the buffer that were searched for the end of a head
         self._task: asyncio.Task[None] | None = None
         self._transport: asyncio.Transport | None = None
-        self._ended = False  # the client is through with sending
+        self._ended = False  # the client has ended its stream
         self._draining: asyncio.TimerHandle | None = None
         self._drained = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)  # uvloop's is none by class
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is of another class
         self._connections.add(self)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
@@ -78,7 +78,7 @@ class Http(asyncio.Protocol):
             self._hang_up()
         else:
             self._go_on()
-        return True  # the answer to a request that is already here is still sent
+        return True  # a request that is already here is still answered
 
     def abort(self) -> None:
         if self._task is not None and self._task is not asyncio.current_task():
@@ -91,7 +91,7 @@ class Http(asyncio.Protocol):
             self._transport.close()
 
     def _go_on(self) -> None:
-        """Answers the requests that are here, a few in a turn of the loop."""
+        """Answers the requests in the buffer, a few in each turn of the loop."""
         try:
             for _ in range(AT_ONCE):
                 busy = self._task is not None or self._draining is not None
@@ -107,7 +107,8 @@ class Http(asyncio.Protocol):
             asyncio.get_running_loop().call_soon(self._go_on)
 
     def _read_plain(self) -> Request | None:
-        """The next request; None if it is not all there. What is not plain goes to h11, with all that came behind it."""
+        """The next request, or None if it is not all there. One that is not plain goes to h11, with all data behind
+        it."""
         if not self._buffer:
             if self._ended:
                 self._hang_up()
@@ -128,7 +129,7 @@ class Http(asyncio.Protocol):
         return self._read()
 
     def _read(self) -> Request | None:
-        """The next request by h11, in the same way."""
+        """The next request by h11, or None if it is not all there."""
         assert self._h11 is not None
         if self._h11.their_state is h11.IDLE and not self._head_is_whole():
             return None
@@ -150,7 +151,7 @@ class Http(asyncio.Protocol):
             raise Refused(error.error_status_hint) from None
 
     def _head_is_whole(self) -> bool:
-        """Whether h11 may read: only a whole head can be told to be one that Go refuses and h11 takes."""
+        """Tells if h11 may read. Heads that Go refuses and h11 takes are recognized only when they are whole."""
         found = HEAD_END.search(self._buffer, max(0, self._looked - 3))
         self._looked = len(self._buffer)
         if (found.start() if found else len(self._buffer)) > HEAD_BYTES_MAX:
@@ -183,7 +184,7 @@ class Http(asyncio.Protocol):
                 return None
 
     def _reply_to(self, request: Request) -> None:
-        """At once where nothing has to be waited for, as is usual; else in a task."""
+        """Replies at once if the answer need not wait, as is usual; else in a task."""
         expects = dict(self._head.headers).get(b"expect", CONTINUE) if self._h11 and self._head else CONTINUE
         try:
             if expects.lower() != CONTINUE:
@@ -193,7 +194,7 @@ class Http(asyncio.Protocol):
         except BadTarget:
             raise Refused(400) from None
         except BaseException:
-            self.abort()  # a client that waits for ever would hide the bug
+            self.abort()  # a client that waits forever would hide the bug
             raise
         if isinstance(answer, Response):
             self._reply(request, answer)
@@ -239,9 +240,9 @@ class Http(asyncio.Protocol):
         self._write(out + (parser.send(h11.EndOfMessage()) or b""))
 
     def _refuse(self, refusal: Refused) -> None:
-        """Says so if that is still possible, and hangs up once the client has heard it.
+        """Sends the refusal if that is still possible, and hangs up once the client has read it.
 
-        A socket that is closed with something unread resets, and may take the refusal along: so the rest is read and dropped.
+        A socket that is closed with unread data resets, and may discard the refusal. So the rest is read and dropped.
         """
         assert self._transport is not None
         line = f"{refusal.status} {HTTPStatus(refusal.status).phrase}{refusal.more}"
@@ -261,7 +262,7 @@ class Http(asyncio.Protocol):
 
 
 def _check(head: h11.Request) -> None:
-    """What Go refuses and h11 takes."""
+    """Raises Refused for a head that Go refuses and h11 takes."""
     if head.http_version not in (b"1.0", b"1.1"):
         raise Refused(505, ": unsupported protocol version")
     for name, value in head.headers:
@@ -280,7 +281,7 @@ _dated = (-1.0, "")
 
 
 def _date() -> str:
-    """Now, as HTTP says it; made once a second."""
+    """The present moment in HTTP's format; made once a second."""
     global _dated
     second = asyncio.get_running_loop().time() // 1
     if _dated[0] != second:

@@ -1,4 +1,4 @@
-"""One proxied connection, from the accept until both ends are closed: its upstream is dialled, its toxics are drawn."""
+"""One proxied connection. Dials its upstream and draws its toxics."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DIAL_TIMEOUT_S = 10.0
 
 
 class Owner(Protocol):
-    """What a connection needs of its proxy."""
+    """A connection's interface to its proxy."""
 
     @property
     def upstream_address(self) -> tuple[str, int]: ...
@@ -39,8 +39,8 @@ class Owner(Protocol):
 
 
 class Link:
-    """A connection through a proxy, from the accept until both ends are closed. `since`: how often the proxy had dropped all
-    that it had when the listener began that accepted this one."""
+    """A connection through a proxy, from the accept until both ends are closed. `since`: the proxy's count of drops
+    when the listener that accepted this one began."""
 
     def __init__(self, owner: Owner, dice: Dice, *, since: int) -> None:
         self._owner = owner
@@ -50,14 +50,14 @@ class Link:
         self._named: dict[str, Dice] = {}
         self._dial: asyncio.Task[None] | None = None
         self.open = False
-        self.rude = False  # a toxic has reset it: every end is told by RST
+        self.rude = False  # a toxic has reset it, so every end is closed with RST
         self._dropped = False
         self.client = End(self, "upstream")
         self.server = End(self, "downstream")
         self.client.peer, self.server.peer = self.server, self.client
 
     def made(self, end: End) -> None:
-        """An end is connected: the client's was accepted, the server's was dialled."""
+        """Notes that an end is connected: the client's was accepted, the server's was dialled."""
         if end is self.client:
             self._owner.opened(self)
             if self._dropped:
@@ -75,7 +75,7 @@ class Link:
             self._owner.closed(self)
 
     def drop(self) -> None:
-        """Close both ends at once, without waiting for anyone to read."""
+        """Closes both ends at once, without waiting for a reader."""
         self._dropped = True
         if self._dial is not None:
             self._dial.cancel()
@@ -84,7 +84,8 @@ class Link:
             end.abort()
 
     def attach(self, toxic: Attached, *, opening: bool = False) -> None:
-        """A toxic came, or its attributes or toxicity changed: the draw is made (again). `opening`: none before it is left out."""
+        """Draws if a new or changed toxic acts on this connection. `opening`: all toxics are attached in order, so this
+        one goes behind all."""
         if not self.open:
             return  # all toxics are drawn when the connection opens
         end = self._end(toxic)
@@ -115,7 +116,8 @@ class Link:
         return self.client if toxic.direction == "upstream" else self.server
 
     async def _dial_upstream(self) -> None:
-        """In a task of its own with a deadline, so that a black hole upstream holds up this connection only."""
+        """Dials the upstream, in a task of its own with a deadline, so that a silent upstream delays only this
+        connection."""
         self._owner.dials.count += 1
         try:
             host, port = self._owner.upstream_address

@@ -1,4 +1,4 @@
-"""A listening socket: a few connections are accepted in a turn of the loop, and none while open files run short."""
+"""A listening socket. It accepts a few connections in each turn of the loop, and none while open files run short."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ import sys
 from collections.abc import Callable
 
 ACCEPTS = 16
-"""So many connections in a turn."""
+"""The most connections accepted in a turn."""
 PAUSE_S = 0.2
-"""After this it is looked again whether files have become free; who dials meanwhile waits in the queue of the system."""
+"""Seconds until the next check for free files. New connections wait in the system's queue meanwhile."""
 RESERVE_FILES = 32
-"""So many files are left to the API and to what it is asked for, however many connections the proxies have."""
+"""Files left to the API and its changes, however many connections the proxies have."""
 SHORT_OF = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
 class Dials:
-    """How many connections to upstreams are being made; each takes a file soon."""
+    """The number of connections to upstreams that are being made. Each takes a file soon."""
 
     def __init__(self) -> None:
         self.count = 0
 
 
 class Listener:
-    """Accepts from a socket that listens, until it is closed.
+    """Accepts connections from a listening socket until it is closed.
 
-    `dials` counts what is dialled for those that were accepted. `reserve`: how many files are left to others.
+    `dials` counts the dials for accepted connections. `reserve`: the number of files left to others.
     """
 
     _said = False  # once in the life of a process
@@ -56,7 +56,7 @@ class Listener:
         return host, port
 
     def close(self) -> None:
-        """Who was accepted and not told of yet is told of still."""
+        """Stops accepting. Connections accepted before are still handed over."""
         if self._pause is not None:
             self._pause.cancel()
         self._loop.remove_reader(self._socket.fileno())
@@ -84,11 +84,11 @@ class Listener:
     async def _begin(self, sock: socket.socket) -> None:
         try:
             await self._loop.connect_accepted_socket(self._connection, sock)
-        except OSError:  # it is gone already, or nobody wants it any more
+        except OSError:  # it is gone already, or its proxy has dropped it
             sock.close()
 
     def _files_are_short(self) -> bool:
-        """Whether the next file would be one of the reserve; the system gives the lowest number that is free."""
+        """Tells if the next file would be one of the reserve. The system gives the lowest free number."""
         try:
             import resource
         except ImportError:  # Windows, where there is no such limit
@@ -110,7 +110,7 @@ class Listener:
         if not Listener._said:
             Listener._said = True
             remedy = "new connections wait until others are closed; raise the limit of open files (ulimit -n)"
-            with contextlib.suppress(OSError, ValueError):  # nobody may listen
+            with contextlib.suppress(OSError, ValueError):  # stderr may be closed
                 print(f"toxiproxy: {why.lower()}: {remedy}; this is said once", file=sys.stderr, flush=True)
 
     def _go_on(self) -> None:

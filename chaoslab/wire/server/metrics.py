@@ -1,4 +1,5 @@
-"""What /metrics shows, in Prometheus' text: bytes through each proxy, counted when a connection closes, and this process."""
+"""The metrics at /metrics in Prometheus's text format: bytes through each proxy, counted when a connection closes, and
+this process."""
 
 from __future__ import annotations
 
@@ -59,14 +60,14 @@ class Family:
 
 
 class Meters:
-    """The bytes of every proxy since the server began; a proxy's stay when it is gone."""
+    """The bytes of every proxy since the server began, also of proxies that are gone."""
 
     def __init__(self) -> None:
         self._received: dict[Labels, float] = defaultdict(float)
         self._sent: dict[Labels, float] = defaultdict(float)
 
     def count(self, end: End, *, proxy: str, listener: str, upstream: str) -> asyncio.Protocol:
-        """One end of a connection, counted from its opening to its close."""
+        """The end of a connection with its bytes counted, which are added when it closes."""
 
         def labels(direction: str) -> Labels:
             named = {"direction": direction, "listener": listener, "proxy": proxy, "upstream": upstream}
@@ -86,7 +87,7 @@ class Meters:
 
 
 class _Counted(asyncio.Protocol):
-    """Stands between a socket and an end."""
+    """A protocol between a socket and an end that counts bytes."""
 
     def __init__(self, end: End, closed: Callable[[int, int], None]) -> None:
         self._end = end
@@ -95,7 +96,7 @@ class _Counted(asyncio.Protocol):
         self._out: _CountedOut | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._out = _CountedOut(cast(asyncio.Transport, transport))  # uvloop's is none by class
+        self._out = _CountedOut(cast(asyncio.Transport, transport))  # uvloop's is of another class
         self._end.connection_made(self._out)
 
     def data_received(self, data: bytes) -> None:
@@ -117,7 +118,7 @@ class _Counted(asyncio.Protocol):
 
 
 class _CountedOut(asyncio.Transport):
-    """A transport that knows how much was written to it."""
+    """A transport that counts the bytes written to it."""
 
     def __init__(self, transport: asyncio.Transport) -> None:
         super().__init__()
@@ -132,14 +133,14 @@ class _CountedOut(asyncio.Transport):
 
 
 def handler() -> Iterator[Family]:
-    """What the real server says of its own handler of /metrics, which has had no errors here."""
+    """The real server's metrics of its own /metrics handler, which has no errors here."""
     about = "Total number of internal errors encountered by the promhttp metric handler."
     none: dict[Labels, float] = {(("cause", cause),): 0.0 for cause in ("encoding", "gathering")}
     yield Family("promhttp_metric_handler_errors_total", about, "counter", none)
 
 
 def process() -> Iterator[Family]:
-    """This Python process, under the names that Prometheus' client for Python has for it."""
+    """The metrics of this process, under the names of Prometheus's client for Python."""
     version = {
         "implementation": platform.python_implementation(),
         "major": str(sys.version_info.major),

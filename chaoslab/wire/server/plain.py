@@ -1,4 +1,4 @@
-"""The requests that clients really send, read and answered without a parser for all that HTTP allows; h11 gets the others."""
+"""Reads and answers the requests that clients usually send, without a full HTTP parser. h11 reads all others."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WHOLE_BYTES_MAX = 2048  # a longer body goes out in chunks, as Go's does
 HEAD = re.compile(
     rb"(GET|POST|PATCH|PUT|DELETE) (/[!-~]*) HTTP/1\.1\r\n((?:[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t -~]*\r\n)+)\r\n"
 )
-HOST = re.compile(rb"[!$%&'()*+,\-.0-9:;=@A-Z\[\]_a-z~]*")  # the bytes that Go lets a host have
+HOST = re.compile(rb"[!$%&'()*+,\-.0-9:;=@A-Z\[\]_a-z~]*")  # the bytes that Go allows in a host
 SIZE = re.compile(rb"[0-9]{1,7}")
 ODD = {b"transfer-encoding", b"expect", b"upgrade", b"trailer"}
 REASONS = {status.value: status.phrase for status in HTTPStatus}
@@ -23,10 +23,10 @@ class NotPlain(Exception):
 
 
 def read(buffer: bytearray, *, body_max: int) -> tuple[Request, int] | None:
-    """The request that the buffer begins with, and its size; None if it is not all there yet.
+    """The first request of the buffer and its size, or None if it is not all there yet.
 
     Raises:
-        NotPlain: it may be right or wrong; in any case it is none that is plain.
+        NotPlain: h11 must read it. It may be valid or not.
     """
     end = buffer.find(b"\r\n\r\n", 0, PLAIN_BYTES_MAX)
     head = HEAD.match(buffer) if end >= 0 else None
@@ -55,7 +55,7 @@ def read(buffer: bytearray, *, body_max: int) -> tuple[Request, int] | None:
 
 
 def spell(response: Response, date: str) -> bytes:
-    """An answer to such a request, byte for byte as h11 would spell it."""
+    """The bytes of an answer to a plain request, the same as h11 would make."""
     lines = [f"HTTP/1.1 {response.status} {REASONS[response.status]}"]
     if response.content_type is not None:
         lines.append(f"Content-Type: {response.content_type}")

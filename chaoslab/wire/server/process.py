@@ -1,4 +1,4 @@
-"""A process that does nothing but serve: the quickest event loop there is, and as many open files as the system grants."""
+"""Prepares a process that only serves: the fastest event loop, and as many open files as the system allows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from importlib.util import find_spec
 
 
 def loop_factory(name: str) -> Callable[[], asyncio.AbstractEventLoop]:
-    """The event loop of that name; `auto` is uvloop where it is installed, which needs less time a chunk.
+    """The factory of the event loop of that name. `auto` is uvloop if it is installed, which needs less time a chunk.
 
     Raises:
         ValueError: it is not installed.
@@ -26,11 +26,11 @@ def loop_factory(name: str) -> Callable[[], asyncio.AbstractEventLoop]:
 
 
 def allow_many_files() -> None:
-    """Lift the soft limit to the hard one: each proxy takes a file, each connection two, and 1024 are soon gone."""
+    """Raises the soft limit of open files to the hard one: a proxy takes one, a connection two, and 1024 are few."""
     try:
         import resource
     except ImportError:  # Windows, where there is no such limit
         return
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with contextlib.suppress(OSError, ValueError):  # macOS does not keep what it promises
+    with contextlib.suppress(OSError, ValueError):  # macOS refuses its own hard limit
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

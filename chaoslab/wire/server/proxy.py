@@ -1,4 +1,4 @@
-"""One proxy: a listening socket, an upstream, its toxics in order, and the connections that run through it."""
+"""One proxy: a listening socket, an upstream, its toxics in order, and its connections."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from chaoslab.wire.server.metrics import Meters
 from chaoslab.wire.server.turns import Turns
 from chaoslab.wire.toxics import Toxic
 
-SELECTOR_SLACK_S = 0.0005  # half of what a real selector may be late
+SELECTOR_SLACK_S = 0.0005  # half of the time by which a real selector may be late
 
 
 def real_turns() -> Turns:
-    """Turns in the machine's own time. A loop's own time may be none finer than a millisecond (uvloop's)."""
+    """Turns in the machine's own time. The time of uvloop's loop is only exact to a millisecond."""
     return Turns(system.monotonic, slack_s=SELECTOR_SLACK_S)
 
 
 class Junction:
-    """Toxics in their order, which may change, and the connections that run through them to one upstream."""
+    """The toxics, in an order that may change, and the connections through them to one upstream."""
 
     def __init__(self, dice: Dice, turns: Turns, *, dials: Dials | None = None) -> None:
         self.toxics: list[Attached] = []
@@ -58,7 +58,7 @@ class Junction:
             link.detach(toxic)
 
     def drop(self) -> None:
-        """Every connection, at once; those that were accepted and are told of only later, then."""
+        """Drops every connection at once. One that was accepted but is not handed over yet is dropped then."""
         self._drops += 1
         for link in tuple(self._links):
             link.drop()
@@ -75,7 +75,7 @@ class Junction:
         return end
 
     def _accepting(self) -> Callable[[], asyncio.Protocol]:
-        """For a listener that begins now: the client's end of each connection that it accepts."""
+        """A factory for a listener that begins now. It makes the client's end of each accepted connection."""
         return partial(self._accept, self._drops)
 
     def _accept(self, since: int) -> asyncio.Protocol:
@@ -86,7 +86,7 @@ class Junction:
 
 
 class Proxy(Junction):
-    """Accepts while enabled; everything about it may change while connections are open."""
+    """A proxy, which accepts while it is enabled. All of it may change while connections are open."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class Proxy(Junction):
         dials: Dials | None = None,
         meters: Meters | None = None,
     ) -> None:
-        """`turns` and `dials`: those of the server, where there are other proxies."""
+        """Makes a disabled proxy. `turns` and `dials` are the server's, if it has several proxies."""
         super().__init__(dice, turns or real_turns(), dials=dials)
         self.name = name
         self.listen = listen
@@ -127,13 +127,13 @@ class Proxy(Junction):
         }
 
     def toxics_json(self) -> list[dict[str, Any]]:
-        """All upstream ones, then all downstream ones, each in the order of adding."""
+        """The upstream toxics, then the downstream ones, each in the order of adding."""
         return [
             toxic.to_json() for side in ("upstream", "downstream") for toxic in self.toxics if toxic.direction == side
         ]
 
     async def start(self) -> None:
-        """Listen; the address is then the one that was really bound.
+        """Begins to listen. `listen` is then the address really bound.
 
         Raises:
             ApiError: 500, worded as Go words it.
@@ -145,14 +145,14 @@ class Proxy(Junction):
         self.listen = spell_address(listener.getsockname())
 
     def stop(self) -> None:
-        """Stop listening and drop every connection."""
+        """Stops listening and drops every connection."""
         if self._server is not None:
             self._server.close()
             self._server = None
         self.drop()
 
     def metered(self, end: End) -> asyncio.Protocol:
-        """The end itself, unless somebody wants to know how much goes through it."""
+        """The end itself, or one that counts its bytes if the server has meters."""
         if self._meters is None:
             return end
         return self._meters.count(end, proxy=self.name, listener=self.listen, upstream=self.upstream)

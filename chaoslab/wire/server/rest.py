@@ -1,4 +1,4 @@
-"""The API's routes: which request asks what of the catalog, and how the answer is worded."""
+"""The API's routes: they turn requests into calls of the catalog and results into answers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from chaoslab.wire.server.spelling import dump
 VERSION = "2.12.0"
 JSON = "application/json"
 ANSWER_S = 25.0  # a change that takes longer is answered with 503
-BROWSER = "Mozilla/"  # what the user agent of every browser begins with: a page must not change anything here
+BROWSER = "Mozilla/"  # the start of every browser's user agent: a web page must not change anything here
 TARGET = re.compile(r"([a-z][a-z0-9+.-]*:(?://[^/?]*)?(?=/|\?|$)|(?=/))(/[^?]*|)(\?.*)?|\*", re.IGNORECASE)
 TIMEOUT_PAGE = b"<html><head><title>Timeout</title></head><body><h1>Timeout</h1></body></html>"
 
@@ -35,10 +35,10 @@ class Request:
 
     @property
     def path(self) -> str:
-        """What the target names, decoded; bytes that are no UTF-8 are lone surrogates in it.
+        """The target's path, decoded. Bytes that are no UTF-8 become lone surrogates.
 
         Raises:
-            BadTarget: it names nothing.
+            BadTarget: the target is malformed.
         """
         found = TARGET.fullmatch(self.target)
         if found is None or re.search("%(?![0-9a-f]{2})", found[2] or "", re.IGNORECASE):
@@ -54,7 +54,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Response:
-    """One answer; a body comes with its content type."""
+    """One answer. A body has a content type."""
 
     status: int
     body: bytes = b""
@@ -66,10 +66,10 @@ Handler = Callable[..., Coroutine[Any, Any, Response]]
 
 
 async def answer(catalog: Catalog, request: Request, *, within_s: float = ANSWER_S) -> Response:
-    """What the server says to a request; never raises for what a client did wrong.
+    """The server's answer to a request, also to a wrong one.
 
     Raises:
-        BadTarget: the request's target names nothing.
+        BadTarget: the request's target is malformed.
     """
     begun = begin(catalog, request, within_s=within_s)
     return begun if isinstance(begun, Response) else await begun
@@ -78,7 +78,7 @@ async def answer(catalog: Catalog, request: Request, *, within_s: float = ANSWER
 def begin(
     catalog: Catalog, request: Request, *, within_s: float = ANSWER_S
 ) -> Response | Coroutine[Any, Any, Response]:
-    """The same at once where nothing has to be waited for; else what must be awaited, in a task."""
+    """The answer if it need not wait; else a coroutine of it, to be awaited in a task."""
     path = request.path
     if path == "*" and request.method == "OPTIONS":
         return Response(200, headers={"Content-Length": "0"})
@@ -115,7 +115,7 @@ async def _finished(handling: _Begun, within_s: float) -> Response:
 
 
 class _Begun:
-    """A coroutine that has come to its first wait, to be awaited to its end."""
+    """A coroutine that has come to its first wait, as an awaitable of the rest."""
 
     def __init__(self, coroutine: Coroutine[Any, Any, Response], waits_for: Any) -> None:
         self._coroutine, self._waits_for = coroutine, waits_for
@@ -234,7 +234,7 @@ def _match(path: str) -> tuple[dict[str, Handler], tuple[str, ...]] | None:
 
 
 def _clean(path: str) -> str:
-    """Without empty parts, `.` and `..`; a slash at the end stays."""
+    """The path without empty parts, `.` and `..`. A slash at the end stays."""
     clean = posixpath.normpath("/" + path.lstrip("/"))
     return clean + "/" if path.endswith("/") and clean != "/" else clean
 

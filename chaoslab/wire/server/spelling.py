@@ -1,4 +1,4 @@
-"""JSON and numbers as Go spells them."""
+"""Writes JSON and numbers as Go does."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from decimal import Decimal
 from json.encoder import encode_basestring
 from typing import Any
 
-# Nothing that a browser could take for HTML or for a line's end.
+# Go escapes characters that a browser could take for HTML or for a line's end.
 MARKUP = str.maketrans({"&": "\\u0026", "<": "\\u003c", ">": "\\u003e", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 MARKED = re.compile("[&<>\u2028\u2029]")
 
 
 def dump(value: Any) -> str:
-    """A JSON text without blanks."""
+    """The value as JSON without blanks."""
     text = WRITERS[type(value)](value)
     return text.translate(MARKUP) if MARKED.search(text) else text
 
@@ -32,7 +32,7 @@ def _array(value: list[Any]) -> str:
 
 
 def float32(value: float) -> float:
-    """The nearest number that has a place in 32 bits.
+    """The nearest float of 32 bits.
 
     Raises:
         OverflowError: it is too large.
@@ -42,7 +42,7 @@ def float32(value: float) -> float:
 
 
 def _float32(value: float) -> str:
-    """Very small and very large ones with an exponent."""
+    """The text of a float of 32 bits. Very small and very large ones have an exponent."""
     if value == 0:
         return str(value).removesuffix(".0")
     mantissa, exponent = _shortest(value, float32)
@@ -52,13 +52,13 @@ def _float32(value: float) -> str:
 
 
 def sample(value: float) -> str:
-    """A number in the text of Prometheus: from a million on with an exponent."""
+    """A number in Prometheus's text format: from a million on with an exponent."""
     mantissa, exponent = _shortest(value, float)
     return _plain(mantissa, int(exponent)) if -4 <= int(exponent) < 6 else f"{mantissa}e{exponent}"
 
 
 def _shortest(value: float, read: Callable[[float], float]) -> tuple[str, str]:
-    """Mantissa and exponent, with as many digits as are needed to read the number back."""
+    """Mantissa and exponent, with the fewest digits from which `read` gets the number back."""
     for digits in range(17):
         text = f"{value:.{digits}e}"
         with contextlib.suppress(OverflowError):  # the largest, rounded up

@@ -1,4 +1,4 @@
-"""What is wrong with a JSON text, in the words of Go's decoder; asked only when Python's has refused it."""
+"""Describes the error of a JSON text in the words of Go's decoder, once Python's has refused it or read a number."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SHORT = {
 
 
 class _Wrong(Exception):
-    """The text stops being JSON at `at`, where something else was wanted (`during`)."""
+    """The text stops being JSON at `at`. `during`: Go's words for the context."""
 
     def __init__(self, at: int, during: str) -> None:
         super().__init__(during)
@@ -36,7 +36,7 @@ class _Wrong(Exception):
 
 
 def complaint(body: bytes) -> str | None:
-    """Go's words for the first fault of the first value, or None if it has none."""
+    """Go's words for the first error in the first value, or None."""
     try:
         _scan(body)
     except _Wrong as wrong:
@@ -47,16 +47,16 @@ def complaint(body: bytes) -> str | None:
 
 
 def depth(body: bytes) -> int:
-    """How many brackets are open at once, at most."""
+    """The most brackets that are open at once."""
     bare = QUOTED.sub(b"", body)
     return max(accumulate((1 if byte in b"[{" else -1 for byte in bare if byte in b"[]{}"), initial=0))
 
 
 def _scan(body: bytes) -> None:
-    """Walks over one value, with a stack of its own: nothing is too deep."""
+    """Walks over one value, with a stack of its own, so no depth is too much."""
     at = 0
     open_: list[bytes] = []  # the brackets that are not closed yet
-    opened = False  # whether the last thing was an opening bracket
+    opened = False  # the last token was an opening bracket
     while True:
         at = _blank(body, at)
         here = body[at : at + 1]
@@ -80,7 +80,7 @@ def _scan(body: bytes) -> None:
 
 
 def _close(body: bytes, at: int, open_: list[bytes]) -> int:
-    """After a value: over closing brackets, up to and over the next comma."""
+    """Walks from a value's end over closing brackets and the next comma."""
     while open_:
         at = _blank(body, at)
         here = body[at : at + 1]
@@ -95,7 +95,7 @@ def _close(body: bytes, at: int, open_: list[bytes]) -> int:
 
 
 def _key(body: bytes, at: int) -> int:
-    """Over `"key":`, up to the value."""
+    """Walks over `"key":` up to the value."""
     if body[at : at + 1] != b'"':
         raise _Wrong(at, KEY)
     at = _blank(body, _string(body, at))
@@ -168,7 +168,7 @@ def _over(pattern: re.Pattern[bytes], body: bytes, at: int) -> int:
 
 
 def _quoted(byte: int) -> str:
-    """A byte as Go quotes it: taken for a character of Latin-1."""
+    """A byte as Go quotes it: as a character of Latin-1."""
     if byte in SHORT:
         return f"'{SHORT[byte]}'"
     if byte < 0x80:

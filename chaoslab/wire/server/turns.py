@@ -1,4 +1,5 @@
-"""Who has something due when, and how much of it is done in one turn of the loop: no connection holds up the others."""
+"""Schedules the work of connections: when each is due, and how much of it one turn of the loop does. So no connection
+holds up the others."""
 
 from __future__ import annotations
 
@@ -10,31 +11,33 @@ from heapq import heapify, heappop, heappush
 from typing import Protocol
 
 TURN_PIECES = 64
-"""So many pieces leave the toxics in one turn of the loop, over all connections; on a real network about half a millisecond's worth."""
+"""Pieces that leave the toxics in one turn of the loop, over all connections: about half a millisecond on a real
+network."""
 SHARE_PIECES = 32
-"""So many of them of one connection, before the next one gets its share."""
+"""Pieces of one connection before the next one gets its share."""
 SOON_S = 0.001
-"""What is due within this cannot wait for a timer of milliseconds, if it has to be precise."""
+"""Seconds within which precise work is too near for a timer of milliseconds."""
 STALE_MAX = 64
-"""So many alarms that were called off may be kept, beside as many as still stand."""
+"""The most cancelled alarms that are kept, if fewer still stand."""
 
 
 class Worker(Protocol):
-    """Somebody who does a bounded amount of work when told."""
+    """An object that does a bounded amount of work when it is called."""
 
     alarm: Alarm | None
     ready: bool
 
     @property
     def hurried(self) -> bool:
-        """Whether it needs to be called more precisely than a timer rings."""
+        """True if it must be called more precisely than a timer fires."""
 
     def work(self, limit: float, most: int) -> int:
-        """Does what is due by then, about `most` pieces of it, and says how many; asks to be called again for what is left."""
+        """Does about `most` pieces of what is due by `limit`, and asks to be called again for the rest. Returns the
+        number done."""
 
 
 class Alarm:
-    """A moment at which a worker is to work; without a worker it was called off."""
+    """A moment at which a worker is to work. Without a worker it is cancelled."""
 
     __slots__ = ("number", "when", "worker")
 
@@ -49,8 +52,8 @@ class Alarm:
 class Turns:
     """One timer for many workers, and a queue of those that have work. All calls come from the loop's own thread.
 
-    `now_s` tells the time, on the loop's axis. `slack_s`: how much earlier than due the timer rings, and what is due by then is
-    done with it; a real selector wakes up to 1 ms late, and waking half of that early centres the error.
+    `now_s` gives the time, on the loop's axis. `slack_s`: seconds by which the timer fires early; work due within it is
+    done too. A real selector wakes up to 1 ms late, and waking half of that early centres the error.
     """
 
     def __init__(self, now_s: Callable[[], float], *, slack_s: float) -> None:
@@ -62,10 +65,10 @@ class Turns:
         self._timer: asyncio.TimerHandle | None = None
         self._timer_when = 0.0
         self._ready: deque[Worker] = deque()
-        self._called = False  # the next turn is asked for
+        self._called = False  # the next turn is scheduled
 
     def call(self, worker: Worker, when: float | None) -> None:
-        """That worker is to work at that moment, and at no other; None calls it off."""
+        """Schedules the worker for that moment and no other. None cancels it."""
         alarm = worker.alarm
         if alarm is not None:
             if alarm.when == when:
@@ -84,7 +87,7 @@ class Turns:
             self._set_timer()
 
     def at_once(self, worker: Worker) -> None:
-        """That worker has something to do: now, if nobody waits for a turn, else when its turn comes."""
+        """Lets the worker work now if none waits for a turn, else when its turn comes."""
         if worker.ready:
             return
         if self._ready:
@@ -102,7 +105,7 @@ class Turns:
             asyncio.get_running_loop().call_soon(self._turn)
 
     def _forget_one(self) -> None:
-        """Alarms that were called off are left where they are, until they are more than those that still stand."""
+        """Counts a cancelled alarm. Cancelled alarms are removed once they are more than those that stand."""
         self._stale += 1
         if self._stale > STALE_MAX and self._stale > len(self._alarms) // 2:
             self._alarms = [alarm for alarm in self._alarms if alarm.worker is not None]
@@ -110,7 +113,7 @@ class Turns:
             self._stale = 0
 
     def _set_timer(self) -> None:
-        """For the first alarm, unless the timer rings before that anyway."""
+        """Sets the timer for the first alarm, unless it fires before that anyway."""
         first = self._alarms[0].when
         if self._timer is not None:
             if self._timer_when <= first:
@@ -138,8 +141,8 @@ class Turns:
             self._turn()
 
     def _turn(self) -> None:
-        """A bounded amount of work, one worker after the other; the rest in the next turn of the loop."""
-        self._called = True  # what is queued meanwhile waits for the next turn
+        """Does a bounded amount of work, one worker after the other; the rest in the next turn of the loop."""
+        self._called = True  # workers queued meanwhile wait for the next turn
         left = TURN_PIECES
         limit = self.now_s() + self.slack_s
         while self._ready and left > 0:
