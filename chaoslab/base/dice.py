@@ -29,7 +29,7 @@ class Dice:
         return Dice(*self._name, *names)
 
     def stream(self) -> random.Random:
-        """A new random generator under this name, for code that is not ours. It always begins alike."""
+        """A new random generator under this name, for code that is not ours. It always begins in the same state."""
         return random.Random(self._seed())
 
     def _seed(self) -> int:

@@ -1,5 +1,5 @@
-"""Reads files that a user names: regular ones, of a bounded size, in UTF-8. Of JSON it takes only what every parser
-reads alike."""
+"""Reads files that a user names: regular ones, of a bounded size, in UTF-8. JSON must be such that every parser reads
+the same."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 PATIENCE_S = 2.0
-"""The most seconds that a signal waits. Then it is raised wherever the program stands, or the task is cancelled once
+"""The most seconds that a signal waits. Then it is raised wherever the program is, or the task is cancelled once
 more."""
 AGAIN_S = 0.02
 """Seconds until the next check that an import or a finalizer is over."""

@@ -319,7 +319,7 @@ class Effect(Event):
     tool: str
     request_id: str
     effect: str
-    """event_created, event_deleted or message_sent."""
+    """event_created, event_deleted, message_sent, or the name of a Python function."""
     content: dict[str, Any]
     """The object as the service keeps it."""
     reply: Answered

@@ -29,7 +29,7 @@ class Fault:
     Traits, which a class states once for all its instances:
 
     - `layer`: the layer that its story runs in, one of `LAYERS`.
-    - `conditional`: its story decides by itself if it acts. It is scheduled when it acts, and its rate says nothing
+    - `conditional`: its story decides itself if it acts. It is scheduled when it acts, and its rate says nothing
       about dice.
     - `corrupts`: "call" or "reply", the half of the exchange that it changes without an error. Nobody can notice it, so
       nobody recovers.

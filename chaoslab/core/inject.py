@@ -29,8 +29,8 @@ def inject(
     """One source of faults for a trial.
 
     `target` is the name of a function or service, or several names. `chance` (0–1) is rolled for each attempt. `calls`
-    hits the first attempts of exactly those requests to the target instead, counted from 1; a trial that does not make
-    them is invalid. (For `budget`, `calls` is a plain number: the limit of that name.) `name` names the dice,
+    hits the first attempts of exactly those requests to the target instead, counted from 1; a trial in which it cannot
+    hit them is invalid. (For `budget`, `calls` is a plain number: the limit of that name.) `name` names the dice,
     "<fault> on <target>" by default. `params` are the fault's own (listed below), in seconds where they end in `_s`.
 
     Raises:
@@ -48,7 +48,7 @@ def inject(
             raise ValueError(f"{fault} has no parameter '{key}': {hint}")
         if wrong := _wrong(known[key], hints[key], value):
             raise ValueError(f"{key} of {fault} is {value!r:.60}: it should be {wrong}")
-    load(fault)(**params)  # which may know better what they can be
+    load(fault)(**params)  # a fault may check its own parameters
     targets = (target,) if isinstance(target, str) else tuple(target) if isinstance(target, Iterable) else ()
     if not targets or not all(isinstance(one, str) and one for one in targets):
         raise ValueError(f"{fault} has the target {target!r}: it should be the name of a function or service")

@@ -337,7 +337,7 @@ class Pipeline:
         return range(len(self._pipes)) if self._ending else self._bent
 
     def _advance(self, now: float, most: int) -> None:
-        """Moves what is due by now, in about `most` moves at most."""
+        """Moves what is due by now, in about `most` moves."""
         places = self._places()
         batch = most if len(places) <= 1 else max(WALK_MIN, most // len(places))
         while most > 0:

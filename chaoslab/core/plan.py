@@ -45,7 +45,7 @@ class Injection:
 
     @property
     def conditional(self) -> bool:
-        """True if one of its faults decides by itself if it acts."""
+        """True if one of its faults decides itself if it acts."""
         return any(trait(load(choice.fault), "conditional") for choice in self.choices)
 
     def covers(self, call: Call) -> bool:

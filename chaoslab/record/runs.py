@@ -124,13 +124,7 @@ def names(logs: Path) -> dict[str, list[Path]]:
     for folder in sorted(folders, key=_age):
         try:
             name = json.loads((folder / "run.json").read_bytes())["name"]
-        except (
-            OSError,
-            ValueError,
-            TypeError,
-            KeyError,
-            RecursionError,
-        ):  # it is no run that could be named
+        except (OSError, ValueError, TypeError, KeyError, RecursionError):  # it is no run that could be named
             continue
         if isinstance(name, str):
             found.setdefault(name, []).append(folder)

@@ -59,7 +59,7 @@ class Target:
     """True if its replies go into the log, since they could not be made again."""
 
     def says_no(self, reply: Reply) -> bool:
-        """Tells if the reply is a failure. One with status 200 is if it says so or cannot be read."""
+        """Tells if the reply is a failure. One with status 200 is if `failed_if` matches or its body cannot be read."""
         if not 200 <= reply.status < 300 or reply.unreadable:
             return True
         if not self.failed_if or not isinstance(reply.value, dict):

@@ -248,9 +248,8 @@ class ToxiproxyClient:
         try:
             answer = _Answer.of(self._pool.request(method, self.url + path, body=data, headers=headers, redirect=False))
         except (exceptions.ReadTimeoutError, exceptions.ConnectTimeoutError) as error:
-            if isinstance(
-                error, exceptions.NewConnectionError
-            ):  # refused at once, which is no timeout whatever it inherits
+            # Refused at once, which is no timeout although urllib3 derives it from one.
+            if isinstance(error, exceptions.NewConnectionError):
                 raise ToxiproxyDown(f"Toxiproxy at {self.url} cannot be reached: {error}") from error
             raise ToxiproxyDown(f"Toxiproxy at {self.url} did not answer {method} {path} in time") from None
         except exceptions.HTTPError as error:

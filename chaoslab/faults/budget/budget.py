@@ -15,7 +15,7 @@ QUOTA = 402
 
 @dataclass(frozen=True)
 class Budget(Fault):
-    """Refuses each call after a limit is reached (`hard`), or only logs it (`soft`).
+    """Refuses each call after a limit is reached, with the target's own reply (`hard`), or only logs it (`soft`).
 
     `tokens`, `calls` and `seconds` count within a trial, `cost_usd` over the whole run, since the user pays for the
     run. 0: no limit.

@@ -215,10 +215,10 @@ class Catalog:
 
 
 async def _in_place(proxy: Proxy, wish: Mapping[str, Any]) -> bool:
-    """Tells if the proxy already has the addresses of the wish.
+    """Tells if the proxy already has the addresses asked for.
 
     Raises:
-        ApiError: 500, the wish's address is impossible.
+        ApiError: 500, such an address is impossible.
     """
     return await same_place(proxy.listen, wish["listen"]) and proxy.upstream == wish["upstream"]
 

@@ -1,4 +1,4 @@
-"""Nothing happens. It shows that a toxic was there."""
+"""Nothing happens. A noop shows that a toxic was there."""
 
 from __future__ import annotations
 

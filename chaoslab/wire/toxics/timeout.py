@@ -48,7 +48,7 @@ class _Silence:
         elif self._timeout_s:
             self._end = Timed(timed.at + self._timeout_s, Signal.END)
 
-    def poll(self, now: float, most: int = BOUNDLESS) -> list[Timed]:  # noqa: ARG002 - it has one thing to say
+    def poll(self, now: float, most: int = BOUNDLESS) -> list[Timed]:  # noqa: ARG002 - there is one item at most
         if self._over or now < self._end.at:
             return []
         self._over = True
