@@ -84,7 +84,7 @@ def test_the_help_of_inject_lists_each_fault_with_its_parameters_and_defaults() 
     assert (
         "budget(tokens=0.0, cost_usd=0.0, calls=0.0, seconds=0.0, mode='hard' | 'soft'), of the layer budget" in lines
     )
-    assert "The effect happens, and the caller's own deadline ends the wait for the answer." in lines
+    assert "Lets the effect happen and withholds the answer until the caller's own deadline." in lines
     assert inspect.getdoc(lab.inject) == str(lab.inject.__doc__).rstrip()
 
 

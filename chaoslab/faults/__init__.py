@@ -1,2 +1,1 @@
-"""One file per fault; the file's name is the fault's name. See `chaoslab.core.exchange.Fault` for what one must
-offer."""
+"""The faults, one file each. The file's name is the fault's name, and its class derives from `core.fault.Fault`."""
