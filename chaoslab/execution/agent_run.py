@@ -198,8 +198,8 @@ class AgentSpec:
                 serve(world.network, name, 80, app)
             return world
 
-        with Patches():
-            yield new, (Hung,), Patches.exchanged()
+        with Patches() as patches:
+            yield new, (Hung,), patches.exchanged()
 
     @contextmanager
     def _local(self) -> Iterator[tuple[Callable[[], Place], Hangs, Pairs]]:
