@@ -51,6 +51,11 @@ def read(name: str, *, logs: Path = LOGS) -> History:
     raise LookupError(f"the logs of '{name}' tell of no run: neither this lab nor the first one wrote them")
 
 
+def none_yet(logs: Path) -> str:
+    """One line on a folder without runs."""
+    return f"no logs yet in {logs}/: run make lab first"
+
+
 def unreadable(folder: Path, error: OSError) -> str:
     """One line on a log that the system does not let read."""
     return f"{error.filename or folder} cannot be read: {error.strerror or error}"
@@ -65,10 +70,10 @@ def find(name: str, *, logs: Path = LOGS) -> Path:
     """
     _check_name(name)
     for folder in (Path(name), Path(name).parent if name.endswith(".log") else Path(name), logs / name):
-        if folder.is_dir() and any(folder.glob("*.log")):
+        if folder.is_dir() and _has_logs(folder):
             return folder
     for place, wanted in ((logs, name), (Path(name).parent, Path(name).name)):
-        called = [folder for folder in runs.names(place).get(wanted, []) if any(folder.glob("*.log"))]
+        called = [folder for folder in runs.names(place).get(wanted, []) if _has_logs(folder)]
         if len(called) > 1:
             print(f"{len(called)} runs are called {wanted}: {called[-1]} is the newest of them", file=sys.stderr)
         if called:
@@ -78,22 +83,22 @@ def find(name: str, *, logs: Path = LOGS) -> Path:
     for place, beginning in ((logs, name), (Path(name).parent, Path(name).name)):
         if found := _beginning(beginning, place):
             return found
-    known = {path.name for path in logs.glob("*") if any(path.glob("*.log"))}
+    known = {path.name for path in logs.glob("*") if _has_logs(path)}
     if known:
         hint = did_you_mean(Path(name).name, known | set(runs.names(logs)))
         raise LookupError(f"no run with logs is called '{name}': {hint}")
-    if name == LATEST and any(logs.glob("*.log")):  # the first lab has no folder per run
+    if name == LATEST and _has_logs(logs):  # the first lab has no folder per run
         return logs
-    raise LookupError(f"no logs yet in {logs}/: run make lab first")
+    raise LookupError(none_yet(logs))
 
 
 def _before_latest(number: int, logs: Path) -> Path:
     """The run that is so many before the latest. One that has left no logs is not counted."""
-    there = [folder for folder in runs.newest_first(logs) if any(folder.glob("*.log"))]
+    there = list(filter(_has_logs, runs.newest_first(logs)))
     latest = (logs / LATEST).resolve()
     first = next((n for n, folder in enumerate(there) if folder.resolve() == latest), 0)
     if not there:
-        raise LookupError(f"no logs yet in {logs}/: run make lab first")
+        raise LookupError(none_yet(logs))
     if number >= len(there) - first:
         oldest = len(there) - first - 1
         raise LookupError(
@@ -107,7 +112,7 @@ def _beginning(text: str, place: Path) -> Path | None:
     if not text:
         return None
     named = {folder: name for name, folders in runs.names(place).items() for folder in folders}
-    there = [folder for folder in runs.newest_first(place) if any(folder.glob("*.log"))]
+    there = list(filter(_has_logs, runs.newest_first(place)))
     found = [folder for folder in there if folder.name.startswith(text)]
     if not found:
         found = [folder for folder in there if named.get(folder, "").startswith(text)]
@@ -127,6 +132,10 @@ def charts_of(name: str, *, logs: Path = LOGS) -> Path:
         return find(numbered["name"], logs=logs) / f"charts-{numbered['number']}"
     folder = find(name, logs=logs)
     return (folder.parent / folder.resolve().name if folder.is_symlink() else folder) / "charts"
+
+
+def _has_logs(folder: Path) -> bool:
+    return any(folder.glob("*.log"))
 
 
 def _check_name(name: str) -> None:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 
 from chaoslab.analysis.judge import JUDGED, Outcome, verdicts
@@ -69,7 +70,7 @@ def render(logs: Path = places.LOGS) -> str:
         [logs] if any(logs.glob("*.log")) else []
     )  # the first lab has no folder per run
     if not there:
-        raise LookupError(f"no logs yet in {logs}/: run make lab first")
+        raise LookupError(places.none_yet(logs))
     return "\n".join(of(folder).told() for folder in there) + "\n"
 
 
@@ -85,7 +86,7 @@ def _read(folder: Path, began: datetime) -> RunLine:
         return RunLine(folder, began, trouble="it has left no logs")
     large = sum(path.stat().st_size for path in files) > COUNTED_MAX
     try:
-        history = History(_first(files) if large else _records(files))
+        history = History(_records(files, BEGINNING if large else None))
         if history.first(RunStarted) is None:
             if large:
                 return RunLine(folder, began, trouble="cannot be read: it is large, and does not tell how it began")
@@ -107,16 +108,9 @@ def _read(folder: Path, began: datetime) -> RunLine:
     )
 
 
-def _records(files: Iterable[Path]) -> Iterator[Record]:
+def _records(files: Iterable[Path], beginning: int | None) -> Iterator[Record]:
+    """The events of these kinds; of a large run only those among its first lines."""
     for path in files:
-        for text in lines_of(path):
-            if _SAYS.search(text) and (record := parse_line(text)) is not None:
-                yield record
-
-
-def _first(files: Iterable[Path]) -> Iterator[Record]:
-    """The beginning of a large run."""
-    for path in files:
-        for _, text in zip(range(BEGINNING), lines_of(path), strict=False):
+        for text in islice(lines_of(path), beginning):
             if _SAYS.search(text) and (record := parse_line(text)) is not None:
                 yield record
