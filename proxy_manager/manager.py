@@ -185,7 +185,8 @@ class Manager:
         """Makes the clean lane of every target and the port that refuses; reaps what lost its owner."""
         self._close_ended(control)
         try:
-            run = Run.open(self._logs, opened.run)
+            run, plan = Run.open(self._logs, opened.run), Plan.from_json(opened.plan)
+            plan.check()
             wanted = [
                 ProxyInfo(target, f"{self.places.bind}:{self.places.proxy_ports[target]}", upstream)
                 for target, upstream in opened.targets.items()
@@ -194,14 +195,15 @@ class Manager:
             self._standing.add(wanted)
             self._arming.reap(own={lane.proxy for e in self._runs.values() for lane in e.lanes.values()})
             log = run.log("manager", clock=self._clock)
-        except (ToxiproxyError, LookupError, OSError, ValueError) as error:
-            control.set_run(opened.run, "failed", error=str(error))
-            self.tell(f"run {opened.run} cannot be served: {error}")
+        except (ToxiproxyError, LookupError, OSError, TypeError, ValueError) as error:
+            why = error.args[0] if isinstance(error, LookupError) and error.args else error
+            control.set_run(opened.run, "failed", error=str(why))
+            self.tell(f"run {opened.run} cannot be served: {why}")
             if not self._runs:
                 self._drop()
             return
         with self._lock:
-            self._runs[opened.run] = Experiment(opened.run, Plan.from_json(opened.plan), log, dict(opened.targets))
+            self._runs[opened.run] = Experiment(opened.run, plan, log, dict(opened.targets))
         control.set_run(opened.run, "ready")
         self.tell(f"run {opened.run} is open")
 

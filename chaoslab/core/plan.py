@@ -119,6 +119,15 @@ class Plan:
         hit = self.hits(injection, call.trial, call.target, call.request, call.attempt)
         return self.fault_for(injection, call) if hit else None
 
+    def check(self) -> None:
+        """Makes each of its faults once.
+
+        Raises:
+            LookupError: one is not installed here, or cannot be used. TypeError, ValueError: one has no such parameters.
+        """
+        for choice in (choice for injection in self.injections for choice in injection.choices):
+            load(choice.fault)(**choice.params)
+
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from chaoslab.config.settings import Settings
 from chaoslab.config.topology import MODEL
 from chaoslab.core.events import VERSION, CallFinished, PromptFinished, Replied, RunStarted, Usage
-from chaoslab.core.fault import load
 from chaoslab.core.plan import Plan
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record, lines_of, log_files, parse_line
@@ -247,9 +246,7 @@ def spec_of(remembered: RecordedRun) -> LabSpec:
     chosen = replace(chosen, model=started.model, model_url="", translator="phrasebook", toxiproxy_url="")
     try:
         plan = Plan.from_json(started.plan)
-        for injection in plan.injections:
-            for choice in injection.choices:
-                load(choice.fault)(**choice.params)
+        plan.check()
     except (LookupError, TypeError, ValueError) as error:
         raise Unrepeatable(f"{where}: its plan is none of this lab's ({_flat(error)})") from None
     try:
