@@ -26,6 +26,7 @@ from chaoslab.config.scenario import from_settings
 from chaoslab.config.settings import SettingError, Settings
 from chaoslab.config.topology import BASE_PORT, MODEL, Ports
 from chaoslab.core.events import RunStarted
+from chaoslab.core.fault import BrokenFault
 from chaoslab.model.prices import cost_usd
 from chaoslab.record.log import LogLost
 from chaoslab.record.runs import Run
@@ -66,7 +67,7 @@ def run(options: argparse.Namespace, hosts: Mapping[str, str | None]) -> int:
     except SettingError as error:
         print(error.args[0], file=sys.stderr)
         return 2
-    except (LabDown, LogLost) as error:
+    except (BrokenFault, LabDown, LogLost) as error:
         print(f"the lab is down: {error}", file=sys.stderr)
         return LAB_DOWN
     except sqlite3.Error as error:

@@ -42,7 +42,7 @@ class Arming:
             if self._toxiproxy.get(REFUSED).enabled:
                 raise ToxiproxyError(f"the proxy '{REFUSED}' has been enabled by somebody else", status=None)
             return Lane(active, REFUSED, row, until_s), self._places.refused_port
-        toxics = [in_toxiproxys_words(toxic) for toxic in active.fault.toxics()]
+        toxics = [in_toxiproxys_words(toxic) for toxic in active.toxics()]
         experiment.count += 1
         expires = int(self._clock.utc().timestamp() + row.deadline_s) + LEASE_S
         name = f"lane.{row.call.target}.{experiment.run}.{experiment.count}.{expires}"

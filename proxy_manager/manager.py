@@ -15,6 +15,7 @@ from chaoslab.base.clock import Clock, iso
 from chaoslab.core import events
 from chaoslab.core.chain import ActiveFault
 from chaoslab.core.exchange import Observation
+from chaoslab.core.fault import BrokenFault
 from chaoslab.core.plan import Plan
 from chaoslab.proxy_manager.arming import Arming, Places
 from chaoslab.proxy_manager.clean_proxies import Outage, Standing
@@ -165,19 +166,20 @@ class Manager:
                     self._answer(control, experiment, row)
                 else:
                     self._heal(control, experiment, row)
-            except LogLost as lost:
-                self._unrecorded(control, experiment, row, lost)
+            except (BrokenFault, LogLost) as lost:
+                self._give_up(control, experiment, row, str(lost))
         return bool(rows)
 
-    def _unrecorded(self, control: Control, experiment: Experiment, row: Row, lost: LogLost) -> None:
-        """What could not be written down was not done: the lane goes, the call fails, and the run with it."""
+    def _give_up(self, control: Control, experiment: Experiment, row: Row, why: str) -> None:
+        """What could not be written down was not done, and what a broken fault does is nobody's plan: the lane goes, the call fails, and the
+        run with it."""
         with self._lock:
             lane = experiment.lanes.pop(row.id, None)
         if lane is not None and lane.own:
             self._arming.destroy(lane.proxy)
-        control.set_run(experiment.run, "failed", error=str(lost))
+        control.set_run(experiment.run, "failed", error=why)
         if row.state == "asked":
-            control.reply(row.id, Answer("failed", error=str(lost)))
+            control.reply(row.id, Answer("failed", error=why))
         else:
             control.healed(row.id)
 
@@ -305,7 +307,7 @@ class Manager:
         lane = experiment.lanes.get(row.id)
         if lane is not None:
             self._take_down(control, lane)
-            evidence = None if lane.lost else lane.active.fault.witnessed(Observation(**row.observation))
+            evidence = None if lane.lost else lane.active.evidence(Observation(**row.observation))
             if lane.lost:
                 self._mark(experiment, row, f"its lane {lane.proxy} was lost before it was over")
             for event in fault_lifecycle.healed(lane.active, row.call, evidence=evidence):

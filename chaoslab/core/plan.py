@@ -16,7 +16,7 @@ from chaoslab.core.chain import ActiveFault
 from chaoslab.core.events import Event, FaultInjected, FaultWitnessed
 from chaoslab.core.exchange import Call, Observation
 from chaoslab.core.fault import LAYERS as LAYERS
-from chaoslab.core.fault import load, trait
+from chaoslab.core.fault import guarded, load, trait
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,9 @@ class Plan:
         choice, *others = injection.choices
         if others:
             choice = dice("which").pick(injection.choices, [c.weight for c in injection.choices])
-        fault = load(choice.fault)(**choice.params).draw(dice("draw"))
+        fault = load(choice.fault)(**choice.params)
+        with guarded(choice.fault, "draw"):
+            fault = fault.draw(dice("draw"))
         return ActiveFault(injection.name, choice.fault, fault)
 
     def roll(self, injection: Injection, call: Call) -> ActiveFault | None:
@@ -189,7 +191,7 @@ class AttemptFaults:
         for active in self.active:
             changed = active.call or active.reply
             its = replace(seen, changed_call=active.call, changed_reply=active.reply) if changed else seen
-            evidence = active.injected and active.fault.witnessed(its)
+            evidence = active.injected and active.evidence(its)
             if evidence:
                 self._note(
                     FaultWitnessed(

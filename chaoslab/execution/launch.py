@@ -192,6 +192,7 @@ def _check_calendar(chosen: Settings, trials: int) -> None:
 def carry_out(spec: LabSpec, folder: Path) -> int:
     """Does all trials of a run and writes them down in its folder; the exit code."""
     from chaoslab.base.interrupts import Interrupts
+    from chaoslab.core.fault import BrokenFault
     from chaoslab.execution.pipeline import results, written
     from chaoslab.execution.workers import WorkerLost, executor
     from chaoslab.record.log import LogLost
@@ -217,7 +218,7 @@ def carry_out(spec: LabSpec, folder: Path) -> int:
             except WorkerLost as lost:
                 progress.say(str(lost))
                 return LAB_DOWN
-            except Unsupported as error:
+            except (BrokenFault, Unsupported) as error:
                 progress.say(str(error))
                 return 2
     except LogLost as lost:

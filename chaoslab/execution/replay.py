@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from chaoslab.analysis import trace_diff
 from chaoslab.analysis.judge import judge
 from chaoslab.core.events import CallFinished, PromptStarted, RunFinished
+from chaoslab.core.fault import BrokenFault
 from chaoslab.execution import recorded_run
 from chaoslab.execution.recorded_run import Line, RecordedRun, Unrepeatable
 from chaoslab.execution.spec import TrialSpec
@@ -64,7 +65,7 @@ class Rerun:
         try:
             for trial, result in zip(self._specs, done, strict=True):
                 yield _compare(self._log, self._spec, trial, result)
-        except Unsupported as error:
+        except (BrokenFault, Unsupported) as error:
             raise Unrepeatable(str(error)) from error
 
 

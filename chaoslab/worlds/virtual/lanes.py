@@ -98,7 +98,7 @@ class VirtualLanes:
             world().machine.start(self._loop.serve, name="toxiproxy")
         dice = Dice(self._plan.seed, call.trial, name)
         lane = Lane(self._network, self._loop, upstream=self._targets[call.target], dice=dice)
-        for toxic in active.fault.toxics():
+        for toxic in active.toxics():
             lane.attach(_attached(toxic))
         return name, lane
 
@@ -107,7 +107,7 @@ class VirtualLanes:
         armed = self._armed.pop(row)
         if armed.lane is not None:
             armed.lane.take_down()
-        for event in fault_lifecycle.healed(armed.active, armed.call, evidence=armed.active.fault.witnessed(seen)):
+        for event in fault_lifecycle.healed(armed.active, armed.call, evidence=armed.active.evidence(seen)):
             self._write(event, armed.call)
 
     def _write(self, event: Event, call: Call) -> None:
