@@ -1,8 +1,8 @@
-"""What stands in for the real clock, chance, threads and sockets while virtual worlds run, and is taken back afterwards.
+"""Stand-ins for the real clock, chance, threads and sockets, installed while virtual worlds run and removed afterwards.
 
-In a thread of the process that runs a world the stand-ins lead into it, in every other thread they do what the real thing does. Each
-module of this package has `patches()`, and where it needs them: `installed()`, a context that is entered as well, and `LATER`, names of
-modules for which `patches()` has more to say once they have loaded (`import_hook.py`).
+In a thread of the process that runs a world the stand-ins lead into it; in every other thread they act like the real
+thing. Each module of this package has `patches()`, and if needed `installed()`, a context that is entered as well, and
+`LATER`, the names of modules for which `patches()` has more once they have loaded (`import_hook.py`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ABSENT = object()
 
 @dataclass(frozen=True)
 class Patch:
-    """`holder.name` is `value` meanwhile. `everywhere`: also wherever else the same object is known by any name."""
+    """A replacement of `holder.name` by `value`. `everywhere`: also of the same object under any other name."""
 
     holder: Any
     name: str
@@ -33,7 +33,7 @@ class Patch:
 
 
 class Patches:
-    """A context, which may be entered within itself: only the outermost does anything. Not for two threads at once."""
+    """A context that may be nested: only the outermost does anything. Not for two threads at once."""
 
     _depth = 0
     _undo: ClassVar[list[tuple[Any, str, Any]]] = []
@@ -60,14 +60,14 @@ class Patches:
         if not cls._depth:
             try:
                 self._take_back()
-            except BaseException:  # such as Ctrl-C: what is left is taken back before it goes on
+            except BaseException:  # for example Ctrl-C: the rest is restored before it goes on
                 self._take_back()
                 raise
 
     @classmethod
     def exchanged(cls) -> list[tuple[Any, Any]]:
-        """What is exchanged wherever a module knows it, for whoever knows of more places: the real thing, and what stands in for it. Not a
-        bound method, whose owner would be every generator's or every socket's."""
+        """The pairs of real thing and stand-in that are swapped in modules, for a caller that knows more places. Bound
+        methods are left out, since their owner would be every generator or every socket."""
         pairs = [pair for swap in cls._swaps for pair in swap.pairs()]
         return [(real, fitting(real, stand_in)) for real, stand_in in pairs if not isinstance(real, MethodType)]
 
@@ -82,11 +82,11 @@ class Patches:
 
     @classmethod
     def _put(cls, patches: Iterable[Patch]) -> None:
-        """Those that are not in place yet."""
+        """Installs the patches that are not in place yet."""
         everywhere: dict[int, tuple[Any, Any]] = {}
         there = {(id(holder), name) for holder, name, _ in cls._undo}
         for patch in patches:
-            if (id(patch.holder), patch.name) in there:  # whoever came first has it
+            if (id(patch.holder), patch.name) in there:  # the first one stays
                 continue
             there.add((id(patch.holder), patch.name))
             real = getattr(patch.holder, patch.name)
@@ -100,7 +100,7 @@ class Patches:
 
     @classmethod
     def _take_back(cls) -> None:
-        """As often as need be: what is done is not done again."""
+        """Restores everything. It may be called again after an interruption: finished steps are not repeated."""
         cls._arrivals.end()
         if cls._swaps:
             Swap.joined(cls._swaps).undo()
@@ -116,7 +116,7 @@ class Patches:
 
 
 def all_patches() -> Iterable[Patch]:
-    """Every patch there is for the modules that are loaded, in the order of installing."""
+    """All patches for the modules that are loaded, in the order of installation."""
     for module in _modules():
         yield from module.patches()
 
