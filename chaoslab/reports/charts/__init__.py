@@ -114,7 +114,7 @@ def write(pictures: Mapping[str, bytes], folder: Path) -> list[Path]:
     """Writes all pictures into the folder.
 
     Raises:
-        OSError: not all could be written. If no file could be replaced, the earlier ones are unchanged.
+        OSError: not all could be written; the earlier ones are then unchanged.
     """
     folder.mkdir(parents=True, exist_ok=True)
     # Two labs may draw into one folder at once: each writes its own temporary files, and the later pictures stay.
