@@ -39,8 +39,8 @@ class Command(Protocol):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command and returns its exit code: 0 success, 1 unmet requirement (--min-correct, --fail-on, replay), 2
-    invalid input, 3 the lab failed, 130 interrupted."""
+    """The command's exit code: 0 success, 1 a requirement not met (--min-correct, --fail-on, replay), 2 invalid input,
+    3 the lab failed, 130 interrupted."""
     if arguments is None:
         open_streams()
     given = list(sys.argv[1:] if arguments is None else arguments)

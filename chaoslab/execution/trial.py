@@ -176,6 +176,7 @@ def run(
     The faults and the world:
 
         `faults`: see `inject`.
+        `seed`: the seed of the faults' dice.
         `world`: "virtual" (a clock that jumps; no real input or output) or "local" (this process, in real time).
         `timeout_s`: the caller's timeout for an attempt that a fault delays.
         `deadline_s`: the longest duration of the trial. Real time is checked only when a function is called, so in the
