@@ -39,8 +39,10 @@ def start(given: Sequence[str], *, gate: Gate | None = None) -> int:
     except settings.SettingError as error:
         return refuse(error)
     worlds: dict[str, Callable[[Settings, Sequence[str], Gate | None], int]] = {
-        "local": _local, "compose": _compose, "virtual": _virtual,
-    }  # fmt: skip
+        "local": _local,
+        "compose": _compose,
+        "virtual": _virtual,
+    }
     return worlds[chosen.world](chosen, given, gate)
 
 

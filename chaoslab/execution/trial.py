@@ -107,8 +107,7 @@ class Trial:
 
     @property
     def recovery(self) -> dict[str, Incident]:
-        """The incident of each target that met a fault: its time, and the recovery (how long it took, by what means) if
-        any."""
+        """The incident of each target that met a fault, with its time, its duration and its ending."""
         return {incident.target: incident for incident in incidents(self.history)}
 
     @property

@@ -19,9 +19,7 @@ def wrapped(text: str, *, indent: str = "", longest: int = 2000) -> list[str]:
     """The text in lines that fit; those after the first are indented by two more columns."""
     words = " ".join(text.split())
     words = words if len(words) <= longest else words[: longest - 1] + "…"
-    return textwrap.wrap(
-        words, WIDTH, initial_indent=indent, subsequent_indent=f"{indent}  ", break_on_hyphens=False
-    )  # fmt: skip
+    return textwrap.wrap(words, WIDTH, initial_indent=indent, subsequent_indent=f"{indent}  ", break_on_hyphens=False)
 
 
 def section(name: str, measure: Callable[[], list[str]]) -> list[str]:

@@ -79,9 +79,7 @@ def _unmet(report: RunReport) -> list[str]:
     if not reasons:
         return []
     lines = wrapped(f"{sum(r.count for r in reasons)} of {count(scheduled, 'scheduled fault')} were not witnessed:")
-    return lines + [
-        line for r in reasons for line in wrapped(f"{r.count} × {r.fault}: {r.why}", indent="  ")
-    ]  # fmt: skip
+    return lines + [line for r in reasons for line in wrapped(f"{r.count} × {r.fault}: {r.why}", indent="  ")]
 
 
 def _disturbed(report: RunReport) -> list[str]:

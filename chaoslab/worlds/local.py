@@ -100,9 +100,11 @@ class Local:
         part has died, since its results would mean nothing, or if the user interrupts."""
         command = (*_python(), "chaoslab", "agent", "--lifeline", "--logs", str(self.logs), "--state", str(self.state))
         agent = subprocess.Popen(
-            (*command, *arguments), stdin=subprocess.PIPE, env=without_keys_of_tools(self.environment),
+            (*command, *arguments),
+            stdin=subprocess.PIPE,
+            env=without_keys_of_tools(self.environment),
             start_new_session=True,
-        )  # fmt: skip
+        )
         try:
             while (code := _waited(agent, WATCH_S)) is None:
                 dead = next((part for part in self.parts if part.process.poll() is not None), None)

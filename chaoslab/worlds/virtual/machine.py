@@ -269,7 +269,7 @@ class Machine:
         if self._strands.pop(strand.number, None) is None:
             return
         if not strand.first:
-            threading._active.pop(strand.number, None)  # type: ignore[attr-defined]  # asking for its name may have left an entry
+            threading._active.pop(strand.number, None)  # type: ignore[attr-defined]  # from asking for its name
         if strand.over is not None:
             strand.over()
 

@@ -190,9 +190,11 @@ class VirtualSocket:
         if buffering == 0:
             return raw
         size = io.DEFAULT_BUFFER_SIZE if buffering in (None, -1) else int(buffering or 0)
-        buffered: Any = io.BufferedRWPair(raw, raw, size) if {"r", "w"} <= set(mode) else (
-            io.BufferedReader(raw, size) if "r" in mode else io.BufferedWriter(raw, size)
-        )  # fmt: skip
+        buffered: Any = (
+            io.BufferedRWPair(raw, raw, size)
+            if {"r", "w"} <= set(mode)
+            else (io.BufferedReader(raw, size) if "r" in mode else io.BufferedWriter(raw, size))
+        )
         return buffered if "b" in mode else io.TextIOWrapper(buffered, **kwargs)
 
     # Ending.

@@ -1,5 +1,7 @@
-"""Clocks and sleep. time_machine replaces most functions of the wall clock themselves, so that `datetime.now` follows
-whoever holds it; this module decides the time of each thread."""
+"""Clocks and sleep; this module decides the time of each thread.
+
+time_machine replaces most functions of the wall clock themselves, so every reference to `datetime.now` follows.
+"""
 
 from __future__ import annotations
 
