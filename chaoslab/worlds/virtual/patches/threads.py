@@ -76,8 +76,8 @@ def make_invoke_excepthook() -> Callable[[threading.Thread], None]:
 
 
 def kept() -> Iterable[Patch]:
-    """Patches for the real locks and simple queues that are attributes of modules or of their classes; each stays the
-    same object inside."""
+    """Patches that wrap the real locks and simple queues in attributes of modules and of their classes; one object gets one
+    wrapper."""
     taken: dict[int, Any] = {}
     for name, module in list(sys.modules.items()):
         if not isinstance(module, ModuleType) or name.startswith("chaoslab.worlds.virtual"):
