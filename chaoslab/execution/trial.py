@@ -59,7 +59,7 @@ class Trial:
 
     @cached_property
     def history(self) -> History:
-        """The trial's events in time order, as a list of records that prints as the story."""
+        """The trial's events as records in time order; it prints as the story."""
         from chaoslab.reports.show import Story
 
         return Story.of_history(self._result.book.history)
