@@ -1,4 +1,4 @@
-"""Rolls, arms, reads back, answers, heals: one loop over the rows that agents write into the shared state."""
+"""The manager's loop over the rows that agents write into the shared state: roll, arm, read back, answer, heal."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ from chaoslab.wire.lanes import Health
 BUSY_POLL_S, IDLE_POLL_S, IDLE_AFTER_S = 0.001, 0.01, 2.0
 EXPIRE_POLL_S = 0.5
 SLOW_S = 0.5
-"""A loop that has waited so long for Toxiproxy's answer says so, and is waited for."""
+"""The wait for Toxiproxy's answer after which `health` reports that the lab is recovering."""
 STILL_S = 5.0
-"""A loop that has not come round for so long, with no answer of Toxiproxy's to wait for, stands still."""
+"""The time after which the loop counts as stuck, if it does not wait for Toxiproxy."""
 TRIES = 3
-"""How often a fault is armed anew when Toxiproxy was restarted in the middle of it."""
+"""The number of times that a fault is armed if Toxiproxy restarts in the middle."""
 
 
 class Manager:
-    """Serves every run that an agent opens, until stopped. Only `serve` touches Toxiproxy and the state; `health` and `status` may be
-    asked from any thread."""
+    """The server of every run that an agent opens, until stopped. Only `serve` uses Toxiproxy and the state; `health`
+    and `status` may be called from any thread."""
 
     def __init__(
         self, *, state: Path, logs: Path, toxiproxy: ToxiproxyClient, places: Places, clock: Clock, name: str = ""
@@ -59,17 +59,17 @@ class Manager:
         self._wants_reconciled: list[threading.Event] = []
         self._held: set[int] = set()
         self.tell: Callable[[str], None] = lambda _: None
-        """Is told in a line what a person who follows the manager wants to know."""
+        """Called with a line of information for a person who follows the manager."""
         self.broken = ""
-        """Why the loop is over, once it has broken: `health` says so while there is still somebody to ask."""
+        """The reason why the loop has failed; `health` reports it as long as it can."""
 
-    # What may be asked from any thread.
+    # Methods for any thread.
 
     def health(self) -> Health:
-        """What is so now: the loop looks after its proxies before this is answered, unless it is mending them."""
+        """The present health: the loop checks its proxies first, unless it is repairing them."""
         if self.broken:
             return Health(self.broken)
-        if not self._began.is_set():  # a run that is opened before the state is cleared would be cleared with it
+        if not self._began.is_set():  # a run opened before the state is cleared would be cleared too
             return Health("the proxy manager has not begun yet")
         looked = threading.Event()
         with self._lock:
@@ -88,7 +88,7 @@ class Manager:
         return Health(self._standing.gone or self._arming.trouble, self._standing.epoch)
 
     def status(self) -> dict[str, Any]:
-        """The runs served, counts per fault and stage, and the lanes in force."""
+        """The runs served, the counts per fault and stage, and the lanes in force."""
         with self._lock:
             faults: dict[str, dict[str, int]] = {}
             for (fault, stage), n in sorted(self._counts.items()):
@@ -113,10 +113,10 @@ class Manager:
     # The loop.
 
     def serve(self) -> None:
-        """Until `stopping` is set; then every proxy that this manager made is taken down.
+        """Serves until `stopping` is set; then deletes every proxy that this manager made.
 
         Raises:
-            sqlite3.Error, LogLost: the shared state or a log cannot be used; `broken` says it in a line.
+            sqlite3.Error, LogLost: the shared state or a log cannot be used; `broken` has the reason in one line.
         """
         with self._blamed():
             control = Control.fresh(self._state, manager=self._name)
@@ -143,7 +143,7 @@ class Manager:
 
     @contextlib.contextmanager
     def _blamed(self) -> Iterator[None]:
-        """What breaks the loop is known to `health` before anything is taken down for it."""
+        """A context that records the error which ends the loop in `broken`, before anything is taken down."""
         try:
             yield
         except sqlite3.Error as error:
@@ -171,8 +171,7 @@ class Manager:
         return bool(rows)
 
     def _give_up(self, control: Control, experiment: Experiment, row: Row, why: str) -> None:
-        """What could not be written down was not done, and what a broken fault does is nobody's plan: the lane goes, the call fails, and the
-        run with it."""
+        """Undoes a step that could not be logged, or whose fault is broken: the lane goes, and the call and its run fail."""
         with self._lock:
             lane = experiment.lanes.pop(row.id, None)
         if lane is not None and lane.own:
@@ -184,7 +183,7 @@ class Manager:
             control.healed(row.id)
 
     def _open(self, control: Control, opened: RunRow) -> None:
-        """Makes the clean lane of every target and the port that refuses; reaps what lost its owner."""
+        """Makes the clean lane of every target and the port that refuses; reaps expired lanes."""
         self._close_ended(control)
         try:
             run, plan = Run.open(self._logs, opened.run), Plan.from_json(opened.plan)
@@ -209,7 +208,7 @@ class Manager:
         control.set_run(opened.run, "ready")
         self.tell(f"run {opened.run} is open")
 
-    # What must stand, and what to do when it does not.
+    # The proxies, and their recovery.
 
     def _look_as_wished(self, control: Control, *, anyway: bool) -> None:
         with self._lock:
@@ -220,7 +219,8 @@ class Manager:
             each.set()
 
     def _reconcile(self, control: Control) -> bool:
-        """Whether the clean proxies stand, be it that they had to be made anew: then all that was under way is marked."""
+        """Checks the clean proxies and makes missing ones, marking the calls under way. Returns True if the proxies
+        stand."""
         try:
             outage = self._standing.look()
         except ToxiproxyError:
@@ -241,7 +241,7 @@ class Manager:
             lane.lost = True
         names, since = [lane.proxy for lane in lost], iso(outage.since)
         self.tell(f"{outage.what}; all stands again after {outage.lasted_s:.2f} s, {len(names)} lanes lost")
-        with contextlib.suppress(LogLost):  # the run's next call will find it so
+        with contextlib.suppress(LogLost):  # the run's next call will report it
             experiment.log.write(
                 events.LabDisturbed(
                     what=outage.what, since=since, lasted_s=outage.lasted_s, lanes=names, epoch=self._standing.epoch
@@ -303,7 +303,7 @@ class Manager:
         control.reply(row.id, replace(answer, epoch=self._standing.epoch, held=held))
 
     def _heal(self, control: Control, experiment: Experiment, row: Row) -> None:
-        """The call is over: says whether the fault was met, and takes the lane down."""
+        """Ends a call: takes its lane down, and logs if its fault was witnessed."""
         lane = experiment.lanes.get(row.id)
         if lane is not None:
             self._take_down(control, lane)
@@ -322,7 +322,7 @@ class Manager:
         control.healed(row.id)
 
     def _take_down(self, control: Control, lane: Lane) -> None:
-        """Deletes the lane, and finds out that way whether it stood to the end."""
+        """Deletes the lane; an error shows that it was lost before."""
         for _ in range(2):
             if lane.lost:
                 return
@@ -342,7 +342,7 @@ class Manager:
         lane.lost = True
 
     def _expire(self) -> None:
-        """Takes down the lanes whose agent never said how its call ended: it was killed."""
+        """Takes down the lanes whose agent was killed before it reported the end of its call."""
         now_s = self._clock.monotonic()
         for experiment in self._runs.values():
             for lane in [lane for lane in experiment.lanes.values() if lane.until_s < now_s]:
@@ -359,7 +359,7 @@ class Manager:
             self._close(run)
 
     def _close(self, run: str) -> None:
-        """Takes down what a run had: its lanes, and the clean ones unless another run shares them."""
+        """Takes down a run's lanes, and the clean proxies unless another run shares them."""
         with self._lock:
             experiment = self._runs.pop(run)
         self.tell(f"run {run} is over")
@@ -371,7 +371,7 @@ class Manager:
         experiment.log.close()
 
     def _drop(self) -> None:
-        """With the last run go the clean proxies, and whatever trouble it had."""
+        """Deletes the clean proxies after the last run, and clears the trouble."""
         self._held.clear()
         self._arming.trouble = ""
         try:

@@ -1,4 +1,4 @@
-"""Which folder a run's name means, and which lab wrote what is in it: decided by its content, here alone."""
+"""The folder that a run's name stands for, and its reader: this lab's or the first lab's, chosen by the content."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from chaoslab.record.history import History
 LOGS = Path("logs")
 LATEST = "latest"
 NAMED = 60
-"""Signs of a name that are repeated when there is none like it."""
+"""The most characters of an unknown name that a message repeats."""
 CANDIDATES = 6
-"""Runs that are named where a beginning fits several."""
+"""The most runs that a message names if a prefix fits several."""
 _BACK = re.compile(rf"{LATEST}~(?P<number>\d{{1,6}})", re.ASCII)
 _NUMBERED = re.compile(r"(?P<name>.+)#(?P<number>\d{1,6})")
 
 
 def read(name: str, *, logs: Path = LOGS) -> History:
-    """The history of a run: a folder or its name in `logs`, with `#2` after it the second run in a log of the first lab.
+    """The history of a run: a folder or its name in `logs`. `#2` after it stands for the second run in a log of the
+    first lab.
 
     Raises:
-        LookupError: no such run, or its logs are of neither lab.
+        LookupError: there is no such run, or neither lab wrote its logs.
     """
     _check_name(name)
     number = None
@@ -57,16 +58,17 @@ def none_yet(logs: Path) -> str:
 
 
 def unreadable(folder: Path, error: OSError) -> str:
-    """One line on a log that the system does not let read."""
+    """One line on a log that the system does not allow to be read."""
     return f"{error.filename or folder} cannot be read: {error.strerror or error}"
 
 
 def find(name: str, *, logs: Path = LOGS) -> Path:
-    """The folder of a run: a path (also of a log in it), the folder's name in `logs`, the name that the run prints, the beginning of either
-    if no other run has it, `latest`, or `latest~2` for the second before it. Of several runs of one name it is the newest, which is said.
+    """The folder of a run. The name is a path (also of a log in it), the folder's name in `logs`, the name that the run
+    prints, a unique prefix of either, `latest`, or `latest~2` for the second before it. Of several runs with one name
+    it is the newest, with a note on stderr.
 
     Raises:
-        LookupError: no such run, several, or no run at all.
+        LookupError: there is no such run, several, or no run at all.
     """
     _check_name(name)
     for folder in (Path(name), Path(name).parent if name.endswith(".log") else Path(name), logs / name):
@@ -93,7 +95,7 @@ def find(name: str, *, logs: Path = LOGS) -> Path:
 
 
 def _before_latest(number: int, logs: Path) -> Path:
-    """The run that is so many before the latest. One that has left no logs is not counted."""
+    """The run `number` places before the latest. Runs without logs do not count."""
     there = list(filter(_has_logs, runs.newest_first(logs)))
     latest = (logs / LATEST).resolve()
     first = next((n for n, folder in enumerate(there) if folder.resolve() == latest), 0)
@@ -108,7 +110,7 @@ def _before_latest(number: int, logs: Path) -> Path:
 
 
 def _beginning(text: str, place: Path) -> Path | None:
-    """The one run there whose folder's or own name begins so."""
+    """The only run in the place whose folder or own name begins with the text; None if there is none."""
     if not text:
         return None
     named = {folder: name for name, folders in runs.names(place).items() for folder in folders}
@@ -126,7 +128,7 @@ def _beginning(text: str, place: Path) -> Path | None:
 
 
 def charts_of(name: str, *, logs: Path = LOGS) -> Path:
-    """The folder for the pictures of the run that `read` finds by this name: it lies with the run, wherever that is."""
+    """The folder for the charts of the run that `read` finds by this name: it is in the run's folder."""
     numbered = _NUMBERED.fullmatch(name)
     if numbered and not Path(name).exists() and not (logs / name).exists():
         return find(numbered["name"], logs=logs) / f"charts-{numbered['number']}"
@@ -139,7 +141,7 @@ def _has_logs(folder: Path) -> bool:
 
 
 def _check_name(name: str) -> None:
-    """Raises LookupError: the system has no file of such a name."""
+    """Raises LookupError if the system cannot have a file of that name."""
     try:
         Path(name).lstat()
     except FileNotFoundError:

@@ -1,8 +1,8 @@
-"""What stands in for the real clock, chance, threads and sockets while virtual worlds run, and is taken back afterwards.
+"""Stand-ins for the real clock, chance, threads and sockets, installed while virtual worlds run and removed afterwards.
 
-In a thread of the process that runs a world the stand-ins lead into it, in every other thread they do what the real thing does. Each
-module of this package has `patches()`, and where it needs them: `installed()`, a context that is entered as well, and `LATER`, names of
-modules for which `patches()` has more to say once they have loaded (`import_hook.py`).
+In a thread of the process that runs a world the stand-ins lead into it; in every other thread they act like the real
+thing. Each module of this package has `patches()`, and if needed `installed()`, a context that is entered as well, and
+`LATER`, the names of modules for which `patches()` has more once they have loaded (`import_hook.py`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ABSENT = object()
 
 @dataclass(frozen=True)
 class Patch:
-    """`holder.name` is `value` meanwhile. `everywhere`: also wherever else the same object is known by any name."""
+    """A replacement of `holder.name` by `value`. `everywhere`: also of the same object under any other name."""
 
     holder: Any
     name: str
@@ -33,12 +33,11 @@ class Patch:
 
 
 class Patches:
-    """The stand-ins of this process, as a context. It may be entered within itself: only the outermost does anything. Not for two threads at
-    once."""
+    """A context that may be nested: only the outermost does anything. Not for two threads at once."""
 
     _depth: ClassVar[int] = 0
     _current: ClassVar[Installation | None] = None
-    """The one thing that is the process's own: there is one of it, and so there is one installation."""
+    """A process has one set of modules, so it has one installation."""
 
     def __enter__(self) -> Installation:
         cls = type(self)
@@ -63,13 +62,13 @@ class Patches:
         installation, cls._current = cls._current, None
         try:
             installation.take_back()
-        except BaseException:  # such as Ctrl-C: what is left is taken back before it goes on
+        except BaseException:  # for example Ctrl-C: the rest is restored before it goes on
             installation.take_back()
             raise
 
 
 class Installation:
-    """Stand-ins that were put in place, and what stood there before."""
+    """The stand-ins that are in place, and the real things to restore."""
 
     def __init__(self) -> None:
         self._undo: list[tuple[Any, str, Any]] = []
@@ -78,8 +77,8 @@ class Installation:
         self._stack = contextlib.ExitStack()
 
     def exchanged(self) -> list[tuple[Any, Any]]:
-        """What is exchanged wherever a module knows it, for whoever knows of more places: the real thing, and what stands in for it. Not a
-        bound method, whose owner would be every generator's or every socket's."""
+        """The pairs of real thing and stand-in that are swapped in modules, for a caller that knows more places. Bound
+        methods are left out, since their owner would be every generator or every socket."""
         pairs = [pair for swap in self._swaps for pair in swap.pairs()]
         return [(real, fitting(real, stand_in)) for real, stand_in in pairs if not isinstance(real, MethodType)]
 
@@ -94,11 +93,11 @@ class Installation:
         self._hook.watch()
 
     def _put(self, patches: Iterable[Patch]) -> None:
-        """Those that are not in place yet."""
+        """Installs the patches that are not in place yet."""
         everywhere: dict[int, tuple[Any, Any]] = {}
         there = {(id(holder), name) for holder, name, _ in self._undo}
         for patch in patches:
-            if (id(patch.holder), patch.name) in there:  # whoever came first has it
+            if (id(patch.holder), patch.name) in there:  # the first one stays
                 continue
             there.add((id(patch.holder), patch.name))
             real = getattr(patch.holder, patch.name)
@@ -111,7 +110,7 @@ class Installation:
         swap.do()
 
     def take_back(self) -> None:
-        """As often as need be: what is done is not done again."""
+        """Restores everything. It may be called again after an interruption: finished steps are not repeated."""
         self._hook.end()
         if self._swaps:
             Swap.joined(self._swaps).undo()
@@ -127,7 +126,7 @@ class Installation:
 
 
 def all_patches() -> Iterable[Patch]:
-    """Every patch there is for the modules that are loaded, in the order of installing."""
+    """All patches for the modules that are loaded, in the order of installation."""
     for module in _modules():
         yield from module.patches()
 
