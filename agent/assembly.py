@@ -1,4 +1,4 @@
-"""The agent from its parts, whichever world it works in: where everything is, and the graph that calls it."""
+"""Assembles the agent, the same in every world: the targets, and the graph that calls them."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from chaoslab.seams.http import Target
 
 
 def targets(services: Mapping[str, ServiceSpec], config: Config, ports: Ports, chosen: Settings) -> dict[str, Target]:
-    """All that the agent may call, by name."""
+    """The agent's targets, by name."""
     found = {name: of_service(service, config, ports, chosen) for name, service in services.items()}
     return {**found, MODEL: of_model(config, ports, chosen)}
 
 
 def of_service(service: ServiceSpec, config: Config, ports: Ports, chosen: Settings) -> Target:
-    """Where a service is: the real one if the configuration names it, else the lab's own."""
+    """The target of a service: the real one if it is configured, else the lab's own."""
     real = config.services.get(service.name)
     url = real.url.rstrip("/") if real else f"http://{config.host_of(service.name)}:{ports.service(service.name)}"
     lane = (config.proxy_host, ports.proxy(service.name))
@@ -52,14 +52,14 @@ def upstream(url: str) -> str:
 
 
 def check(asked: Sequence[Prompt], file: Path, services: Iterable[ServiceSpec]) -> None:
-    """Raises SettingError: a prompt states what these services can neither tell nor do."""
+    """Raises SettingError if a prompt states something that these services can neither tell nor do."""
     tools = [tool for service in services for tool in service.tools]
     schemas = {tool.name: schema(tool) for tool in tools}
     check_stated(asked, file, tools=schemas, effects=[tool.effect for tool in tools if tool.effect])
 
 
 def started(chosen: Settings, plan: Plan, asked: Sequence[Prompt], trials: int, now: str) -> RunStarted:
-    """The first line of a run: with it alone the run can be made again."""
+    """The first event of a run, which is enough to replay it."""
     return RunStarted(
         seed=chosen.seed,
         settings=chosen.shown(),
@@ -79,7 +79,8 @@ def graph(chosen: Settings, url: str, client: httpx.AsyncClient, toolbox: Toolbo
     from langchain_groq import ChatGroq
     from pydantic import SecretStr
 
-    # What a model says in another form than Groq's is met where it is read; pydantic's word of it is not for the terminal.
+    # Replies in another form than Groq's are handled where they are read; pydantic's warnings about them are not for
+    # the terminal.
     warnings.filterwarnings("ignore", message="Pydantic serializer warnings", category=UserWarning)
     model = ChatGroq(
         model=chosen.model_name,

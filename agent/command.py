@@ -1,4 +1,4 @@
-"""What `chaoslab agent` does: works through the prompts on a lab whose other parts are running."""
+"""The command `chaoslab agent`: works through the prompts, in a lab whose other parts are running."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from chaoslab.config.scenario import from_settings
 from chaoslab.config.settings import SettingError, Settings
 from chaoslab.config.topology import BASE_PORT, MODEL, Ports
 from chaoslab.core.events import RunStarted
+from chaoslab.core.fault import BrokenFault
 from chaoslab.model.prices import cost_usd
 from chaoslab.record.log import LogLost
 from chaoslab.record.runs import Run
@@ -35,11 +36,11 @@ from chaoslab.wire.lanes import MENDING_S, Health, LabDown, Lanes
 
 READY_S = 20.0
 HEALTH_S = 8.0
-"""Longer than a manager takes to find that it stands still."""
+"""The timeout of a health check: longer than a manager needs to detect that its loop is stuck."""
 
 
 def run(options: argparse.Namespace, hosts: Mapping[str, str | None]) -> int:
-    """0 when every prompt was worked through, 2 on bad input, 3 when the lab broke, 130 when interrupted."""
+    """Runs the command. Returns 0 after all prompts, 2 for invalid input, 3 if the lab failed, 130 if interrupted."""
     try:
         chosen = settings.load(options.settings)
         from_settings(chosen)
@@ -66,7 +67,7 @@ def run(options: argparse.Namespace, hosts: Mapping[str, str | None]) -> int:
     except SettingError as error:
         print(error.args[0], file=sys.stderr)
         return 2
-    except (LabDown, LogLost) as error:
+    except (BrokenFault, LabDown, LogLost) as error:
         print(f"the lab is down: {error}", file=sys.stderr)
         return LAB_DOWN
     except sqlite3.Error as error:
@@ -89,7 +90,7 @@ async def _main(
     told: bytearray,
     interrupts: Interrupts,
 ) -> int:
-    """`told`: why the lab is down, when it is the supervisor that found out."""
+    """Sets up the session and runs it. `told`: the supervisor's message if the lab is down."""
     ports = Ports(chosen.base_port or BASE_PORT)
     manager = f"http://{config.manager_host}:{ports.manager}"
     task = asyncio.current_task()
@@ -140,8 +141,8 @@ async def _watched(
     run: Run,
     told: bytearray,
 ) -> int:
-    """The session with its display. A run that is written down as begun is written down as ended, before anything that may be slow or fail:
-    whoever stops a container kills it in the end."""
+    """Runs the session with its display. The end of a begun run is logged before anything that may be slow or fail,
+    since stopping a container ends in a kill."""
     screen = asyncio.ensure_future(shown.watch(config.progress_s))
     reason, code = "done", 0
     session.info.write(started)
@@ -163,7 +164,7 @@ async def _watched(
         try:
             session.finish(reason)
         finally:
-            with contextlib.suppress(sqlite3.Error):  # what there is to say of it was said
+            with contextlib.suppress(sqlite3.Error):  # the error was reported already
                 control.end_run(run.name)
             screen.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -172,10 +173,10 @@ async def _watched(
 
 
 async def _settled(control: Control, run: str, clock: Clock) -> None:
-    """Waits until the manager has written down what became of the last lane.
+    """Waits until the manager has logged the result of the last lane.
 
     Raises:
-        LabDown: it could not, or is not there to do it.
+        LabDown: it could not, or there is no manager.
     """
     began_s = clock.monotonic()
     while control.pending([run]):
@@ -214,13 +215,13 @@ async def _open(
                 raise LabDown((await healthy()).trouble or "the proxy manager does not make the run's lanes")
             await clock.asleep(0.005)
     except BaseException:
-        with contextlib.suppress(sqlite3.Error):  # a run that is left asked would get its lanes without its agent
+        with contextlib.suppress(sqlite3.Error):  # an abandoned request would get lanes without an agent
             control.end_run(run.name)
         raise
 
 
 async def _health(plain: httpx.AsyncClient, manager: str) -> Health:
-    """What the manager says of the lab; no manager is a trouble too."""
+    """The lab's health by the manager; a missing manager is a trouble too."""
     try:
         said = (await plain.get(f"{manager}/health", timeout=HEALTH_S)).json()
         return Health(str(said["trouble"]), int(said["epoch"]), bool(said["recovering"]))

@@ -1,4 +1,4 @@
-"""`agent/config.json`: where things are, and the agent's own intervals. Read once, checked at the edge."""
+"""`agent/config.json`: addresses, and the agent's own intervals. It is validated when it is read."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ Host = Annotated[str, AfterValidator(_host)]
 
 
 class RealService(BaseModel):
-    """A service that is not the lab's own: its address, and its key (or `$NAME` of an environment variable that holds it)."""
+    """A service that is not the lab's own: its address, and its key or `$NAME` for the environment variable with the
+    key."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     url: Annotated[str, Field(pattern=r"^https?://[^/\s@]+(/|$)"), AfterValidator(_address)]
@@ -49,11 +50,11 @@ class RealService(BaseModel):
 
 
 class Config(BaseModel):
-    """`services` points a service at the real one; nothing else has to change. Hosts are where the lab's own parts listen;
-    `{service}` in `tools_host` stands for the service's name, where each has a host of its own.
+    """The agent's configuration. `services` replaces a service by a real one; nothing else has to change. The hosts are
+    those of the lab's own parts; `{service}` in `tools_host` stands for the service's name, if each has its own host.
 
-    `steps_max`: model calls in one attempt at a prompt, the bound on a looping model. `retry_wait_s`: before the first retry of
-    a tool, doubled for each further one; a Retry-After is kept up to `retry_after_max_s`.
+    `steps_max`: the most model calls in one attempt at a prompt. `retry_wait_s`: the wait before the first retry of a
+    tool, doubled for each further one. A Retry-After is followed up to `retry_after_max_s`.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -73,7 +74,7 @@ class Config(BaseModel):
 
 
 def blamed(error: ValidationError, *models: type[BaseModel]) -> str:
-    """What pydantic found wrong, in a line: where in the file, and what would be right."""
+    """pydantic's first error as one line: the place in the file, and the correct form."""
     errors = error.errors()
     first = next(
         (one for one in errors if one["type"] == "extra_forbidden"), errors[0]
@@ -86,10 +87,10 @@ def blamed(error: ValidationError, *models: type[BaseModel]) -> str:
 
 
 def load(path: Path = FILE, **hosts: str | None) -> Config:
-    """The configuration in that file, with other hosts (`tools_host="{service}"`) where some are given.
+    """The configuration in that file, with other hosts (`tools_host="{service}"`) if given.
 
     Raises:
-        SettingError: one line that says what is wrong in it.
+        SettingError: one line on the error in it.
     """
     try:
         data = json_of(path)

@@ -1,4 +1,5 @@
-"""What a person sees while the agent works: a live line in a terminal, one line a prompt elsewhere. Both are read from the run's logs."""
+"""The progress display of the agent, read from the run's logs: a live line in a terminal, one line a prompt
+elsewhere."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ class Plain:
         self._folder = folder
 
     async def watch(self, interval_s: float) -> None:
-        """Until cancelled; then what is left is said."""
+        """Prints until cancelled, and then the remaining lines."""
         watched = Watched()
         with Follower(self._folder) as follower:
             try:
@@ -34,18 +35,18 @@ class Plain:
         for line in watched.ended(all_of_them=all_of_them):
             try:
                 print(line, flush=True)
-            except OSError:  # `make lab | head`: the reader has seen enough, or its disk is full; the run goes on
+            except OSError:  # `make lab | head`: the reader has closed, or its disk is full; the run goes on
                 sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - for the rest of the process
 
 
 class Live:
-    """A line that keeps itself up to date: prompt i of n, the call in flight, faults so far."""
+    """A line that updates itself: prompt i of n, the call in flight, faults so far."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     async def watch(self, interval_s: float) -> None:
-        """Until cancelled."""
+        """Updates the line until cancelled."""
         from rich.live import Live as Screen
         from rich.text import Text
 

@@ -1,4 +1,5 @@
-"""The model, before the run: whether it is there, takes the key and knows the name. Asked around every proxy, without a token spent."""
+"""A check of the model before the run: it answers, accepts the key and knows the name. The check bypasses every proxy
+and uses no tokens."""
 
 from __future__ import annotations
 
@@ -15,12 +16,13 @@ ANSWER_S = 10.0
 
 
 def check(chosen: Settings, given: Iterable[str] = ()) -> None:
-    """Asks a model that is not the lab's own; the lab's takes any key and any name. `given` is the command line, to be blamed.
+    """Checks a model that is not the lab's own; the lab's accepts any key and any name. `given`: the command line, to
+    name in an error.
 
-    A server that keeps no list of its models, or that is busy, passes: its prompts will tell.
+    A server that has no list of models, or is busy, passes: the prompts will show.
 
     Raises:
-        SettingError: nobody answers, the key is refused, or no model is called so.
+        SettingError: the server does not answer, refuses the key, or does not know the model.
     """
     given = tuple(given)
     url = chosen.model_url or (GROQ_URL if chosen.groq_api_key else "")
@@ -64,7 +66,7 @@ def check(chosen: Settings, given: Iterable[str] = ()) -> None:
 
 
 def _refusal(reply: httpx.Response) -> dict[str, Any]:
-    """The server's own words for a failure, in the form that Groq and OpenAI give them; empty without any."""
+    """The error object of a failed reply, in the form of Groq and OpenAI; empty if there is none."""
     try:
         error = reply.json()["error"]
     except (ValueError, KeyError, TypeError):

@@ -1,4 +1,4 @@
-"""`agent/prompts.json`, or the user's own file: what the agent is asked, and what a right answer must show."""
+"""`agent/prompts.json`, or the user's own file: the prompts, and the facts and effects of a right answer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ LIKE = 'a list like [{"prompt": "What is 6 times 7?"}]'
 
 
 class Lookup(BaseModel):
-    """A fact to be learnt from the service itself, around every proxy, when the prompt begins: the value at `path` of its reply."""
+    """A fact from the service itself, asked around every proxy when the prompt begins: the value at `path` of its
+    reply."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     tool: str
@@ -31,9 +32,11 @@ class Lookup(BaseModel):
 
 
 class Prompt(BaseModel):
-    """One prompt. A fact is a text, a list of texts of which one must show, or a `Lookup`. An effect names what must have happened.
+    """One prompt. A fact is a text, a list of texts of which one must show, or a `Lookup`. An effect describes
+    something that must have happened.
 
-    In facts and effects, `{today}`, `{tomorrow}` … stand for the days of the run (`{day+3}` for the third day from its first).
+    In facts and effects, `{today}`, `{tomorrow}` … stand for the days of the run (`{day+3}` for the third day from its
+    first).
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -50,7 +53,7 @@ def load(path: Path = FILE) -> list[Prompt]:
     """The prompts of that file, in its order.
 
     Raises:
-        SettingError: one line that says what is wrong, and at which prompt.
+        SettingError: one line on the error, with the prompt's number.
     """
     try:
         data = json_of(path)
@@ -72,14 +75,14 @@ def load(path: Path = FILE) -> list[Prompt]:
 
 
 def as_data(prompts: Sequence[Prompt]) -> list[Any]:
-    """As a file could hold them: what a log keeps of them, and what `Prompt` takes again."""
+    """The prompts as JSON, in the form of a file. A log keeps this form, and `Prompt` accepts it."""
     return [prompt.model_dump(mode="json", exclude_unset=True) for prompt in prompts]
 
 
 def check_stated(
     prompts: Sequence[Prompt], path: Path, *, tools: Mapping[str, type[BaseModel]], effects: Sequence[str]
 ) -> None:
-    """What is stated about right answers against what the services offer: their tools' arguments and their effects.
+    """Checks the stated facts and effects against the tools' arguments and the effects that the services offer.
 
     Raises:
         SettingError: a fact or an effect that could never show.
@@ -116,7 +119,7 @@ def dated(value: Any, now: datetime) -> Any:
 
 
 def at(value: Any, path: str) -> Any:
-    """What stands at `items.0.summary` in a reply; None when nothing does."""
+    """The value at a path such as `items.0.summary` of a reply; None if there is none."""
     for part in path.split("."):
         if isinstance(value, list) and _INDEX.fullmatch(part) and int(part) < len(value):
             value = value[int(part)]

@@ -1,4 +1,4 @@
-"""One run of the agent: every prompt, its retries, and what is written down about them."""
+"""One run of the agent: its prompts, their retries, and the events logged about them."""
 
 from __future__ import annotations
 
@@ -26,14 +26,15 @@ Give the values that the tools returned. If something could not be done, say pla
 
 
 class Graph(Protocol):
-    """What `create_agent` makes, as far as it is used here."""
+    """The part of `create_agent`'s result that is used here."""
 
     async def ainvoke(self, state: Any, config: Any = None) -> Any: ...
 
 
 @dataclass
 class Progress:
-    """How far the run is. `prompts`: to be worked through; `processed` of them have ended, `succeeded` with an answer."""
+    """The progress of a run. `prompts`: their number in all. `processed`: those that have ended. `succeeded`: those
+    with an answer."""
 
     prompts: int
     succeeded: int = 0
@@ -42,7 +43,7 @@ class Progress:
 
 @dataclass
 class Session:
-    """`run` works through all prompts; what `progress` holds is true at any moment."""
+    """A run in progress. `run` works through all prompts; `progress` is correct at any moment."""
 
     settings: Settings
     config: Config
@@ -61,12 +62,12 @@ class Session:
         self.began_s = self.clock.monotonic()
 
     async def run(self, prompts: list[Prompt]) -> None:
-        """Every prompt in order, and again from the first, TRIALS times in all (REPEATS times each)."""
+        """Runs every prompt in order, and again from the first, TRIALS times in all (REPEATS times each)."""
         for number in range(self.settings.trials_of(len(prompts))):
             await self.trial(nth(self.run_of.name, number, len(prompts)), prompts[number % len(prompts)])
 
     def finish(self, reason: str) -> None:
-        """Writes down how the run ended."""
+        """Logs the end of the run."""
         done = self.progress
         seconds = round(self.clock.monotonic() - self.began_s, 6)
         self.info.write(
@@ -80,7 +81,7 @@ class Session:
         )
 
     async def trial(self, trial: TrialId, prompt: Prompt, *, twin: Twin | None = None) -> None:
-        """One prompt with its retries, and all that is written down about it. `twin`: the same prompt without faults."""
+        """Runs one prompt with its retries and logs it. `twin`: the same prompt without faults."""
         index, began_s = trial.prompt, self.clock.monotonic()
         now = datetime.fromisoformat(self.run_of.now)
         facts = [await self._fact(fact, trial, now) for fact in prompt.facts]
@@ -103,7 +104,7 @@ class Session:
         self._finished(trial, prompt, outcome, began_s)
 
     def hung(self, trial: TrialId, prompt: Prompt, why: str, *, began_s: float) -> None:
-        """Ends a trial that would never have ended by itself; `why` says who waits for what."""
+        """Ends a trial that would never have ended by itself. `why`: a report on the waiting threads and tasks."""
         outcome = _Outcome("", HUNG, why[:4000])
         if self._attempts:
             self._tried(
@@ -130,7 +131,7 @@ class Session:
         self.progress.succeeded += ok
 
     async def _fact(self, fact: str | list[str] | Lookup, trial: TrialId, now: datetime) -> list[str]:
-        """The fact's spellings; none when the service itself did not say, and then nothing can be judged."""
+        """The fact's spellings; none if the service itself gave no value, and then nothing can be judged."""
         if isinstance(fact, Lookup):
             value = at(await self.toolbox.truth(fact.tool, dated(fact.arguments, now), trial), fact.path)
             return [] if value is None else [str(value)]
@@ -138,7 +139,7 @@ class Session:
         return spellings
 
     def asked(self, prompt: str, now: datetime) -> dict[str, Any]:
-        """What the agent's graph is given."""
+        """The input of the agent's graph."""
         system = SYSTEM.format(day=now.strftime("%A %Y-%m-%d"), time=now.strftime("%H:%M"))
         return {"messages": [("system", system), ("user", prompt)]}
 
@@ -155,7 +156,7 @@ class Session:
             outcome = _read(result["messages"][-1])
         except GraphRecursionError:
             outcome = _Outcome("", "loop", f"stopped after {self.config.steps_max} model calls")
-        except Exception as error:  # noqa: BLE001 - whatever an agent raises fails its prompt, not the run
+        except Exception as error:  # noqa: BLE001 - any error of an agent fails its prompt, not the run
             outcome = _Outcome("", _error_type(error), _told(error)[:500])
             if outcome.error_type == "model" and episode.stopped_by is not None:
                 outcome = _Outcome("", BUDGET, f"stopped by {episode.stopped_by.named(setting=True)}")
@@ -163,7 +164,7 @@ class Session:
             if down is not None:
                 raise down
         task = asyncio.current_task()
-        if task is not None and task.cancelling():  # so may an interrupt be swallowed
+        if task is not None and task.cancelling():  # an agent may swallow an interrupt
             raise asyncio.CancelledError("the agent has swallowed it")
         self._tried(trial, prompt, outcome, start, began_s)
         return outcome
@@ -195,7 +196,8 @@ class _Outcome:
 
 
 def _read(message: Any) -> _Outcome:
-    """What the agent's last message comes to. A call that could not be read ends the agent's loop as if it were an answer."""
+    """The outcome of the agent's last message. A call that could not be parsed ends the agent's loop as if it were an
+    answer."""
     for call in getattr(message, "invalid_tool_calls", ()):
         return _Outcome(
             "", "model", f"the model called {call['name']} with arguments that are no JSON: {call['args']}"[:500]
@@ -208,7 +210,7 @@ SDK = ("groq", "langchain_groq", "langchain_core.language_models")
 
 
 def _error_type(error: Exception) -> str:
-    """`model` for what the model's SDK raises, or for a reply of which it can make nothing; `agent` for all else."""
+    """The kind of an error: `model` if the model's SDK raised it or could not use a reply, else `agent`."""
     frame, in_sdk = error.__traceback__, False
     while frame is not None:
         in_sdk = in_sdk or frame.tb_frame.f_globals.get("__name__", "").startswith(SDK)
@@ -217,7 +219,7 @@ def _error_type(error: Exception) -> str:
 
 
 def _told(error: Exception) -> str:
-    """The error in words: behind the SDK's own its cause, before a stumble over a reply what it stumbled over."""
+    """The error as text: an SDK's error with its cause, or the failure to use a reply."""
     said = f"{type(error).__name__}: {error}"
     if type(error).__module__.startswith("groq"):
         return _printable(
@@ -227,5 +229,5 @@ def _told(error: Exception) -> str:
 
 
 def _printable(text: str) -> str:
-    """Without the halves of surrogate pairs that JSON allows and no file and no terminal takes."""
+    """The text without lone surrogates, which JSON allows but files and terminals do not."""
     return text.encode(errors="replace").decode()

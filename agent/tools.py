@@ -1,4 +1,4 @@
-"""The ten tools: each is built from what its service says of itself at `GET /tools`, and called over HTTP.
+"""The ten tools: each is built from its service's description at `GET /tools`, and called over HTTP.
 
 A tool retries, falls back and reports a failure to the model as a message; nothing here knows of faults.
 """
@@ -27,11 +27,11 @@ from chaoslab.seams.http import EXTENSION, ProbeTag, RequestTag, Target, TrialCo
 
 TYPES: dict[str, type] = {"string": str, "integer": int, "number": float, "boolean": bool}
 AGAIN = {408, 425, 429, 500, 502, 503, 504}
-"""Statuses after which the same request may well succeed (RFC 9110, RFC 6585)."""
+"""Statuses after which the same request may succeed (RFC 9110, RFC 6585)."""
 
 
 async def discover(client: httpx.AsyncClient, config: Config, ports: Ports) -> dict[str, ServiceSpec]:
-    """What every service offers, from its own `GET /tools`.
+    """The description of each service, from its `GET /tools`.
 
     Raises:
         SettingError: a service does not answer.
@@ -50,7 +50,8 @@ async def discover(client: httpx.AsyncClient, config: Config, ports: Ports) -> d
 
 @dataclass(frozen=True)
 class _Outcome:
-    """What one attempt came to. `again`: another attempt may succeed; `wait_s`: as long as the service asked to wait."""
+    """The result of one attempt. `again`: another attempt may succeed. `wait_s`: the wait that the service asked
+    for."""
 
     text: str
     ok: bool = False
@@ -60,7 +61,8 @@ class _Outcome:
 
 @dataclass(frozen=True)
 class Toolbox:
-    """Calls tools as a careful client does: the same request id for each try, a deadline each, then around the proxy."""
+    """A careful client of the tools: all attempts of a call have one request id, each has a deadline, and a fallback goes
+    around the proxy."""
 
     client: httpx.AsyncClient
     targets: Mapping[str, Target]
@@ -131,8 +133,8 @@ class Toolbox:
         return outcome.text
 
     async def _attempt(
-        self, service: ServiceSpec, tool: ToolSpec, arguments: Mapping[str, Any], request: Request, attempt: int, trial: TrialContext,
-        *, direct: bool = False,
+        self, service: ServiceSpec, tool: ToolSpec, arguments: Mapping[str, Any], request: Request, attempt: int,
+        trial: TrialContext, *, direct: bool = False,
     ) -> _Outcome:  # fmt: skip
         asked = RequestTag(request, attempt, dict(arguments), direct)
         built = self._request(service, tool, arguments, trial.trial)
@@ -159,7 +161,7 @@ class Toolbox:
     def _request(
         self, service: ServiceSpec, tool: ToolSpec, arguments: Mapping[str, Any], trial: TrialId
     ) -> httpx.Request:
-        """The HTTP request that this tool is, with the service's key where it wants it."""
+        """The tool's HTTP request, with the service's key at its place."""
         path = "/".join(
             _quoted(fill(part, arguments)) if part.startswith("$") else part for part in tool.path.split("/")
         )
@@ -174,7 +176,7 @@ class Toolbox:
         return self.client.build_request(tool.method, url, params=query or None, json=body, headers=headers)
 
     async def truth(self, name: str, arguments: Mapping[str, Any], trial: TrialId) -> Any:
-        """What the service really says, asked around every proxy in a trial of its own: the JSON of its reply, or None."""
+        """The service's real value, asked around every proxy in its own trial: the JSON of the reply, or None."""
         service, tool = next((s, t) for s in self.services.values() for t in s.tools if t.name == name)
         apart = TrialId(trial.run, trial.prompt, trial.repeat, truth=True)
         request = self._request(service, tool, arguments, apart)
@@ -190,7 +192,7 @@ class Toolbox:
 
 
 def schema(tool: ToolSpec) -> type[BaseModel]:
-    """The tool's JSON schema as a pydantic model, so that bad arguments become a message and not a call."""
+    """The tool's JSON schema as a pydantic model, so that invalid arguments become a message and not a call."""
     required = set(tool.parameters.get("required", ()))
     types: dict[str, Any] = {}
     for name, described in tool.parameters["properties"].items():
@@ -209,7 +211,7 @@ def _text(reply: Reply) -> str:
     if reply.value is None:
         return reply.body.decode(errors="replace")
     text = json.dumps(reply.value, ensure_ascii=False, separators=(",", ":"))
-    return text.encode(errors="replace").decode()  # half a surrogate pair cannot go on to the model
+    return text.encode(errors="replace").decode()  # a lone surrogate cannot go on to the model
 
 
 def _quoted(part: Any) -> str:
@@ -219,6 +221,6 @@ def _quoted(part: Any) -> str:
 
 
 def _retry_after_s(response: httpx.Response) -> float:
-    """The Retry-After header in seconds; 0 when it is missing or a date."""
+    """The Retry-After header in seconds; 0 if it is missing or a date."""
     said = response.headers.get("retry-after", "")
     return float(said) if said.isascii() and said.isdigit() else 0.0

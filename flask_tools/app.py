@@ -1,4 +1,5 @@
-"""Any service as a web application: who asks, whether it was asked before, and every failure in the service's own words."""
+"""A service as a web application: the request's trial and id, repeated requests, and failures in the service's own
+format."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ DEFAULTS = Settings()
 
 
 def check(settings: Settings) -> None:
-    """Raises SettingError when a service cannot be as the settings want it."""
+    """Raises SettingError if a service cannot fulfil the settings."""
     for name in SERVICES:
         ServiceModule.load(name, settings)
 
@@ -42,7 +43,7 @@ def _plain(status: int, message: str) -> Any:  # noqa: ARG001 - the signature of
 
 @dataclass(frozen=True)
 class ServiceModule:
-    """A service's module, as loaded by its name in the table of services."""
+    """A service's module, loaded by its name in the table of services."""
 
     service: ServiceSpec
     routes: tuple[Route, ...]
@@ -51,7 +52,8 @@ class ServiceModule:
 
     @classmethod
     def load(cls, name: str, settings: Settings = DEFAULTS) -> ServiceModule:
-        """Raises LookupError with a hint when no service is called so, SettingError when it cannot be as the settings want it."""
+        """Loads a module. Raises LookupError with a hint for an unknown name, SettingError if it cannot fulfil the
+        settings."""
         if name not in SERVICES:
             raise LookupError(f"no service is called '{name}': {did_you_mean(name, SERVICES)}")
         module = importlib.import_module(f"chaoslab.flask_tools.{name}")
@@ -61,17 +63,17 @@ class ServiceModule:
 
 
 def create_app(name: str, *, logs: Path, now: str, settings: Settings = DEFAULTS) -> Flask:
-    """The service of that name. `now` counts for calls that name no run; a run has its own.
+    """The application of the service of that name. `now` is for calls that name no run; a run has its own.
 
     Raises:
-        LookupError: no service is called so.
-        SettingError: it cannot be as the settings want it.
+        LookupError: there is no such service.
+        SettingError: it cannot fulfil the settings.
     """
     return app_of(ServiceModule.load(name, settings), Folders(logs, now))
 
 
 def app_of(desk: ServiceModule, runs: Runs) -> Flask:
-    """Any desk as a web application."""
+    """A service module as a web application."""
     from flask import Flask, request
     from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound, RequestEntityTooLarge
 
@@ -84,7 +86,7 @@ def app_of(desk: ServiceModule, runs: Runs) -> Flask:
     told: set[str] = set()
 
     def tell(trial: TrialId) -> None:
-        """What the service found wrong with its data, once a run."""
+        """Logs the defects of the service's data, once per run."""
         if desk.warnings and trial.run not in told:
             told.add(trial.run)
             for message in desk.warnings:
@@ -146,7 +148,8 @@ def app_of(desk: ServiceModule, runs: Runs) -> Flask:
         return _response(_worked(Answer(body, 500, headers), desk.service))
 
     def unwritten(error: Unwritten) -> Response:
-        """What cannot be written down is not done, and is no fault that anybody planned: the run must not go on."""
+        """Fails an effect that could not be logged, and so was not done. No plan has such a fault: the run must not go
+        on."""
         print(f"{name}: {error}", file=sys.stderr, flush=True)
         return failed({TROUBLE: f"{name}: {error}".encode("ascii", "backslashreplace").decode().replace("\n", " ")})
 
@@ -186,7 +189,7 @@ def app_of(desk: ServiceModule, runs: Runs) -> Flask:
 
 
 def _body(data: bytes, wording: Callable[[int, str], Any]) -> dict[str, Any]:
-    """The request's JSON object; an absent body is an empty one. Text that UTF-8 cannot carry is refused here, once."""
+    """The request's JSON object; an absent body is an empty one. Text that UTF-8 cannot encode is refused here."""
     if not data.strip():
         return {}
     try:

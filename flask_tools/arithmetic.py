@@ -1,4 +1,5 @@
-"""Arithmetic from text, by a small grammar: exact integers, floats otherwise, and a bound on everything before it is computed.
+"""Arithmetic from text by a small grammar: exact integers, else floats, with a limit checked before anything is
+computed.
 
 sum     = product (("+" | "-") product)*
 product = unary (("*" | "/" | "//" | "%") unary)*
@@ -19,21 +20,22 @@ LENGTH_MAX = 1000
 NESTING_MAX = 100
 FACTORIAL_MAX = 1000
 BITS_MAX = 10_000
-"""Of a whole number: room for factorial(1000), and fewer digits than Python turns into text (4300)."""
+"""The bits of a whole number: enough for factorial(1000), and fewer digits than Python's limit for text (4300)."""
 TOO_LARGE = (
     f"the result is too large: whole numbers may have {int(BITS_MAX * math.log10(2))} digits, others go to 1.8e308"
 )
 CONSTANTS = {"pi": math.pi, "π": math.pi, "e": math.e, "tau": math.tau}
 
 _TOKEN = re.compile(
-    r"\s*(?:(?P<grouped>[0-9]{1,3}(?:,[0-9]{3})+(?![0-9,])(?:\.[0-9]+)?)|(?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
+    r"\s*(?:(?P<grouped>[0-9]{1,3}(?:,[0-9]{3})+(?![0-9,])(?:\.[0-9]+)?)"
+    r"|(?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
     r"|(?P<name>[^\W\d_][\w]*)|(?P<sign>\*\*|//|[-+*/%^(),×÷−·]))"
 )
 _SAME = {"×": "*", "·": "*", "÷": "/", "−": "-", "^": "**"}
 
 
 class Wrong(Exception):
-    """The expression has no value; `kind` says why in one word, `position` is where, counted from 0."""
+    """The expression has no value. `kind`: the reason as one word. `position`: the place, counted from 0."""
 
     def __init__(self, kind: str, message: str, position: int | None = None) -> None:
         super().__init__(message)
@@ -60,7 +62,7 @@ def calculate(text: str) -> Number:
 
 def _tokens(text: str) -> list[_Token]:
     tokens: list[_Token] = []
-    calls: list[bool] = []  # for each open bracket: does a comma in it part arguments?
+    calls: list[bool] = []  # for each open bracket: does a comma in it separate arguments?
     position = 0
     while text[position:].strip():
         match = _TOKEN.match(text, position)

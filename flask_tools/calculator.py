@@ -1,4 +1,4 @@
-"""The calculator: no standard to follow, so a plain one. It parses a grammar; nothing that it is sent is ever executed."""
+"""The calculator, in a plain format of its own. It parses a grammar; it never executes its input."""
 
 from __future__ import annotations
 

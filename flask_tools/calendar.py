@@ -133,7 +133,7 @@ class _Event:
     end: datetime
 
     def resource(self, now: datetime) -> dict[str, Any]:
-        """The event as the wire shows it."""
+        """The event in Google's format."""
         return {
             "kind": "calendar#event",
             "etag": f'"{self.id}"',
@@ -152,7 +152,7 @@ class _Event:
 
 
 def _events(ask: ServiceRequest) -> dict[str, _Event]:
-    """The seeded week, and what this trial made of it."""
+    """The seeded week, changed by this trial's effects."""
     monday = (ask.now - timedelta(days=ask.now.weekday())).replace(hour=0, minute=0, second=0, microsecond=0)
     events = {}
     for number, (day, hour, minute, minutes, title) in enumerate(WEEK, 1):

@@ -1,4 +1,4 @@
-"""What `chaoslab tools` does: serves the tools over HTTP, each on its own port, until told to stop."""
+"""The command `chaoslab tools`: serves the tools over HTTP, each on its own port, until stopped."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from chaoslab.flask_tools.service_module import moment
 
 
 def run(options: argparse.Namespace) -> int:
-    """Serves until a signal; 2 when what was asked for cannot be."""
+    """Serves until a signal; returns 2 for invalid input."""
     names = list(dict.fromkeys(options.services or SERVICES))
     try:
         moment(options.now)
@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
     ports = ", ".join(f"{name} on {Ports(options.base_port).service(name)}" for name in names)
     print(f"ready: {ports}", flush=True)
     ended.wait()
-    for server in servers:  # what is being worked on is finished; the sockets, also idle ones, end with the process
+    for server in servers:  # requests at work are finished; the sockets, also idle ones, end with the process
         server.task_dispatcher.shutdown(timeout=1)
     for app in apps.values():
         app.extensions["ledger"].close()
@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _say(response: Any) -> Any:
-    """One line for whoever follows `docker compose logs`; health checks are not news."""
+    """Prints one line per request for `docker compose logs`, but not for health checks."""
     from flask import request
 
     if request.path != "/health":
@@ -69,7 +69,7 @@ def _say(response: Any) -> Any:
 
 
 def _bind(apps: dict[str, Any], host: str, ports: Ports) -> list[Any] | None:
-    """A listening server for each application; None, and one line said, when a port cannot be had."""
+    """A listening server for each application; None, after an error message, if a port is not available."""
     from chaoslab.flask_tools.serving import listen
 
     servers: list[Any] = []

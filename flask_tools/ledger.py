@@ -1,7 +1,9 @@
-"""What a service did, kept so that nothing is done twice: one appended line an effect, and the first answer to each request id.
+"""The ledger of a service, so that nothing is done twice: one log line per effect, and the first answer to each request
+id.
 
-Within a trial requests are worked one after the other, so that of two twins the second finds the first one's answer. The log is
-all that a service remembers by, so that it may be started again, or run as several processes that share the file.
+Within a trial requests are handled one after the other, so that the second of two equal ones finds the first one's
+answer. The log is a service's only memory, so a service may be restarted, or run as several processes that share the
+file.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ RUNS_MAX = 16
 
 @dataclass(frozen=True)
 class Worked:
-    """An answer as bytes on the wire; `done` is the effect behind it."""
+    """An answer as bytes on the wire; `done` is its effect."""
 
     status: int
     text: str
@@ -51,12 +53,12 @@ class Mismatch(Exception):
 
 
 class Unwritten(Exception):
-    """The ledger cannot be written; one line says which file and why."""
+    """The ledger cannot be written; one line has the file and the reason."""
 
 
 @dataclass
 class _Book:
-    """One trial's past at this service. Answers behind an effect are never dropped, others are when there are too many."""
+    """One trial's past at this service. Answers with an effect are never dropped; others are if there are too many."""
 
     past: list[Done] = field(default_factory=list)
     effects: dict[str, tuple[str, Worked]] = field(default_factory=dict)
@@ -66,7 +68,7 @@ class _Book:
     read_to: int = 0
 
     def catch_up(self, log: BinaryIO, trial: str) -> None:
-        """Reads what the log tells of the trial since it was last read; lines that cannot be read are passed over."""
+        """Reads the trial's new lines in the log; unreadable lines are skipped."""
         mark = f'"{trial}"'.encode()
         log.seek(self.read_to)
         for line in log:
@@ -87,13 +89,13 @@ class _Book:
 
 
 class Runs(Protocol):
-    """Where a service finds the runs that it is called in, and the logs that it remembers by."""
+    """The runs known to a service, with the logs that are its memory."""
 
     def open(self, name: str, writer: str) -> tuple[Run, Log]:
-        """Raises LookupError: there is no such run; Unwritten: its log cannot be opened."""
+        """Raises LookupError if there is no such run, Unwritten if its log cannot be opened."""
 
     def alone(self, log: Log) -> AbstractContextManager[BinaryIO]:
-        """What was written so far, with nobody else at work on the run meanwhile."""
+        """A context with the log so far, while nobody else works on the run."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,7 @@ class Folders:
 
 @dataclass(frozen=True)
 class OneRun:
-    """A run that is in this process alone, kept in memory: nobody else writes, and nothing has to be read again."""
+    """The run of this process alone, kept in memory: nobody else writes, and nothing has to be read again."""
 
     run: Run
     log: Log
@@ -149,12 +151,13 @@ class Ledger:
         tool: str,
         do: Callable[[datetime, tuple[Done, ...]], Worked],
     ) -> Worked:
-        """The first answer to this request id, or what `do` answers now, its effect written down before anyone hears of it.
+        """The first answer to this request id, or else the answer of `do`, whose effect is logged before it is
+        returned.
 
         Raises:
             LookupError: the trial's run does not exist.
             Mismatch: the id belongs to another request.
-            Unwritten: the effect could not be written down, so it has not happened.
+            Unwritten: the effect could not be logged, so it has not happened.
         """
         with self._open(trial) as (run, log, book), book.lock, self._known.alone(log) as lines:
             book.catch_up(lines, trial.key)
@@ -187,10 +190,10 @@ class Ledger:
             return worked
 
     def warn(self, message: str, trial: TrialId) -> None:
-        """A line for a person, in the log of the trial's run.
+        """Writes a warning into the log of the trial's run.
 
         Raises:
-            LookupError, Unwritten: as for `work`.
+            LookupError, Unwritten: see `work`.
         """
         with self._open(trial) as (_, log, _book):
             _written(log, LabWarning(message=message), trial)
@@ -228,7 +231,7 @@ class Ledger:
         return self._runs[name]
 
     def _forget(self) -> None:
-        """Drops the trials and runs that were not asked for longest; a trial at work is never dropped."""
+        """Drops the trials and runs that were not used for longest; a trial at work is never dropped."""
         if (many := len(self._books) - TRIALS_MAX) > 0:
             idle = (name for name, book in self._books.items() if not book.users)
             for name in list(islice(idle, many)):
@@ -247,15 +250,15 @@ class Ledger:
 def _written(log: Log, event: Event, trial: TrialId) -> None:
     try:
         log.write(event, trial=trial.key)
-    except LogLost as lost:  # which no server would turn into an answer
+    except LogLost as lost:  # no server would turn LogLost into an answer
         raise Unwritten(str(lost)) from lost
 
 
 @contextmanager
 def _alone(path: Path) -> Iterator[BinaryIO]:
-    """The log to read, with no other process of this service (nor thread of this one) at work on the run meanwhile.
+    """A context with the log for reading, while no other process or thread of this service works on the run.
 
-    A log that is gone tells nothing; that it is gone is said by whoever would write to it.
+    A missing log reads as empty; the next write reports that it is missing.
     """
     try:
         log: BinaryIO = path.open("rb")

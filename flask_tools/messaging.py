@@ -1,4 +1,4 @@
-"""Messaging in Slack's format: most refusals are a 200 with `ok: false` inside. Sending is an effect; the inbox is seeded."""
+"""Messaging in Slack's format: most refusals are a 200 with `ok: false`. Sending is an effect; the inbox is seeded."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def routes() -> tuple[Route, ...]:
 
 
 def _stamp(moment: datetime, micros: int) -> str:
-    """Slack's message id: seconds since 1970 and six digits that tell messages of one second apart."""
+    """Slack's message id: seconds since 1970 and six digits that distinguish messages of one second."""
     return f"{int(moment.timestamp())}.{micros % 1_000_000:06d}"
 
 

@@ -1,4 +1,5 @@
-"""Film search in TMDB's format, over `data/movies.json`, which anyone may replace; without a usable one, over the bundled films."""
+"""Film search in TMDB's format, over `data/movies.json`, which anyone may replace; if it is unusable, over the bundled
+films."""
 
 from __future__ import annotations
 
@@ -57,14 +58,14 @@ def routes() -> tuple[Route, ...]:
 
 @dataclass(frozen=True)
 class Films:
-    """What there is to find, and what was wrong with the user's file, one line each."""
+    """The films, and the defects of the user's file, one line each."""
 
     films: tuple[dict[str, Any], ...]
     warnings: tuple[str, ...] = ()
 
 
 def read(path: Path, *, otherwise: Path) -> Films:
-    """The films of the user's file; the bundled ones when it cannot serve."""
+    """The films of the user's file; the bundled ones if it is unusable."""
 
     def instead(why: str) -> Films:
         bundled: list[dict[str, Any]] = json.loads(otherwise.read_text(encoding="utf-8"))
@@ -112,7 +113,7 @@ def _whole(ask: ServiceRequest, name: str, default: str) -> int:
 
 
 def _score(film: dict[str, Any], query: str) -> int:
-    """0: not this film; the closer a title is to the query, the more."""
+    """The score of a film: 0 for no match, and more the closer a title is to the query."""
     best = 0
     for title in {_plain(film["name"]), _plain(film["original_name"])}:
         words = title.split()

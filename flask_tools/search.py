@@ -1,4 +1,5 @@
-"""Web search in SerpAPI's format, over a small bundled library ranked by BM25 (Robertson & Zaragoza 2009, k1 = 1.2, b = 0.75)."""
+"""Web search in SerpAPI's format, over a small bundled library ranked by BM25 (Robertson & Zaragoza 2009, k1 = 1.2, b =
+0.75)."""
 
 from __future__ import annotations
 
@@ -17,13 +18,14 @@ TITLE_WEIGHT = 3
 STOP = frozenset(
     re.findall(
         r"\w+",
-        "a an and are as at be by can did do does for from had has have how i in is it its me my of on or that the their this to was "
+        "a an and are as at be by can did do does for from had has have how i in is it its me my of on or that the "
+        "their this to was "
         "were what when where which who whom whose why will with you your about tell find search",
     )
 )
 
 
-def wording(status: int, message: str) -> Any:  # noqa: ARG001 - SerpAPI words all errors alike
+def wording(status: int, message: str) -> Any:  # noqa: ARG001 - SerpAPI has one form for all errors
     return {"error": message}
 
 

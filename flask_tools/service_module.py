@@ -1,9 +1,10 @@
-"""What a service sees of one request and what it may answer: no web framework, no clock, no disk.
+"""A service's view of one request, and its possible answers: no web framework, no clock, no disk.
 
-A service is a module with `SERVICE` (its tools as data), `routes()` (what it answers) and, if it words errors in its own
-way, `wording(status, message)`; one that settings change has `chosen(settings)` beside `routes()`. A handler is a function from
-an `Ask` to an `Answer`; what it wants to outlive the call it hands back as the answer's effect. Its state is the seed of the day
-plus the trial's past effects, nothing else, so that a service that was killed knows again all that it knew by reading its ledger.
+A service is a module with `SERVICE` (its tools as data) and `routes()` (its handlers). It may have `wording(status,
+message)` for its own form of errors, and `chosen(settings)` in place of `routes()` if settings change it. A handler is
+a function from a `ServiceRequest` to an `Answer`. Anything that must outlive the call is the answer's effect. The state
+is the day's seed plus the trial's past effects, nothing else, so a service that was killed recovers its state from its
+ledger.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class Done:
 
 @dataclass(frozen=True)
 class ServiceRequest:
-    """One request. `now` is the run's, `past` are this trial's effects at this service, oldest first."""
+    """One request. `now`: the run's time. `past`: this trial's effects at this service, oldest first."""
 
     request_id: str
     now: datetime
@@ -40,13 +41,13 @@ class ServiceRequest:
     past: tuple[Done, ...] = ()
 
     def fixed(self, *, digits: int = 12) -> str:
-        """Hexadecimal digits that are the same whenever this request is worked."""
+        """Hexadecimal digits that depend on the request's id alone."""
         return hashlib.blake2b(self.request_id.encode(), digest_size=32).hexdigest()[:digits]
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The reply: JSON `body` (None: no body at all) and the effect that it reports, if any."""
+    """The reply: JSON `body` (None: no body at all), and the effect that it reports, if any."""
 
     body: Any
     status: int = 200
@@ -55,7 +56,7 @@ class Answer:
 
 
 class Refusal(Exception):
-    """The service says no, in its own shape, and nothing was done."""
+    """A refusal by the service in its own format; nothing was done."""
 
     def __init__(self, status: int, body: Any) -> None:
         super().__init__(f"{status}: {body}")
@@ -64,7 +65,7 @@ class Refusal(Exception):
 
 @dataclass(frozen=True)
 class Route:
-    """A path (with `<name>` parts) that a handler answers; `tool` is what the ledger calls it."""
+    """A path (with `<name>` parts) and its handler. `tool`: its name in the ledger."""
 
     method: str
     path: str
@@ -73,10 +74,10 @@ class Route:
 
 
 def moment(text: str) -> datetime:
-    """An ISO 8601 date or date-time in UTC; one without an offset is UTC already.
+    """An ISO 8601 date or date-time in UTC; one without an offset counts as UTC.
 
     Raises:
-        ValueError: not a moment.
+        ValueError: it is neither.
     """
     try:
         read = datetime.fromisoformat(text)
@@ -91,7 +92,7 @@ def rfc3339(when: datetime) -> str:
 
 
 def folded(text: str) -> str:
-    """Lower case without accents, as people type names."""
+    """The text in lower case without accents, as people type names."""
     special = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ı": "i", "æ": "ae", "œ": "oe"})
     plain = unicodedata.normalize("NFKD", text.casefold().translate(special))
     return " ".join("".join(c for c in plain if not unicodedata.combining(c)).split())

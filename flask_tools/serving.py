@@ -1,6 +1,7 @@
-"""A service on a port, by waitress. What never reaches the application is refused in the service's own words all the same.
+"""A service on a port, by waitress. Requests that never reach the application are refused in the service's own format
+too.
 
-A body that is too large is read and thrown away, so that its sender is listening when the refusal comes; none of it is kept.
+A body that is too large is read and thrown away, so that its sender listens when the refusal comes.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def listen(app: Flask, *, host: str, port: int) -> Any:
     """A waitress server that holds the port and answers once its `run` is called.
 
     Raises:
-        OSError, OverflowError: the port cannot be had.
+        OSError, OverflowError: the port is not available.
     """
     logging.getLogger("waitress").setLevel(logging.ERROR)
     server: Any = create_server(
@@ -38,7 +39,7 @@ def listen(app: Flask, *, host: str, port: int) -> Any:
 
 
 class _Nowhere:
-    """Where the rest of a chunked body goes."""
+    """A buffer that discards the rest of a chunked body."""
 
     def append(self, data: bytes) -> None:
         pass
@@ -48,7 +49,8 @@ class _Nowhere:
 
 
 class _Parser(HTTPRequestParser):
-    """Refuses as waitress does, but not before the body has been sent, unless its sender asked first (Expect: 100-continue)."""
+    """A parser that refuses like waitress, but after the body has been sent, unless its sender asked first (Expect:
+    100-continue)."""
 
     unwanted_bytes = 0
     unwanted_chunks: Any = None
@@ -98,9 +100,9 @@ class _Refusal(ErrorTask):
 
 class _Task(WSGITask):
     def set_close_on_finish(self) -> None:
-        """An answer without a body (204) keeps its connection, as services do elsewhere; waitress would close it.
+        """Keeps the connection after an answer without a body (204), as services do elsewhere; waitress would close it.
 
-        So a toxic that swallows the answer is felt for as long as it says, and not cut short by the service's own end.
+        So a toxic that swallows the answer lasts as long as planned, and the service does not cut it short.
         """
         request: Any = self.request
         if self.has_body or self.version != "1.1" or request.headers.get("CONNECTION", "").lower() == "close":

@@ -1,4 +1,5 @@
-"""Translation in LibreTranslate's format, from a bundled phrasebook (whole phrases first, then word by word) or a server that is named."""
+"""Translation in LibreTranslate's format, from a bundled phrasebook (whole phrases first, then word by word) or a named
+server."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’\-][^\W\d_]+)*")
 TEXTS_MAX = 100
 
 
-def wording(status: int, message: str) -> Any:  # noqa: ARG001 - LibreTranslate words all errors alike
+def wording(status: int, message: str) -> Any:  # noqa: ARG001 - LibreTranslate has one form for all errors
     return {"error": message}
 
 
@@ -59,10 +60,10 @@ def routes() -> tuple[Route, ...]:
 
 
 def chosen(settings: Settings) -> tuple[Route, ...]:
-    """The routes as these settings want them.
+    """The routes for these settings.
 
     Raises:
-        SettingError: what they want cannot be had.
+        SettingError: the settings cannot be fulfilled.
     """
     if settings.translator != "online":
         return routes()
@@ -72,7 +73,7 @@ def chosen(settings: Settings) -> tuple[Route, ...]:
 
 @cache
 def _book() -> tuple[tuple[str, ...], dict[tuple[str, str], dict[str, str]], dict[str, set[str]]]:
-    """The codes, what each (source, target) turns into what, and the words of each language."""
+    """The codes, the phrases of each (source, target), and the words of each language."""
     data = bundled("phrasebook.json")
     codes = tuple(data["languages"])
     tables: dict[tuple[str, str], dict[str, str]] = {(a, b): {} for a in codes for b in codes}
@@ -91,7 +92,7 @@ def _key(text: str) -> str:
 
 
 def detect(text: str) -> tuple[str, float]:
-    """The language whose words fit best, and the share of words that fit in percent; English when none does."""
+    """The language whose words fit best, and the share of words that fit in percent; English if none does."""
     codes, tables, words = _book()
     found = _WORD.findall(text.lower().replace("’", "'"))
     fits = {code: sum(word in words[code] for word in found) / max(1, len(found)) for code in codes}
@@ -100,7 +101,7 @@ def detect(text: str) -> tuple[str, float]:
 
 
 def _matched(case: str, text: str) -> str:
-    """The text in the letter case of what it stands for."""
+    """The text in the letter case of the original."""
     if len(case) > 1 and case.isupper():
         return text.upper()
     return text[:1].upper() + text[1:] if case[:1].isupper() else text
@@ -120,7 +121,8 @@ def render(text: str, source: str, target: str) -> str:
 
 
 def _sentence(text: str, table: dict[str, str], *, nouns: bool) -> str:
-    """Longest known run of words first, from left to right; `nouns`: inside a sentence a capital only marks a noun."""
+    """Translates the longest known run of words first, from left to right. `nouns`: inside a sentence a capital only
+    marks a noun."""
     found = list(_WORD.finditer(text.replace("’", "'")))
     out, at, i = [], 0, 0
     while i < len(found):
@@ -138,7 +140,7 @@ def _sentence(text: str, table: dict[str, str], *, nouns: bool) -> str:
 
 
 def _code(ask: ServiceRequest, name: str, known: tuple[str, ...] | None) -> str:
-    """A language's code; `known` of None: the server at the far end decides which there are."""
+    """A language's code. `known`: None if the remote server decides which codes exist."""
     code = ask.body.get(name)
     if code is None and name == "source":
         return "auto"

@@ -1,9 +1,9 @@
-"""Translation by a LibreTranslate server of the user's own, through deep-translator; what goes wrong is said in LibreTranslate's words.
+"""Translation by the user's own LibreTranslate server, through deep-translator; errors have LibreTranslate's format.
 
-What the library leaves open is closed here. It sets no deadline, so that its requests are made in threads that are waited for only so long,
-a few at a time. It sends the key in the address, which errors then quote, so that no text of an error is ever passed on. It has public
-default addresses, so that none is used without one that was given. It passes on neither the server's own words nor the language that it
-detected, so that the reply to `auto` has no `detectedLanguage`.
+This module closes four gaps of the library. It sets no deadline, so its requests run in a few threads with a bounded
+wait. It sends the key in the address, which errors quote, so the text of an error is never passed on. It has public
+default addresses, so none is used unless it was given. It passes on neither the server's own messages nor the detected
+language, so the reply to `auto` has no `detectedLanguage`.
 """
 
 from __future__ import annotations
@@ -34,14 +34,15 @@ class Online:
 
     @classmethod
     def chosen(cls, settings: Settings) -> Online:
-        """The server that the settings name.
+        """The server in the settings.
 
         Raises:
-            SettingError: they name none, or the library is not installed.
+            SettingError: there is none in them, or the library is not installed.
         """
         if not settings.translator_url:
             raise SettingError(
-                "TRANSLATOR=online needs TRANSLATOR_URL, the address of a LibreTranslate server like http://127.0.0.1:5050;"
+                "TRANSLATOR=online needs TRANSLATOR_URL, the address of a LibreTranslate server like "
+                "http://127.0.0.1:5050;"
                 " no public one is asked by default"
             )
         if importlib.util.find_spec("deep_translator") is None:
@@ -49,10 +50,10 @@ class Online:
         return cls(settings.translator_url, settings.translator_key)
 
     def translate(self, texts: Sequence[str], source: str, target: str) -> list[str]:
-        """Each text in the other language.
+        """The texts in the other language.
 
         Raises:
-            Refusal: the server refused, failed, talked nonsense, or did not answer in time.
+            Refusal: the server refused, failed, gave an unusable answer, or did not answer in time.
         """
         if not self._free.acquire(blocking=False):
             raise Refusal(
@@ -64,7 +65,7 @@ class Online:
         def ask() -> None:
             try:
                 answer.set_result(self._ask(texts, source, target, given_up))
-            except Exception as error:  # noqa: BLE001 - the library lets through whatever its far end provokes
+            except Exception as error:  # noqa: BLE001 - the library lets through any error of its server
                 answer.set_exception(_refusal(error))
             finally:
                 self._free.release()
@@ -81,7 +82,7 @@ class Online:
         from deep_translator import LibreTranslator
 
         far = LibreTranslator(source=source, target=target, api_key=self.key or "none", custom_url=f"{self.url}/")
-        far.api_key = self.key  # the library insists on a key, but sends none that is empty
+        far.api_key = self.key  # the library requires a key, but sends none that is empty
         translated: list[str] = []
         for text in texts:
             if given_up.is_set():
@@ -94,7 +95,7 @@ class Online:
 
 
 def _refusal(error: Exception) -> Refusal:
-    """The failure in LibreTranslate's words; never the error's own, which may quote the key."""
+    """The failure in LibreTranslate's format, without the error's own text, which may quote the key."""
     import requests
     from deep_translator import exceptions
 
@@ -111,7 +112,7 @@ def _refusal(error: Exception) -> Refusal:
 
 
 def _refused(status: int) -> Refusal:
-    """What the server's own status becomes; those that say that the lab asks at the wrong place are failures of the service."""
+    """The refusal for the server's status. A status that means a wrong address is a failure of the service."""
     words = {
         400: "Invalid request: the translation server refuses it",
         401: "Invalid API key",

@@ -1,7 +1,8 @@
-"""Weather in OpenWeather's 2.5 format: a plausible function of a city's place and the day, so that the same day repeats.
+"""Weather in OpenWeather's 2.5 format: a plausible function of a city's place and the day, so the same day gives the
+same weather.
 
-The climate is a rule of thumb: the year's mean falls half a degree per degree of latitude beyond 15°, the seasons swing by a
-fifth of a degree per degree of latitude, and named dice of (city, day) add the day's own mood.
+The climate is a rule of thumb: the annual mean falls by half a degree per degree of latitude beyond 15°, the seasonal
+amplitude is a fifth of a degree per degree of latitude, and named dice of (city, day) add a daily variation.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def routes() -> tuple[Route, ...]:
 
 @cache
 def _cities() -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]]]:
-    """All cities, and each by every name that it goes by."""
+    """All cities, and an index by each of their names."""
     cities: list[dict[str, Any]] = bundled("cities.json")
     for number, city in enumerate(cities, 1):
         city["id"] = 1_000_000 + number
@@ -152,7 +153,7 @@ def _weather(ask: ServiceRequest) -> Answer:
 
 
 def _celsius(city: dict[str, Any], local: datetime) -> float:
-    """What the place and the season give, in °C at noon or so."""
+    """The temperature by place and season, in °C around noon."""
     lat = float(city["lat"])
     mean = 28 - 0.5 * max(0.0, abs(lat) - 15) - 0.006 * float(city["height"])
     day = local.timetuple().tm_yday - (200 if lat >= 0 else 17)

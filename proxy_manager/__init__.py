@@ -1,1 +1,1 @@
-"""The nemesis: makes the proxies, rolls the dice for each call that asks, arms lanes of their own, and heals."""
+"""The nemesis: makes the proxies, rolls the dice for each call, arms a lane for it, and heals."""

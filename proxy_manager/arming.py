@@ -13,14 +13,15 @@ from chaoslab.wire.control import Row
 from chaoslab.wire.fault_lifecycle import REFUSED, in_toxiproxys_words, is_refused
 
 LEASE_S = 60
-"""How long past its deadline a lane may stand; one that stands longer has lost its owner, and any manager may reap it."""
+"""The time that a lane may stand after its deadline. One that stands longer has lost its owner, and any manager may
+reap it."""
 
 _MOMENT = re.compile("[0-9]{1,12}")
 
 
 @dataclass(frozen=True)
 class Places:
-    """Where Toxiproxy binds, and where callers find what it bound: in containers these are two addresses."""
+    """The addresses where Toxiproxy binds, and where callers reach it: in containers these differ."""
 
     bind: str
     dial: str
@@ -29,20 +30,20 @@ class Places:
 
 
 class Arming:
-    """For one thread; `trouble` may be read from any: what went wrong that nobody can be asked to wait for."""
+    """The maker of lanes, for one thread. `trouble` may be read from any thread: an error that nobody waits for."""
 
     def __init__(self, toxiproxy: ToxiproxyClient, *, places: Places, clock: Clock) -> None:
         self._toxiproxy, self._places, self._clock = toxiproxy, places, clock
         self.trouble = ""
 
     def arm(self, experiment: Experiment, row: Row, active: ActiveFault) -> tuple[Lane, int]:
-        """A proxy for this call alone with its toxics, read back; and its port."""
+        """Makes a proxy for this call alone with its toxics, and reads it back; returns the lane and its port."""
         until_s = self._clock.monotonic() + row.deadline_s + LEASE_S
         if is_refused(active):
             if self._toxiproxy.get(REFUSED).enabled:
                 raise ToxiproxyError(f"the proxy '{REFUSED}' has been enabled by somebody else", status=None)
             return Lane(active, REFUSED, row, until_s), self._places.refused_port
-        toxics = [in_toxiproxys_words(toxic) for toxic in active.fault.toxics()]
+        toxics = [in_toxiproxys_words(toxic) for toxic in active.toxics()]
         experiment.count += 1
         expires = int(self._clock.utc().timestamp() + row.deadline_s) + LEASE_S
         name = f"lane.{row.call.target}.{experiment.run}.{experiment.count}.{expires}"
@@ -52,17 +53,18 @@ class Arming:
         return Lane(active, name, row, until_s), int(armed.listen.rpartition(":")[2])
 
     def destroy(self, proxy: str) -> None:
-        """Takes down what may be gone already; what else goes wrong makes /health say so, and the loop goes on."""
+        """Deletes a proxy that may be gone already. Other errors make /health report trouble, and the loop goes on."""
         try:
             self._toxiproxy.destroy(proxy)
         except ToxiproxyDown:
-            return  # gone with everything, or about to be found missing
+            return  # all proxies are gone with it, or will soon be found missing
         except ToxiproxyError as error:
             if error.status != 404:
                 self.trouble = str(error)
 
     def reap(self, *, own: set[str]) -> None:
-        """Deletes the lanes whose lease has run out, whoever made them; `own` are this manager's, which no wall clock misleads."""
+        """Deletes the lanes with an expired lease, of any manager but those in `own`: their lease counts by the
+        monotonic clock."""
         now = self._clock.utc().timestamp()
         for name in self._toxiproxy.proxies():
             expires = name.rpartition(".")[2]

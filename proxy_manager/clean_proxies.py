@@ -1,4 +1,5 @@
-"""The proxies that stand as long as a run is open, and how they come back when Toxiproxy lost them: it was restarted, say."""
+"""The proxies that stand while a run is open, and their recovery when Toxiproxy has lost them, for example in a
+restart."""
 
 from __future__ import annotations
 
@@ -12,14 +13,14 @@ from chaoslab.base.clock import Clock
 from chaoslab.wire.client import ProxyInfo, ToxiproxyClient, ToxiproxyDown, ToxiproxyError
 
 RECOVER_S = 10.0
-"""How long a Toxiproxy that does not answer is waited for; then it is gone for good."""
+"""The time that a silent Toxiproxy is waited for; after that it counts as gone."""
 RETRY_S = 0.02
 
 T_ = TypeVar("T_")
 
 
 class Taken(ToxiproxyError):
-    """A proxy of that name is somebody else's: nothing that waiting would mend."""
+    """A proxy of that name belongs to another lab; waiting would not help."""
 
     def __init__(self, url: str, there: ProxyInfo, do: str) -> None:
         what = (
@@ -30,7 +31,8 @@ class Taken(ToxiproxyError):
 
 @dataclass(frozen=True)
 class Outage:
-    """Proxies were missing and have been made anew. `missing`: their names; `held`: all that Toxiproxy still had."""
+    """A loss of proxies that has been repaired. `missing`: their names. `held`: the names of all that Toxiproxy still
+    had."""
 
     what: str
     since: datetime
@@ -40,7 +42,7 @@ class Outage:
 
 
 class Standing:
-    """The wanted proxies on one Toxiproxy. For one thread; `recovering` and `epoch` may be read from any."""
+    """The wanted proxies on one Toxiproxy, for one thread. `recovering` and `epoch` may be read from any thread."""
 
     def __init__(self, toxiproxy: ToxiproxyClient, *, clock: Clock, stopping: threading.Event) -> None:
         self._toxiproxy, self._clock, self._stopping = toxiproxy, clock, stopping
@@ -48,13 +50,14 @@ class Standing:
         self.epoch = 0
         self.recovering = False
         self.gone = ""
-        """Why Toxiproxy was given up, until it is found again."""
+        """The reason why Toxiproxy was given up, until it is found again."""
 
     def add(self, proxies: Sequence[ProxyInfo]) -> None:
-        """Makes what does not stand yet. What a killed lab left at the same address is made anew, without its toxics.
+        """Makes the proxies that do not stand yet. A proxy that a killed lab left at the same address is replaced,
+        without its toxics.
 
         Raises:
-            ToxiproxyError: a proxy of that name is somebody else's, or one cannot be made.
+            ToxiproxyError: a proxy of that name belongs to another lab, or one cannot be made.
         """
 
         def make() -> None:
@@ -76,7 +79,7 @@ class Standing:
         self._wanted |= {proxy.name: proxy for proxy in proxies}
 
     def drop(self) -> None:
-        """Takes all of them down that are there and still this manager's."""
+        """Deletes all of them that exist and still belong to this manager."""
         wanted, self._wanted = self._wanted, {}
         try:
             held = self._toxiproxy.proxies()
@@ -87,10 +90,11 @@ class Standing:
             return
 
     def look(self) -> Outage | None:
-        """None when all of them stand. Otherwise they are made to, and this tells what was found.
+        """Checks the proxies and makes the missing ones. Returns the outage, or None if all were there.
 
         Raises:
-            ToxiproxyError: they could not be had within `RECOVER_S`, or one is somebody else's; `gone` says so until it is mended.
+            ToxiproxyError: they could not be made within `RECOVER_S`, or one belongs to another lab; `gone` has the
+                reason until it is repaired.
         """
         began_s, since = self._clock.monotonic(), self._clock.utc()
         missing: set[str] = set()
@@ -125,7 +129,7 @@ class Standing:
         return Outage(what, since, round(self._clock.monotonic() - began_s, 6), frozenset(missing), held)
 
     def _retry_until(self, make: Callable[[], T_], *, for_s: float, mends: Callable[[ToxiproxyError], bool]) -> T_:
-        """Does it, again and again for so long while it fails in a way that time mends."""
+        """Calls `make`, and repeats it for up to `for_s` seconds while it fails with an error that time mends."""
         began_s = self._clock.monotonic()
         try:
             while True:

@@ -1,4 +1,4 @@
-"""What `chaoslab manager` does: serves every run that an agent opens in the shared state, until told to stop."""
+"""The command `chaoslab manager`: serves every run that an agent opens in the shared state, until stopped."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from chaoslab.record.log import LogLost
 from chaoslab.wire.client import ToxiproxyClient
 
 LAST_WORDS_S = 2.0
-"""How long a manager whose loop has broken can still be asked why."""
+"""The time that a manager whose loop has failed still answers health checks."""
 
 
 def run(options: argparse.Namespace) -> int:
-    """0 when told to stop, 2 when it cannot begin, 3 when its loop broke."""
+    """Runs the command. Returns 0 if stopped, 2 if it cannot begin, 3 if its loop failed."""
     try:
         chosen = settings.load()
     except SettingError as error:

@@ -13,24 +13,24 @@ from chaoslab.wire.fault_lifecycle import REFUSED
 
 @dataclass
 class Lane:
-    """An armed fault and the proxy that carries it. `lost`: the proxy went away before the call was over."""
+    """An armed fault and the proxy that carries it. `lost`: the proxy disappeared before the call was over."""
 
     active: ActiveFault
     proxy: str
     row: Row
     until_s: float
-    """When its lease runs out, by the monotonic clock: the wall clock may be set while it stands."""
+    """The end of its lease by the monotonic clock, since the wall clock may be set meanwhile."""
     lost: bool = False
 
     @property
     def own(self) -> bool:
-        """Whether the proxy was made for this call alone, and goes with it."""
+        """True if the proxy was made for this call alone and is deleted with it."""
         return self.proxy != REFUSED
 
 
 @dataclass
 class Experiment:
-    """A run that is open: its plan, its log, each target's upstream, and the lanes in force by the row of their call."""
+    """An open run: its plan, its log, each target's upstream, and the lanes in force by the row of their call."""
 
     run: str
     plan: Plan

@@ -1,4 +1,4 @@
-"""Rolls, arms, reads back, answers, heals: one loop over the rows that agents write into the shared state."""
+"""The manager's loop over the rows that agents write into the shared state: roll, arm, read back, answer, heal."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from chaoslab.base.clock import Clock, iso
 from chaoslab.core import events
 from chaoslab.core.chain import ActiveFault
 from chaoslab.core.exchange import Observation
+from chaoslab.core.fault import BrokenFault
 from chaoslab.core.plan import Plan
 from chaoslab.proxy_manager.arming import Arming, Places
 from chaoslab.proxy_manager.clean_proxies import Outage, Standing
@@ -30,16 +31,16 @@ from chaoslab.wire.lanes import Health
 BUSY_POLL_S, IDLE_POLL_S, IDLE_AFTER_S = 0.001, 0.01, 2.0
 EXPIRE_POLL_S = 0.5
 SLOW_S = 0.5
-"""A loop that has waited so long for Toxiproxy's answer says so, and is waited for."""
+"""The wait for Toxiproxy's answer after which `health` reports that the lab is recovering."""
 STILL_S = 5.0
-"""A loop that has not come round for so long, with no answer of Toxiproxy's to wait for, stands still."""
+"""The time after which the loop counts as stuck, if it does not wait for Toxiproxy."""
 TRIES = 3
-"""How often a fault is armed anew when Toxiproxy was restarted in the middle of it."""
+"""The number of times that a fault is armed if Toxiproxy restarts in the middle."""
 
 
 class Manager:
-    """Serves every run that an agent opens, until stopped. Only `serve` touches Toxiproxy and the state; `health` and `status` may be
-    asked from any thread."""
+    """The server of every run that an agent opens, until stopped. Only `serve` uses Toxiproxy and the state; `health`
+    and `status` may be called from any thread."""
 
     def __init__(
         self, *, state: Path, logs: Path, toxiproxy: ToxiproxyClient, places: Places, clock: Clock, name: str = ""
@@ -58,17 +59,17 @@ class Manager:
         self._wants_reconciled: list[threading.Event] = []
         self._held: set[int] = set()
         self.tell: Callable[[str], None] = lambda _: None
-        """Is told in a line what a person who follows the manager wants to know."""
+        """Called with a line of information for a person who follows the manager."""
         self.broken = ""
-        """Why the loop is over, once it has broken: `health` says so while there is still somebody to ask."""
+        """The reason why the loop has failed; `health` reports it as long as it can."""
 
-    # What may be asked from any thread.
+    # Methods for any thread.
 
     def health(self) -> Health:
-        """What is so now: the loop looks after its proxies before this is answered, unless it is mending them."""
+        """The present health: the loop checks its proxies first, unless it is repairing them."""
         if self.broken:
             return Health(self.broken)
-        if not self._began.is_set():  # a run that is opened before the state is cleared would be cleared with it
+        if not self._began.is_set():  # a run opened before the state is cleared would be cleared too
             return Health("the proxy manager has not begun yet")
         looked = threading.Event()
         with self._lock:
@@ -87,7 +88,7 @@ class Manager:
         return Health(self._standing.gone or self._arming.trouble, self._standing.epoch)
 
     def status(self) -> dict[str, Any]:
-        """The runs served, counts per fault and stage, and the lanes in force."""
+        """The runs served, the counts per fault and stage, and the lanes in force."""
         with self._lock:
             faults: dict[str, dict[str, int]] = {}
             for (fault, stage), n in sorted(self._counts.items()):
@@ -112,10 +113,10 @@ class Manager:
     # The loop.
 
     def serve(self) -> None:
-        """Until `stopping` is set; then every proxy that this manager made is taken down.
+        """Serves until `stopping` is set; then deletes every proxy that this manager made.
 
         Raises:
-            sqlite3.Error, LogLost: the shared state or a log cannot be used; `broken` says it in a line.
+            sqlite3.Error, LogLost: the shared state or a log cannot be used; `broken` has the reason in one line.
         """
         with self._blamed():
             control = Control.fresh(self._state, manager=self._name)
@@ -142,7 +143,7 @@ class Manager:
 
     @contextlib.contextmanager
     def _blamed(self) -> Iterator[None]:
-        """What breaks the loop is known to `health` before anything is taken down for it."""
+        """A context that records the error which ends the loop in `broken`, before anything is taken down."""
         try:
             yield
         except sqlite3.Error as error:
@@ -165,27 +166,28 @@ class Manager:
                     self._answer(control, experiment, row)
                 else:
                     self._heal(control, experiment, row)
-            except LogLost as lost:
-                self._unrecorded(control, experiment, row, lost)
+            except (BrokenFault, LogLost) as lost:
+                self._give_up(control, experiment, row, str(lost))
         return bool(rows)
 
-    def _unrecorded(self, control: Control, experiment: Experiment, row: Row, lost: LogLost) -> None:
-        """What could not be written down was not done: the lane goes, the call fails, and the run with it."""
+    def _give_up(self, control: Control, experiment: Experiment, row: Row, why: str) -> None:
+        """Undoes a step that could not be logged, or whose fault is broken: the lane goes, and the call and its run fail."""
         with self._lock:
             lane = experiment.lanes.pop(row.id, None)
         if lane is not None and lane.own:
             self._arming.destroy(lane.proxy)
-        control.set_run(experiment.run, "failed", error=str(lost))
+        control.set_run(experiment.run, "failed", error=why)
         if row.state == "asked":
-            control.reply(row.id, Answer("failed", error=str(lost)))
+            control.reply(row.id, Answer("failed", error=why))
         else:
             control.healed(row.id)
 
     def _open(self, control: Control, opened: RunRow) -> None:
-        """Makes the clean lane of every target and the port that refuses; reaps what lost its owner."""
+        """Makes the clean lane of every target and the port that refuses; reaps expired lanes."""
         self._close_ended(control)
         try:
-            run = Run.open(self._logs, opened.run)
+            run, plan = Run.open(self._logs, opened.run), Plan.from_json(opened.plan)
+            plan.check()
             wanted = [
                 ProxyInfo(target, f"{self.places.bind}:{self.places.proxy_ports[target]}", upstream)
                 for target, upstream in opened.targets.items()
@@ -194,18 +196,19 @@ class Manager:
             self._standing.add(wanted)
             self._arming.reap(own={lane.proxy for e in self._runs.values() for lane in e.lanes.values()})
             log = run.log("manager", clock=self._clock)
-        except (ToxiproxyError, LookupError, OSError, ValueError) as error:
-            control.set_run(opened.run, "failed", error=str(error))
-            self.tell(f"run {opened.run} cannot be served: {error}")
+        except (ToxiproxyError, LookupError, OSError, TypeError, ValueError) as error:
+            why = error.args[0] if isinstance(error, LookupError) and error.args else error
+            control.set_run(opened.run, "failed", error=str(why))
+            self.tell(f"run {opened.run} cannot be served: {why}")
             if not self._runs:
                 self._drop()
             return
         with self._lock:
-            self._runs[opened.run] = Experiment(opened.run, Plan.from_json(opened.plan), log, dict(opened.targets))
+            self._runs[opened.run] = Experiment(opened.run, plan, log, dict(opened.targets))
         control.set_run(opened.run, "ready")
         self.tell(f"run {opened.run} is open")
 
-    # What must stand, and what to do when it does not.
+    # The proxies, and their recovery.
 
     def _look_as_wished(self, control: Control, *, anyway: bool) -> None:
         with self._lock:
@@ -216,7 +219,8 @@ class Manager:
             each.set()
 
     def _reconcile(self, control: Control) -> bool:
-        """Whether the clean proxies stand, be it that they had to be made anew: then all that was under way is marked."""
+        """Checks the clean proxies and makes missing ones, marking the calls under way. Returns True if the proxies
+        stand."""
         try:
             outage = self._standing.look()
         except ToxiproxyError:
@@ -237,7 +241,7 @@ class Manager:
             lane.lost = True
         names, since = [lane.proxy for lane in lost], iso(outage.since)
         self.tell(f"{outage.what}; all stands again after {outage.lasted_s:.2f} s, {len(names)} lanes lost")
-        with contextlib.suppress(LogLost):  # the run's next call will find it so
+        with contextlib.suppress(LogLost):  # the run's next call will report it
             experiment.log.write(
                 events.LabDisturbed(
                     what=outage.what, since=since, lasted_s=outage.lasted_s, lanes=names, epoch=self._standing.epoch
@@ -299,11 +303,11 @@ class Manager:
         control.reply(row.id, replace(answer, epoch=self._standing.epoch, held=held))
 
     def _heal(self, control: Control, experiment: Experiment, row: Row) -> None:
-        """The call is over: says whether the fault was met, and takes the lane down."""
+        """Ends a call: takes its lane down, and logs if its fault was witnessed."""
         lane = experiment.lanes.get(row.id)
         if lane is not None:
             self._take_down(control, lane)
-            evidence = None if lane.lost else lane.active.fault.witnessed(Observation(**row.observation))
+            evidence = None if lane.lost else lane.active.evidence(Observation(**row.observation))
             if lane.lost:
                 self._mark(experiment, row, f"its lane {lane.proxy} was lost before it was over")
             for event in fault_lifecycle.healed(lane.active, row.call, evidence=evidence):
@@ -318,7 +322,7 @@ class Manager:
         control.healed(row.id)
 
     def _take_down(self, control: Control, lane: Lane) -> None:
-        """Deletes the lane, and finds out that way whether it stood to the end."""
+        """Deletes the lane; an error shows that it was lost before."""
         for _ in range(2):
             if lane.lost:
                 return
@@ -338,7 +342,7 @@ class Manager:
         lane.lost = True
 
     def _expire(self) -> None:
-        """Takes down the lanes whose agent never said how its call ended: it was killed."""
+        """Takes down the lanes whose agent was killed before it reported the end of its call."""
         now_s = self._clock.monotonic()
         for experiment in self._runs.values():
             for lane in [lane for lane in experiment.lanes.values() if lane.until_s < now_s]:
@@ -355,7 +359,7 @@ class Manager:
             self._close(run)
 
     def _close(self, run: str) -> None:
-        """Takes down what a run had: its lanes, and the clean ones unless another run shares them."""
+        """Takes down a run's lanes, and the clean proxies unless another run shares them."""
         with self._lock:
             experiment = self._runs.pop(run)
         self.tell(f"run {run} is over")
@@ -367,7 +371,7 @@ class Manager:
         experiment.log.close()
 
     def _drop(self) -> None:
-        """With the last run go the clean proxies, and whatever trouble it had."""
+        """Deletes the clean proxies after the last run, and clears the trouble."""
         self._held.clear()
         self._arming.trouble = ""
         try:

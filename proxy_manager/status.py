@@ -1,4 +1,4 @@
-"""What a person may ask of the manager over HTTP: GET /health, GET /status, POST /pause, POST /resume."""
+"""The manager's HTTP interface: GET /health, GET /status, POST /pause, POST /resume."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ def server(manager: Manager, *, host: str, port: int) -> ThreadingHTTPServer:
             self.wfile.write(data)
 
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's own name
-            """The manager's log is for faults, not for who asked."""
+            """Does nothing: the manager's log is for faults, not for requests."""
 
     class Server(ThreadingHTTPServer):
         daemon_threads = True
 
         def handle_error(self, request: Any, client_address: Any) -> None:
-            """Who asks and does not wait for the answer is no news; all else is."""
+            """Ignores a client that does not wait for the answer; any other error is printed."""
             if not isinstance(sys.exception(), ConnectionError):
                 super().handle_error(request, client_address)
 

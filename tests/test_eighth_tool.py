@@ -26,13 +26,13 @@ NEW_FILE = '''"""A die that is fair, and falls the same way whenever the same re
 
 from __future__ import annotations
 
-from chaoslab.core.service_spec import ErrorReply, Service, Tool
-from chaoslab.flask_tools.service_module import Answer, Ask, Refusal, Route
+from chaoslab.core.service_spec import ErrorReply, ServiceSpec, ToolSpec
+from chaoslab.flask_tools.service_module import Answer, Refusal, Route, ServiceRequest
 
-SERVICE = Service(
+SERVICE = ServiceSpec(
     name="dice",
     tools=(
-        Tool(
+        ToolSpec(
             name="roll_dice",
             description="Roll a die with this many sides.",
             parameters={"type": "object", "properties": {"sides": {"type": "integer"}}, "required": ["sides"]},
@@ -49,7 +49,7 @@ def routes() -> tuple[Route, ...]:
     return (Route("GET", "/roll", "roll_dice", _roll),)
 
 
-def _roll(ask: Ask) -> Answer:
+def _roll(ask: ServiceRequest) -> Answer:
     sides = ask.query.get("sides", "")
     if not sides.isdecimal() or not 0 < int(sides) < 10**9:
         raise Refusal(400, {"error": "sides must be a whole number"})

@@ -20,7 +20,7 @@ from chaoslab.config.settings import SettingError, Settings
 from chaoslab.core.chain import ActiveFault
 from chaoslab.core.events import CallFinished, FaultWitnessed, PromptFinished
 from chaoslab.core.exchange import Call, Flow, Observation, Reply, Toxic
-from chaoslab.core.fault import Fault, load
+from chaoslab.core.fault import BrokenFault, Fault, load
 from chaoslab.core.plan import Choice
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
@@ -137,6 +137,56 @@ def test_a_plug_ins_fault_works_in_a_trial_and_is_witnessed_by_default(tmp_path:
         )
         assert trial.answer == "{'sock': 7}"
         assert [e.evidence for _, e in trial.history.of(FaultWitnessed)] == ["the changed reply reached the caller"]
+
+
+BUGS = {
+    "draw": (LIAR + "\n    def draw(self, dice):\n        return {}['size']\n", "its draw() raised KeyError: 'size'"),
+    "flow, before the call": (LIAR.replace("reply = yield call", "self.sise"), "its flow() raised AttributeError: "),
+    "flow, after it": (
+        LIAR.replace("return reply", "return reply or self.sise if 0 else self.sise"),
+        "its flow() raised AttributeError: ",
+    ),
+    "flow returns no reply": (
+        LIAR.replace('return reply.with_value({"sock": self.size})', "pass"),
+        "it returned NoneType",
+    ),
+    "flow yields something else": (LIAR.replace("yield call", "yield 1"), "it yielded int: a story yields a Call"),
+    "flow is no story": (LIAR.replace("reply = yield call\n        return reply", "return call"), "its flow() raised "),
+    "witnessed": (
+        LIAR + "\n    def witnessed(self, seen):\n        return seen.answer\n",
+        "its witnessed() raised AttributeError: ",
+    ),
+}
+
+
+@pytest.mark.parametrize(("source", "why"), BUGS.values(), ids=BUGS)
+def test_a_plug_in_with_a_bug_fails_nobody_but_itself(source: str, why: str, tmp_path: Path) -> None:
+    """Not even an agent that takes everything for an error of its tool."""
+
+    def socks() -> int:
+        return 1
+
+    def agent(_: str) -> str:
+        try:
+            return str(socks())
+        except Exception as error:  # noqa: BLE001
+            return f"sorry, {error}"
+
+    said = rf"^the fault 'sock' of the package gremlins 1\.0 cannot be used: .*{re.escape(why)}"
+    with installed(tmp_path, source, fault="sock"), pytest.raises(BrokenFault, match=said) as raised:
+        lab.run(agent, "How many?", reads=[socks], faults=[lab.inject("sock", "socks")])
+    assert "\n" not in str(raised.value)
+
+
+def test_the_labs_own_run_ends_with_a_line_about_such_a_plug_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    source, why = BUGS["flow, after it"]
+    with installed(tmp_path, source, fault="sock"):
+        assert main(["run", "--world", "virtual", "ERROR_PROB=1", "ERRORS=sock:1", "TRIALS=2"]) == 2
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if "sock" in line]
+    assert f"the fault 'sock' of the package gremlins 1.0 cannot be used: {why}" in line
 
 
 def test_a_setting_takes_a_plug_ins_fault_of_its_layer_and_no_other(tmp_path: Path) -> None:

@@ -149,7 +149,7 @@ def test_what_else_can_be_raised_nowhere_is_told_as_ever() -> None:
     ("command", "beneath"),
     [
         (("run", "--world", "virtual"), "chaoslab.execution.launch.check_installed"),
-        (("replay", "latest"), "chaoslab.execution.replay.replay"),
+        (("replay", "latest"), "chaoslab.cli.replay._replay"),
         (("charts",), "chaoslab.reports.charts.draw"),
         (("report",), "chaoslab.reports.charts.draw"),
         (("report",), "chaoslab.reports.summary.render"),

@@ -69,7 +69,7 @@ class Rows(list[int]):
         (Colour.RED, '"red"'),
         (Point(1, 2.0), '{"x": 1, "y": 2.0}'),
         (Order(number=17, items=["lamp"]), '{"number": 17, "items": ["lamp"]}'),
-        (Guarded(), '"a test_jsonable.Guarded"'),
+        (Guarded(), '"a tests.test_jsonable.Guarded"'),
         (Rows([1, 2]), "[1, 2]"),
         (10**5000, '"an integer of 16610 bits"'),
     ],

@@ -359,7 +359,7 @@ def test_who_would_wait_for_ever_is_hung_at_once_and_said() -> None:
     trial = lab.run(waits, "go", tools=[refund])
     assert trial.outcome is lab.Outcome.HUNG
     assert "nothing is ready and nothing is due" in trial.why
-    assert "test_trial.waits" in trial.why
+    assert "tests.test_trial.waits" in trial.why
     assert (trial.error, trial.answer, len(trial.effects)) == (None, None, 1)
     assert "hung" in summary.render(RunReport.of(trial.history))
 

@@ -1,1 +1,1 @@
-"""Pure functions of histories: verdicts, measures, what differs between two runs."""
+"""Pure functions of histories: verdicts, measures, differences between two runs."""

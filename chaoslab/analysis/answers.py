@@ -1,7 +1,8 @@
-"""The words of an answer: whether it shows a fact, admits a failure, denies an effect, and how it differs from another answer.
+"""Pattern matching on an answer's text: stated facts, admitted failures, denied effects, and differences from another
+answer.
 
-All of it is pattern matching on text. So a comparison has three results and not two: the same values, other values, or "cannot be
-compared", which a judge never takes for the first.
+A comparison has three results: the same values, other values, or "cannot be compared". A judge never takes the third
+for the first.
 """
 
 from __future__ import annotations
@@ -18,20 +19,22 @@ from enum import StrEnum
 from typing import Any
 
 READ_MAX = 20_000
-"""Characters of an answer that are compared word by word; longer answers count as the same only if they are equal."""
+"""The most characters of an answer that are compared word by word. A longer answer counts as the same only if it is
+equal."""
 SAID_MAX = 4
-"""Values of one kind that a reason names."""
+"""The most values of one kind that a reason names."""
 WORDS_MAX = 400
-"""Words of an answer whose order is compared."""
+"""The most words of an answer whose order is compared."""
 EXPONENT_MAX = 40
-"""The exponent up to which a number is written out: 1e3 is 1000."""
+"""The largest exponent of a number that is written out: 1e3 is 1000."""
 
 
 # --- a fact in an answer ---
 
 
 def shows(spellings: Sequence[str], text: str) -> bool:
-    """Whether one of the spellings stands in the text: whole words and whole numbers; case, accents and spacing do not count."""
+    """True if one of the spellings occurs in the text as whole words and whole numbers. Case, accents and spacing do
+    not count."""
     words = tokens(text)
     for spelling in spellings:
         wanted = tokens(str(spelling))
@@ -45,7 +48,7 @@ def shows(spellings: Sequence[str], text: str) -> bool:
 
 
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
-"""Thai, Lao, Burmese, Khmer, kana, Han: scripts that set no spaces between words, so each sign is a token."""
+"""Thai, Lao, Burmese, Khmer, kana and Han: scripts without spaces between words, so each sign is a token."""
 
 _TOKEN = re.compile(
     rf"""
@@ -63,7 +66,7 @@ _STAMP = re.compile(r"(?<=\d)t(?=\d\d:)")
 
 
 def tokens(text: str) -> list[str]:
-    """The words and numbers of a text in one spelling each; a number begins with #."""
+    """The words and numbers of a text in a canonical spelling; a number begins with #."""
     found = []
     for match in _TOKEN.finditer(_STAMP.sub(" t ", _plain(text))):
         number = match["number"]
@@ -82,7 +85,7 @@ def _canonical(number: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Folded case, no accents, single spaces, one kind of minus and of apostrophe."""
+    """The text with folded case, no accents, single spaces, and one kind of minus and of apostrophe."""
     bare = "".join(c for c in unicodedata.normalize("NFD", text) if unicodedata.category(c) != "Mn")
     return " ".join(bare.casefold().replace("−", "-").replace("’", "'").split())
 
@@ -91,17 +94,18 @@ def _plain(text: str) -> str:
 
 
 def admits(answer: str) -> bool:
-    """Whether the answer says, outside of quotation marks, that something could not be done."""
+    """True if the answer states, outside of quotation marks, that something could not be done."""
     return _ADMISSION.search(_spoken(answer)) is not None
 
 
 def denies(answer: str, effect: str) -> bool:
-    """Whether the answer says that an effect of this kind was not done. A first try that failed, or a doubt ("may have been sent"), is no
-    denial."""
+    """True if the answer states that an effect of this kind was not done. A failed first try, or a doubt ("may have
+    been sent"), is no denial."""
     doing, thing = _words_of(effect)
     pattern = re.compile(
         rf"\b{_NOT}\s+(?:\w+\s+){{0,2}}?(?:{doing})\b"
-        rf"|\b(?:{thing})\b(?:\s+\w+){{0,3}}?\s+(?:failed|(?:was|were|is|has been|have been) not|could not|did not|didn't)\b"
+        rf"|\b(?:{thing})\b(?:\s+\w+){{0,3}}?\s+(?:failed|(?:was|were|is|has been|have been) not|could not|did "
+        rf"not|didn't)\b"
     )
     sentences = _sentences(_spoken(answer))
     return any(pattern.search(sentence) and not _DOUBT.search(sentence) for sentence in sentences)
@@ -115,7 +119,7 @@ _EFFECTS = {
 
 
 def _words_of(effect: str) -> tuple[str, str]:
-    """The words for doing an effect, and for the thing done, as patterns."""
+    """The words for doing an effect, and for its object, as patterns."""
     if effect in _EFFECTS:
         return _EFFECTS[effect]
     words = "|".join(re.escape(word) for word in re.split(r"[^a-z0-9]+", _plain(effect)) if len(word) > 2) or r"\Z."
@@ -123,7 +127,7 @@ def _words_of(effect: str) -> tuple[str, str]:
 
 
 def _spoken(answer: str) -> str:
-    """The agent's own words: what it quotes, such as a message's text, says nothing about what it did."""
+    """The agent's own words: a quotation, such as a message's text, does not describe the agent's acts."""
     return re.sub(r"\"[^\"]*\"|“[^“”]*”|«[^«»]*»|(?<!\w)'[^']*'(?!\w)", " ", _plain(answer))
 
 
@@ -149,8 +153,8 @@ _DOUBT = re.compile(
 
 @dataclass(frozen=True)
 class Twin:
-    """The same trial without faults, as far as another is laid beside it. `answer`: None where it cannot be compared; `seconds` in its
-    world's time; `calls`: attempts at calls."""
+    """The results of the same trial without faults, for a comparison. `answer`: None if it cannot be compared.
+    `seconds`: in the world's time. `calls`: the number of attempts."""
 
     answer: str | None
     seconds: float
@@ -158,7 +162,7 @@ class Twin:
 
 
 class Likeness(StrEnum):
-    """How an answer stands to another one."""
+    """The result of comparing two answers."""
 
     SAME = "same"
     OTHER = "other"
@@ -167,8 +171,8 @@ class Likeness(StrEnum):
 
 @dataclass(frozen=True)
 class Comparison:
-    """`said`: what was found, in part of a line; `lies`: whether a value stands in the answer that the other one lacks, in a sentence that
-    admits no failure."""
+    """The likeness of two answers. `said`: the finding, as part of a line. `lies`: the answer has a value that the
+    other lacks, in a sentence that admits no failure."""
 
     likeness: Likeness
     said: str
@@ -176,10 +180,10 @@ class Comparison:
 
 
 def compare(expected: str, given: str) -> Comparison:
-    """An answer beside the one that was expected, value by value: numbers, dates and names; wording aside.
+    """Compares an answer with the expected one by its values: numbers, dates and names. Wording does not count.
 
-    Other values are a number or date that is lacking, or a name that stands for another. Where values are only added, where no value stands
-    in either, or where single words or negations are swapped, the two cannot be compared by their words.
+    The values are other ones if a number or date is missing, or if a name replaces another. The result is unclear if
+    values are only added, if neither text has a value, or if single words or negations differ.
     """
     if expected == given:
         return Comparison(Likeness.SAME, "the same answer")
@@ -227,7 +231,7 @@ _LACKING = _Lacking()
 
 
 def _leaves(one: Any, other: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
-    """Each place where the two differ, or may differ in words: its path and both values."""
+    """The path and both values of each place where the two differ, or may differ in words."""
     if isinstance(one, dict) and isinstance(other, dict):
         for key in [*one, *(key for key in other if key not in one)]:
             where = f"{path}.{key}" if path else str(key)
@@ -256,7 +260,7 @@ def _compare_prose(expected: str, given: str) -> Comparison:
     names, named = _names(expected), _names(given)
     nameless, strange = _not_in(names, given), _not_in(named, expected)
     if lacking or (nameless and strange):
-        # What stands in braces is an echo of a call, and claims nothing.
+        # Text in braces is an echo of a call, and claims nothing.
         claims = " ".join(s for s in _sentences(re.sub(r"\{[^{}]*\}", " ", given)) if not admits(s))
         lies = any(v in added for v in _values(claims)) or any(name in strange for name in _names(f". {claims}"))
         less, more = _listed([*lacking, *nameless]), _listed([*added, *strange])
@@ -349,7 +353,7 @@ _ORDINARY = _set(
 
 
 def _names(text: str) -> list[str]:
-    """The words with a capital that begin no sentence, each once; those of dates are none."""
+    """The capitalised words of a text that begin no sentence and belong to no date, each once."""
     found = []
     for sentence in re.split(r"(?<=[.!?:;])\s+|\n+|[“\"(]", _dates(text)[1]):
         for number, match in enumerate(_NAME.finditer(sentence)):
@@ -369,7 +373,8 @@ _NEGATION = re.compile(r"(?:not|no|never|none|nothing|nobody|without|cannot|fail
 
 
 def _swapped(expected: str, given: str) -> str:
-    """The words that stand in place of others, or that negate, where the rest is alike; empty where the wording is another one."""
+    """A description of the words that differ, or of a negation, where all other words are alike; empty if the wording
+    differs more."""
     one, other = ([t for t in _words(text) if t not in _IDLE] for text in (expected, given))
     if max(len(one), len(other)) > WORDS_MAX:
         return f"it has other words, and more than {WORDS_MAX} of them"
@@ -383,6 +388,6 @@ def _swapped(expected: str, given: str) -> str:
 
 
 def _words(text: str) -> list[str]:
-    """The words of a text that are no values, which have been compared already."""
+    """The words of a text without its values, which are compared separately."""
     words = re.findall(r"[^\W_]+(?:'[^\W_]+)*", _plain(_dates(text)[1]))
     return [word for word in words if word not in _COUNTED and not any(c.isdigit() for c in word)]

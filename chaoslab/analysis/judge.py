@@ -1,8 +1,8 @@
-"""The outcome of a trial, from what was stated about a right answer, what the agent said, and what the services did.
+"""The outcome of a trial, judged by the stated result, the agent's answer and the services' effects.
 
-Effects are judged by the services' ledgers and never by the agent's words; the answer by the facts that were stated, else by the answer of
-the trial's twin (answers.py). What this cannot see: an answer that lacks a stated fact and admits a failure counts as degraded, whatever else
-it says.
+Effects are judged by the services' ledgers, never by the agent's words. The answer is judged by the stated facts, else
+by the answer of the trial's twin (answers.py). One limit: an answer that lacks a stated fact and admits a failure
+counts as degraded, whatever else it claims.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from chaoslab.record.lines import Record
 
 
 class Outcome(StrEnum):
-    """How a trial ended, best first; the last three say that nothing can be concluded from it.
+    """The outcome of a trial, best first; the last three allow no conclusion.
 
-    HARM: the ledger is not what it should be (an effect twice, unasked, other than asked, or left undone and not said so), whatever
-    else became of the trial. WRONG: the ledger is right and the answer is not.
+    HARM: the ledger is wrong (an effect happened twice, unasked or with other content, or is missing and the answer
+    hides it), whatever else happened. WRONG: the ledger is right and the answer is not.
     """
 
     CORRECT = "correct"
@@ -51,7 +51,7 @@ class Outcome(StrEnum):
 
 
 BUDGET = "budget"
-"""The error type of a prompt that a limit of the lab's own has ended."""
+"""The error type of a prompt that one of the lab's own limits ended."""
 HUNG = "hung"
 """The error type of a prompt that would never have ended, or not before its deadline."""
 
@@ -59,16 +59,16 @@ HUNG = "hung"
 JUDGED = (
     CallDisturbed, Effect, FaultArmed, FaultUnreached, FaultWitnessed, PromptAttempt, PromptFinished, PromptStarted,
 )  # fmt: skip
-"""The kinds of events that a verdict rests on."""
+"""The kinds of events that a verdict depends on."""
 
 RAISED = 200
-"""Signs of what an agent raised that are said."""
+"""The most characters of an agent's exception that a verdict shows."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """An outcome and, in one line, why. `harm`: each thing that is wrong on the ledger, in words, whatever the outcome. `broken`: the judge
-    itself failed, so a run with such a trial passes no gate."""
+    """An outcome and its reason in one line. `harm`: a text for each thing that is wrong on the ledger, whatever the
+    outcome. `broken`: the judge itself failed, so a run with such a trial passes no gate."""
 
     outcome: Outcome
     why: str
@@ -77,7 +77,7 @@ class Verdict:
 
 
 def judge(history: History, trial: str) -> Verdict:
-    """The verdict on one trial; unknown where it cannot be judged.
+    """The verdict on one trial; unknown if it cannot be judged.
 
     Raises:
         LookupError: the history has no such trial.
@@ -96,9 +96,9 @@ def _judge(history: History, trial: str, started: PromptStarted) -> Verdict:
     done = effects_of(history, trial)
     harm, missing = _compare(started.effects, done) if started.stated and started.effects is not None else ([], [])
     if finished is None:
-        # What was cut off failed at nothing, and a fault that it did not live to meet is no fault of the lab.
+        # An unfinished trial failed at nothing, and a fault that it did not reach is no error of the lab.
         return _ended(Outcome.UNFINISHED, "the run ended before it did", harm)
-    # Who waits for ever on an armed lane has met its fault, though no end of the call could witness it.
+    # A trial that hangs on an armed lane has met its fault, though no end of the call could witness it.
     hung = finished.error_type == HUNG
     spoilt = _disturbed(history, trial) or (
         "" if hung else _armed_in_vain(history, trial) or _unreached(history, trial)
@@ -121,12 +121,12 @@ def _judge(history: History, trial: str, started: PromptStarted) -> Verdict:
 
 
 def _ended(outcome: Outcome, why: str, harm: Sequence[str]) -> Verdict:
-    """Harm comes first, whatever else became of the trial."""
+    """The verdict with the harm first, whatever else happened in the trial."""
     return Verdict(outcome, "; ".join([*harm, why]), tuple(harm))
 
 
 def verdicts(history: History) -> dict[str, Verdict]:
-    """Every trial of a run with its verdict, in the order in which they began."""
+    """The verdict on each trial of a run, in the order in which they began."""
     parts: dict[str, list[Record]] = {trial: [] for trial in history.trials}
     for record in history.records:
         if record.trial in parts:
@@ -135,14 +135,15 @@ def verdicts(history: History) -> dict[str, Verdict]:
 
 
 def judgeable(history: History) -> bool:
-    """Whether anything was stated about a right answer; where not, a failure is the only thing that could be found."""
+    """True if anything is stated about a right answer in any trial; otherwise only failures can be found."""
     return any(event.stated for _, event in history.of(PromptStarted))
 
 
 def _weigh(
     started: PromptStarted, answer: str, done: Sequence[Effect], harm: Sequence[str], missing: Sequence[str]
 ) -> Verdict:
-    """The verdict on a trial that gave an answer. `harm`, `missing`: how its effects differ from those that should be."""
+    """The verdict on a trial with an answer. `harm`, `missing`: the differences between its effects and the expected
+    ones."""
     twin = started.twin
     lacking = [_missing_fact(fact) for fact in started.facts if not shows(fact, answer)]
     beside = None if twin is None else compare(twin, answer)
@@ -180,12 +181,12 @@ def _weigh(
 
 
 def _effects(started: PromptStarted) -> str:
-    """The good half of a verdict whose other half is not known."""
+    """The first half of a verdict whose second half is unknown."""
     return "its effects are as they should be, but " if started.effects else ""
 
 
 def _holds(started: PromptStarted) -> str:
-    """What was compared, and with what, of a trial in which all of it is right."""
+    """The comparisons that a correct trial passed, as text."""
     effects = started.effects
     if started.twin is None or started.facts:
         silent = "effects" if effects is None else "" if started.facts or not effects else "the answer"
@@ -202,13 +203,14 @@ def _disturbed(history: History, trial: str) -> str:
 
 
 def _waiting(history: History, trial: str) -> str:
-    """Who waits for what, in one line."""
+    """The calls that a hung trial waits for, in one line."""
     told = [event.error for _, event in history.of(PromptAttempt, trial=trial) if event.error_type == HUNG]
     return "; ".join(told[-1].splitlines()) if told else "it would never have ended"
 
 
 def _ended_by(history: History, trial: str, error_type: str) -> str:
-    """What kept a trial from its answer, in part of a line: what the agent raised, the limit of the lab's own, or only the kind of error."""
+    """The cause of a missing answer, as part of a line: the agent's exception, the lab's limit, or only the kind of
+    error."""
     attempts = [event for _, event in history.of(PromptAttempt, trial=trial)]
     words = " ".join(attempts[-1].error.split()).removesuffix(":") if attempts else ""
     words = words if len(words) <= RAISED else f"{words[: RAISED - 1]}…"
@@ -240,7 +242,7 @@ def _unreached(history: History, trial: str) -> str:
 
 
 def effects_of(history: History, trial: str) -> list[Effect]:
-    """What the services did in a trial; lines with one request id are one effect."""
+    """The services' effects in a trial; lines with the same request id are one effect."""
     effects: dict[tuple[str, str], Effect] = {}
     for nth, (_, event) in enumerate(history.of(Effect, trial=trial)):
         effects.setdefault((event.target, event.request_id or f"without an id, {nth}"), event)
@@ -248,7 +250,7 @@ def effects_of(history: History, trial: str) -> list[Effect]:
 
 
 def _compare(stated: Sequence[Mapping[str, Any]], done: Sequence[Effect]) -> tuple[list[str], list[str]]:
-    """What happened too often or unasked, and what did not happen, each in words and once."""
+    """The surplus effects and the missing ones, each as texts without repetition."""
     pairs = _pair(stated, done)
     lacking = _lacking(stated, pairs)
     excess: list[str] = []
@@ -284,7 +286,8 @@ def _lacking(stated: Sequence[Mapping[str, Any]], pairs: Mapping[int, int]) -> l
 
 
 def _pair(stated: Sequence[Mapping[str, Any]], done: Sequence[Effect]) -> dict[int, int]:
-    """Each effect's own wish, as many pairs as can be: a vague wish leaves to an exact one the effect that it alone fits."""
+    """The wish of each effect, with as many pairs as possible: a vague wish leaves to an exact one the only effect that
+    fits it."""
     pairs: dict[int, int] = {}
 
     def place(wish: int, seen: set[int]) -> bool:
@@ -311,7 +314,7 @@ def _nearly(wish: Mapping[str, Any], effect: Effect) -> bool:
 
 
 def _differing(wish: Mapping[str, Any], effect: Effect) -> list[str]:
-    """The keys in which the effect is another one; a repetition under another idempotency key is still a repetition."""
+    """The keys in which the effect differs. A repetition under another idempotency key is still a repetition."""
     apart = ("effect", IDEMPOTENCY_KEY)
     return [key for key, value in wish.items() if key not in apart and not _same(key, value, effect.content.get(key))]
 

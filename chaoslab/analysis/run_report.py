@@ -25,7 +25,7 @@ from chaoslab.record.history import History
 
 @dataclass(frozen=True)
 class Delivered:
-    """What became of the plan: per injection, and per fault and target of each."""
+    """The plan's result: per injection, and per fault and target of each."""
 
     by_injection: Sequence[InjectionCount]
     by_fault: Sequence[FaultCount]
@@ -33,7 +33,7 @@ class Delivered:
 
 @dataclass(frozen=True)
 class NotMet:
-    """Why faults that were scheduled were not witnessed, and how many were scheduled in all."""
+    """The reasons why scheduled faults were not witnessed, and the number of scheduled faults."""
 
     reasons: Sequence[Unmet]
     scheduled: int
@@ -41,11 +41,12 @@ class NotMet:
 
 @dataclass(frozen=True)
 class RunReport:
-    """What is known of a run.
+    """The findings about a run.
 
-    `name`, `started`, `finished`: empty or None where the log does not tell; `notes`: what was wrong with the log; `trials`: their keys, in
-    the order in which they began; `began_t`: when the first did, in seconds since the run's start. `of_functions`: whether it is a Python
-    user's agent; `judgeable`: whether anything was stated about right answers. `knows_…`: whether this kind of log can tell of such things.
+    `name`, `started`, `finished`: empty or None if the log lacks them. `notes`: the log's defects. `trials`: their
+    keys, in the order in which they began. `began_t`: the start of the first, in seconds since the run's start.
+    `of_functions`: the run is a Python user's agent. `judgeable`: something was stated about right answers. `knows_…`:
+    this kind of log can record such events.
     """
 
     name: str
@@ -72,19 +73,19 @@ class RunReport:
     usage: Section[Spent | None]
     budgets: Section[list[Passed]]
     warnings: Section[list[tuple[str, str]]]
-    """Who warned, and of what."""
+    """The writer and the text of each warning."""
     throughput: Section[Throughput | None]
     errors: Section[Errors]
     responses: Section[list[Response]]
 
     @property
     def outcomes(self) -> dict[str, str]:
-        """Each trial's outcome, by its key."""
+        """The outcome of each trial, by its key."""
         return {trial: str(verdict.outcome) for trial, verdict in self.verdicts.items()}
 
     @classmethod
     def of(cls, history: History) -> RunReport:
-        """The report on what a run wrote down."""
+        """The report on a run's history."""
         judged, stated = verdicts(history), judgeable(history)
         outcomes = {trial: str(verdict.outcome) for trial, verdict in judged.items()}
         return cls(

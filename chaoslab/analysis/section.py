@@ -1,4 +1,4 @@
-"""What one measure says of a run, or why it says nothing."""
+"""The result of one measure of a run, or the reason for its failure."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Section(Generic[T]):
-    """One measure of a run. `unknown`: in one line, why the measure failed; empty where it did not.
+    """One measure of a run. `unknown`: one line with the reason if the measure failed, else empty.
 
-    A measure of which there are no data has a value that says so (None, an empty list, n of 0); it is not unknown.
+    A measure without data has a value that expresses it (None, an empty list, n of 0); it is not unknown.
     """
 
     _found: T | None = None
@@ -23,12 +23,12 @@ class Section(Generic[T]):
 
     @classmethod
     def of(cls, measure: Callable[[], T]) -> Section[T]:
-        """What the measure gives; unknown where it raises."""
+        """The result of the measure; unknown if it raises."""
         return guarded(lambda: Section(measure()), lambda why: Section(None, why))
 
     @property
     def value(self) -> T:
-        """What the measure gave.
+        """The result of the measure.
 
         Raises:
             Unknown: it failed.

@@ -1,6 +1,6 @@
-"""A trial as a story: what was asked of whom, what befell each attempt and how it ended, times and addresses apart.
+"""A trial as a story: its calls, the faults of each attempt and its end, without times and addresses.
 
-So one trial can be compared with itself in another world, where everything takes another time.
+Stories make a trial comparable with itself in another world, where everything takes another time.
 """
 
 from __future__ import annotations
@@ -33,10 +33,11 @@ from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 
 FACTOR = 2.0
-"""A delay within this factor of the attempt's deadline may go either way: real clocks are not that exact, nor are real machines."""
+"""The factor around an attempt's deadline within which a delay may end either way, since real clocks and machines are
+not exact."""
 
 Story = dict[str, dict[str, Any]]
-"""By place ("search 1.2" for the second attempt of the first request), in the order of their beginning."""
+"""Facts by place ("search 1.2" is the second attempt of the first request), in the order of their start."""
 STAGES: Mapping[type[Event], str] = {
     FaultScheduled: "scheduled", FaultArmed: "armed", FaultInjected: "injected", FaultWitnessed: "witnessed",
     FaultHealed: "healed",
@@ -45,7 +46,7 @@ STAGES: Mapping[type[Event], str] = {
 
 @dataclass(frozen=True)
 class Difference:
-    """Where two tellings part: the place, what about it, and both values."""
+    """The first difference between two stories: its place, the field, and both values."""
 
     place: str
     what: str
@@ -92,7 +93,7 @@ def tell(records: Iterable[Record], trial: str) -> Story:
 
 
 def _befell(story: Story, event: FaultScheduled | FaultArmed | FaultInjected | FaultWitnessed | FaultHealed) -> None:
-    """A fault's way, in the place that it befell."""
+    """Adds a fault's event to its place in the story."""
     fault = _at(story, event)["faults"].setdefault(f"{event.fault} of {event.injection}", {"stages": []})
     stage = STAGES[type(event)]
     if isinstance(event, FaultScheduled):
@@ -111,7 +112,7 @@ def _place(event: Any) -> str:
 
 
 def compare(was: Story, now: Story) -> Difference | None:
-    """Where the two first part, in the order of the first; None where they do not."""
+    """The first difference, in the order of the first story; None if there is none."""
     for place, told in was.items():
         if place not in now:
             return Difference(place, "", told, None)
@@ -122,7 +123,7 @@ def compare(was: Story, now: Story) -> Difference | None:
 
 
 def first_unlike(was: Any, now: Any, path: str = "") -> tuple[str, Any, Any] | None:
-    """The first field that differs in two values as JSON has them: its path, and both values."""
+    """The first field that differs in two JSON values: its path, and both values."""
     if isinstance(was, dict) and isinstance(now, dict):
         for key in [*was, *(key for key in now if key not in was)]:
             here = f"{path}.{key}" if path else str(key)
@@ -144,7 +145,7 @@ def first_unlike(was: Any, now: Any, path: str = "") -> tuple[str, Any, Any] | N
 
 
 def timing_sensitive(records: Iterable[Record], trial: str, *, tool_s: float, model_s: float) -> set[str]:
-    """The places of a trial at which it is left to the world's clock what happens: a delay is within `FACTOR` of the attempt's deadline."""
+    """The places of a trial whose result depends on the clock: a delay is within `FACTOR` of the attempt's deadline."""
     places = set()
     for record in records:
         event = record.event
@@ -159,7 +160,8 @@ def timing_sensitive(records: Iterable[Record], trial: str, *, tool_s: float, mo
 
 
 def incomparable(records: Iterable[Record], trial: str) -> str:
-    """Why the trial is no measure for another world: something real took part in it. Empty if nothing did."""
+    """The reason why the trial cannot be compared with one in another world, such as a real disturbance; empty if there
+    is none."""
     for record in records:
         if record.trial == trial:
             if isinstance(record.event, CallDisturbed):

@@ -1,6 +1,7 @@
-"""The command `chaoslab`. Each command is a file here: `HELP`, the arguments that it takes, and what it does with them.
+"""The command `chaoslab`. Each subcommand is a file here with `HELP`, `arguments` and `run`.
 
-A command's file imports what the command uses when it runs, and nothing before; of a command that is named only its own file is loaded.
+A command's file imports its dependencies only when the command runs. If a command is named, only its own file is
+loaded.
 """
 
 from __future__ import annotations
@@ -19,32 +20,33 @@ from chaoslab.base import extras
 from chaoslab.base.commandline import Parser, interrupted, open_streams, refuse
 
 COMMANDS = (
-    "lab", "run", "replay", "runs", "follow", "show", "summary", "report", "charts", "settings", "agent", "tools", "manager", "model",
-    "toxiproxy",
+    "lab", "run", "replay", "runs", "follow", "show", "summary", "report", "charts", "settings", "agent", "tools",
+    "manager", "model", "toxiproxy",
 )  # fmt: skip
-"""In the order of the help."""
+"""The commands, in the order of the help."""
 
 
 class Command(Protocol):
-    """What a command's file holds."""
+    """The content of a command's file."""
 
     HELP: str
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Adds what the command takes."""
+        """Adds the command's arguments."""
 
     def run(self, options: argparse.Namespace) -> int:
-        """Does it, and returns the exit code."""
+        """Runs the command and returns its exit code."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit code: 0 done, 1 not what was asked for (--min-correct, --fail-on, replay), 2 bad input, 3 the lab broke, 130 interrupted."""
+    """The command's exit code: 0 success, 1 a requirement not met (--min-correct, --fail-on, replay), 2 invalid input,
+    3 the lab failed, 130 interrupted."""
     if arguments is None:
         open_streams()
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         options, unknown = _parser(given).parse_known_args(given)
-        if unknown:  # said in the name of the command that does not know them
+        if unknown:  # reported by the command that does not know them
             options.parser.error(_not_understood(options, given, unknown))
         code: int = options.command(options)
         sys.stdout.flush()
@@ -56,15 +58,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) or error.filename:
             raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left of it is tried again at the end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes the rest once more at exit
         return refuse(OSError(error.errno, f"what this command prints cannot be written ({error.strerror}): make room"))
     finally:
-        if arguments is None:  # a program of its own, which has nothing left that Ctrl-C could spare anybody
+        if arguments is None:  # a program of its own: nothing is left that Ctrl-C could interrupt
             signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _not_understood(options: argparse.Namespace, given: Sequence[str], unknown: Sequence[str]) -> str:
-    """What was wrong, and the settings that options may have been meant as, where the command takes settings."""
+    """The message for unknown arguments. If the command takes settings, it names the settings that may have been
+    meant."""
     if hasattr(options, "settings"):
         from chaoslab.config.effective import as_settings
 

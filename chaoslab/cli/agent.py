@@ -10,7 +10,7 @@ from chaoslab.base.commandline import host
 
 HELP = "work through the prompts on a lab whose other parts are running"
 HOSTS = ("tools", "model", "proxy", "manager")
-"""Parts of the lab that may be on hosts of their own."""
+"""The parts of the lab that may be on other hosts."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

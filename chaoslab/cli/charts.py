@@ -1,4 +1,4 @@
-"""`chaoslab charts`: the charts of a run, or of several over each other; `python charts.py` is the same."""
+"""`chaoslab charts`: the charts of a run, or of several in one; `python charts.py` is the same."""
 
 from __future__ import annotations
 

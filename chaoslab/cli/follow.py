@@ -1,4 +1,4 @@
-"""`chaoslab follow`: a run as it goes on, in another terminal or another container."""
+"""`chaoslab follow`: a live view of a run, in another terminal or another container."""
 
 from __future__ import annotations
 

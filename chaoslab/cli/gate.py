@@ -1,4 +1,4 @@
-"""The options --min-correct and --fail-on: what a run must come to, else the exit code is 1."""
+"""The options --min-correct and --fail-on: requirements on a run; the exit code is 1 if it does not meet them."""
 
 from __future__ import annotations
 

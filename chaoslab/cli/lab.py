@@ -1,4 +1,4 @@
-"""`chaoslab lab`: the whole lab, as the settings say."""
+"""`chaoslab lab`: the whole lab, by the settings."""
 
 from __future__ import annotations
 

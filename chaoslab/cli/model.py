@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
 
     try:
         endpoint.serve(host=options.host, port=options.port, ready=ready)
-    except (OSError, ValueError) as error:  # waitress says so of a host that has no address
+    except (OSError, ValueError) as error:  # waitress raises it for a host without an address
         said = f"model cannot listen on {options.host}:{options.port} ({error})"
         return refuse(ValueError(f"{said}: end what uses it, or choose another with --host or --port"))
     return 0

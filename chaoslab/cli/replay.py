@@ -1,4 +1,4 @@
-"""`chaoslab replay`: a run again from its log."""
+"""`chaoslab replay`: replays a run from its log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`chaoslab report`: a run's figures and charts."""
+"""`chaoslab report`: a run's summary and charts."""
 
 from __future__ import annotations
 

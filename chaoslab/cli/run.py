@@ -1,4 +1,4 @@
-"""`chaoslab run`: as `chaoslab lab`, the settings of a sweep given as options."""
+"""`chaoslab run`: like `chaoslab lab`, with the settings of a sweep as options."""
 
 from __future__ import annotations
 

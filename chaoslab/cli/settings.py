@@ -1,4 +1,4 @@
-"""`chaoslab settings`: every setting, its meaning and default, or its value in force."""
+"""`chaoslab settings`: every setting with its meaning and default, or the value in force."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`chaoslab summary`: a run's figures."""
+"""`chaoslab summary`: a run's summary."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ HELP = "serve an embedded, API-compatible Toxiproxy"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """With one dash too, as toxiproxy-server has them, so that the one can be put in the other's place."""
+    """Adds the options also with one dash, like toxiproxy-server, so that either program can replace the other."""
     parser.add_argument("--host", "-host", type=host, default="127.0.0.1", help="(default: %(default)s)")
     parser.add_argument("--port", "-port", type=port, default=8474, help="(default: %(default)s)")
     parser.add_argument("--config", "-config", type=Path, help="a JSON file of proxies, as for /populate")

@@ -9,8 +9,8 @@ from typing import Any, Protocol
 from chaoslab.base.differences import differences
 from chaoslab.base.jsonable import brief, cut
 from chaoslab.core.events import REPLY_MAX, Event, FaultScheduled
-from chaoslab.core.exchange import Call, Failure, Flow, Reply, Step, Wait
-from chaoslab.core.fault import Fault
+from chaoslab.core.exchange import Call, Failure, Flow, Note, Observation, Reply, Step, Toxic, Wait
+from chaoslab.core.fault import Fault, guarded
 
 REPLY_SHOWN = 120
 """The most characters that `ActiveFault.changed` shows of a reply that a fault kept from its caller."""
@@ -35,6 +35,24 @@ class ActiveFault:
     got: Reply | None = None
     sent: int = 0
     failed: str | None = None
+
+    def toxics(self) -> Sequence[Toxic]:
+        """The toxics of its lane.
+
+        Raises:
+            BrokenFault: the fault failed by itself.
+        """
+        with guarded(self.fault_name, "toxics"):
+            return self.fault.toxics()
+
+    def evidence(self, seen: Observation) -> str | None:
+        """What shows that its caller met it, in words; None where nothing does.
+
+        Raises:
+            BrokenFault: the fault failed by itself.
+        """
+        with guarded(self.fault_name, "witnessed"):
+            return self.fault.witnessed(seen)
 
     def scheduled(self, call: Call) -> Event:
         """The event to note before the fault acts."""
@@ -93,7 +111,8 @@ def chain(
             on_injected(active)
 
     active.given = call
-    story = active.fault.flow(call)
+    with guarded(active.fault_name, "flow"):
+        story = active.fault.flow(call)
     resume: Callable[[], Step] = lambda: next(story)  # noqa: E731
     inner: Reply | None = None
     failed: Failure | None = None
@@ -101,8 +120,13 @@ def chain(
     while True:
         try:
             step = resume()
+            if not isinstance(step, Call | Wait | Note):
+                raise TypeError(f"it yielded {type(step).__name__}: a story yields a Call, a Wait or a Note")
         except StopIteration as end:
             reply: Reply = end.value
+            if not isinstance(reply, Reply):
+                with guarded(active.fault_name, "flow"):
+                    raise TypeError(f"it returned {type(reply).__name__}: a story returns a Reply") from None
             if reply is not inner:
                 active.reply = reply
                 touched()
@@ -113,6 +137,9 @@ def chain(
             if failure is not failed:
                 touched()
             raise
+        except Exception as error:
+            with guarded(active.fault_name, "flow"):
+                raise error
         try:
             if isinstance(step, Call):
                 if step is not call:

@@ -6,15 +6,17 @@ has to know of a fault is a trait of its class, so nothing outside of `chaoslab.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import Field, is_dataclass
 from functools import cache
 from typing import Any, ClassVar, Literal, Self, cast
 
 from chaoslab.base.dice import Dice
+from chaoslab.base.jsonable import describe_error
 from chaoslab.base.registry import broken
 from chaoslab.base.registry import load as load_plugin
-from chaoslab.core.exchange import Call, Flow, Observation, Toxic
+from chaoslab.core.exchange import Call, Failure, Flow, Observation, Toxic
 
 GROUP = "faults"
 LAYERS = ("budget", "context", "meaning", "tool", "wire")
@@ -66,6 +68,29 @@ class Fault:
         if seen.changed_call is None or seen.sent is None or seen.sent.value != seen.changed_call.value:
             return None
         return "the changed call was sent"
+
+
+class BrokenFault(BaseException):
+    """A fault failed by itself, which is no failure of whoever met it. One line names the fault, its package, and the error.
+
+    No `Exception`, since an agent would take it for one more error of its tool.
+    """
+
+
+@contextmanager
+def guarded(name: str, method: str) -> Iterator[None]:
+    """Code of a fault of this name goes on inside.
+
+    Raises:
+        BrokenFault: it raised anything else than a `Failure`.
+    """
+    try:
+        yield
+    except Failure:
+        raise
+    except Exception as error:
+        why = f"its {method}() raised {describe_error(error)}"
+        raise BrokenFault(broken(GROUP, name, why).args[0]) from error
 
 
 def load(name: str) -> type[Fault]:

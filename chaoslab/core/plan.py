@@ -16,7 +16,7 @@ from chaoslab.core.chain import ActiveFault
 from chaoslab.core.events import Event, FaultInjected, FaultWitnessed
 from chaoslab.core.exchange import Call, Observation
 from chaoslab.core.fault import LAYERS as LAYERS
-from chaoslab.core.fault import load, trait
+from chaoslab.core.fault import guarded, load, trait
 
 
 @dataclass(frozen=True)
@@ -111,13 +111,24 @@ class Plan:
         choice, *others = injection.choices
         if others:
             choice = dice("which").pick(injection.choices, [c.weight for c in injection.choices])
-        fault = load(choice.fault)(**choice.params).draw(dice("draw"))
+        fault = load(choice.fault)(**choice.params)
+        with guarded(choice.fault, "draw"):
+            fault = fault.draw(dice("draw"))
         return ActiveFault(injection.name, choice.fault, fault)
 
     def roll(self, injection: Injection, call: Call) -> ActiveFault | None:
         """The fault with which the injection hits this call, or None."""
         hit = self.hits(injection, call.trial, call.target, call.request, call.attempt)
         return self.fault_for(injection, call) if hit else None
+
+    def check(self) -> None:
+        """Makes each of its faults once.
+
+        Raises:
+            LookupError: one is not installed here, or cannot be used. TypeError, ValueError: one has no such parameters.
+        """
+        for choice in (choice for injection in self.injections for choice in injection.choices):
+            load(choice.fault)(**choice.params)
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -182,7 +193,7 @@ class AttemptFaults:
         for active in self.active:
             changed = active.call or active.reply
             its = replace(seen, changed_call=active.call, changed_reply=active.reply) if changed else seen
-            evidence = active.injected and active.fault.witnessed(its)
+            evidence = active.injected and active.evidence(its)
             if evidence:
                 self._note(
                     FaultWitnessed(

@@ -1,6 +1,6 @@
-"""A user's agent with its functions, a plan and a world, as a run: what does one trial of it, and the next.
+"""A run of a user's agent: its functions, plan and world, and a function that runs its trials.
 
-Where a trial happens is chosen here; the trial itself is the same in both worlds.
+This module chooses the place of a trial; the trial itself is the same in both worlds.
 """
 
 from __future__ import annotations
@@ -34,16 +34,18 @@ from chaoslab.seams.references import References
 
 WORLDS = ("virtual", "local")
 Hangs = tuple[type[Exception], ...]
-"""What a world raises for a trial that would never end."""
+"""The exceptions by which a world ends an endless trial."""
 Pairs = list[tuple[Any, Any]]
-"""Real things, and what stands in for them."""
+"""Real objects, each with its stand-in."""
 _alone = threading.Lock()
 
 
 @dataclass
 class AgentResult:
-    """What came of one trial, as `TrialResult` says. `book`: all that happened; `warnings`: what a person should know of it; `called`: the
-    names of the functions that were called."""
+    """The result of one trial; see `TrialResult`.
+
+    `book`: its events. `warnings`: warnings about it. `called`: the names of the functions that were called.
+    """
 
     book: TrialLog
     answer: Any = None
@@ -67,7 +69,7 @@ class AgentResult:
 
     @property
     def spent_usd(self) -> float:
-        """What a user's agent spends is not known, and bounds nothing."""
+        """Always 0: the spending of a user's agent is unknown, and no budget bounds it."""
         return 0.0
 
     @property
@@ -75,21 +77,21 @@ class AgentResult:
         return self.book.kept
 
     def __getstate__(self) -> dict[str, Any]:
-        """To another process goes an error that can be made again there; of any other, its name and its words."""
+        """Replaces an error that cannot be rebuilt in another process by its name and message."""
         error = self.error
         return {**vars(self), "error": error and portable(error, describe_error(error))}
 
 
 @dataclass(frozen=True)
 class Fresh:
-    """An agent that is made anew for each trial, in that trial's world."""
+    """An agent that is made anew for each trial, in the trial's world."""
 
     make: Callable[[], Any]
 
 
 def fresh(make: Callable[[], Any]) -> Fresh:
-    """An agent for `run` and `run_many` that `make()` makes anew for each trial, so that nothing it keeps leads from one trial to the next:
-    `lab.run(lab.fresh(Shop), …, tools=[Shop.order])`.
+    """Wraps `make` as an agent for `run` and `run_many`: `make()` makes a new agent for each trial, so no state is kept
+    between trials. Example: `lab.run(lab.fresh(Shop), …, tools=[Shop.order])`.
 
     Raises:
         TypeError: `make` cannot be called.
@@ -103,9 +105,9 @@ def fresh(make: Callable[[], Any]) -> Fresh:
 class AgentSpec:
     """A run of a user's agent.
 
-    `tools` have effects, `reads` have none. `effects` (None: not stated), `facts`: what was stated about a right answer, if `stated`;
-    `twin`: what to compare with, or `incomparable`: why it cannot be. `now`: what the wall clock says when a trial of virtual time
-    begins.
+    `tools` have effects, `reads` have none. `effects` and `facts` describe the right result; `effects` is None if not
+    stated. `stated`: something about the result is known, stated or from the twin. `twin`: the run to compare with;
+    `incomparable`: the reason if there is none. `now`: the wall clock's time at the start of a virtual trial.
     """
 
     agent: Any
@@ -128,18 +130,20 @@ class AgentSpec:
     """Warnings that hold for each of its trials."""
     calls_max: int = CALLS_MAX
     called: frozenset[str] | None = None
-    """The names of the functions that were called in its twin, if it has one."""
+    """The names of the functions that the twin called, if there is a twin."""
 
     @contextmanager
     def prepared(self) -> Iterator[None]:
-        """The world is at hand meanwhile, so that it need not be made so again for each `opened`, and this process is nobody else's.
+        """A context that keeps the world ready, so that `opened` need not make it again, and reserves this process for
+        the run.
 
         Raises:
             RuntimeError: another trial is under way in this process.
         """
         if not _alone.acquire(blocking=False):
             raise RuntimeError(
-                "another trial is under way in this process, and its functions are swapped: one after the other, or in processes"
+                "another trial is under way in this process, and its functions are swapped: one after the other, or "
+                "in processes"
             )
         try:
             with {"virtual": self._virtual, "local": self._local}[self.world]():
@@ -153,11 +157,11 @@ class AgentSpec:
 
     @property
     def sequential(self) -> bool:
-        """No trial depends on another."""
+        """Always False: no trial depends on another."""
         return False
 
     def started(self, trials: int) -> events.RunStarted:
-        """The first event of the run. It does not hold the program, so a log cannot be replayed."""
+        """The first event of the run. The log does not hold the agent's program, so the run cannot be replayed."""
         return events.RunStarted(
             seed=self.plan.seed,
             settings={"TOOL_TIMEOUT_S": self.timeout_s, "DEADLINE_S": self.deadline_s},
@@ -171,13 +175,13 @@ class AgentSpec:
 
     @contextmanager
     def opened(self) -> Iterator[Callable[[TrialSpec], AgentResult]]:
-        """Gives what does one of its trials, in this process."""
+        """A context that gives a function which runs one of the trials in this process."""
         with ExitStack() as stack:
             new, hung, exchanged = stack.enter_context({"virtual": self._virtual, "local": self._local}[self.world]())
             seam = FunctionSeam(self.plan, timeout_s=self.timeout_s)
             pairs, unheld = stack.enter_context(self._wrapped(seam, exchanged))
             ask, of_coroutine = self._ask(self.agent)
-            if isinstance(self.agent, Fresh):  # what it will reach is not known yet
+            if isinstance(self.agent, Fresh):  # the functions it will reach are not known yet
                 ask, of_coroutine, unheld = self._anew(pairs), False, ()
             yield lambda spec: self._trial(spec, seam, new, hung, ask, of_coroutine, unheld)
 
@@ -198,8 +202,8 @@ class AgentSpec:
                 serve(world.network, name, 80, app)
             return world
 
-        with Patches():
-            yield new, (Hung,), Patches.exchanged()
+        with Patches() as patches:
+            yield new, (Hung,), patches.exchanged()
 
     @contextmanager
     def _local(self) -> Iterator[tuple[Callable[[], Place], Hangs, Pairs]]:
@@ -208,13 +212,15 @@ class AgentSpec:
     # The agent and its functions.
 
     def _anew(self, pairs: Pairs) -> Callable[[Any], Any]:
-        """The agent as a callable that makes it first, with the stand-ins in place wherever it can reach the functions."""
+        """A callable that makes the agent, then calls it with the stand-ins in place wherever it can reach the
+        functions."""
 
         def ask(prompt: Any) -> Any:
             agent = self.agent.make()
             if not callable(agent) and not langchain.is_runnable(agent):
                 raise TypeError(
-                    f"{name_of(self.agent)} made a {type(agent).__name__}: an agent is a callable, or a LangChain Runnable"
+                    f"{name_of(self.agent)} made a {type(agent).__name__}: an agent is a callable, or a LangChain "
+                    "Runnable"
                 )
             with References([agent], pairs):
                 return _fetched(self._ask(agent)[0](prompt))
@@ -222,8 +228,8 @@ class AgentSpec:
         return ask
 
     def _ask(self, agent: Any) -> tuple[Callable[[Any], Any], bool]:
-        """The agent as a callable, and whether it is async. A Runnable is asked by `ainvoke` where a tool can be called in no other way,
-        else by `invoke`."""
+        """The agent as a callable, and True if that is async. A Runnable is called by `invoke`, or by `ainvoke` if a
+        tool is async only."""
         if langchain.is_runnable(agent):
             functions = [*self.tools, *self.reads]
             only = any(
@@ -234,8 +240,8 @@ class AgentSpec:
 
     @contextmanager
     def _wrapped(self, seam: FunctionSeam, exchanged: Pairs) -> Iterator[tuple[Pairs, tuple[str, ...]]]:
-        """The stand-ins are in place, those of the world too, such as a clock that the agent keeps in an attribute; each with what it stands
-        for, and the names of the functions to which no reference was found."""
+        """A context with the stand-ins in place, also those of the world, such as for a clock that the agent keeps in
+        an attribute. Gives the pairs, and the names of the functions to which no reference was found."""
         pairs, names = [], []
         with ExitStack() as stack:
             for functions, effect in ((self.tools, True), (self.reads, False)):
@@ -293,14 +299,14 @@ class AgentSpec:
 
         seam.book, seam.pace, seam.left = book, place.pace, 0
         try:
-            with _caught(result, hung):  # what another of its tasks or threads ended everything by
+            with _caught(result, hung):  # a task or thread may have ended everything by raising
                 if of_coroutine:
                     place.run_async(work_async, over=over)
                 else:
                     place.run(work, over=over)
         except hung as error:
             result.hung = str(error)
-        if isinstance(place, Here) and place.late:  # whatever the agent made of it
+        if isinstance(place, Here) and place.late:  # even if the agent swallowed the exit
             result.hung = place.late
         if result.hung:
             result.answer = result.error = None
@@ -311,7 +317,8 @@ class AgentSpec:
         return result
 
     def _uncalled(self, called: frozenset[str], unheld: Sequence[str]) -> tuple[str, ...]:
-        """In one line, which functions nobody called, neither in this trial nor in its twin, and which faults had nothing to hit for that."""
+        """A warning about functions that were called neither in this trial nor in its twin, and about the faults that
+        had no target because of that."""
         known = called.union(self.called or (), unheld)
         names = [name for function in (*self.tools, *self.reads) if (name := name_of(function)) not in known]
         if not names:
@@ -360,7 +367,7 @@ class AgentSpec:
         )
 
     def _unreached(self, book: TrialLog) -> list[events.FaultUnreached]:
-        """What was to be hit by its number and was not."""
+        """The numbered requests that should have met a fault and did not."""
         if not self.plan.named:
             return []
         met = {(event.injection, event.target, event.request) for event in book.noted(events.FaultScheduled)}
@@ -372,7 +379,10 @@ class AgentSpec:
         ]
 
 
-UNHELD = "no reference to {} was found that the agent can reach, so its calls go unseen: give in tools= the very object that the agent calls"
+UNHELD = (
+    "no reference to {} was found that the agent can reach, so its calls go unseen: give in tools= the very object "
+    "that the agent calls"
+)
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -382,7 +392,7 @@ def _listed(names: Sequence[str]) -> str:
 
 @contextmanager
 def _caught(result: AgentResult, hung: tuple[type[Exception], ...]) -> Iterator[None]:
-    """Whatever an agent raises fails its trial, not whoever tries it."""
+    """Records an exception of the agent as the trial's error, so that it does not end the caller."""
     try:
         yield
     except hung:
@@ -392,7 +402,8 @@ def _caught(result: AgentResult, hung: tuple[type[Exception], ...]) -> Iterator[
 
 
 def _fetched(answer: Any) -> Any:
-    """The answer itself, where the agent gave the promise of one; what nobody would ever run is none."""
+    """The awaited answer if it is an awaitable. An answer that is a generator raises TypeError, since nobody would run
+    it."""
     if inspect.isawaitable(answer):
 
         async def fetch() -> Any:
@@ -407,12 +418,12 @@ def _fetched(answer: Any) -> Any:
 
 
 def unasked(function: Any) -> frozenset[str]:
-    """The parameters that are no arguments of a call's: a framework fills them in, or they are the object that a method belongs to."""
+    """The parameters that a caller does not pass: those that a framework injects, and the object of a method."""
     return injected(function) | _receiver(function)
 
 
 def _receiver(function: Any) -> frozenset[str]:
-    """The parameter by which a method that is named by its class (`Shop.order`) is given its object."""
+    """The object parameter of a method that is given by its class, as in `Shop.order`."""
     path = getattr(function, "__qualname__", "").split(".")
     if not inspect.isfunction(function) or len(path) < 2 or path[-2] == "<locals>":
         return frozenset()
@@ -420,13 +431,14 @@ def _receiver(function: Any) -> frozenset[str]:
 
 
 def name_of(function: Any) -> str:
-    """What a function is called in plans and logs."""
+    """The name of a function in plans and logs."""
     function = function.make if isinstance(function, Fresh) else function
     named = function.name if langchain.is_tool(function) else getattr(function, "__name__", type(function).__name__)
     return str(named)
 
 
 def _text(answer: Any) -> str:
-    """An answer in words, to be judged and written down; of a conversation (`{"messages": […]}`), its last message."""
+    """The answer as text, for the judge and the log. For a conversation (`{"messages": […]}`) it is the last
+    message."""
     answer = langchain.spoken(answer)
     return answer if isinstance(answer, str) else json.dumps(to_jsonable(answer), ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Starts a run of the lab in the world that the settings name, and leaves its figures and pictures behind."""
+"""Starts a run of the lab in the world that the settings name, and prints its summary and draws its charts."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ if TYPE_CHECKING:
 
 LOGS, STATE, CHARTS = Path("logs"), Path("state/state.db"), Path("charts")
 FEW = 100
-"""Up to so many trials are done in one process: starting more would take longer."""
+"""The most trials that run in one process: for these, starting more would take longer."""
 
 
 def start(given: Sequence[str], *, gate: Gate | None = None) -> int:
-    """A run with these settings; the exit code. Bad input is said in a line. `gate`: what the run must come to.
+    """Runs the lab with these settings and returns the exit code. Invalid input is reported in one line. `gate`: the
+    requirements on the result.
 
     Raises:
-        extras.Incomplete: something is not installed that this needs.
+        extras.Incomplete: a package that this needs is not installed.
     """
     from chaoslab.config import settings
 
@@ -38,8 +39,10 @@ def start(given: Sequence[str], *, gate: Gate | None = None) -> int:
     except settings.SettingError as error:
         return refuse(error)
     worlds: dict[str, Callable[[Settings, Sequence[str], Gate | None], int]] = {
-        "local": _local, "compose": _compose, "virtual": _virtual,
-    }  # fmt: skip
+        "local": _local,
+        "compose": _compose,
+        "virtual": _virtual,
+    }
     return worlds[chosen.world](chosen, given, gate)
 
 
@@ -102,7 +105,7 @@ def _local(chosen: Settings, given: Sequence[str], gate: Gate | None) -> int:
 # In containers.
 
 
-def _compose(chosen: Settings, given: Sequence[str], gate: Gate | None) -> int:  # noqa: ARG001 - compose reads .env by itself
+def _compose(chosen: Settings, given: Sequence[str], gate: Gate | None) -> int:  # noqa: ARG001 - compose reads .env
     from chaoslab.config import settings
     from chaoslab.worlds import compose
 
@@ -161,7 +164,8 @@ def spec_of(chosen: Settings, asked: Sequence[Any]) -> LabSpec:
         )
     if chosen.translator == "online":
         raise SettingError(
-            "TRANSLATOR=online asks a server, and the virtual world has no way out: leave it at phrasebook, or use WORLD=local"
+            "TRANSLATOR=online asks a server, and the virtual world has no way out: leave it at phrasebook, or use "
+            "WORLD=local"
         )
     if chosen.groq_api_key or chosen.model_url:
         what = "GROQ_API_KEY" if chosen.groq_api_key else "MODEL_URL"
@@ -175,7 +179,8 @@ def spec_of(chosen: Settings, asked: Sequence[Any]) -> LabSpec:
 
 
 def _check_calendar(chosen: Settings, trials: int) -> None:
-    """Raises SettingError: the calendar has no room for that many trials, each of which begins where the one before it ended."""
+    """Raises SettingError if the calendar has no room for that many trials; each begins at the end of the one before
+    it."""
     from datetime import MAXYEAR, datetime, timedelta
 
     from chaoslab.config.settings import SettingError
@@ -184,14 +189,16 @@ def _check_calendar(chosen: Settings, trials: int) -> None:
         datetime.fromisoformat(chosen.now) + timedelta(seconds=chosen.deadline_s) * trials
     except OverflowError:
         raise SettingError(
-            f"NOW={chosen.now}, and then {trials} trials of up to DEADLINE_S={chosen.deadline_s:g} seconds, leads beyond the year {MAXYEAR}: "
+            f"NOW={chosen.now}, and then {trials} trials of up to DEADLINE_S={chosen.deadline_s:g} seconds, leads "
+            f"beyond the year {MAXYEAR}: "
             "choose an earlier NOW or a smaller DEADLINE_S"
         ) from None
 
 
 def carry_out(spec: LabSpec, folder: Path) -> int:
-    """Does all trials of a run and writes them down in its folder; the exit code."""
+    """Runs all trials and writes them to the folder; returns the exit code."""
     from chaoslab.base.interrupts import Interrupts
+    from chaoslab.core.fault import BrokenFault
     from chaoslab.execution.pipeline import results, written
     from chaoslab.execution.workers import WorkerLost, executor
     from chaoslab.record.log import LogLost
@@ -217,7 +224,7 @@ def carry_out(spec: LabSpec, folder: Path) -> int:
             except WorkerLost as lost:
                 progress.say(str(lost))
                 return LAB_DOWN
-            except Unsupported as error:
+            except (BrokenFault, Unsupported) as error:
                 progress.say(str(error))
                 return 2
     except LogLost as lost:
@@ -226,21 +233,22 @@ def carry_out(spec: LabSpec, folder: Path) -> int:
     return 0
 
 
-# What is looked at before anything is started.
+# Checks before anything is started.
 
 
 def check_installed(world: str) -> None:
-    """Raises Incomplete: something is missing that a run in this world needs here."""
+    """Raises Incomplete if a package that a run in this world needs is missing."""
     needed = {"virtual": ("virtual", "tools", "agent", "charts"), "local": ("tools", "agent", "charts"), "compose": ()}
     extras.check_module(f"WORLD={world}", "pydantic", "lab")
     extras.check(f"WORLD={world}", *needed[world], install="lab")
 
 
 def _check(chosen: Settings) -> list[Any]:
-    """Reads what the parts will read, so that a mistake is said before any is started; the prompts.
+    """Reads all inputs of the parts, so that a mistake is found before anything starts; returns the prompts.
 
     Raises:
-        SettingError: as the part's own. OSError: something else stands where the lab will write.
+        SettingError: an input is invalid.
+        OSError: the lab cannot write to one of its places.
     """
     from chaoslab.agent import config, prompts
     from chaoslab.config.scenario import from_settings
@@ -261,7 +269,8 @@ def _prompts(chosen: Settings) -> Path:
 
 
 def _check_stated(chosen: Settings, asked: Sequence[Any]) -> None:
-    """What the agent of another world does once the services have told it what they offer.
+    """Checks the prompts against the services, as the agent does in the other worlds once the services describe
+    themselves.
 
     Raises:
         SettingError: a prompt states what no service can tell or do.
@@ -275,7 +284,7 @@ def _check_stated(chosen: Settings, asked: Sequence[Any]) -> None:
 
 
 def _check_places() -> None:
-    """Raises NotADirectoryError, IsADirectoryError: something else stands where the lab will write."""
+    """Raises NotADirectoryError or IsADirectoryError if something else stands where the lab will write."""
     for folder in (LOGS, STATE.parent, CHARTS):
         if folder.exists() and not folder.is_dir():
             raise NotADirectoryError(errno.ENOTDIR, "it should be a folder: rename it", str(folder))
@@ -301,7 +310,7 @@ def _check_state() -> None:
 
 
 def _check_toxiproxy(url: str) -> None:
-    """Raises SettingError: a Toxiproxy was named and none answers there."""
+    """Raises SettingError if a Toxiproxy was named and none answers there."""
     from chaoslab.config.settings import SettingError
     from chaoslab.wire.client import ToxiproxyClient, ToxiproxyError
 
@@ -316,11 +325,11 @@ def _check_toxiproxy(url: str) -> None:
             ) from None
 
 
-# What is left behind.
+# The end of a run.
 
 
 def leave(folder: Path, code: int, *, program: str | None = None, gate: Gate | None = None) -> int:
-    """What a run leaves for a person: its figures, whether it is what was asked for, its pictures, and where they are."""
+    """Prints the run's summary, the gate's ruling and the paths of logs and charts; returns the exit code."""
     with heard_outside_imports():
         return _leave(folder, code, program, gate)
 
@@ -343,13 +352,14 @@ def _leave(folder: Path, code: int, program: str | None, gate: Gate | None) -> i
         return code or 2
     look_at = worst(report.verdicts) or next(iter(report.trials), None)
     print(
-        f"next    {program or _called()} show {'latest' if latest else folder}{f' --trial {look_at}' if look_at else ''}"
+        f"next    {program or _called()} show "
+        f"{'latest' if latest else folder}{f' --trial {look_at}' if look_at else ''}"
     )
     return code
 
 
 def _drawn(report: RunReport, folder: Path) -> bool:
-    """Whether the run's pictures lie with it, and in CHARTS if it is the latest. The run is over and counts all the same."""
+    """Draws the run's charts into its folder, and into CHARTS for the latest run; returns True if all were written."""
     from chaoslab.reports import charts
 
     try:
@@ -361,7 +371,7 @@ def _drawn(report: RunReport, folder: Path) -> bool:
     paths, complaints = charts.put(pictures, places)
     first, *others = dict.fromkeys(f"{path.parent}/" for path in paths) or [""]
     said = "".join(f"  (also {other})" for other in others)
-    if complaints and first == f"{CHARTS}/":  # a disk that took no more of the run has been told of already
+    if complaints and first == f"{CHARTS}/":  # a full disk was already reported when the run was written
         said = f"  ({complaints[0]})"
     else:
         for complaint in complaints:
@@ -372,7 +382,7 @@ def _drawn(report: RunReport, folder: Path) -> bool:
 
 
 def _report(folder: Path) -> RunReport | None:
-    """What a run has written down; None when it never began."""
+    """The report of the run in the folder; None if the run never began."""
     from chaoslab.analysis.run_report import RunReport
     from chaoslab.core.events import RunStarted
     from chaoslab.record.history import History
@@ -385,7 +395,7 @@ def _report(folder: Path) -> RunReport | None:
 
 
 def _ruled(gate: Gate | None, report: RunReport | None, code: int) -> int:
-    """The exit code once the run was held against what it must come to; the verdict is said in a line."""
+    """The exit code after the gate's check of the run; prints the ruling."""
     if not gate:
         return code
     from chaoslab.reports.gate import rule
@@ -402,6 +412,6 @@ def _ruled(gate: Gate | None, report: RunReport | None, code: int) -> int:
 
 
 def _called() -> str:
-    """This command as the user may type it again from here."""
+    """This command, as the user can type it again."""
     program = Path(sys.argv[0])
     return "python -m chaoslab" if program.name == "__main__.py" else str(program)

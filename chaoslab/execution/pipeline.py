@@ -1,4 +1,4 @@
-"""Does the trials of a run and writes them down: the one way, for the lab's agent and for a user's alike."""
+"""Runs the trials of a run and writes them to its folder, for the lab's agent and a user's agent alike."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ R = TypeVar("R", bound=TrialResult)
 
 @contextmanager
 def written(run: RunSpec[Any], trials: int, folder: Path) -> Iterator[RunWriter]:
-    """The run's folder, which begins and ends with the run: done, interrupted (Ctrl-C, or nobody asks for the rest) or broken.
+    """A context that writes the run's folder. The run ends as done, interrupted (Ctrl-C, or the iterator was closed) or
+    broken.
 
     Raises:
         LogLost: the folder cannot be written.
@@ -41,10 +42,10 @@ def written(run: RunSpec[Any], trials: int, folder: Path) -> Iterator[RunWriter]
 def results(
     run: RunSpec[R], trials: int, *, executor: Executor, book: RunWriter | None = None
 ) -> Generator[R, None, None]:
-    """The result of each trial, in order, written down before it is handed on.
+    """Yields the result of each trial, in order, after writing it down.
 
     Raises:
-        LogLost: it cannot be written. Besides, what the trials and the executor raise.
+        LogLost: it cannot be written. Exceptions of the trials and of the executor pass through.
     """
     spent_usd = 0.0
 

@@ -1,4 +1,4 @@
-"""Where one trial of a user's agent happens: in a world of virtual time, or in this process in real time."""
+"""The place of a user's trial: a world of virtual time, or this process in real time."""
 
 from __future__ import annotations
 
@@ -13,21 +13,26 @@ from chaoslab.worlds.virtual.context import own_line
 
 
 class Place(Protocol):
-    """Where one trial happens."""
+    """A place in which one trial runs."""
 
     def entered(self) -> AbstractContextManager[None]: ...
     def run(self, work: Callable[[], Any], *, over: Callable[[], object]) -> Any:
-        """`over` is called when the work is: what those whom it has left behind still do is no part of it."""
+        """Runs the work, then calls `over`: later events, from threads that outlive the work, are no part of the
+        trial."""
 
     def run_async(self, work: Callable[[], Coroutine[Any, Any, Any]], *, over: Callable[[], object]) -> Any: ...
 
     def pace(self, function: str) -> int:
-        """How many calls may be made until this is asked again, this one of that function among them; ends a trial that would never end."""
+        """Counts this call of the function, and returns the number of calls until it must be asked again, this one
+        included. Ends an endless trial."""
 
 
 class Here:
-    """This process, in real time. `late`: which call came after the deadline, if one did: it raises SystemExit, which agents do not take for
-    one more failure, event loops end with, and threads end by without a word."""
+    """This process, in real time.
+
+    The first call after the deadline raises SystemExit, and `late` describes it. Agents do not take SystemExit for a
+    failure, event loops stop at it, and threads end by it silently.
+    """
 
     def __init__(self, deadline_s: float) -> None:
         self.deadline_s, self.deadline, self.late = deadline_s, system.monotonic() + deadline_s, ""
@@ -43,7 +48,7 @@ class Here:
 
     def run(self, work: Callable[[], Any], *, over: Callable[[], object]) -> Any:
         outer = _get_running_loop()
-        _set_running_loop(None)  # in a notebook, say: the loop there rests while the trial's own runs
+        _set_running_loop(None)  # in a notebook, for example: its loop rests while the trial's loop runs
         try:
             return work()
         finally:

@@ -1,6 +1,6 @@
-"""What the log of a run remembers, as far as the run can be made again: its trials line by line, and the run as a value.
+"""A run read from its log, so far as it can be replayed: its trials line by line, and the run as a value.
 
-The log alone counts. What it cannot give back is refused, in a line that says which.
+The log is the only source. A log that lacks something needed is refused with a one-line message.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from chaoslab.config.settings import Settings
 from chaoslab.config.topology import MODEL
 from chaoslab.core.events import VERSION, CallFinished, PromptFinished, Replied, RunStarted, Usage
-from chaoslab.core.fault import load
 from chaoslab.core.plan import Plan
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record, lines_of, log_files, parse_line
@@ -30,12 +29,12 @@ _KEY = re.compile(r"p(?P<prompt>\d{1,6})\.r(?P<repeat>\d{1,6})", re.ASCII)
 
 
 class Unrepeatable(ValueError):
-    """This run, or this trial of it, cannot be made again; says why, and what can be."""
+    """The run, or the trial, cannot be replayed; the message gives the reason and the alternatives."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a log as it stands there; `number` counts from 1. `record` is None where it cannot be read."""
+    """A line of a log, unchanged. `number` counts from 1. `record` is None if the line cannot be read."""
 
     number: int
     raw: bytes
@@ -52,7 +51,8 @@ class Line:
 
 @dataclass(frozen=True)
 class RecordedRun:
-    """A run's logs. `files`: each writer's lines, by the file's name; `trials`: the keys of those that were begun, in their order."""
+    """A run's logs. `files`: each writer's lines, by file name. `trials`: the keys of the trials that began, in
+    order."""
 
     folder: Path
     run: str
@@ -63,7 +63,7 @@ class RecordedRun:
 
     @property
     def beginning(self) -> str:
-        """Where it is told how the run began."""
+        """The file and line of `run_started`."""
         lines = self.files.get("info.log", [])
         number = next((line.number for line in lines if line.record and line.record.event is self.started), 1)
         return f"{self.folder / 'info.log'}, line {number}"
@@ -73,7 +73,7 @@ class RecordedRun:
         return self.started.world == "virtual"
 
     def lines(self, trial: str) -> dict[str, list[Line]]:
-        """What each file holds of that trial."""
+        """The trial's lines in each file."""
         return self._by_trial.get(trial, {})
 
     @cached_property
@@ -85,10 +85,10 @@ class RecordedRun:
         return found
 
     def number(self, trial: str) -> int:
-        """Its number in the run, from 0.
+        """The trial's number in the run, from 0.
 
         Raises:
-            Unrepeatable: no trial of its prompts has that name.
+            Unrepeatable: no trial of the run's prompts has that name.
         """
         match = _KEY.fullmatch(trial)
         prompts = len(self.started.asked)
@@ -97,12 +97,13 @@ class RecordedRun:
         return (int(match["repeat"]) - 1) * prompts + int(match["prompt"]) - 1
 
     def spent_usd(self, trial: str) -> float:
-        """What the run had spent before that trial."""
+        """The run's spending before that trial, in dollars."""
         return self._spent_usd[trial]
 
     @cached_property
     def _spent_usd(self) -> dict[str, float]:
-        """By trial, added up in the order in which it was spent, since sums of such numbers depend on it."""
+        """The spending before each trial, added up in the order of the calls, since sums of floats depend on the
+        order."""
         costs: dict[str | None, list[float]] = {}
         for record, event in self.history.of(Usage):
             costs.setdefault(record.trial, []).append(event.cost_usd or 0.0)
@@ -115,10 +116,11 @@ class RecordedRun:
 
 
 def read(name: str, *, logs: Path = places.LOGS) -> RecordedRun:
-    """The logs of a run, given as for `chaoslab show`.
+    """Reads the logs of a run, given as for `chaoslab show`.
 
     Raises:
-        LookupError: no such run. Unrepeatable: its log does not hold what is needed.
+        LookupError: there is no such run.
+        Unrepeatable: the log lacks something that a replay needs.
     """
     folder = places.find(name, logs=logs)
     try:
@@ -137,7 +139,7 @@ def read(name: str, *, logs: Path = places.LOGS) -> RecordedRun:
             raise Unrepeatable(
                 f"{folder} does not tell how its run began (run_started): info.log is missing or cut, or was changed"
             )
-        places.read(name, logs=logs)  # says what is wrong with it, if it is nobody's
+        places.read(name, logs=logs)  # raises LookupError with the reason if it is no run
         raise Unrepeatable(f"{folder} is of the first lab of this kind, which kept nothing to run it again from")
     record, started = begun
     _check_version(folder, started)
@@ -148,7 +150,8 @@ def _check_version(folder: Path, started: RunStarted) -> None:
     written = started.code.get("log", "1")
     if "log" in started.code and not started.asked:
         raise Unrepeatable(
-            f"{folder} was made from Python (lab.run), and the log does not hold that program: run it again with its seed"
+            f"{folder} was made from Python (lab.run), and the log does not hold that program: run it again with its "
+            "seed"
         )
     if not started.code or not started.asked or not started.world:
         raise Unrepeatable(f"{folder} was written by version 1 of the log, which did not keep what a replay needs")
@@ -157,10 +160,11 @@ def _check_version(folder: Path, started: RunStarted) -> None:
 
 
 def choose(remembered: RecordedRun, wanted: Sequence[str]) -> list[str]:
-    """The trials of these names, in the run's order; all without any. Names as `reports.trials` has them.
+    """The trials of these names, in the run's order; all trials if no name is given. `reports.trials` defines the
+    names.
 
     Raises:
-        Unrepeatable: no such trial, or one that is not whole.
+        Unrepeatable: there is no such trial, or it is incomplete.
     """
     there = remembered.trials
     if not there:
@@ -182,7 +186,7 @@ def choose(remembered: RecordedRun, wanted: Sequence[str]) -> list[str]:
 
 
 def _others(there: list[str], key: str) -> str:
-    """How to ask for all but that one."""
+    """The options that select all trials but that one."""
     at = there.index(key) + 1
     spans = [(1, at - 1), (at + 1, len(there))]
     asked = [f"--trial {first}{f'-{last}' if last > first else ''}" for first, last in spans if first <= last]
@@ -190,7 +194,8 @@ def _others(there: list[str], key: str) -> str:
 
 
 def _check_whole(remembered: RecordedRun, wanted: set[str]) -> None:
-    """A line that cannot be read belongs to the trial that it names, or else to any between those of the lines around it."""
+    """Refuses an unreadable line of a wanted trial. The line belongs to the trial it names, else to any trial between
+    its neighbours."""
     there = remembered.trials
     for name, lines in remembered.files.items():
         for at, line in enumerate(lines):
@@ -206,7 +211,7 @@ def _check_whole(remembered: RecordedRun, wanted: set[str]) -> None:
 
 
 def _check_replies(remembered: RecordedRun, wanted: set[str]) -> None:
-    """Each answer that came from a model or a service that was not the lab's own must be there."""
+    """Refuses a log without the reply of a model or service that was not the lab's own."""
     strangers = foreign(remembered)
     known = {(r.trial, e.target, e.request, e.attempt) for r, e in remembered.history.of(Replied)}
     for record, event in remembered.history.of(CallFinished):
@@ -214,7 +219,8 @@ def _check_replies(remembered: RecordedRun, wanted: set[str]) -> None:
             continue
         if (record.trial, event.target, event.request, event.attempt) not in known:
             raise Unrepeatable(
-                f"the log holds no reply of the {_who(event.target)} for {event.target} {event.request}.{event.attempt} "
+                f"the log holds no reply of the {_who(event.target)} for {event.target} "
+                f"{event.request}.{event.attempt} "
                 f"in {record.trial}, though one came: it was deleted, and nobody could make it say the same again"
             )
 
@@ -224,7 +230,7 @@ def _who(target: str) -> str:
 
 
 def foreign(remembered: RecordedRun) -> tuple[str, ...]:
-    """Who was not the lab's own in that run."""
+    """The targets of the run that were not the lab's own."""
     shown = remembered.started.settings
     asked = {event.target for _, event in remembered.history.of(Replied)}
     if not remembered.virtual and (shown.get("GROQ_API_KEY") or shown.get("MODEL_URL")):
@@ -233,23 +239,22 @@ def foreign(remembered: RecordedRun) -> tuple[str, ...]:
 
 
 def spec_of(remembered: RecordedRun) -> LabSpec:
-    """The run as the value that it was, to be carried out in virtual time, with what strangers said in it.
+    """The run as a value, to be carried out in virtual time with the recorded replies of foreign targets.
 
     Raises:
-        SettingError: it was made with settings that this version does not know. Unrepeatable: the same of its plan or its prompts.
+        SettingError: this version does not know one of its settings.
+        Unrepeatable: this version does not know its plan or its prompts.
     """
     from chaoslab.agent.prompts import Prompt
     from chaoslab.execution.virtual_lab import LabSpec
 
     started, where = remembered.started, remembered.beginning
     chosen = Settings.from_shown(started.settings, where=where)
-    # No address and no key leads out of a virtual world: strangers are asked where the lab's own would be.
+    # No address and no key leads out of a virtual world: a foreign target is reached at the address of the lab's own.
     chosen = replace(chosen, model=started.model, model_url="", translator="phrasebook", toxiproxy_url="")
     try:
         plan = Plan.from_json(started.plan)
-        for injection in plan.injections:
-            for choice in injection.choices:
-                load(choice.fault)(**choice.params)
+        plan.check()
     except (LookupError, TypeError, ValueError) as error:
         raise Unrepeatable(f"{where}: its plan is none of this lab's ({_flat(error)})") from None
     try:

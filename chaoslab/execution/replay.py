@@ -1,7 +1,7 @@
-"""Runs a run again from what its log holds, in virtual time, and says whether the same happened, or where it first differed.
+"""Replays a recorded run in virtual time, and reports the first difference.
 
-A run made in virtual time is compared byte for byte. One that was made in real time is compared as stories: what befell each attempt and
-how it ended, whatever time that took.
+A run made in virtual time is compared byte for byte. A run made in real time is compared as a story: the faults of each
+attempt and its end, without the times.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from chaoslab.analysis import trace_diff
 from chaoslab.analysis.judge import judge
 from chaoslab.core.events import CallFinished, PromptStarted, RunFinished
+from chaoslab.core.fault import BrokenFault
 from chaoslab.execution import recorded_run
 from chaoslab.execution.recorded_run import Line, RecordedRun, Unrepeatable
 from chaoslab.execution.spec import TrialSpec
@@ -34,17 +35,17 @@ VALUE_MAX = 160
 
 
 class Rerun:
-    """A recorded run that can be run again.
+    """A recorded run that can be replayed.
 
-    `replay` says what of it, and what is not as it was: the replay goes on, since after a mending one wants to see whether the failure is
-    gone.
+    `replay` describes it, with the changes since it was recorded. Changes do not stop a replay: after a fix one wants
+    to see if the failure is gone.
     """
 
     def __init__(self, name: str, wanted: Sequence[str] = (), *, logs: Path = Path("logs")) -> None:
-        """`name`: a run, given as for `chaoslab show`; `wanted`: which trials of it, all without any.
+        """`name`: a run, given as for `chaoslab show`. `wanted`: the names of its trials, all if empty.
 
         Raises:
-            LookupError, Unrepeatable, SettingError: there is nothing that could be run again.
+            LookupError, Unrepeatable, SettingError: there is nothing to replay.
         """
         log = self._log = recorded_run.read(name, logs=logs)
         trials = recorded_run.choose(log, wanted)
@@ -55,27 +56,29 @@ class Rerun:
         )
 
     def trials(self) -> Iterator[ReplayedTrial]:
-        """Each trial of it, run again and compared.
+        """Replays and compares each trial.
 
         Raises:
-            Unrepeatable: the agent of today does something real.
+            Unrepeatable: the agent of today touches something real.
         """
         done = InProcess().map(self._spec, self._specs.values())
         try:
             for trial, result in zip(self._specs, done, strict=True):
                 yield _compare(self._log, self._spec, trial, result)
-        except Unsupported as error:
+        except (BrokenFault, Unsupported) as error:
             raise Unrepeatable(str(error)) from error
 
 
 def _changed(log: RecordedRun) -> Iterator[str]:
-    """What is not as it was, a line each."""
+    """The changes since the run was recorded, one line each."""
     yield from (f"note: {note}" for note in log.history.notes)
     changed = provenance.changed(log.started.code, provenance.code())
     if changed:
         yield f"not as it was: {'; '.join(changed)}"
     if log.history.first(RunFinished) is None:
-        yield "the log has no end (run_finished): the run was killed, or info.log is cut; what there is of it is compared"
+        yield (
+            "the log has no end (run_finished): the run was killed, or info.log is cut; what there is of it is compared"
+        )
     from chaoslab.agent import prompts
     from chaoslab.config.settings import SettingError
 
@@ -98,7 +101,7 @@ def _compare(log: RecordedRun, spec: LabSpec, trial: str, result: LabResult) -> 
 
 
 def _difference(log: RecordedRun, spec: LabSpec, trial: str, kept: Sequence[BufferedEvent]) -> tuple[str, str]:
-    """The first difference, or why the trial is left out; one of both is empty."""
+    """The first difference, and the reason for leaving the trial out; one of the two is empty, or both."""
     lines = log.lines(trial)
     was = [line.record for each in lines.values() for line in each if line.record]
     if log.virtual:
@@ -135,7 +138,7 @@ def _records(log: RecordedRun, trial: str, kept: Sequence[BufferedEvent]) -> Ite
 
 
 def _spelt(log: RecordedRun, kept: Sequence[BufferedEvent], *, after_s: float, seqs: dict[str, int]) -> Iterator[bytes]:
-    """The lines as the run's book would have them, when the trial begins so late."""
+    """The lines as the run's folder would have them, if the trial begins `after_s` seconds into the run."""
     began = datetime.fromisoformat(log.started.now)
     return lines_of(kept, run=log.run, began=began, after_s=after_s, seqs=seqs)
 
@@ -144,7 +147,8 @@ def _spelt(log: RecordedRun, kept: Sequence[BufferedEvent], *, after_s: float, s
 
 
 def _bytes(log: RecordedRun, lines: dict[str, list[Line]], kept: Sequence[BufferedEvent]) -> str:
-    """Where the trial's lines first differ, in the order of time; empty if nowhere. Each counts from the trial's own beginning."""
+    """The first difference in the trial's lines, in order of time; empty if there is none. Each side counts from the
+    trial's start."""
     first = next(
         line for each in lines.values() for line in each if line.record and isinstance(line.record.event, PromptStarted)
     )
@@ -163,7 +167,7 @@ def _seq(line: Line) -> int:
 
 
 def _file(name: str, was: list[Line], now: list[bytes]) -> tuple[float, str] | None:
-    """When and where the lines of one writer first differ."""
+    """The time and place of the first difference in the lines of one writer."""
     for line, again in zip(was, now, strict=False):
         if line.raw != again:
             before, after = _own_first(line.raw), _own_first(again)
@@ -181,13 +185,13 @@ def _file(name: str, was: list[Line], now: list[bytes]) -> tuple[float, str] | N
 
 
 def _own_first(line: bytes) -> dict[str, Any]:
-    """A line's fields with the kind's own before the envelope's, since they tell more."""
+    """A line's fields, with those of its kind before the envelope's: they are more telling."""
     fields = json.loads(line)
     envelope = {key: fields.pop(key) for key in ("seq", "t", "ts", "run", "trial", "writer")}
     return {**fields, **envelope}
 
 
-# In words.
+# Texts.
 
 
 def _parted(what: str, was: Any, now: Any) -> str:
@@ -200,6 +204,6 @@ def _value(value: Any) -> str:
 
 
 def _with_outcome(difference: str, was: list[Record], now: list[Record], trial: str) -> str:
-    """The difference, and what it made of the trial's outcome."""
+    """The difference, with the outcome before and after."""
     before, after = (judge(History(records), trial).outcome for records in (was, now))
     return f"{difference}; {before}{f', now {after}' if after != before else ' as before'}"

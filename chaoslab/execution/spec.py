@@ -1,6 +1,6 @@
-"""A run as a value: what has to be done, trial by trial, and what comes of each.
+"""A run as a value: its trials, and the result of each.
 
-`RunSpec` → `TrialSpec` → `TrialResult`. All three can be sent to another process; an `Executor` says where the trials are done.
+`RunSpec` → `TrialSpec` → `TrialResult`. All three can be sent to another process; an `Executor` carries out the trials.
 """
 
 from __future__ import annotations
@@ -22,46 +22,46 @@ R_co = TypeVar("R_co", covariant=True)
 
 @dataclass(frozen=True)
 class TrialSpec:
-    """One trial to be done: its number in the run, from 0, and what the run has spent before it."""
+    """One trial to run: its number in the run, from 0, and the run's spending before it."""
 
     number: int
     spent_usd: float = 0.0
 
 
 class TrialResult(Protocol):
-    """What came of one trial."""
+    """The result of one trial."""
 
     @property
     def seconds(self) -> float:
-        """How long it took, in its world's time."""
+        """The duration in seconds, in the world's time."""
 
     @property
     def ok(self) -> bool:
-        """Whether it ended with an answer, right or wrong."""
+        """True if the trial ended with an answer, right or wrong."""
 
     @property
     def outcome(self) -> Outcome: ...
     @property
     def witnessed(self) -> int:
-        """Faults that were witnessed."""
+        """The number of faults that were witnessed."""
 
     @property
     def spent_usd(self) -> float:
-        """What the run had spent when the trial was over."""
+        """The run's spending at the end of the trial, in dollars."""
 
     @property
     def kept(self) -> list[BufferedEvent]:
-        """Its events, in the order of their happening."""
+        """The trial's events, in the order they happened."""
 
 
 class Work(Protocol[S_contra, R_co]):
-    """What an executor needs of a run: picklable, and the same in any process."""
+    """Work for an executor: picklable, and equal in every process."""
 
     def named(self, spec: S_contra, /) -> str:
-        """What people call that part of the work."""
+        """The name of one part of the work, as users know it."""
 
     def opened(self) -> AbstractContextManager[Callable[[S_contra], R_co]]:
-        """Gives what does one part of it, in the process that does it."""
+        """A context that gives a function which carries out one part of the work in this process."""
 
 
 class RunSpec(Work[TrialSpec, R_co], Protocol[R_co]):
@@ -73,18 +73,18 @@ class RunSpec(Work[TrialSpec, R_co], Protocol[R_co]):
 
     @property
     def now(self) -> str:
-        """What the wall clock says when the first trial begins, in ISO 8601."""
+        """The wall clock's time at the start of the first trial, in ISO 8601."""
 
     @property
     def sequential(self) -> bool:
-        """Whether a trial depends on what those before it spent, so that they cannot be done side by side."""
+        """True if a trial depends on the spending of earlier ones; trials then cannot run in parallel."""
 
     def started(self, trials: int) -> RunStarted:
-        """The first event of a run of so many trials: with it alone the run can be made again, where that is possible."""
+        """The first event of a run with that many trials. If a replay is possible, this event is enough for it."""
 
 
 class Executor(Protocol):
-    """Where work is done: in this process, or in several."""
+    """An executor of work: in this process, or in several."""
 
     def map(self, work: Work[S, R], specs: Iterable[S]) -> Generator[R, Any, None]:
-        """The result of each spec, in the specs' order. What one of them raises is raised here, after the results before it."""
+        """Yields the result of each spec, in order. An exception of a spec is raised after the results before it."""

@@ -1,4 +1,4 @@
-"""What a Python user calls: one trial of an agent with faults at its functions, or many, each with what came of it."""
+"""`run` and `run_many`: trials of a user's agent with faults at its functions, and the result of each."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ from chaoslab.record.runs import Run
 from chaoslab.seams.function import CALLS_MAX
 
 SHOWN = 300
-"""Characters of a trial in one line."""
+"""The longest one-line text of a trial, in characters."""
 
 
 @dataclass
 class Trial:
-    """One trial and what came of it.
+    """The result of one trial.
 
-    `answer`: what the agent returned; `error`: what it raised; `seconds`: how long it took in its world's time; `twin`: the same without
-    faults, if there was one; `plan`: what could go wrong.
+    `answer`: the agent's return value. `error`: the exception it raised. `seconds`: its duration, in the world's time.
+    `twin`: the same trial without faults, if there was one. `plan`: the faults that could happen.
     """
 
     key: str
@@ -59,19 +59,19 @@ class Trial:
 
     @cached_property
     def history(self) -> History:
-        """All that happened, as records of events in time order; printed, it is the story."""
+        """The trial's events as records in time order; it prints as the story."""
         from chaoslab.reports.show import Story
 
         return Story.of_history(self._result.book.history)
 
     @cached_property
     def verdict(self) -> Verdict:
-        """The outcome, the reason for it, and each harm in words."""
+        """The outcome, the reason for it, and a text for each harm."""
         return judge(self.history, self.key)
 
     @property
     def outcome(self) -> Outcome:
-        """How the trial ended, as one of `lab.Outcome`."""
+        """The outcome, a member of `lab.Outcome`."""
         return self.verdict.outcome
 
     @property
@@ -81,17 +81,17 @@ class Trial:
 
     @property
     def said(self) -> str | None:
-        """The answer in words, as it is judged; None where the agent gave none."""
+        """The answer as the text that is judged; None if the agent gave none."""
         finished = next((event for _, event in self.history.of(PromptFinished)), None)
         return finished.answer if finished is not None and finished.status == "ok" else None
 
     @property
     def ok(self) -> bool:
-        """Whether the outcome is correct: `assert trial.ok, trial.story()`."""
+        """True if the outcome is correct: `assert trial.ok, trial.story()`."""
         return self.outcome is Outcome.CORRECT
 
     def story(self) -> str:
-        """All that happened, line by line, with the verdict and the warnings."""
+        """The whole trial, line by line, with the verdict and the warnings."""
         from chaoslab.reports import show
 
         return "".join([show.render(self.history), *(f"warning: {warning}\n" for warning in self.warnings)])
@@ -101,21 +101,22 @@ class Trial:
 
     @property
     def effects(self) -> list[dict[str, Any]]:
-        """What the agent did to the world: `{"effect": <function>, <parameter>: <argument>, …}`, as `effects=` states it."""
+        """The agent's effects, each as `{"effect": <function>, <parameter>: <argument>, …}`, like those given as
+        `effects=`."""
         return [{"effect": effect.effect, **effect.content} for effect in effects_of(self.history, self.key)]
 
     @property
     def recovery(self) -> dict[str, Incident]:
-        """Per target that met a fault: when, how long until that request had a right answer, and by what; or that it never had one."""
+        """The incident of each target that met a fault, with its time, its duration and its ending."""
         return {incident.target: incident for incident in incidents(self.history)}
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What a person should know, such as functions that could not be watched."""
+        """Warnings about the trial, such as functions that could not be watched."""
         return self._result.warnings
 
     def __str__(self) -> str:
-        """The outcome and why, in one line; `story` tells all."""
+        """The outcome and its reason in one line; `story` has the details."""
         return line(f"{self.key} {self.outcome} after {duration(self.seconds)}: {self.why}", SHOWN)
 
     def __repr__(self) -> str:
@@ -123,7 +124,7 @@ class Trial:
 
 
 class Options(TypedDict, total=False):
-    """What `run` and `run_many` take; `run` says what each means."""
+    """The options of `run` and `run_many`; `run` explains them."""
 
     tools: Sequence[Any] | None
     reads: Sequence[Any] | None
@@ -158,33 +159,54 @@ def run(
     twin: bool | None = None,
     logs: str | Path | None = None,
 ) -> Trial:
-    """One trial of an agent, whatever becomes of it. The agent is not edited: its functions are swapped while the trial goes on.
+    """Runs one trial of an agent, and returns its result even if the agent fails. The agent's code is not edited: its
+    functions are swapped during the trial.
 
-    `agent`: any callable from a prompt to an answer, sync or async, or a LangChain Runnable (asked by `ainvoke` where a tool is async
-    only, else by `invoke`). `tools`: its functions that change the world, each call of which is an effect; `reads`: those that do not;
-    functions, sync or async, bound methods, or LangChain tools. A parameter called `idempotency_key` is believed: calls with one key are
-    one effect. `faults`: see `inject`. `world`: "virtual" (a clock that jumps, nothing real gets in or out) or "local" (this process,
-    real time). `timeout_s`: after so long a caller gives up an attempt that a fault holds up. `deadline_s`: so much virtual time may pass
-    (in the local world real time, which is looked at when a function is called: an agent that swallows even SystemExit is not ended).
-    `calls_max`: so many calls, or requests to services, may follow one another without a wait in virtual time; more are a loop without end.
-    `services`: WSGI applications by host name, on the virtual network as http://<name>; no faults there as yet. A list or mapping that
-    is None is as if it were not given.
+    The agent and its functions:
 
-    What is right: `effects` as `Trial.effects` shows them, and no others; `facts` as texts (or lists of spellings) that the answer must show.
-    Where no effects are stated the trial is compared with its `twin`: the same without faults, run first (in the local world only if
-    `twin=True`). Its effects, and unless facts are stated its answer, are what should have been. An answer with other numbers, dates or names
-    is wrong, one that cannot be compared by its words is unknown. Where effects alone are stated the answer is not judged, unless
-    `twin=True`. Agent and functions must keep nothing from one trial to the next: in virtual time the twin is run twice, and what differs
-    between the two is not compared, which `warnings` says; `agent=lab.fresh(make)` makes the agent anew for each trial.
-    `logs`: a folder in which the run is left for `chaoslab show` and `summary`.
+        `agent`: a callable that takes the prompt and returns the answer, sync or async, or a LangChain Runnable. A
+            Runnable is called by `invoke`, or by `ainvoke` if a tool is async only.
+        `tools`: the functions that change the world. Each call of one is an effect.
+        `reads`: the functions that do not. Both lists take functions (sync or async), bound methods and LangChain
+            tools. Calls with the same `idempotency_key` argument count as one effect.
+        `services`: WSGI applications by host name, served on the virtual network at http://<name>. Faults cannot hit
+            them yet.
+
+    The faults and the world:
+
+        `faults`: see `inject`.
+        `seed`: the seed of the faults' dice.
+        `world`: "virtual" (a clock that jumps; no real input or output) or "local" (this process, in real time).
+        `timeout_s`: the caller's timeout for an attempt that a fault delays.
+        `deadline_s`: the longest duration of the trial. Real time is checked only when a function is called, so in the
+            local world an agent that swallows SystemExit is not ended.
+        `calls_max`: the most calls, or requests to services, without a wait in virtual time. More count as an endless
+            loop.
+        `logs`: a folder for the run's logs, which `chaoslab show` and `summary` read.
+
+    The expected result:
+
+        `effects`: exactly the effects that should happen, as in `Trial.effects`.
+        `facts`: texts, or lists of spellings, that the answer must show.
+        `twin`: True compares the trial with a run of it without faults. By default that is so in the virtual world if
+            no `effects` are given.
+
+    The twin runs first. Its effects are the expected ones unless `effects` are given, and its answer unless `facts`
+    are. An answer with other numbers, dates or names is wrong. An answer that cannot be compared by its words is
+    unknown. If only `effects` are given and `twin` is not True, the answer is not judged.
+
+    Agent and functions must keep no state between trials. In virtual time the twin runs twice; differences between the
+    two runs are not compared, and `warnings` names them. `agent=lab.fresh(make)` makes a new agent for each trial. None
+    for a list or a mapping means the same as leaving it out.
 
     Raises:
-        ValueError, LookupError, TypeError: an argument that cannot be meant so, in one line.
+        ValueError, LookupError, TypeError: an argument is invalid; the message is one line.
         RuntimeError: another trial is under way in this process.
     """
     (trial,) = run_many(
-        agent, prompt, trials=1, tools=tools, reads=reads, faults=faults, seed=seed, world=world, timeout_s=timeout_s,
-        deadline_s=deadline_s, calls_max=calls_max, services=services, effects=effects, facts=facts, twin=twin, logs=logs,
+        agent, prompt, trials=1, tools=tools, reads=reads, faults=faults, seed=seed, world=world,
+        timeout_s=timeout_s, deadline_s=deadline_s, calls_max=calls_max, services=services,
+        effects=effects, facts=facts, twin=twin, logs=logs,
     )  # fmt: skip
     return trial
 
@@ -192,13 +214,14 @@ def run(
 def run_many(
     agent: Any, prompt: Any, *, trials: int, jobs: int = 1, **options: Unpack[Options]
 ) -> Generator[Trial, None, None]:
-    """So many trials of an agent, one after the other as they are asked for, with all that `run` takes.
+    """Runs `trials` trials of an agent, each when the iterator is advanced. The options are those of `run`.
 
-    The seed gives each trial dice of its own (its key is p1.r1, p1.r2 …). What the agent itself leaves to chance is drawn alike in all, so
-    that one twin is the twin of all. `jobs`: so many processes side by side.
+    Each trial has its own dice for the faults; the trials' keys are p1.r1, p1.r2 and so on. The agent's own random
+    numbers are the same in all trials, so one twin serves all. `jobs`: the number of processes.
 
     Raises:
-        NotPicklable: a TypeError; the processes cannot be forked, since this one has other threads, and what is given cannot be pickled.
+        NotPicklable: a TypeError; this process has other threads, so workers cannot be forked, and an argument cannot
+            be pickled.
     """
     validation.check_number("trials", trials, whole=True)
     validation.check_number("jobs", jobs, whole=True)
@@ -211,7 +234,7 @@ def _trials(
 ) -> Generator[Trial, None, None]:
     twin = None
     with ExitStack() as stack:
-        stack.enter_context(spec.prepared())  # workers that are forked find it so
+        stack.enter_context(spec.prepared())  # forked workers inherit it
         if wants_twin:
             twin, spec = _compared(spec)
         book = None
@@ -229,7 +252,7 @@ def _trial(result: AgentResult, plan: Plan, twin: Trial | None) -> Trial:
 
 
 def _compared(spec: AgentSpec) -> tuple[Trial, AgentSpec]:
-    """The twin without faults, and the run that is to be compared with it in whatever was not stated."""
+    """The twin without faults, and the spec with the twin's results in place of those not stated."""
     calm, first = Plan(spec.plan.seed), TrialSpec(0)
     with replace(spec, plan=calm).opened() as do:
         twin = _trial(do(first), calm, None)
@@ -242,7 +265,10 @@ def _compared(spec: AgentSpec) -> tuple[Trial, AgentSpec]:
     effects = None if again.effects != twin.effects else [_wish(effect) for effect in twin.effects]
     answer = None if again.said is None or compare(twin.said, again.said).likeness is not Likeness.SAME else twin.said
     if answer is None:
-        why = f"its answer is {_short(twin.said)} in one and {_short(again.said) if again.said else _failure(again)} in the other"
+        why = (
+            f"its answer is {_short(twin.said)} in one and {_short(again.said) if again.said else _failure(again)} "
+            "in the other"
+        )
     elif effects is None:
         why = f"it has {len(twin.effects)} effects in one and {len(again.effects)} in the other"
         why = "its effects differ" if len(twin.effects) == len(again.effects) else why
@@ -280,11 +306,12 @@ def _short(text: str, width: int = 60) -> str:
 
 
 def _wish(effect: Mapping[str, Any]) -> dict[str, Any]:
-    """An effect as it must happen again. A list in it would be a choice of values, so it stands in a list."""
+    """The effect as one that must happen again. A list in it would be a choice of values, so it is wrapped in a
+    list."""
     return {name: [value] if isinstance(value, list) else value for name, value in effect.items()}
 
 
-# What is looked at before anything is started.
+# Checks before anything is started.
 
 
 def _checked(agent: Any, prompt: Any, given: Options) -> tuple[AgentSpec, bool, Path | None]:
@@ -315,7 +342,8 @@ def _checked(agent: Any, prompt: Any, given: Options) -> tuple[AgentSpec, bool, 
         raise TypeError(f"twin is {validation.shown(twin)}: it should be True, False or None")
     if twin and both:
         raise ValueError(
-            "twin=True compares with a run without faults, and effects and facts state all that is right: leave one of them out"
+            "twin=True compares with a run without faults, and effects and facts state all that is right: leave one "
+            "of them out"
         )
     known = digest(
         [plan.to_json(), str(prompt), names, timeout_s, deadline_s, facts, to_jsonable(effects), world, calls_max]
@@ -336,7 +364,8 @@ def _checked(agent: Any, prompt: Any, given: Options) -> tuple[AgentSpec, bool, 
 def _check_world(world: str, services: Mapping[str, Any]) -> None:
     if world == "compose":
         raise ValueError(
-            "world='compose' is for the lab's own agent (chaoslab run --world compose): functions cannot be moved into containers"
+            "world='compose' is for the lab's own agent (chaoslab run --world compose): functions cannot be moved "
+            "into containers"
         )
     if world not in WORLDS:
         raise ValueError(f"world is {world!r}: it should be 'virtual' (a clock that jumps) or 'local' (real time)")

@@ -1,4 +1,4 @@
-"""What a Python user gives to `run` and `run_many`, looked at before anything is started: one line for what cannot be meant so."""
+"""Checks the arguments of `run` and `run_many` before anything starts; each error is one line."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from chaoslab.execution.agent_run import Fresh, name_of, unasked
 from chaoslab.seams import langchain
 
 HOST = re.compile(r"[a-z0-9_][a-z0-9_.-]*")
-"""Clients fold a host's name before they look for it."""
+"""Host names in lower case only, since clients fold a name before they look it up."""
 MOST = 2**63 - 1
-"""A whole number's limit, as on the command line."""
+"""The largest whole number, as on the command line."""
 SHOWN = 60
-"""Signs of a wrong value that are said."""
+"""The characters of a wrong value that a message shows."""
 
 
 def shown(value: Any) -> str:
-    """A value in part of a line."""
+    """A value as a short text for a message."""
     try:
         text = " ".join(repr(value).split())
     except (ValueError, RecursionError):  # thousands of digits, or of brackets
@@ -32,7 +32,8 @@ def shown(value: Any) -> str:
 
 
 def a_list(where: str, value: Any, like: str) -> list[Any]:
-    """None is an empty one. A text would be taken letter by letter, a LangChain tool field by field, a set in another order each time."""
+    """The value as a list; None gives an empty one. Texts, LangChain tools and sets are refused: iterating over them
+    yields letters, fields, or an arbitrary order."""
     other = isinstance(value, str | bytes | Mapping | Set) or langchain.is_tool(value)
     if value is not None and (other or not isinstance(value, Iterable)):
         raise TypeError(f"{where} is {shown(value)}: it should be a list, as in {like}")
@@ -68,7 +69,7 @@ def services(value: Any) -> dict[str, Any]:
 
 
 def effects(value: Any, tools: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """`tools`: the functions that have any, by name."""
+    """The stated effects in the form of a call's arguments. `tools`: the functions with effects, by name."""
     like = "{'effect': 'refund', 'order': 17}"
     single = isinstance(value, Mapping) and "effect" in value
     found = a_list("effects", value, f"[{shown(value) if single else like}]")
@@ -87,14 +88,14 @@ def effects(value: Any, tools: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _stated(effect: Any, value: Any) -> Any:
-    """The value in the form in which a call's arguments are told. A list is a choice of values, every other collection is one value."""
+    """The value in the form of a call's arguments. A list is a choice of values; any other collection is one value."""
     told = [to_jsonable(one, depth=1) for one in (value if isinstance(value, list) else [value])]
     _check_text(f"effects has {shown(effect)} in it", told)
     return told if isinstance(value, list | tuple | Set) else told[0]
 
 
 def _check_text(where: str, value: Any) -> None:
-    """Raises ValueError: it holds text that no log and no terminal can carry."""
+    """Raises ValueError if the value holds text that cannot be encoded."""
     try:
         canonical(value).encode()
     except UnicodeEncodeError as error:
@@ -104,7 +105,7 @@ def _check_text(where: str, value: Any) -> None:
 
 
 def _parameters(tool: Any) -> list[str]:
-    """The names by which a call's arguments are told; none where only the call would tell them."""
+    """The names of the tool's arguments; empty if only a call would show them."""
     try:
         parameters = [] if langchain.is_tool(tool) else list(inspect.signature(tool).parameters.values())
     except (TypeError, ValueError):  # some functions written in C
@@ -115,13 +116,14 @@ def _parameters(tool: Any) -> list[str]:
 
 
 def facts(value: Any) -> list[list[str]]:
-    """Each as its spellings."""
+    """The stated facts, each as a list of its spellings."""
     found = []
     for fact in a_list("facts", value, f"[{shown(value)}]" if isinstance(value, str) else "['30']"):
         spellings = [fact] if isinstance(fact, str) else list(fact) if isinstance(fact, list | tuple) else []
         if not spellings or not all(isinstance(spelling, str) and spelling.strip() for spelling in spellings):
             raise TypeError(
-                f"facts has {shown(fact)} in it: it should be a text, as in '30', or a list of spellings, as in ['30', 'thirty']"
+                f"facts has {shown(fact)} in it: it should be a text, as in '30', or a list of spellings, as in "
+                "['30', 'thirty']"
             )
         _check_text(f"facts has {shown(fact)} in it", spellings)
         found.append(spellings)
@@ -137,7 +139,7 @@ def check_number(name: str, value: Any, *, whole: bool = False, least: int = 1) 
 
 
 def names_of(agent: Any, tools: Sequence[Any], reads: Sequence[Any], services: Mapping[str, Any]) -> list[str]:
-    """All that a fault may be aimed at."""
+    """The names that a fault can be aimed at."""
     if not callable(agent) and not langchain.is_runnable(agent) and not isinstance(agent, Fresh):
         raise TypeError(f"agent is a {type(agent).__name__}: it should be a callable, or a LangChain Runnable")
     names = [*(name_of(function) for function in (*tools, *reads)), *services]

@@ -1,6 +1,6 @@
-"""The whole lab in one process: its services, its model and its agent, made once and then used for any number of trials.
+"""The whole lab in one process: its services, its model and its agent, made once and used for any number of trials.
 
-Each trial has a world of its own, and nothing of an earlier one: clock, network, lanes, chance, what the services remember.
+Each trial has its own clock, network, lanes, chance and service memory.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ from chaoslab.worlds.virtual.world import World
 
 HOST = "127.0.0.1"
 SWEPT, SWEPT_WELL = 5, 100
-"""Trials between two collections of garbage: a trial leaves cycles, and looking for them at a time of its own would cost more. Most look
-only at what is new, which spares them all that the lab remembers."""
+"""Trials between two garbage collections, and between two full ones. A trial leaves cycles; automatic collection would
+cost more. The frequent collection looks only at new objects, not at all that the lab keeps."""
 
 
 @dataclass(frozen=True)
 class LabResult:
-    """What came of a trial of the lab's agent, as `TrialResult` says."""
+    """The result of a trial of the lab's agent; see `TrialResult`."""
 
     number: int
     seconds: float
@@ -68,8 +68,8 @@ class LabResult:
 
 @dataclass(frozen=True)
 class LabSpec:
-    """A run of the lab's agent as a value, which any process can carry out. `prompts` are data, as in the file; `recorded`: what a model or a
-    service that is not the lab's own said in each trial, by the trial's key."""
+    """A run of the lab's agent as a value that any process can carry out. `prompts` are data, as in the file.
+    `recorded`: the replies of foreign models and services, by the trial's key."""
 
     name: str
     now: str
@@ -78,9 +78,9 @@ class LabSpec:
     prompts: Sequence[Any]
     recorded: Mapping[str, Sequence[Replied]] = field(default_factory=dict)
     foreign: tuple[str, ...] = ()
-    """Whose words are taken from there."""
+    """The targets whose replies are taken from `recorded`."""
     twins: bool = True
-    """Whether each answer is compared with that of the same prompt without faults."""
+    """True if each answer is compared with that of the same prompt without faults."""
     calls_max: int = CALLS_MAX
 
     def named(self, spec: TrialSpec) -> str:
@@ -89,7 +89,7 @@ class LabSpec:
 
     @property
     def sequential(self) -> bool:
-        """Dollars are counted over the whole run."""
+        """True if a budget in dollars counts over the whole run."""
         return any(choice.params.get("cost_usd") for i in self.plan.injections for choice in i.choices)
 
     def started(self, trials: int) -> RunStarted:
@@ -99,7 +99,7 @@ class LabSpec:
 
     @contextmanager
     def opened(self) -> Iterator[Callable[[TrialSpec], LabResult]]:
-        """Gives what does one of its trials, in this process."""
+        """A context that gives a function which runs one of the trials in this process."""
         lab = Lab(self)
         twins = Twins(Lab(replace(self, plan=Plan(self.plan.seed)))) if self.twins and not self.foreign else None
         with lab.ready():
@@ -131,7 +131,7 @@ class Lab:
 
     @contextmanager
     def ready(self) -> Iterator[None]:
-        """For trials: with stand-ins for all that is real, and garbage collected when that is cheap."""
+        """A context with stand-ins for all that is real, and garbage collection under the lab's control."""
         collecting = gc.isenabled()
         with Patches():
             gc.collect()
@@ -148,7 +148,7 @@ class Lab:
         return MemoryLog(name, self._kept, origin=STARTS_S)
 
     def _assembled(self, services: dict[str, ServiceSpec]) -> Session:
-        """The agent's own session, over a seam that each trial gives other lanes."""
+        """The agent's session, over a seam that gets new lanes in each trial."""
         import httpx
 
         run, chosen = self._spec, self._spec.settings
@@ -174,7 +174,7 @@ class Lab:
         )  # fmt: skip
 
     def trial(self, spec: TrialSpec, *, twins: Twins | None = None) -> LabResult:
-        """One prompt in a world of its own. `twins`: whose answers to compare with."""
+        """Runs one prompt in a world of its own. `twins`: the answers to compare with."""
         run, seam, session = self._spec, self.seam, self.session
         trial = nth(run.name, spec.number, len(self._prompts))
         prompt = self._prompts[trial.prompt - 1]
@@ -212,7 +212,7 @@ class Lab:
         return LabResult(spec.number, seconds, ok, outcome, witnessed, seam.cost_usd, kept)
 
     def _judged(self, trial: TrialId, kept: Sequence[BufferedEvent]) -> Outcome:
-        """The outcome, by what the log will say of the trial."""
+        """The outcome, judged by the lines that the log will hold."""
         lines = lines_of(
             (entry for entry in kept if any(map(entry.is_a, JUDGED))),
             run=trial.run,
@@ -225,15 +225,15 @@ class Lab:
 
 
 class Twins:
-    """The prompts of a lab without faults: what a process has learnt once, it keeps. They depend on nothing but the run, so every process
-    learns the same."""
+    """The results of the prompts without faults, computed once per process. They depend on the run alone, so every
+    process computes the same."""
 
     def __init__(self, calm: Lab) -> None:
         self._calm = calm
         self._known: dict[int, Twin | None] = {}
 
     def of(self, prompt: int) -> Twin | None:
-        """Of the prompt of that number, counted from 1; None where it gives no answer without faults too."""
+        """The twin of that prompt, counted from 1; None if it gives no answer even without faults."""
         if prompt not in self._known:
             done = self._calm.trial(TrialSpec(prompt - 1))
             ended = next((entry for entry in done.kept if entry.is_a(PromptFinished)), None)

@@ -1,6 +1,7 @@
-"""The executors: trials are done one after the other here, or side by side in processes, and handed on in order.
+"""The executors: they run trials one after the other in this process, or in parallel processes, and return the results
+in order.
 
-A worker that dies takes no trial with it: what was in hand is done again, one trial at a time, so that the one that kills is known by name.
+If a worker dies, its trials are run again, one at a time, so that the trial that kills its process is found.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ R_co = TypeVar("R_co", covariant=True)
 Heard = Callable[[], AbstractContextManager[object]]
 
 CHUNK_MAX = 25
-"""Trials that a worker is given at once: sending them one by one would cost more than small ones take."""
+"""The most trials given to a worker at once. Sending them one by one would cost more than small trials take."""
 AHEAD = 3
-"""Chunks handed out for each worker beyond what it works on, so that it never waits."""
+"""Chunks given to each worker in advance, so that it never waits."""
 TRIES = 2
-"""How often a trial may kill a worker that has nothing else to do."""
+"""The number of times that a trial may kill a worker with nothing else to do."""
 
 
 class WorkerLost(Exception):
@@ -42,25 +43,26 @@ class WorkerLost(Exception):
 
 
 class NotPicklable(TypeError):
-    """The work cannot be had in another process: says why, and what to do."""
+    """The work cannot be sent to another process; the message gives the reason and a remedy."""
 
     @classmethod
     def of(cls, error: Exception) -> NotPicklable:
         return cls(
-            f"other processes cannot be given this ({error}): where they are not forked, as from a notebook or any other process with "
+            f"other processes cannot be given this ({error}): where they are not forked, as from a notebook or any "
+            "other process with "
             "threads, functions have to stand at the top level of a module; move them into one, or take jobs=1"
         )
 
 
 def executor(jobs: int, *, tell: Callable[[str], None] = lambda _: None, heard: Heard = nullcontext) -> Executor:
-    """What does trials in so many processes; 1 is this one. `tell`, `heard`: as the executors have them."""
+    """An executor with `jobs` processes; 1 is this process. `tell`, `heard`: see the executors."""
     return InProcess(heard) if jobs <= 1 else Processes(jobs, tell=tell, heard=heard)
 
 
 @dataclass(frozen=True)
 class InProcess:
-    """Does everything here, and begins a trial only when the result of the last was handed on. `heard` is entered before each trial: where an
-    interrupt does no harm."""
+    """An executor in this process. A trial begins only after the result of the last was taken. `heard` is entered
+    before each trial: an interrupt does no harm there."""
 
     heard: Heard = nullcontext
 
@@ -74,11 +76,11 @@ class InProcess:
 
 @dataclass(frozen=True)
 class Processes:
-    """Does the trials side by side in processes.
+    """An executor with parallel processes.
 
-    `method`: how they are started (fork, spawn, forkserver); by default forked where nothing forbids it, since that spares them loading
-    everything again. `tell` is told in a line of workers that died. `heard` is around each wait, where an interrupt does no harm; what
-    was done before it is still handed on before it goes its way.
+    `method`: the start method (fork, spawn, forkserver). By default it is fork where possible, since forked workers
+    need not load everything again. `tell` is called with a line if a worker died. `heard` surrounds each wait: an
+    interrupt does no harm there, and results that are ready are still yielded before it is raised.
     """
 
     jobs: int
@@ -87,17 +89,17 @@ class Processes:
     heard: Heard = nullcontext
 
     def map(self, work: Work[S, R], specs: Iterable[S]) -> Generator[R, None, None]:
-        """As `Executor.map`; all specs are asked for before anything is done.
+        """See `Executor.map`. All specs are read before anything is done.
 
         Raises:
-            WorkerLost: names the trial; the results before it have been handed on.
-            NotPicklable: the processes are not forked, and the work does not get to them.
+            WorkerLost: a trial, named in the message, kills its workers; the results before it have been yielded.
+            NotPicklable: the processes are not forked, and the work cannot be pickled.
         """
         todo: Sequence[S] = list(specs)
         jobs, method = max(1, min(self.jobs, len(todo))), self.method or _default_method()
         size = max(1, min(CHUNK_MAX, len(todo) // (jobs * 4)))
         left = deque(todo[begin : begin + size] for begin in range(0, len(todo), size))
-        out: deque[tuple[Sequence[S], Future[_Came[R]] | None]] = deque()  # without a future: to be done one at a time
+        out: deque[tuple[Sequence[S], Future[_Came[R]] | None]] = deque()  # without a future: to be run one at a time
         with _Workers(work, jobs, method) as workers, _Workers(work, 1, method) as lone:
             while left or out:
                 while left and len(out) < jobs * (1 + AHEAD):
@@ -126,12 +128,13 @@ class Processes:
     def _begin_again(
         self, workers: _Workers[S, R], out: deque[tuple[Sequence[S], Future[_Came[R]] | None]], jobs: int
     ) -> None:
-        """What was in hand when a worker died is left to be done one at a time; the rest of what was handed out is handed out again."""
+        """After a worker died, marks the trials in hand to be run one at a time, and gives out the other chunks
+        again."""
         in_hand = list(itertools.islice((n for n, (_, was) in enumerate(out) if not _well(was)), jobs))
         count = sum(len(out[n][0]) for n in in_hand)
         self.tell(f"a worker died: the {count} trials that were in hand are done again, one at a time")
         for n, (again, was) in enumerate(out):
-            if n in in_hand:  # handed out in order, so that the one that kills is among these
+            if n in in_hand:  # chunks are given out in order, so the trial that kills is among these
                 out[n] = again, None
             elif not _well(was):
                 out[n] = again, workers.give(again)
@@ -154,18 +157,18 @@ class Processes:
 
 
 def _default_method() -> str:
-    """Forking copies only the thread that forks, so it is left alone where there are others."""
+    """The start method. A fork copies only the calling thread, so it is not used if there are others."""
     can = "fork" in multiprocessing.get_all_start_methods() and threading.active_count() == 1
     return "fork" if can else "spawn"
 
 
 def _well(future: Future[Any] | None) -> bool:
-    """Whether it is done and came to something."""
+    """True if it is done and has a result."""
     return future is not None and future.done() and not future.cancelled() and future.exception() is None
 
 
 class _Workers(Generic[S, R]):
-    """Processes that are started when there is something to do, ended for good at once, and started anew when asked again."""
+    """Worker processes. They are started when there is work, killed at once by `end`, and started again on demand."""
 
     def __init__(self, work: Work[S, R], jobs: int, method: str) -> None:
         self._jobs, self._context = jobs, multiprocessing.get_context(method)
@@ -173,12 +176,13 @@ class _Workers(Generic[S, R]):
         self._pool: ProcessPoolExecutor | None = None
 
     def give(self, chunk: Sequence[S]) -> Future[_Came[R]]:
-        """What will come of it. BrokenProcessPool is only ever raised by the future."""
+        """The future result of the chunk. BrokenProcessPool is only ever raised by the future."""
         if self._pool is None:
             self._pool = ProcessPoolExecutor(
                 self._jobs, mp_context=self._context, initializer=_open, initargs=(self._sent,)
             )
-        # A new process is deaf to Ctrl-C until it has learnt to ignore it, as is a thread that would take it from this one.
+        # A new process ignores Ctrl-C only after its first steps, and a thread of the pool could take the signal from
+        # this one.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         try:
             return self._pool.submit(_do, chunk)
@@ -190,7 +194,7 @@ class _Workers(Generic[S, R]):
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def end(self) -> None:
-        """At once: what they are at is of no use to anybody any more."""
+        """Kills the processes at once: nobody needs their work any more."""
         pool, self._pool = self._pool, None
         if pool is not None:
             for process in list((pool._processes or {}).values()):
@@ -210,17 +214,17 @@ UNSENT = (
 
 
 def _packed(work: Work[Any, Any]) -> bytes:
-    """As bytes, since a process that cannot make something again of its own accord dies without a word."""
+    """The work as bytes, since a process that cannot unpickle its arguments dies silently."""
     try:
         return pickle.dumps(work)
-    except Exception as error:  # whatever an object's own code does
+    except Exception as error:  # an object's own code may raise anything
         raise NotPicklable.of(error) from error
 
 
 @dataclass(frozen=True)
 class _Came(Generic[R_co]):
-    """What came of a chunk: the results up to the trial that failed, if any did. It travels as bytes and is made again by whoever hands it
-    on, since the pool takes what cannot be for a worker that died."""
+    """The results of a chunk, up to the trial that failed, if one did. They travel as bytes and are unpickled here,
+    since the pool mistakes an error in unpickling for a dead worker."""
 
     sent: bytes
     error: BaseException | None = None
@@ -229,7 +233,7 @@ class _Came(Generic[R_co]):
     def of(cls, done: list[Any], error: BaseException | None = None) -> _Came[Any]:
         try:
             return cls(pickle.dumps(done), error)
-        except Exception as unsent:  # noqa: BLE001 - whatever an object's own code does
+        except Exception as unsent:  # noqa: BLE001 - an object's own code may raise anything
             return cls(pickle.dumps([]), NotPicklable(UNSENT.format(unsent)))
 
     @property
@@ -246,20 +250,20 @@ class _Came(Generic[R_co]):
             raise self.error
 
 
-# In a worker.
+# In a worker process.
 
 _stack = ExitStack()
 _doing: list[Callable[[Any], Any]] = []
 
 
 def _open(sent: Work[Any, Any] | bytes) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for whoever handed out the work
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
     threading.Thread(target=_end_with_parent, name="lifeline", daemon=True).start()
     try:
         _doing[:] = [_stack.enter_context(_unpacked(sent).opened())]
-    except BaseException as error:  # noqa: BLE001 - the first trial raises it, for whoever handed it out
+    except BaseException as error:  # noqa: BLE001 - the first trial raises it, for the parent
         _doing[:] = [_raiser(error)]
 
 
@@ -268,7 +272,7 @@ def _unpacked(sent: Work[Any, Any] | bytes) -> Work[Any, Any]:
         return sent
     try:
         work: Work[Any, Any] = pickle.loads(sent)
-    except Exception as error:  # whatever an object's own code does
+    except Exception as error:  # an object's own code may raise anything
         raise NotPicklable.of(error) from error
     return work
 
@@ -292,13 +296,13 @@ def _do(chunk: Sequence[Any]) -> _Came[Any]:
     for spec in chunk:
         try:
             done.append(_doing[0](spec))
-        except BaseException as error:  # noqa: BLE001 - it is raised where the trial came from
+        except BaseException as error:  # noqa: BLE001 - it is raised again in the parent
             return _Came.of(done, _from_here(error))
     return _Came.of(done)
 
 
 def _from_here(error: BaseException) -> BaseException:
-    """The error, with a note of where it was raised."""
+    """The error, with a note of its traceback."""
     where = "".join(traceback.format_exception(error)).rstrip()
     sent = portable(error, where)
     if sent is error:
@@ -307,10 +311,10 @@ def _from_here(error: BaseException) -> BaseException:
 
 
 def portable(error: BaseException, otherwise: str) -> BaseException:
-    """The error as another process can have it: itself where it can be made again, else these words."""
+    """The error itself if another process can unpickle it, else a RuntimeError with the text `otherwise`."""
     try:
         if type(pickle.loads(pickle.dumps(error))) is type(error):
             return error
-    except Exception:  # noqa: BLE001 - whatever an exception's own code does
+    except Exception:  # noqa: BLE001 - an exception's own code may raise anything
         pass
     return RuntimeError(otherwise)

@@ -1,1 +1,1 @@
-"""The offline chat model, the endpoint that serves it in Groq's shape, and what models cost."""
+"""The offline chat model, its endpoint in Groq's format, and the prices of models."""

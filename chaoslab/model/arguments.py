@@ -1,4 +1,4 @@
-"""Arguments for a tool never seen before, filled from the clause by the type and the name of each parameter."""
+"""Arguments for an unknown tool, filled from the clause by the type and the name of each parameter."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _LEFT_OUT = frozenset(
 
 
 def filled(offer: Offer, clause: str, draft: Draft) -> dict[str, Any] | None:
-    """The arguments, valid by the tool's schema, or None when a required one is not said."""
+    """The arguments, valid by the tool's schema; None if a required one is missing in the clause."""
     numbers = [
         float(n) for n in re.findall(r"(?<![\w.])-?\d+(?:\.\d+)?", re.sub(r"(?<=\d),(?=\d{3})", "", numerals(clause)))
     ]

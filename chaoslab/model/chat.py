@@ -1,8 +1,8 @@
 """The offline chat model: a pure function from the conversation and the offered tools to the next reply.
 
-It keeps nothing between calls. Each time it draws up the steps of the last request and replays them against what the tools
-have answered so far; what still lacks an answer is asked for, independent things together. A failed call is repeated once
-with the same arguments; after that its step must find another way or say that it could not.
+It keeps no state between calls. Each time it plans the steps of the last request and replays them against the tools'
+answers so far. It asks for the missing answers, independent ones together. A failed call is repeated once with the same
+arguments; after that its step must find another way or report that it could not.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from chaoslab.model.story import Ask, CouldNot, Draft, Found, Step, said
 ATTEMPTS = 2
 BEYOND = "the calendar ends before that"
 REQUEST_MAX = 4000
-"""Characters of a request that are read: the rules for reading are many, and each goes over all of it."""
+"""The most characters of a request: each of the many rules for reading goes over all of them."""
 
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A call of an offered tool, in the OpenAI sense."""
+    """A call of an offered tool, as in OpenAI's format."""
 
     id: str
     name: str
@@ -36,7 +36,7 @@ class ToolCall:
 
 @dataclass(frozen=True)
 class Reply:
-    """What the model says: text, or calls."""
+    """The model's reply: text, or calls."""
 
     content: str
     tool_calls: tuple[ToolCall, ...] = ()
@@ -44,7 +44,7 @@ class Reply:
 
 @dataclass
 class _Turn:
-    """One replay: what the tools answered, what is still wanted, and how the steps stand."""
+    """One replay: the tools' answers, the calls still wanted, and the outcomes of the steps."""
 
     answered: Mapping[tuple[str, str], Sequence[tuple[Any, str | None]]]
     offers: tuple[Offer, ...]
@@ -57,12 +57,12 @@ class _Waiting(Exception):
 
 
 def answer(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] | None = None) -> Reply:
-    """The reply to a conversation in OpenAI's format; the same for the same, always."""
+    """The reply to a conversation in OpenAI's format; equal input gives an equal reply."""
     return reply_to(messages, catalogue(tools).offers)
 
 
 def reply_to(messages: Sequence[Mapping[str, Any]], offers: tuple[Offer, ...]) -> Reply:
-    """The same, where the offered tools are known already."""
+    """The same, for tools that are parsed already."""
     asked = asked_last(messages)
     if asked is None:
         return Reply(_bewildered(messages))
@@ -90,13 +90,13 @@ def reply_to(messages: Sequence[Mapping[str, Any]], offers: tuple[Offer, ...]) -
 
 
 def asked_last(messages: Sequence[Mapping[str, Any]]) -> int | None:
-    """The number of the message that holds the request; None if none does."""
+    """The index of the message with the request; None if there is none."""
     return max((n for n, message in enumerate(messages) if message.get("role") == "user"), default=None)
 
 
 @lru_cache(256)
 def _drawn_up(request: str, offered: tuple[Offer, ...], now: datetime | None, earlier: str) -> Draft:
-    """The steps of a request, the same at each turn of a conversation; playing them changes nothing in them."""
+    """The plan of a request, the same at each turn of a conversation; running the steps does not change them."""
     draft = Draft(offered, now, earlier=earlier)
     try:
         planning.draw_up(request, draft)
@@ -106,7 +106,7 @@ def _drawn_up(request: str, offered: tuple[Offer, ...], now: datetime | None, ea
 
 
 def _bewildered(messages: Sequence[Mapping[str, Any]]) -> str:
-    """What to say when the request itself has vanished: that, and what the calls still in sight came to."""
+    """The reply if the request itself is missing: it states that, and the calls still visible."""
     done = [
         f"{name} with {arguments}"
         for (name, arguments), replies in _answers(messages).items()
@@ -117,7 +117,7 @@ def _bewildered(messages: Sequence[Mapping[str, Any]]) -> str:
 
 
 def text_of(message: Mapping[str, Any]) -> str:
-    """A message's text, also when its content comes in parts."""
+    """A message's text, also if its content comes in parts."""
     content = message.get("content")
     if isinstance(content, list):
         return "".join(str(part.get("text", "")) for part in content if isinstance(part, Mapping))
@@ -125,7 +125,7 @@ def text_of(message: Mapping[str, Any]) -> str:
 
 
 def _answers(messages: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], list[tuple[Any, str | None]]]:
-    """Every tool's answers since the request, by name and arguments, in order."""
+    """The tools' answers since the request, by name and arguments, in order."""
     called: dict[str, tuple[str, str]] = {}
     found: dict[tuple[str, str], list[tuple[Any, str | None]]] = {}
     for message in messages:
@@ -149,7 +149,7 @@ _spelt = json.JSONEncoder(sort_keys=True, ensure_ascii=False).encode
 
 
 def _play(step: Step, turn: _Turn, steps: Sequence[Step]) -> Found:
-    """Tells the step's story as far as the answers go."""
+    """Runs the step's story as far as the answers allow."""
     if step.only_if is not None:
         under = step.only_if
         outcomes = [_outcome(number, turn) for number in under.steps]
@@ -186,7 +186,7 @@ def _outcome(number: int, turn: _Turn) -> Found | CouldNot:
 
 
 def _reply(wish: Ask, turn: _Turn) -> Any:
-    """The tool's answer to a wish; notes the call as wanted if there is none yet."""
+    """The tool's answer to a wish; records the call as wanted if there is none yet."""
     if wish.tool:
         name, arguments = wish.tool, dict(wish.slots)
     else:
@@ -205,20 +205,20 @@ def _reply(wish: Ask, turn: _Turn) -> Any:
 
 
 def _typed(offer: Offer, wish: Ask) -> dict[str, Any]:
-    """The slots under the tool's own parameter names; what it does not take is left out."""
+    """The slots under the tool's own parameter names; slots that it does not take are left out."""
     names = parameters(offer, KINDS[wish.kind])
     return {names[slot]: value for slot, value in wish.slots.items() if slot in names}
 
 
 def _call(name: str, arguments: Mapping[str, Any], turn: _Turn, length: int) -> ToolCall:
-    """A call whose id follows from what it asks and where in the conversation it stands."""
+    """A call with an id that is a hash of its content and its place in the conversation."""
     tries = len(turn.answered.get((name, _key(arguments)), ()))
     digest = hashlib.blake2s(f"{name}|{_key(arguments)}|{tries}|{length}".encode(), digest_size=8).hexdigest()
     return ToolCall(f"call_{digest}", name, arguments)
 
 
 def _sentences(draft: Draft, turn: _Turn) -> str:
-    """One sentence a step, in the order asked; what failed is said with its reason."""
+    """One sentence per step, in the order asked; a failure is reported with its reason."""
     parts = []
     for number, step in enumerate(draft.steps):
         outcome = turn.outcomes[number]

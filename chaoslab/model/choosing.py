@@ -1,4 +1,4 @@
-"""Which of the offered tools can do a kind of work, judged by their names, descriptions and parameters, never by a list of tools."""
+"""The choice of an offered tool for a kind of work, by names, descriptions and parameters, never by a list of tools."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 @dataclass(frozen=True, eq=False)
 class Offer:
-    """One tool as the request offers it; known by itself, so that what was found out about it may be kept."""
+    """One offered tool; compared by identity, so that facts about it can be cached."""
 
     name: str
     description: str
@@ -31,7 +31,7 @@ class Offer:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of work: what a tool for it does (`verbs`), to what (`nouns`), and the parameters that each slot may go by."""
+    """A kind of work: its verbs, its nouns, and the parameter names that each slot may have."""
 
     verbs: str
     nouns: str
@@ -98,19 +98,20 @@ KINDS: dict[str, Kind] = {
 
 @dataclass(frozen=True)
 class Catalogue:
-    """The functions among the tools of a chat request, and how many characters all of them take as JSON."""
+    """The functions among the tools of a chat request, and the length of all of them as JSON."""
 
     offers: tuple[Offer, ...]
     size: int
 
 
 def catalogue(tools: Any) -> Catalogue:
-    """The same one for equal tools, which an agent sends with every request."""
+    """The catalogue of the tools, cached since an agent sends equal tools with every request."""
     return _known(marshal.dumps(tools, MARSHALLED))
 
 
 MARSHALLED = 2
-"""The version of marshal that says equal values alike; it is a few times faster than JSON, and only a key here."""
+"""The version of marshal that encodes equal values equally. marshal is a few times faster than JSON, and only gives a
+key here."""
 
 
 @lru_cache(64)
@@ -132,7 +133,7 @@ def words(text: str) -> tuple[str, ...]:
 
 
 def stem(word: str) -> str:
-    """The word without its plural or verb ending: enough to see that "movies" and "movie" are one."""
+    """The word without its plural or verb ending: enough to match "movies" with "movie"."""
     for ending, put in (
         ("ies", "i"),
         ("ie", "i"),
@@ -149,7 +150,7 @@ def stem(word: str) -> str:
 
 
 def score(offer: Offer, kind: Kind) -> int:
-    """How well a tool suits a kind of work; 0 means not at all."""
+    """The suitability of a tool for a kind of work; 0 for none."""
     named, told = words(offer.name), words(offer.description)
     verbs, nouns, others = set(words(kind.verbs)), set(words(kind.nouns)), set(words(kind.not_about))
     if others & set(named) or not nouns & {*named, *told} or (verbs and not verbs & {*named, *told}):
@@ -157,7 +158,7 @@ def score(offer: Offer, kind: Kind) -> int:
     if set(offer.required) - set(parameters(offer, kind).values()):
         return 0
     in_name = 4 * len(nouns & set(named)) + (6 * len(verbs & set(named)) if verbs else 0)
-    # A tool that only mentions the work in passing is not a tool for it.
+    # A tool that mentions the work only in passing does not do it.
     return (
         in_name + len(nouns & set(told)) + len(verbs & set(told)) if in_name or set(told[:4]) & (nouns | verbs) else 0
     )
@@ -172,7 +173,7 @@ def choose(name: str, offered: tuple[Offer, ...]) -> Offer | None:
 
 
 def _suits(offer: Offer, name: str, kind: Kind) -> int:
-    """A tool whose first word is another kind's verb (delete_event) does not suit this one (create an event)."""
+    """The score of a tool; 0 if its first word is another kind's verb, as delete_event for creating an event."""
     rivals = (
         {"create", "list", "delete"}
         if name in ("create", "list", "delete")
@@ -188,7 +189,7 @@ def _suits(offer: Offer, name: str, kind: Kind) -> int:
 
 
 def parameters(offer: Offer, kind: Kind) -> dict[str, str]:
-    """Which parameter of the tool takes which slot."""
+    """The tool's parameter for each slot."""
     taken: dict[str, str] = {}
     for slot, names in kind.slots.items():
         for name in names.split():
@@ -203,7 +204,7 @@ def parameters(offer: Offer, kind: Kind) -> dict[str, str]:
 
 @lru_cache(64)
 def unclaimed(offered: tuple[Offer, ...]) -> tuple[Offer, ...]:
-    """The tools that are the choice for no known kind of work: for them only general reading is left."""
+    """The tools that no known kind of work chooses: only general reading is left for them."""
     chosen = {offer.name for kind in KINDS if (offer := choose(kind, offered)) is not None}
     return tuple(
         offer

@@ -1,6 +1,6 @@
-"""A chat request checked and answered in Groq's wire format, whole or as a stream of events; no I/O here.
+"""A chat request, validated and answered in Groq's wire format, whole or as a stream of events; no I/O here.
 
-Tokens are estimated at four characters each, as a rule of thumb for English; the same request always counts the same.
+Tokens are estimated at four characters each, a rule of thumb for English; the same request always counts the same.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 
 
 def tokens(value: Any) -> int:
-    """About how many tokens a text, or anything as JSON, takes: its length by four, rounded up."""
+    """The estimated tokens of a text, or of anything as JSON: its length by four, rounded up."""
     text = value if isinstance(value, str) else _spelt(value)
     return _of_length(len(text))
 
@@ -33,8 +33,8 @@ def _of_length(characters: int) -> int:
 
 
 def completed(asked: bytes) -> Completion | ErrorReply:
-    """The answer to a request, or why it is none, in Groq's words. The model answers alike whenever it is asked the same, and agents that are
-    tried over and over ask the same, so that short requests are worked out once.
+    """The answer to a request, or the refusal in Groq's format. The model is deterministic and agents in repeated
+    trials ask the same, so answers to short requests are cached.
 
     Raises:
         ValueError: it is no JSON.
@@ -57,7 +57,10 @@ def _worked_out(asked: bytes) -> Completion | ErrorReply:
     last = asked_last(body["messages"])
     length = 0 if last is None else len(text_of(body["messages"][last]))
     if length > REQUEST_MAX:
-        message = f"Please reduce the length of the messages: message {last} has {length} characters, and {REQUEST_MAX} are read."
+        message = (
+            f"Please reduce the length of the messages: message {last} has {length} characters, and {REQUEST_MAX} "
+            "are read."
+        )
         return refusal(400, message, "invalid_request_error", "context_length_exceeded")
     return Completion(body, asked)
 
@@ -98,8 +101,8 @@ def _fault(body: Any) -> str | None:
 
 
 class Completion:
-    """One answered chat request. `asked`: its bytes, of which the id is a hash; `created` is in seconds since 1970. What is worked out here is
-    given to whoever asks the same, and never changed."""
+    """One answered chat request. `asked`: its bytes, of which the id is a hash. `created`: seconds since 1970. The
+    object is cached and shared, so it never changes."""
 
     def __init__(self, body: Mapping[str, Any], asked: bytes) -> None:
         tools = [] if body.get("tool_choice") == "none" else body.get("tools") or []

@@ -1,4 +1,4 @@
-"""What must hold for a thing to be done: read from the words of a condition, or of a question that "if so" looks back on."""
+"""Conditions of steps, read from the words of a condition or of a question that "if so" refers to."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ SKY = {
     "cloud": r"cloud|overcast",
 }
 _MORE, _LESS = (
-    r"above|over|more than|warmer than|higher than|greater than|hotter than|exceeds|at least|larger than|bigger than|better than|>",
+    r"above|over|more than|warmer than|higher than|greater than|hotter than|exceeds|at least|larger than|bigger "
+    r"than|better than|>",
     r"below|under|less than|colder than|lower than|cooler than|smaller than|fewer than|worse than|<",
 )
 LIMIT = re.compile(rf"(?:{_MORE})|(?P<less>{_LESS})", re.I)
@@ -32,13 +33,13 @@ _QUESTIONS = (
 
 
 def plain(words: str) -> str:
-    """The words with "freezing" as the number that it means."""
+    """The words with "freezing" replaced by its number."""
     words = re.sub(r"\b(above|below|under|over) (?:freezing(?: point)?|zero)\b", r"\1 0 degrees", words, flags=re.I)
     return re.sub(r"\b(is|it['’]s) freezing\b", r"\1 below 0 degrees", words, flags=re.I)
 
 
 def question(words: str) -> str:
-    """The condition as the question that finds it out: "there are no messages from Zoe" asks "are there any messages …"."""
+    """The condition as a question: "there are no messages from Zoe" becomes "are there any messages …"."""
     for pattern, asked in _QUESTIONS:
         if re.match(pattern, words, re.I):
             return re.sub(pattern, asked, words, flags=re.I)
@@ -46,12 +47,12 @@ def question(words: str) -> str:
 
 
 def measurable(words: str) -> bool:
-    """Whether the words name a number or a kind of sky; "it is nice out" and "the sum is right" do not."""
+    """True if the words name a number or a kind of sky; "it is nice out" and "the sum is right" do not."""
     return re.search(rf"\d|\b(?:{'|'.join(SKY)})", words, re.I) is not None
 
 
 def condition(words: str) -> Condition:
-    """Whether what was found is as the words say: beyond a number, a kind of sky, or there at all."""
+    """A test of a finding against the words: beyond a number, a kind of sky, or present at all."""
     number = re.search(r"-?\d+(?:\.\d+)?(?=\D*$)", words)
     limit = LIMIT.search(words)
     denied = _NOT.search(words) is not None

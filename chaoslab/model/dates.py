@@ -1,7 +1,7 @@
-"""When something is meant to happen: days and times in plain English, relative to the day that the system prompt names.
+"""Days and times in plain English, relative to the day in the system prompt.
 
-"next Tuesday" is the Tuesday of next week (weeks begin on Monday); "on Tuesday" is the first one after today. An hour from 1 to 6
-without am or pm is in the afternoon. What has no end lasts an hour.
+"next Tuesday" is the Tuesday of next week (weeks begin on Monday); "on Tuesday" is the first one after today. An hour
+from 1 to 6 without am or pm is in the afternoon. An event without an end lasts an hour.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ _N = r"\d+|" + "|".join(_NUMBER)
 _CLOCK = r"(?:(\d{1,2})(?:[:.](\d\d))?\s*(am|pm|o'clock|h)?(?![\d:%])|(noon|midday|midnight))"
 _RANGE = re.compile(rf"\b(?:from|between)?\s*{_CLOCK}\s*(?:to|until|till|and|-|–)\s*{_CLOCK}", re.I)
 _AT = re.compile(
-    rf"\b(?:at|by|around|from)\s+{_CLOCK}|\b(\d{{1,2}})(?::(\d\d))?\s*(am|pm)\b|\b(\d{{1,2}}):(\d\d)\b|\b(noon|midday|midnight)\b",
+    rf"\b(?:at|by|around|from)\s+{_CLOCK}|\b(\d{{1,2}})(?::(\d\d))?\s*(am|pm)\b|\b(\d{{1,2}}):(\d\d)\b|\b(noon"
+    r"|midday|midnight)\b",
     re.I,
 )
 _LASTING = re.compile(
@@ -50,7 +51,7 @@ _PARTS = {
 
 @dataclass(frozen=True)
 class When:
-    """A day (or a span of days up to `last_day`), perhaps with times; `rest` is the text without the words that said so."""
+    """A day (or a span of days up to `last_day`), perhaps with times. `rest`: the text without the words about time."""
 
     rest: str
     day: date | None = None
@@ -60,14 +61,14 @@ class When:
     lasting: timedelta | None = None
 
     def span(self) -> tuple[str, str]:
-        """The bounds of the days meant, as ISO date-times; the second is the midnight after. Needs a day."""
+        """The bounds of the days as ISO date-times; the second is the midnight after. Needs a day."""
         assert self.day is not None
         until = (self.last_day or self.day) + timedelta(days=1)
         return f"{self.day.isoformat()}T00:00:00", f"{until.isoformat()}T00:00:00"
 
 
 def today(system: str) -> datetime | None:
-    """The moment that a line such as `Today is Monday 2026-06-01, 09:00 UTC.` names."""
+    """The moment in a line such as `Today is Monday 2026-06-01, 09:00 UTC.`"""
     match = re.search(r"(?:today|now|date)\b[^\d\n]{0,40}(\d{4}-\d\d-\d\d)(?:[T,\s]+(\d\d:\d\d))?", system, re.I)
     try:
         return datetime.fromisoformat(f"{match[1]}T{match[2] or '00:00'}") if match else None
@@ -76,7 +77,7 @@ def today(system: str) -> datetime | None:
 
 
 def when(text: str, now: datetime | None) -> When:
-    """What the text says about time; without `now` only absolute dates are understood."""
+    """The text's days and times; without `now` only absolute dates are recognised."""
     day, last_day, rest = _day(text, now.date() if now else None)
     lasting, rest = _lasting(rest)
     start = end = None
@@ -149,8 +150,14 @@ def _day(text: str, today: date | None) -> tuple[date | None, date | None, str]:
 
     if match := hit(r"\b(?:on\s+)?(\d{4})-(\d\d)-(\d\d)(?:T|\b)"):
         return _date(int(match[1]), int(match[2]), int(match[3])), None, _cut(text, match)
-    month_first = rf"\b(?:on\s+)?(?:the\s+)?(?P<month>{_MONTH})\.?\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,?\s+(?P<year>\d{{4}}))?(?!:)"
-    day_first = rf"\b(?:on\s+)?(?:the\s+)?(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<month>{_MONTH})\b(?:,?\s+(?P<year>\d{{4}}))?"
+    month_first = (
+        rf"\b(?:on\s+)?(?:the\s+)?(?P<month>{_MONTH})\.?\s+(?P<day>\d{{1,2}})(?:st|nd|rd"
+        rf"|th)?\b(?:,?\s+(?P<year>\d{{4}}))?(?!:)"
+    )
+    day_first = (
+        rf"\b(?:on\s+)?(?:the\s+)?(?P<day>\d{{1,2}})(?:st|nd|rd"
+        rf"|th)?\s+(?:of\s+)?(?P<month>{_MONTH})\b(?:,?\s+(?P<year>\d{{4}}))?"
+    )
     if match := hit(month_first) or hit(day_first):
         month = next(n for n, name in enumerate(_MONTHS, 1) if name.startswith(match["month"][:3].lower()))
         year = int(match["year"]) if match["year"] else (today.year if today else None)

@@ -1,6 +1,6 @@
-"""The offline model behind a Groq-compatible HTTP endpoint: chat completions, streams, the model list and real refusals.
+"""The offline model behind a Groq-compatible HTTP endpoint: chat completions, streams, the model list and refusals.
 
-It accepts any model name, so that an agent set up for a paid model needs nothing but another address.
+It accepts any model name, so that an agent set up for a paid model needs only another address.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _LIMITS = {
 def create_app(*, api_key: str | None = None, clock: Clock = system) -> Wsgi:
     """The endpoint as a WSGI application; with `api_key` it refuses every other key.
 
-    Its four paths need no framework around the request, and without one a trial in virtual time costs less: it asks a model some four times.
+    It uses no framework, which saves time in virtual trials: a trial asks a model about four times.
     """
     from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
     from werkzeug.wrappers import Request
@@ -56,7 +56,7 @@ def create_app(*, api_key: str | None = None, clock: Clock = system) -> Wsgi:
         try:
             done = completed(request.get_data())
             return _refused(done) if isinstance(done, ErrorReply) else said(done)
-        except (ValueError, RecursionError):  # text that UTF-8 cannot carry, too
+        except (ValueError, RecursionError):  # also text that UTF-8 cannot encode
             return _refused(refusal(400, "could not parse the request body as JSON", "invalid_request_error"))
 
     def said(done: Completion) -> Response:
@@ -133,19 +133,20 @@ def _model(name: str) -> dict[str, Any]:
 def serve(
     *, host: str, port: int, ready: Callable[[int, Callable[[], None]], None] | None = None, api_key: str | None = None
 ) -> None:
-    """Serves until stopped. `ready` is told the port in use (for `port=0`) and how to stop, once connections are accepted."""
+    """Serves until stopped. `ready` is called with the port in use (for `port=0`) and a function to stop, once
+    connections are accepted."""
     from waitress.server import create_server
 
     channels: dict[int, Any] = {}
     app = create_app(api_key=api_key)
-    # Above the app's own bound, so that it is the app that refuses, in Groq's shape.
+    # The server's limit is above the application's, so that the application refuses, in Groq's format.
     server: Any = create_server(
         app, map=channels, host=host, port=port, threads=8, ident=None, max_request_body_size=2 * BODY_BYTES_MAX
     )
     stopping = Event()
 
     def stop() -> None:
-        """For any thread: the trigger wakes the loop, which then sees the flag."""
+        """Stops the server, from any thread: the trigger wakes the loop, which then checks the flag."""
         stopping.set()
         server.pull_trigger()
 

@@ -1,4 +1,4 @@
-"""How a Groq-compatible endpoint words its refusals; the fault injectors borrow these words."""
+"""The refusals of a Groq-compatible endpoint; the fault injectors use the same texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arithmetic in words becomes an expression: "the square root of 144 plus twelve squared" is "sqrt(144) + 12 ^ 2"."""
+"""Arithmetic in words as an expression: "the square root of 144 plus twelve squared" becomes "sqrt(144) + 12 ^ 2"."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ _REF = (
     r"\b(?:the (?:result|answer|sum|product|total|difference|outcome|number|temperature|rating|"
     r"quotient|average)|that number|that result|that|it|this)\b"
 )
-# A number or a word is tried from where it begins alone: tried from each of its characters, a long one would take the square of its length.
+# A number or a word is matched from its start only; a match from each of its characters would take quadratic time.
 _DIGITS = r"(?<!\d)\d+(?:\.\d+)?"
 _N = rf"(?:{IT}|-\d+(?:\.\d+)?|{_DIGITS}|(?<!\w)\w++\([^()]*+\)|\([^()]*+\)|\bpi\b)"
 _FUNCTION = "sqrt|cbrt|sin|cos|tan|asin|acos|atan|log10|log2|log|ln|exp|abs|round|floor|ceil|factorial|min|max"
 
-# Order matters: what binds tighter is read first.
+# Order matters: tighter operators come first.
 _RULES: tuple[tuple[str, str], ...] = (
     (r"(?<=\d),(?=\d{3}(?!\d))", ""),
     (r"[×·]|(?<=[\d)])\s*x\s*(?=[\d(])", " * "),
@@ -75,7 +75,8 @@ _RULES: tuple[tuple[str, str], ...] = (
     (rf"\bremainder (?:when|of) ({_N}) (?:is )?divided by ({_N})", r"\1 % \2"),
     (rf"((?<!\d)\d+) ?/ ?(\d+) of ({_N})", r"\1 / \2 * \3"),
     (
-        rf"({_DIGITS}) (?:[a-z]+ ){{1,2}}(?:at|for|costing|that costs?)\s*[$€£]?(\d+(?:\.\d+)?)(?: \w+)? (?:each|apiece)\b",
+        rf"({_DIGITS}) (?:[a-z]+ ){{1,2}}(?:at|for|costing|that costs?)\s*[$€£]?(\d+(?:\.\d+)?)(?: \w+)? "
+        r"(?:each|apiece)\b",
         r"\1 * \2",
     ),
     (rf"\bsplit (?:(?:a|the) \w+ of )?[$€£]?({_N})(?: \w+)? (?:between|among|by|across) ({_N})", r"\1 / \2"),
@@ -114,7 +115,8 @@ _GATHERED = (
 _TOKEN = rf"\s*(?:{IT}|\d+(?:\.\d+)?(?:e[+-]?\d+)?|\*\*|[-+*/^%()!,]|(?:{_FUNCTION})(?=\s*\()|\b(?:pi|tau)\b|\be\b)"
 _RUN = re.compile(rf"(?:{_TOKEN})+", re.I)
 ASKING = re.compile(
-    r"\b(?:calculat|comput|work out|evaluat|how much is|what(?:'s| is| are)|solve|add|sum|multiply|divide|subtract|equal)",
+    r"\b(?:calculat|comput|work out|evaluat|how much is|what(?:'s| is| "
+    r"are)|solve|add|sum|multiply|divide|subtract|equal)",
     re.I,
 )
 
@@ -139,7 +141,7 @@ def numerals(text: str) -> str:
 
 
 def expression(text: str, *, it: bool = False) -> str | None:
-    """The arithmetic that the text asks for, or None; with `it`, words such as "the result" stand in it as `IT`."""
+    """The arithmetic in the text, or None; with `it`, words such as "the result" become `IT`."""
     text, digits = _rounding(numerals(" ".join(text.split())))
     if it:
         text = re.sub(_REF, IT, re.sub(r"\bits (?=(?:square|cube) )", "the ", text, flags=re.I), flags=re.I)
@@ -150,7 +152,10 @@ def expression(text: str, *, it: bool = False) -> str | None:
     for pattern, written in _RULES:
         text = re.sub(pattern, written, text, flags=re.I)
     for gathering, sign in _GATHERED:
-        text = gathering.sub(lambda match, sign=sign: _joined(next(g for g in match.groups() if g), sign), text)  # type: ignore[misc]
+        text = gathering.sub(
+            lambda match, sign=sign: _joined(next(g for g in match.groups() if g), sign),  # type: ignore[misc]
+            text,
+        )
     runs = [run.strip(" ,") for run in _RUN.findall(text)]
     runs = [
         run for run in runs if re.search(rf"[\d{IT}]|pi\b", run) and re.search(r"[-+*/^%!]|\w\s*\(", run.lstrip("-+"))
@@ -166,7 +171,7 @@ def expression(text: str, *, it: bool = False) -> str | None:
 
 
 def _rounding(text: str) -> tuple[str, int | None]:
-    """The text without "rounded to 2 decimals", and to how many."""
+    """The text without "rounded to 2 decimals", and the number of decimals."""
     match = re.search(
         r"(?:,?\s*\b(?:and )?(?:rounded|correct)(?: off)?)?\s+to "
         r"(?:(\d) (?:decimal(?:s| places?| digits?)?|digits|places)\b|the nearest (?:whole number|integer)\b)",

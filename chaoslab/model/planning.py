@@ -1,4 +1,4 @@
-"""A request becomes steps: clause by clause, each read by the first skill that knows what it asks for."""
+"""Plans the steps of a request: clause by clause, each read by the first skill that accepts it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from chaoslab.model.story import Draft, Step, Under, said
 
 Skill = Callable[[str, Draft], bool]
 
-# The order settles whose a clause is when two could claim it: what names its effect before what names its subject.
+# The order decides a clause that two skills could accept: a named effect goes before a named subject.
 _SKILLS: tuple[Skill, ...] = (
     other.read_first,
     translate.read,
@@ -31,7 +31,8 @@ _SKILLS: tuple[Skill, ...] = (
 )
 _IF = re.compile(
     r"^(?:only )?(?:if|in case|(?P<unless>unless))\s+(?P<condition>[^,]+?)(?:\s*,\s*(?:then\s+)?|\s+then\s+"
-    r"|\s+(?=(?:let|tell|message|text|send|ping|notify|remind)\s+(?:(?-i:[A-Z#@])|my|him|her|them)|(?:delete|cancel|schedule|book|add|create)\s+(?:my|the|an?)\b))(?P<rest>.+)$",
+    r"|\s+(?=(?:let|tell|message|text|send|ping|notify|remind)\s+(?:(?-i:[A-Z#@])|my|him|her|them)|(?:delete|cancel"
+    r"|schedule|book|add|create)\s+(?:my|the|an?)\b))(?P<rest>.+)$",
     re.I,
 )
 _IF_AFTER = re.compile(
@@ -50,7 +51,8 @@ _SMALL_TALK = (
     (r"^(?:bye|goodbye|see you)\b", "Goodbye."),
 )
 _IF_SO = re.compile(
-    r"^if\s+(?:(?P<yes>so|yes|that is so|it (?:is|does)|there (?:is|are)(?: one| any| some)?|(?:he|she|they) (?:has|have|did)|i (?:am|do))"
+    r"^if\s+(?:(?P<yes>so|yes|that is so|it (?:is|does)|there (?:is|are)(?: one| any| some)?|(?:he|she|they) "
+    r"(?:has|have|did)|i (?:am|do))"
     r"|(?P<no>not|no|none|it (?:is not|isn't|doesn't|does not)|there (?:are|is) none|i(?:'m| am) not|i don't))"
     r"(?:\s*,\s*(?:then\s+)?|(?<=so)\s+|(?<=yes)\s+|(?<=not)\s+|(?<=no)\s+)(?P<rest>.+)$",
     re.I,
@@ -72,7 +74,7 @@ def draw_up(request: str, draft: Draft) -> None:
 
 
 def _dictated(sentences: list[str], verbs: frozenset[str]) -> list[str]:
-    """The sentences, where what follows "Write to Ana: …" belongs to the message until something new is asked."""
+    """The sentences, where text after "Write to Ana: …" belongs to the message until something new is asked."""
     joined: list[str] = []
     for sentence in sentences:
         dictating = joined and _DICTATED.match(joined[-1]) and not re.search(reading.QUOTE, joined[-1])
@@ -131,7 +133,7 @@ def _sentence(sentence: str, draft: Draft, verbs: frozenset[str]) -> None:
 
 
 def _branches(rest: str, draft: Draft, verbs: frozenset[str]) -> None:
-    """What is to be done under the condition in force, and after "otherwise" under its opposite."""
+    """Adds the steps under the condition in force, and those after "otherwise" under its opposite."""
     then, *otherwise = _ELSE.split(rest, maxsplit=1)
     _clauses(then, draft, verbs)
     if otherwise:
@@ -152,7 +154,7 @@ def _unless(match: re.Match[str], draft: Draft) -> None:
 
 
 def _unknown(condition: str, draft: Draft) -> Step:
-    """What hangs on a condition that was not understood is left undone."""
+    """A step for a condition that was not understood: it does nothing and reports it."""
     return said(f"I cannot tell whether {draft.plain(condition)}, so I did nothing about it.")
 
 
@@ -179,7 +181,7 @@ def _clauses(text: str, draft: Draft, verbs: frozenset[str]) -> None:
 
 
 def _note_question(clause: str, draft: Draft) -> None:
-    """What a later "if so" will mean: that it is as this clause asks."""
+    """Records the meaning of a later "if so": the answer to this clause is yes."""
     if re.match(r"(?:is|are|am|do|does|did|has|have|will|any|check)\b", clause, re.I):
         asked = re.sub(r"^check (?:if|whether)\s+", "", draft.plain(clause), flags=re.I).rstrip("?")
         draft.asked = conditions.condition(conditions.plain(clause)), f"the answer to “{asked}” is yes"
@@ -192,7 +194,7 @@ def _small_talk(text: str) -> str | None:
 
 
 def _unread(clause: str, draft: Draft) -> None:
-    """Small talk gets its reply; a courtesy beside real work needs none; the rest is admitted."""
+    """Answers small talk, ignores a courtesy beside real work, and reports any other clause as unknown."""
     if reply := _small_talk(clause):
         if not draft.steps:
             draft.add(said(reply))
@@ -206,7 +208,8 @@ def _unread(clause: str, draft: Draft) -> None:
 
 
 def _condition(words: str, draft: Draft) -> bool:
-    """Adds the step that settles the condition and puts what follows under it; False if the words are not understood."""
+    """Adds the step that settles the condition and puts the next steps under it; False if the words are not
+    understood."""
     before = len(draft.steps)
     said, words = words, conditions.plain(words)
     limit = conditions.LIMIT.search(words)

@@ -1,7 +1,7 @@
-"""What a model's tokens cost, in USD per million tokens in and out.
+"""Prices of models, in USD per million tokens in and out.
 
-The figures follow Groq's published price list as known in November 2025. Models and prices age: a user who pays should
-set their own, and a model that is not listed has no known cost rather than a cost of nothing.
+The figures follow Groq's published price list of November 2025. Prices change: a user who pays should set their own. A
+model that is not listed has an unknown cost, not a cost of nothing.
 """
 
 from __future__ import annotations
@@ -22,6 +22,6 @@ PRICES: dict[str, tuple[float, float]] = {
 
 
 def cost_usd(model: str, prompt_tokens: int, completion_tokens: int) -> float | None:
-    """The cost of one exchange, or None when the model's price is not known."""
+    """The cost of one exchange; None if the model's price is unknown."""
     price = PRICES.get(model)
     return None if price is None else (prompt_tokens * price[0] + completion_tokens * price[1]) / 1_000_000

@@ -1,4 +1,4 @@
-"""A request falls into clauses, each of which asks for one thing; what stands in quotation marks is never cut."""
+"""Splits a request into clauses, each of which asks for one thing; text in quotation marks is never split."""
 
 from __future__ import annotations
 
@@ -10,21 +10,28 @@ _QUOTED = re.compile(
 QUOTE = "[\ue000-\uf8ff]"
 
 _POLITE = re.compile(
-    r"^(?:(?:please|kindly|hi|hello|hey|ok|okay|so|now|also|and|then|but|finally|first|next|afterwards|after that|thanks|just)\b[\s,:!]*"
+    r"^(?:(?:please|kindly|hi|hello|hey|ok|okay|so|now|also|and|then|but|finally|first|next|afterwards|after "
+    r"that|thanks|just)\b[\s,:!]*"
     r"|(?:can|could|would|will) you (?:please |kindly |also |then |just )*(?:(?=tell me)|)"
-    r"|(?:i(?:'d| would) (?:also )?like (?:you )?to|i (?:also )?(?:want|need)(?: you)? to|i(?:'d| would) like to know|i (?:also )?wonder"
+    r"|(?:i(?:'d| would) (?:also )?like (?:you )?to|i (?:also )?(?:want|need)(?: you)? to|i(?:'d| would) like to "
+    r"know|i (?:also )?wonder"
     r"|i(?:'m| am) (?:also )?(?:wondering|curious)|do you know|do me a favou?r and|would you mind|let me know"
     r"|(?:tell|show|give) me(?= (?:what|how|when|who|which|where|if|whether|the (?:weather|temperature|"
     r"forecast|result|sum|answer|rating|release)))"
-    r"|(?:check|see|find out|figure out)(?= (?:what|how|when|which|who|where)\b)|know(?= (?:what|how|when|which|who|where|whether|if)\b)"
+    r"|(?:check|see|find out|figure out)(?= (?:what|how|when|which|who|where)\b)|know(?= "
+    r"(?:what|how|when|which|who|where|whether|if)\b)"
     r"|go ahead and|don't forget to|make sure (?:to|you)|remember to)\s+)",
     re.I,
 )
 _VERBS = (
-    "search google find tell message text send email write notify inform let ping dm post share forward ask translate say "
-    "calculate compute work evaluate add multiply divide subtract double triple schedule book create put set arrange delete "
-    "remove cancel clear move reschedule postpone list show check read give get fetch look remind warn please could can would "
-    "what what's whats how how's when when's who who's which where is are do does did have will convert drop pass reply respond answer if "
+    "search google find tell message text send email write notify inform let ping dm post share forward ask "
+    "translate say "
+    "calculate compute work evaluate add multiply divide subtract double triple schedule book create put set arrange "
+    "delete "
+    "remove cancel clear move reschedule postpone list show check read give get fetch look remind warn please could "
+    "can would "
+    "what what's whats how how's when when's who who's which where is are do does did have will convert drop pass "
+    "reply respond answer if "
     "summarize summarise report compare round explain i'd"
 )
 _HARD = (
@@ -34,7 +41,7 @@ _HARD = (
 
 
 def mask(text: str) -> tuple[str, tuple[str, ...]]:
-    """The text with each quoted part as one private character, and those parts."""
+    """The text with each quoted part replaced by one private character, and those parts."""
     quotes: list[str] = []
 
     def hide(match: re.Match[str]) -> str:
@@ -45,7 +52,7 @@ def mask(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def spaced_once(text: str) -> str:
-    """The text with one space, or one end of a line, where there are more: no rule takes long runs of them well."""
+    """The text with runs of spaces or line ends reduced to one: the rules are slow on long runs."""
     return re.sub(r"\s{2,}+", lambda run: "\n" if "\n" in run[0] else " ", text)
 
 
@@ -60,7 +67,7 @@ def bare(clause: str) -> str:
 
 
 def sentences(masked: str) -> list[str]:
-    """The sentences; the points of "p.m." and "Dr." end none."""
+    """The sentences of a text; the points of "p.m." and "Dr." end none."""
     text = re.sub(r"\b([ap])\.\s?m\.(?=\s+[A-Z]|\s*$)", r"\1m.", masked)
     text = re.sub(r"\b([ap])\.\s?m\.", r"\1m", text)
     text = re.sub(r"\b(Dr|Mr|Mrs|Ms|St|vs|e\.g|i\.e)\.", r"\1", text)
@@ -68,15 +75,15 @@ def sentences(masked: str) -> list[str]:
 
 
 def asks(sentence: str, verbs: frozenset[str]) -> bool:
-    """Whether the sentence opens with a word that asks for something."""
+    """True if the sentence opens with a word that asks for something."""
     opening = "|".join(map(re.escape, {*_VERBS.split(), *verbs}))
     return re.match(rf"\W*(?:(?:and|then|also|finally)\b[\s,]*)*(?:{opening})\b", sentence, re.I) is not None
 
 
 def clauses(sentence: str, verbs: frozenset[str]) -> list[str]:
-    """The sentence cut where a new thing is asked: at "; ", "and then", and at "and" or a comma before a word that asks.
+    """The sentence split at each new request: at "; ", "and then", and at "and" or a comma before a word that asks.
 
-    `verbs` are further such words (those that the offered tools are named by).
+    `verbs`: further such words (the first words of the offered tools' names).
     """
     opening = "|".join(sorted({*_VERBS.split(), *verbs}, key=len, reverse=True))
     soft = (

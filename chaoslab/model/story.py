@@ -1,4 +1,4 @@
-"""What one step of a request is: a story that asks tools and ends with something found, or with an honest refusal.
+"""A step of a request: a story that asks tools and ends with a finding or an honest refusal.
 
 A story is a generator without I/O: it yields an `Ask`, gets the tool's JSON back, and returns a `Found`. The chat model
 replays every story from the conversation at each turn, so that it needs no memory of its own.
@@ -16,7 +16,7 @@ from chaoslab.model.choosing import Offer
 
 @dataclass(frozen=True)
 class Ask:
-    """A wish for a kind of tool (or, with `tool`, for that very one) and what to give it, by slot."""
+    """A request for a kind of tool, or with `tool` for a certain one, with the arguments by slot."""
 
     kind: str
     slots: Mapping[str, Any]
@@ -25,10 +25,10 @@ class Ask:
 
 @dataclass(frozen=True)
 class Found:
-    """What a step learnt or did: a sentence for the answer, and what "it" means to later steps.
+    """A step's finding or result: a sentence for the answer, and the referent of "it" in later steps.
 
-    `text` is what a message would pass on; it is empty where there is nothing worth passing on. `parts` holds single details of
-    it, each by a pattern of the words that ask for it ("rating|score").
+    `text`: the text for a message; empty if there is nothing to pass on. `parts`: single details, each by a pattern of
+    the words that ask for it ("rating|score").
     """
 
     sentence: str
@@ -40,7 +40,7 @@ class Found:
 
 
 class CouldNot(Exception):
-    """A step ends here; the text says why, in words fit for the answer."""
+    """The end of a step that failed; the text is a reason fit for the answer."""
 
 
 Story = Generator[Ask, Any, Found]
@@ -49,7 +49,8 @@ Condition = Callable[[Found], bool]
 
 @dataclass(frozen=True)
 class Under:
-    """A condition on what some steps found: on one of them, or with `every` on each. `otherwise`: the branch for when it fails."""
+    """A condition on the findings of some steps: on one of them, or with `every` on each. `otherwise`: the branch for a
+    false condition."""
 
     steps: tuple[int, ...]
     condition: Condition
@@ -63,7 +64,7 @@ class Under:
 
 @dataclass(frozen=True)
 class Step:
-    """One thing to do. `label` completes "I could not …"; `needs` are the steps whose findings `act` is given."""
+    """One step. `label` completes "I could not …"; `needs` are the steps whose findings `act` gets."""
 
     label: str
     act: Callable[[Sequence[Found]], Story]
@@ -74,7 +75,7 @@ class Step:
 
 @dataclass
 class Draft:
-    """The plan while it is being read: its steps, and what words like "it" and "her" stand for so far."""
+    """The plan while the request is read: its steps, and the present referents of words like "it" and "her"."""
 
     offers: tuple[Offer, ...]
     now: datetime | None
@@ -94,7 +95,7 @@ class Draft:
         return len(self.steps) - 1
 
     def plain(self, text: str) -> str:
-        """The text with its quoted parts put back, without their quotation marks."""
+        """The text with its quoted parts restored, without their quotation marks."""
         for number, quote in enumerate(self.quotes):
             text = text.replace(chr(0xE000 + number), quote)
         return text.strip()
@@ -104,7 +105,7 @@ class Draft:
 
 
 def said(sentence: str) -> Step:
-    """A step that asks nothing and only says so."""
+    """A step that asks nothing and only gives the sentence."""
 
     def act(_: Sequence[Found]) -> Story:
         return Found(sentence)

@@ -1,4 +1,4 @@
-"""What a tool's message is: JSON with an answer, or words about a failure."""
+"""Parsing of tool messages: JSON with an answer, or a text about a failure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def reading(content: str, status: str | None = None) -> tuple[Any, str | None]:
-    """The reply's value and, if it tells of a failure, why (fit for the end of a sentence)."""
+    """The reply's value, and the reason if it reports a failure (fit for the end of a sentence)."""
     try:
         value = json.loads(content)
     except (ValueError, RecursionError):
@@ -24,7 +24,8 @@ def reading(content: str, status: str | None = None) -> tuple[Any, str | None]:
 
 
 def _failed(value: Mapping[str, Any]) -> bool:
-    """The shapes in which the services behind the tools say no; a search that found nothing also carries "error" and is none."""
+    """True if the value has the form in which a service refuses. A search without results also has "error", but is no
+    failure."""
     if "search_information" in value or "organic_results" in value:
         return False
     code = str(value.get("cod", ""))
@@ -37,7 +38,7 @@ def _words(value: Any) -> str:
         inner = value.get("error") or value.get("message") or value.get("status_message") or value
         value = inner.get("message", inner) if isinstance(inner, Mapping) else inner
     elif str(value).rstrip().endswith("}"):
-        # The client's own words, such as "weather answered 404", before what the service said.
+        # The client's own text, such as "weather answered 404", before the service's message.
         before, bracket, rest = str(value).partition("{")
         try:
             inside = json.loads(bracket + rest)

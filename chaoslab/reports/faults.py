@@ -1,4 +1,4 @@
-"""A fault as a person is told of it: all its stages in one line, where it was met."""
+"""A fault as text: all its stages in one line, at the event where it was met."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from chaoslab.core.events import (
 from chaoslab.record.lines import Record
 
 Place = tuple[str, str, str, int, int]
-"""A fault's name, its injection, and the attempt that it befell: target, request, attempt."""
+"""A fault's name, its injection, and its attempt: target, request, attempt."""
 Stage = FaultScheduled | FaultArmed | FaultInjected | FaultWitnessed | FaultHealed
 WIDTH = 300
 
@@ -32,7 +32,7 @@ def is_stage(event: Event) -> bool:
 
 @dataclass
 class Met:
-    """One fault of one attempt: its stages, and how the attempt ended."""
+    """One fault of one attempt: its stages, and the end of the attempt."""
 
     stages: list[Stage] = field(default_factory=list)
     ended: CallFinished | None = None
@@ -40,7 +40,7 @@ class Met:
 
     @classmethod
     def by_place(cls, records: Sequence[Record]) -> dict[int, Met]:
-        """A trial's faults, each by the number of the record where it was met, or at the latest stage of one that was not."""
+        """A trial's faults, each by the index of the record that witnessed it, or else of its latest stage."""
         found: dict[Place, Met] = {}
         numbers: dict[Place, int] = {}
         ended: dict[tuple[str, int, int], CallFinished] = {}
@@ -66,7 +66,7 @@ class Met:
         return next((stage for stage in self.stages if isinstance(stage, FaultWitnessed)), None)
 
     def told(self) -> str:
-        """In one line; a fault that nobody witnessed stands out, with the reason."""
+        """The fault in one line; a fault that nobody witnessed stands out, with the reason."""
         stage = self.stages[0]
         source = "" if stage.injection.startswith(f"{stage.fault} on ") else f" ({stage.injection})"
         head = f"{stage.target} {stage.request}.{stage.attempt} {stage.fault}{source}"
@@ -86,7 +86,7 @@ class Met:
         return f"not injected: {self._instead()}"
 
     def _instead(self) -> str:
-        """What became of the attempt."""
+        """The end of the attempt."""
         if self.disturbed is not None:
             return f"the lab itself got in the way ({self.disturbed.why})"
         if self.ended is None:

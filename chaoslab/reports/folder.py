@@ -1,4 +1,4 @@
-"""Which folder a run's name means, and which lab wrote what is in it: decided by its content, here alone."""
+"""The folder that a run's name stands for, and its reader: this lab's or the first lab's, chosen by the content."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from chaoslab.record.history import History
 LOGS = Path("logs")
 LATEST = "latest"
 NAMED = 60
-"""Signs of a name that are repeated when there is none like it."""
+"""The most characters of an unknown name that a message repeats."""
 CANDIDATES = 6
-"""Runs that are named where a beginning fits several."""
+"""The most runs that a message names if a prefix fits several."""
 _BACK = re.compile(rf"{LATEST}~(?P<number>\d{{1,6}})", re.ASCII)
 _NUMBERED = re.compile(r"(?P<name>.+)#(?P<number>\d{1,6})")
 
 
 def read(name: str, *, logs: Path = LOGS) -> History:
-    """The history of a run: a folder or its name in `logs`, with `#2` after it the second run in a log of the first lab.
+    """The history of a run: a folder or its name in `logs`. `#2` after it stands for the second run in a log of the
+    first lab.
 
     Raises:
-        LookupError: no such run, or its logs are of neither lab.
+        LookupError: there is no such run, or neither lab wrote its logs.
     """
     _check_name(name)
     number = None
@@ -51,24 +52,30 @@ def read(name: str, *, logs: Path = LOGS) -> History:
     raise LookupError(f"the logs of '{name}' tell of no run: neither this lab nor the first one wrote them")
 
 
+def none_yet(logs: Path) -> str:
+    """One line on a folder without runs."""
+    return f"no logs yet in {logs}/: run make lab first"
+
+
 def unreadable(folder: Path, error: OSError) -> str:
-    """One line on a log that the system does not let read."""
+    """One line on a log that the system does not allow to be read."""
     return f"{error.filename or folder} cannot be read: {error.strerror or error}"
 
 
 def find(name: str, *, logs: Path = LOGS) -> Path:
-    """The folder of a run: a path (also of a log in it), the folder's name in `logs`, the name that the run prints, the beginning of either
-    if no other run has it, `latest`, or `latest~2` for the second before it. Of several runs of one name it is the newest, which is said.
+    """The folder of a run. The name is a path (also of a log in it), the folder's name in `logs`, the name that the run
+    prints, a unique prefix of either, `latest`, or `latest~2` for the second before it. Of several runs with one name
+    it is the newest, with a note on stderr.
 
     Raises:
-        LookupError: no such run, several, or no run at all.
+        LookupError: there is no such run, several, or no run at all.
     """
     _check_name(name)
     for folder in (Path(name), Path(name).parent if name.endswith(".log") else Path(name), logs / name):
-        if folder.is_dir() and any(folder.glob("*.log")):
+        if folder.is_dir() and _has_logs(folder):
             return folder
     for place, wanted in ((logs, name), (Path(name).parent, Path(name).name)):
-        called = [folder for folder in runs.names(place).get(wanted, []) if any(folder.glob("*.log"))]
+        called = [folder for folder in runs.names(place).get(wanted, []) if _has_logs(folder)]
         if len(called) > 1:
             print(f"{len(called)} runs are called {wanted}: {called[-1]} is the newest of them", file=sys.stderr)
         if called:
@@ -78,22 +85,22 @@ def find(name: str, *, logs: Path = LOGS) -> Path:
     for place, beginning in ((logs, name), (Path(name).parent, Path(name).name)):
         if found := _beginning(beginning, place):
             return found
-    known = {path.name for path in logs.glob("*") if any(path.glob("*.log"))}
+    known = {path.name for path in logs.glob("*") if _has_logs(path)}
     if known:
         hint = did_you_mean(Path(name).name, known | set(runs.names(logs)))
         raise LookupError(f"no run with logs is called '{name}': {hint}")
-    if name == LATEST and any(logs.glob("*.log")):  # the first lab has no folder per run
+    if name == LATEST and _has_logs(logs):  # the first lab has no folder per run
         return logs
-    raise LookupError(f"no logs yet in {logs}/: run make lab first")
+    raise LookupError(none_yet(logs))
 
 
 def _before_latest(number: int, logs: Path) -> Path:
-    """The run that is so many before the latest. One that has left no logs is not counted."""
-    there = [folder for folder in runs.newest_first(logs) if any(folder.glob("*.log"))]
+    """The run `number` places before the latest. Runs without logs do not count."""
+    there = list(filter(_has_logs, runs.newest_first(logs)))
     latest = (logs / LATEST).resolve()
     first = next((n for n, folder in enumerate(there) if folder.resolve() == latest), 0)
     if not there:
-        raise LookupError(f"no logs yet in {logs}/: run make lab first")
+        raise LookupError(none_yet(logs))
     if number >= len(there) - first:
         oldest = len(there) - first - 1
         raise LookupError(
@@ -103,11 +110,11 @@ def _before_latest(number: int, logs: Path) -> Path:
 
 
 def _beginning(text: str, place: Path) -> Path | None:
-    """The one run there whose folder's or own name begins so."""
+    """The only run in the place whose folder or own name begins with the text; None if there is none."""
     if not text:
         return None
     named = {folder: name for name, folders in runs.names(place).items() for folder in folders}
-    there = [folder for folder in runs.newest_first(place) if any(folder.glob("*.log"))]
+    there = list(filter(_has_logs, runs.newest_first(place)))
     found = [folder for folder in there if folder.name.startswith(text)]
     if not found:
         found = [folder for folder in there if named.get(folder, "").startswith(text)]
@@ -121,7 +128,7 @@ def _beginning(text: str, place: Path) -> Path | None:
 
 
 def charts_of(name: str, *, logs: Path = LOGS) -> Path:
-    """The folder for the pictures of the run that `read` finds by this name: it lies with the run, wherever that is."""
+    """The folder for the charts of the run that `read` finds by this name: it is in the run's folder."""
     numbered = _NUMBERED.fullmatch(name)
     if numbered and not Path(name).exists() and not (logs / name).exists():
         return find(numbered["name"], logs=logs) / f"charts-{numbered['number']}"
@@ -129,8 +136,12 @@ def charts_of(name: str, *, logs: Path = LOGS) -> Path:
     return (folder.parent / folder.resolve().name if folder.is_symlink() else folder) / "charts"
 
 
+def _has_logs(folder: Path) -> bool:
+    return any(folder.glob("*.log"))
+
+
 def _check_name(name: str) -> None:
-    """Raises LookupError: the system has no file of such a name."""
+    """Raises LookupError if the system cannot have a file of that name."""
     try:
         Path(name).lstat()
     except FileNotFoundError:

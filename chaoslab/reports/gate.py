@@ -1,6 +1,6 @@
-"""What a run must come to, for CI: a least share of correct prompts, and outcomes that no prompt may have.
+"""The requirements on a run, for CI: a minimum share of correct prompts, and outcomes that no prompt may have.
 
-A run in which nothing could be judged has no share of correct prompts, so it fails whatever least share was asked for.
+A run in which nothing could be judged has no share of correct prompts, so it fails any minimum.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from chaoslab.analysis.measures.success import UNJUDGED, success
 from chaoslab.base.registry import did_you_mean
 
 NAMED = 8
-"""Trials that are named in a line."""
+"""The most trials that a line names."""
 REFUSABLE = tuple(str(outcome) for outcome in Outcome if outcome is not Outcome.CORRECT)
 
 
 @dataclass(frozen=True)
 class Gate:
-    """`min_correct`: of the prompts that could be judged, 0 to 1. `fail_on`: outcomes; a trial that did harm counts for "harm" whatever its
-    outcome."""
+    """The requirements. `min_correct`: the share of the prompts that could be judged, 0 to 1. `fail_on`: outcomes; a
+    trial that did harm counts as "harm" whatever its outcome."""
 
     min_correct: float | None = None
     fail_on: tuple[str, ...] = ()
@@ -32,14 +32,14 @@ class Gate:
 
 @dataclass(frozen=True)
 class Ruling:
-    """Whether a run passes, and a line that says what was asked, what was found, and which trials are to blame."""
+    """The gate's result, with a line on the requirement, the finding and the trials concerned."""
 
     passed: bool
     line: str
 
 
 def share(text: str) -> float:
-    """The type of --min-correct."""
+    """Parses --min-correct."""
     try:
         value = float(text)
     except ValueError:
@@ -50,7 +50,7 @@ def share(text: str) -> float:
 
 
 def outcomes(text: str) -> tuple[str, ...]:
-    """The type of --fail-on: names with commas."""
+    """Parses --fail-on: names with commas."""
     names = [name.strip() for name in text.split(",")]
     for name in names:
         if name not in REFUSABLE:
@@ -59,7 +59,7 @@ def outcomes(text: str) -> tuple[str, ...]:
 
 
 def rule(gate: Gate, judged: Mapping[str, Verdict], *, judgeable: bool) -> Ruling:
-    """Holds a run's verdicts against what was asked. `judgeable`: whether anything was stated about right answers."""
+    """Compares a run's verdicts with the requirements. `judgeable`: something was stated about right answers."""
     parts = []
     if broken := [trial for trial, verdict in judged.items() if verdict.broken]:
         parts.append(Ruling(False, f"{len(broken)} could not be judged: {_named(broken)} ({judged[broken[0]].why})"))
@@ -101,5 +101,5 @@ def _named(trials: list[str]) -> str:
 
 
 def _percent(value: float) -> str:
-    """Rounded down, so that 89.96 % do not read as the 90 % that were asked for."""
+    """The share in percent, rounded down, so that 89.96 % does not read as 90 %."""
     return f"{int(value * 1000 + 1e-9) / 10:g} %"

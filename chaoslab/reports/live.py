@@ -1,4 +1,4 @@
-"""A run while it goes on, for a person who watches: a line for each prompt that has ended, and one line on what happens now."""
+"""A live view of a run: a line for each prompt that has ended, and one line on the present state."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ BAR = 20
 
 @dataclass
 class _Prompt:
-    """A prompt that was started. `armed`: attempts whose lanes still stand, so that it is not known yet what they met."""
+    """A prompt that was started. `armed`: the attempts whose lanes are still up, so that their faults are not known
+    yet."""
 
     number: int
     text: str
@@ -34,7 +35,7 @@ class _Prompt:
 
 
 class Watched:
-    """What is known so far of a run whose events are given as they come."""
+    """The state of a run, from its events as they come."""
 
     def __init__(self) -> None:
         self._prompts: dict[str | None, _Prompt] = {}
@@ -44,7 +45,7 @@ class Watched:
         self._call = ""
 
     def take(self, records: Iterable[Record]) -> None:
-        """These have happened."""
+        """Adds events, in their order."""
         for record in records:
             self._take(record)
 
@@ -72,7 +73,8 @@ class Watched:
                 self._done += 1
 
     def ended(self, *, all_of_them: bool = False) -> Iterator[str]:
-        """A line for each prompt that has ended since the last call. One whose lanes still stand waits for them, unless `all_of_them`."""
+        """A line for each prompt that has ended since the last call. A prompt with open lanes waits for them, unless
+        `all_of_them`."""
         for trial, prompt in list(self._open.items()):
             if prompt.finished is not None and (all_of_them or not prompt.armed):
                 del self._open[trial]
@@ -86,7 +88,7 @@ class Watched:
         return f"prompt {place} {what} {finished.duration_s:6.2f} s  {whose}: {line(prompt.text, PROMPT_MAX)}"
 
     def now(self, width: int) -> str:
-        """How far the run is: prompt i of n, the call in flight, faults met so far."""
+        """The progress in one line: prompt i of n, the call in flight, the faults met so far."""
         bar = "━" * round(BAR * self._done / self._of) if self._of else ""
         faults = f"{self._faults} fault{'' if self._faults == 1 else 's'}"
         place = f"prompt {self._now.number} of {self._of}"

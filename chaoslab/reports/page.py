@@ -1,4 +1,4 @@
-"""What a page of text is made of: lines of at most 80 columns, tables, and figures with how sure they are."""
+"""The parts of a text page: lines of at most 80 columns, tables, and figures with their intervals."""
 
 from __future__ import annotations
 
@@ -12,26 +12,24 @@ from chaoslab.analysis.measures.intervals import Estimate, Interval, Rate
 
 WIDTH = 80
 NAME_LEAST = 12
-"""Columns that are left of a long name."""
+"""The fewest columns for a name."""
 
 
 def wrapped(text: str, *, indent: str = "", longest: int = 2000) -> list[str]:
-    """The text in lines that fit, those after the first two columns further in."""
+    """The text in lines that fit; those after the first are indented by two more columns."""
     words = " ".join(text.split())
     words = words if len(words) <= longest else words[: longest - 1] + "…"
-    return textwrap.wrap(
-        words, WIDTH, initial_indent=indent, subsequent_indent=f"{indent}  ", break_on_hyphens=False
-    )  # fmt: skip
+    return textwrap.wrap(words, WIDTH, initial_indent=indent, subsequent_indent=f"{indent}  ", break_on_hyphens=False)
 
 
 def section(name: str, measure: Callable[[], list[str]]) -> list[str]:
-    """The lines of one part of a page; where its measure raises, a line that says so in its place."""
+    """The lines of one part of a page, or a line with the reason if its measure raises."""
     return guarded(measure, lambda why: wrapped(f"{name}: unknown ({why})"))
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Columns as wide as their widest entry; the first, of names, to the left and cut where the line would not fit, all others to the
-    right."""
+    """A table with columns as wide as their widest entry. The first column, of names, is left-aligned and cut if the
+    line would not fit; the others are right-aligned."""
     widths = [max(len(row[n]) for row in [header, *rows]) for n in range(len(header))]
     rest = sum(widths[1:]) + 2 * (len(widths) - 1)
     widths[0] = min(widths[0], max(NAME_LEAST, WIDTH - rest))
@@ -50,7 +48,7 @@ def percent(value: float) -> str:
 
 
 def share(rate: Rate) -> str:
-    """66% with its interval."""
+    """A rate as text: 66% with its interval."""
     return f"{percent(rate.value)}, 95 % interval {percents(rate.interval)}"
 
 
@@ -64,7 +62,7 @@ def seconds(estimate: Estimate) -> str:
 
 
 def _sure(estimate: Estimate, told: Callable[[float], str]) -> str:
-    """An interval without a width says nothing that the figure does not."""
+    """A figure with its interval; an interval without a width is left out."""
     value, low, high = told(estimate.value), told(estimate.interval.low), estimate.interval.high
     if math.isinf(high):
         return f"{value} (95 % interval from {low} on, not bounded by the data)"
@@ -74,12 +72,12 @@ def _sure(estimate: Estimate, told: Callable[[float], str]) -> str:
 
 
 def between(interval: Interval) -> str:
-    """0.37–1.81 s: one unit for both, that of the larger."""
+    """An interval as text: 0.37–1.81 s. Both ends have the unit of the larger."""
     low, high = interval.low, interval.high
     small = duration(high, 2).endswith("ms")
     return f"{low * 1000:.1f}–{high * 1000:.1f} ms" if small else f"{low:.2f}–{high:.2f} s"
 
 
 def count(number: int, one: str, many: str = "") -> str:
-    """1 prompt, 2 prompts."""
+    """A number with its noun: 1 prompt, 2 prompts."""
     return f"{number} {one if number == 1 else many or one + 's'}"

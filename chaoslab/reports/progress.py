@@ -1,4 +1,5 @@
-"""How far a long run is: outcomes, faults met, rate, and when it will be over. A live line in a terminal, now and then a line elsewhere."""
+"""The progress of a long run: outcomes, faults met, rate and remaining time. In a terminal it is one live line,
+elsewhere a line now and then."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ LIVE_S, PLAIN_S = 0.1, 5.0
 
 
 class Progress:
-    """A context around the work; `count` after each trial."""
+    """A context around the work; call `count` after each trial."""
 
     def __init__(self, trials: int, *, clock: Clock = system) -> None:
         self._trials, self._clock = trials, clock
@@ -38,7 +39,7 @@ class Progress:
             self._show(self._line(now_s))
 
     def say(self, line: str) -> None:
-        """Something that happened on the way."""
+        """Prints a message above the progress."""
         self._show("")
         print(line, file=sys.stderr, flush=True)
 
@@ -49,7 +50,7 @@ class Progress:
         return f"trial {self._done}/{self._trials}: {counted(self._outcomes)}; {self._faults} faults met{pace}"
 
     def _rate(self, now_s: float) -> float:
-        """Trials a second since the first was done: getting ready is no part of it."""
+        """The trials per second since the first was done: the preparation does not count."""
         since_s = now_s - (self._first_s or now_s)
         return (self._done - 1) / since_s if since_s > 0 and self._done > 1 else 0.0
 

@@ -1,4 +1,4 @@
-"""A replay in words: what was run again, whether the same happened, or where it first differed."""
+"""A replay as text: its trials, and the first differences if any."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from pathlib import Path
 from chaoslab.analysis.judge import Outcome
 
 SHOWN = 10
-"""Trials whose difference is told; of the others there are only so many."""
+"""The most trials whose difference is shown; the others are only counted."""
 
 
 @dataclass(frozen=True)
 class ReplayedTrial:
-    """One trial laid beside itself.
+    """One trial compared with its replay.
 
-    `events`: how many the log holds; `difference`: the first, in words; `left_out`: why no comparison of it would say anything. `seconds`,
-    `outcome`, `witnessed`: of the trial as it is now.
+    `events`: their number in the log. `difference`: the first, as text. `left_out`: the reason why the comparison would
+    mean nothing. `seconds`, `outcome`, `witnessed`: of the replay.
     """
 
     trial: str
@@ -31,8 +31,8 @@ class ReplayedTrial:
 
 @dataclass(frozen=True)
 class Replay:
-    """What is run again. `prompts`: trials that the run was to have; `trials`: the keys of those that are run again; `exact`: compared byte
-    for byte, else as stories; `notes`: what is not as it was."""
+    """A replay. `prompts`: the number of trials that the run was to have. `trials`: the keys of those that are
+    replayed. `exact`: compared byte for byte, else as stories. `notes`: the changes since the run."""
 
     folder: Path
     run: str
@@ -50,7 +50,7 @@ def heading(replay: Replay) -> str:
 
 
 def lines(replay: Replay, trials: Sequence[ReplayedTrial]) -> Iterator[str]:
-    """What came of it: the first differences, what was left out, and in the last line whether all was the same."""
+    """The results: the first differences, the trials left out, and in the last line the verdict."""
     unlike = [each for each in trials if each.difference]
     apart = [each for each in trials if each.left_out]
     for each in unlike[:SHOWN]:

@@ -1,6 +1,6 @@
-"""The runs of a folder, newest first: when, world, seed, prompts, how they ended, and the faults that were witnessed.
+"""The list of a folder's runs, newest first: time, world, seed, prompts, outcomes and witnessed faults.
 
-Of a log only the lines that say so are parsed, since a folder may hold hundreds of runs.
+Only the lines of a log that hold these are parsed, since a folder may hold hundreds of runs.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 
 from chaoslab.analysis.judge import JUDGED, Outcome, verdicts
@@ -24,9 +25,9 @@ from chaoslab.reports.page import WIDTH, count, wrapped
 from chaoslab.reports.trials import counted
 
 COUNTED_MAX = 64 * 2**20
-"""Bytes of logs up to which a run's outcomes are counted."""
+"""The largest logs, in bytes, whose outcomes are counted."""
 BEGINNING = 100
-"""Lines of a larger log among which its beginning is looked for."""
+"""The lines of a larger log that are searched for its first events."""
 NAME_WIDTH = 30
 KINDS: tuple[type[Event], ...] = (RunStarted, RunFinished, *JUDGED)
 _SAYS = re.compile(b'"kind": ?"(?:%s)"' % "|".join(kind.kind for kind in KINDS).encode())
@@ -34,7 +35,8 @@ _SAYS = re.compile(b'"kind": ?"(?:%s)"' % "|".join(kind.kind for kind in KINDS).
 
 @dataclass(frozen=True)
 class RunLine:
-    """One run of the list. `outcomes`: None where they were not counted. `trouble`: why it cannot be read, or empty."""
+    """One run of the list. `outcomes`: None if they were not counted. `trouble`: the reason why it cannot be read, or
+    empty."""
 
     folder: Path
     began: datetime
@@ -47,7 +49,7 @@ class RunLine:
     trouble: str = ""
 
     def told(self) -> str:
-        """In lines of at most 80 columns."""
+        """The run in lines of at most 80 columns."""
         head = f"{line(self.folder.name, NAME_WIDTH)} · {self.began:%Y-%m-%d %H:%M} UTC"
         if self.trouble:
             return "\n".join([head, *wrapped(self.trouble, indent="  ")])
@@ -60,7 +62,7 @@ class RunLine:
 
 
 def render(logs: Path = places.LOGS) -> str:
-    """All runs in a folder, newest first.
+    """The list of all runs in a folder, newest first.
 
     Raises:
         LookupError: there is none.
@@ -69,7 +71,7 @@ def render(logs: Path = places.LOGS) -> str:
         [logs] if any(logs.glob("*.log")) else []
     )  # the first lab has no folder per run
     if not there:
-        raise LookupError(f"no logs yet in {logs}/: run make lab first")
+        raise LookupError(places.none_yet(logs))
     return "\n".join(of(folder).told() for folder in there) + "\n"
 
 
@@ -85,7 +87,7 @@ def _read(folder: Path, began: datetime) -> RunLine:
         return RunLine(folder, began, trouble="it has left no logs")
     large = sum(path.stat().st_size for path in files) > COUNTED_MAX
     try:
-        history = History(_first(files) if large else _records(files))
+        history = History(_records(files, BEGINNING if large else None))
         if history.first(RunStarted) is None:
             if large:
                 return RunLine(folder, began, trouble="cannot be read: it is large, and does not tell how it began")
@@ -107,16 +109,9 @@ def _read(folder: Path, began: datetime) -> RunLine:
     )
 
 
-def _records(files: Iterable[Path]) -> Iterator[Record]:
+def _records(files: Iterable[Path], beginning: int | None) -> Iterator[Record]:
+    """The events of these kinds, `beginning` bounds the lines that are read of each file."""
     for path in files:
-        for text in lines_of(path):
-            if _SAYS.search(text) and (record := parse_line(text)) is not None:
-                yield record
-
-
-def _first(files: Iterable[Path]) -> Iterator[Record]:
-    """The beginning of a large run."""
-    for path in files:
-        for _, text in zip(range(BEGINNING), lines_of(path), strict=False):
+        for text in islice(lines_of(path), beginning):
             if _SAYS.search(text) and (record := parse_line(text)) is not None:
                 yield record

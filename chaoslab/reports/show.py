@@ -1,4 +1,4 @@
-"""A trial's story in time order: calls and their replies, faults and what they changed, effects, the answer and the verdict."""
+"""A trial's story in time order: calls and replies, faults and their changes, effects, the answer and the verdict."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from chaoslab.reports import trials as those
 from chaoslab.reports.faults import Met, is_stage
 
 WIDTH, ANSWER_WIDTH = 200, 1000
-"""Characters of a text, and of an answer, that are shown."""
+"""The most characters shown of a text, and of an answer."""
 
 
 def render(
@@ -50,8 +50,8 @@ def render(
     outcomes: Set[Outcome] | None = None,
     stages: bool = False,
 ) -> str:
-    """The stories of a run's trials; `t` counts from each one's start. Of one prompt, of these trials, with these outcomes, if they are
-    named. `stages`: each stage of a fault in a line of its own.
+    """The stories of a run's trials; `t` counts from each one's start. `prompt`, `trials`, `outcomes` select the
+    trials. `stages`: each stage of a fault has a line of its own.
 
     Raises:
         LookupError: the run has no such prompt or trial.
@@ -63,7 +63,10 @@ def render(
     judged = {start.trial or "": judge(History(records[start.trial]), start.trial or "") for start, _ in starts}
     wanted = [pair for pair in starts if outcomes is None or judged[pair[0].trial or ""].outcome in outcomes]
     if not wanted:
-        return f"no trial here is {_either(outcomes or set(Outcome))}: {those.counted(Counter(v.outcome for v in judged.values()))}\n"
+        return (
+            f"no trial here is {_either(outcomes or set(Outcome))}: "
+            f"{those.counted(Counter(v.outcome for v in judged.values()))}\n"
+        )
     stories = (_story(*pair, records[pair[0].trial], judged[pair[0].trial or ""], stages=stages) for pair in wanted)
     return "\n\n".join(stories) + "\n"
 
@@ -73,7 +76,7 @@ class Story(History):
 
     @classmethod
     def of_history(cls, history: History) -> Story:
-        """The same history."""
+        """The same history, as a story."""
         story = cls.__new__(cls)
         vars(story).update(vars(history))
         return story
@@ -117,7 +120,7 @@ def _story(start: Record, event: PromptStarted, records: list[Record], verdict: 
 
 
 def _said(event: Event) -> str:
-    """The event in words; empty for one that tells nothing new."""
+    """The event as text; empty if it adds nothing."""
     match event:
         case CallStarted():
             return f"call     {_place(event)} {event.tool}({_value(event.arguments)})"
@@ -202,7 +205,7 @@ def _value(value: Any) -> str:
 
 
 def _told_in(error: str | None, reply: str) -> bool:
-    """Whether the reply says little that the error in words does not."""
+    """True if the reply adds little to the text of the error."""
     return bool(error) and str(error) in reply and len(reply) < 2 * len(str(error)) + 40
 
 

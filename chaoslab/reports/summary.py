@@ -1,4 +1,4 @@
-"""A run on one page: how its prompts ended, what harm was done, what the faults did, what was repaired, and what it all took."""
+"""A run on one page: outcomes, harm, faults, recovery, and costs."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from chaoslab.reports import summary_faults, summary_recovery
 from chaoslab.reports.page import count, percent, percents, section, share, table, wrapped
 
 FEW, SOME = 3, 8
-"""Examples that are shown of one outcome, and lines of any other list."""
+"""The most examples shown of one outcome, and lines of any other list."""
 WHY = 220
-"""Signs of a reason that are shown."""
+"""The most characters of a reason."""
 WORST = (
     Outcome.HARM, Outcome.WRONG, Outcome.FAILED, Outcome.HUNG, Outcome.INVALID, Outcome.UNFINISHED, Outcome.DEGRADED,
 )  # fmt: skip
@@ -23,7 +23,7 @@ WORST = (
 
 
 def render(report: RunReport) -> str:
-    """Plain text in lines of at most 80 columns."""
+    """The summary as plain text in lines of at most 80 columns."""
     parts = [
         section("run", lambda: _head(report)),
         section("prompts", lambda: _prompts(report)),
@@ -50,7 +50,7 @@ def _head(report: RunReport) -> list[str]:
     return wrapped(head) + [line for note in report.notes for line in wrapped(f"note: {note}")]
 
 
-# How the prompts ended, and what they did.
+# Outcomes and effects.
 
 
 def _prompts(report: RunReport) -> list[str]:
@@ -76,7 +76,7 @@ def _prompts(report: RunReport) -> list[str]:
 
 
 def _examples(outcome: Outcome, judged: Mapping[str, Verdict]) -> list[str]:
-    """Why prompts ended so, the most frequent reasons first; harm has a part of its own."""
+    """The most frequent reasons for an outcome; harm has its own part."""
     poor = _alike((v.why, trial) for trial, v in judged.items() if v.outcome is outcome and not v.harm)
     lines = [
         line
@@ -88,7 +88,7 @@ def _examples(outcome: Outcome, judged: Mapping[str, Verdict]) -> list[str]:
 
 
 def _alike(told: Iterable[tuple[str, str]]) -> list[tuple[str, list[str]]]:
-    """What was told, each with the trials of which it was, most frequent first."""
+    """The texts, each with its trials, most frequent first."""
     trials: dict[str, list[str]] = {}
     for what, trial in told:
         trials.setdefault(what, []).append(trial)
@@ -108,7 +108,8 @@ def _harm(report: RunReport) -> list[str]:
 
 
 def harm(judged: Mapping[str, Verdict], *, stated: bool) -> list[str]:
-    """What is wrong on the ledgers, alike things together, most frequent first. `stated`: whether anything was about right answers."""
+    """The harm on the ledgers, equal texts together, most frequent first. `stated`: something was stated about right
+    answers."""
     done = _alike((what, trial) for trial, verdict in judged.items() for what in dict.fromkeys(verdict.harm))
     if not done:
         return ["harm: none was found on the ledgers"] if stated else []
@@ -119,7 +120,7 @@ def harm(judged: Mapping[str, Verdict], *, stated: bool) -> list[str]:
     return lines + _more(len(done))
 
 
-# What it took.
+# Costs.
 
 
 def _took(report: RunReport) -> list[str]:
@@ -135,7 +136,8 @@ def _calls(report: RunReport) -> list[str]:
     found = report.calls.value
     if report.of_functions:
         return wrapped(
-            f"calls: {found.made} of functions; {found.failed} failed; {found.again} were further attempts at a call already made. "
+            f"calls: {found.made} of functions; {found.failed} failed; {found.again} were further attempts at a call "
+            "already made. "
             "How long the agent waits before one, and what it asks of a model, is not known."
         )
     models = f"{found.to_model} to the model" if report.knows_usage else "those to the model are not known"
@@ -168,7 +170,7 @@ def _usage(report: RunReport) -> list[str]:
 
 
 def _budget(report: RunReport) -> list[str]:
-    """Each limit that was passed, by its name, and what came of it."""
+    """Each limit that was exceeded, by name, with the effect."""
     lines = []
     for passed in report.budgets.value:
         where = f"{count(passed.calls, 'call')} in {count(passed.trials, 'prompt')}"

@@ -1,4 +1,4 @@
-"""The summary's part on faults: which were delivered, what they led to, and what they cost."""
+"""The summary's part on faults: their delivery, their effects and their costs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ OTHER = ("unknown", "invalid", "unfinished")
 
 
 def delivered(report: RunReport) -> list[str]:
-    """Each injection from its dice to its witness, why some faults were not met, and what failed without one."""
+    """The delivery of each injection from dice to witness, the faults not met and why, and the failures without a
+    fault."""
     if not report.knows_faults:
         return ["faults: not known from such a log, nor which failures they caused"]
     return [
@@ -47,7 +48,7 @@ def _lone(report: RunReport) -> list[str]:
 
 
 def _rows(of: InjectionCount, by_fault: Sequence[FaultCount]) -> list[list[str]]:
-    """An injection's row, and one for each of its faults where it has several."""
+    """An injection's row, and one for each of its faults if there are several."""
     names = sorted({f.fault for f in by_fault})
     name = of.injection
     if len(names) == 1 and names[0] not in name:
@@ -62,7 +63,7 @@ def _rows(of: InjectionCount, by_fault: Sequence[FaultCount]) -> list[list[str]]
 
 
 def _dice(found: Sequence[InjectionCount]) -> list[str]:
-    """Whether as many were scheduled as the chances say."""
+    """A check of the number of scheduled faults against the chances."""
     odd = [one for one in found if one.plausible is False]
     lines = []
     for one in odd:
@@ -78,9 +79,7 @@ def _unmet(report: RunReport) -> list[str]:
     if not reasons:
         return []
     lines = wrapped(f"{sum(r.count for r in reasons)} of {count(scheduled, 'scheduled fault')} were not witnessed:")
-    return lines + [
-        line for r in reasons for line in wrapped(f"{r.count} × {r.fault}: {r.why}", indent="  ")
-    ]  # fmt: skip
+    return lines + [line for r in reasons for line in wrapped(f"{r.count} × {r.fault}: {r.why}", indent="  ")]
 
 
 def _disturbed(report: RunReport) -> list[str]:
@@ -93,16 +92,19 @@ def _disturbed(report: RunReport) -> list[str]:
     return wrapped(f"the lab was disturbed {count(hit.times, 'time')}, {hit.lasted_s:.2f} s in all; {attempts}")
 
 
-# What they led to.
+# The effects of the faults.
 
 
 def led_to(report: RunReport) -> list[str]:
-    """How the prompts ended that met each fault, and what it cost them."""
+    """The outcomes and the costs of the prompts that met each fault."""
     found = report.impacts.value
     if not found.by_fault:
         return []
     bad = "not correct" if report.judgeable else "failed, hung or did harm"
-    said = f"bad: {bad}, of those that could be judged; without: the same of the prompts that called the same targets and did not meet it"
+    said = (
+        f"bad: {bad}, of those that could be judged; without: the same of the prompts that called the same targets "
+        "and did not meet it"
+    )
     rows = [_cost(*row) for fault in found.by_fault for row in _by_place(fault, found.by_fault, found.by_target)]
     header = ["fault met", "prompts", "attempts", "bad", "without", "seconds", "calls"]
     if not any(impact.lost_calls is not None for impact in found.by_fault.values()):
@@ -134,7 +136,7 @@ def _endings(by_fault: Mapping[str, Impact]) -> list[str]:
 def _by_place(
     fault: str, by_fault: Mapping[str, Impact], by_target: Mapping[tuple[str, str], Impact]
 ) -> list[tuple[str, Impact]]:
-    """The fault's row, and one for each of its targets where it has several."""
+    """The fault's row, and one for each of its targets if there are several."""
     there = [(target, impact) for (name, target), impact in by_target.items() if name == fault]
     if len(there) == 1:
         return [(f"{fault} on {there[0][0]}", there[0][1])]

@@ -1,4 +1,4 @@
-"""The summary's part on recovery: how many incidents were repaired, by what, and how long it took."""
+"""The summary's part on recovery: the number of repaired incidents, the means of repair, and the time it took."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from chaoslab.analysis.run_report import RunReport
 from chaoslab.reports.page import count, seconds, table, wrapped
 
 RARE = ("fallback", "late", "harm")
-"""Columns that are left out where they are empty; a fallback of a Python user's agent could not be seen."""
+"""Columns that are left out if they are empty. A fallback of a Python user's agent cannot be observed."""
 
 
 def lines(report: RunReport) -> list[str]:
@@ -26,11 +26,14 @@ def lines(report: RunReport) -> list[str]:
 
 
 def _counts(found: Recovery) -> str:
-    """How the incidents ended."""
+    """The number of incidents per ending."""
     ways = {"by retry": found.retry, "by fallback": found.fallback, "late": found.late}
     by = ", ".join(f"{number} {way}" for way, number in ways.items() if number)
     harmed = f", {found.harmed} with harm (an effect happened twice)" if found.harmed else ""
-    return f"{found.recovered} of {count(found.n, 'incident')} recovered{f' ({by})' if by else ''}{harmed}, {found.censored} never"
+    return (
+        f"{found.recovered} of {count(found.n, 'incident')} recovered{f' ({by})' if by else ''}{harmed}, "
+        f"{found.censored} never"
+    )
 
 
 def _means(found: Recovery, *, told: bool) -> str:
@@ -55,7 +58,7 @@ def _mean(found: Recovery) -> str:
 
 
 def _censored(found: Recovery) -> str:
-    """What all of them come to, those too that did not recover, in a sentence."""
+    """A sentence on all incidents, with the ones that did not recover as censored."""
     if not found.enough:
         return f"{count(found.n, 'fault')}: too few for a median and an interval."
     if found.recovered == found.n:
@@ -70,7 +73,7 @@ def _censored(found: Recovery) -> str:
 
 
 def _medians(by_fault: dict[str, Recovery]) -> str:
-    """Kaplan–Meier's median of each fault in one paragraph, where there are incidents enough."""
+    """Kaplan–Meier's median of each fault in one paragraph, if there are enough incidents."""
     if len(by_fault) < 2:
         return ""
     known = [f"{fault} {seconds(r.median) if r.median else 'not reached'}" for fault, r in by_fault.items() if r.enough]
@@ -83,7 +86,7 @@ def _medians(by_fault: dict[str, Recovery]) -> str:
 
 
 def _table(found: Mttr, *, told: bool) -> list[str]:
-    """A row per fault, and one for each of its targets where it has several."""
+    """A row per fault, and one for each of its targets if there are several."""
     rows = []
     for fault, every in found.by_fault.items():
         there = [(target, r) for (target, name), r in found.by_target.items() if name == fault]
@@ -93,7 +96,7 @@ def _table(found: Mttr, *, told: bool) -> list[str]:
             rows += [_row(fault, every), *(_row(f"  on {target}", r) for target, r in there)]
     header = ["recovery from", "n", "retry", "fallback", "late", "harm", "never", "mean", "noticed"]
     kept = [n for n, name in enumerate(header) if name not in RARE or any(row[n] != "0" for row in rows)]
-    kept = kept if told else kept[:-1]  # what is inferred begins with its notice
+    kept = kept if told else kept[:-1]  # an inferred incident begins with its notice
     return table([header[n] for n in kept], [[row[n] for n in kept] for row in rows])
 
 

@@ -1,4 +1,4 @@
-"""Which trials of a run are meant: by name, number, prompt or outcome. All commands understand the same names."""
+"""The selection of a run's trials by name, number, prompt or outcome. All commands accept the same names."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from chaoslab.record.history import History
 WORST_FIRST = (
     Outcome.HARM, Outcome.WRONG, Outcome.FAILED, Outcome.HUNG, Outcome.DEGRADED, Outcome.INVALID, Outcome.UNFINISHED,
 )  # fmt: skip
-"""The outcomes that a person wants to look into."""
+"""The outcomes that a person wants to examine."""
 _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
 _PROMPT = re.compile(r"p\d{1,9}", re.ASCII)
 
 
 def named(name: str, there: Sequence[str], *, prompts: int) -> list[str]:
-    """The trials that a name stands for, of those that there are: a number counted from 1 ("3"), two with a dash between ("1-6"), a trial
-    ("p3.r2"), or a prompt with all its repeats ("p3").
+    """The existing trials that a name stands for: a number counted from 1 ("3"), a range ("1-6"), a trial ("p3.r2"), or
+    a prompt with all its repeats ("p3").
 
     Raises:
-        LookupError: no such trial.
+        LookupError: there is no such trial.
     """
     match = _RANGE.fullmatch(name)
     if _PROMPT.fullmatch(name):
@@ -33,7 +33,7 @@ def named(name: str, there: Sequence[str], *, prompts: int) -> list[str]:
         keys = [name]
     else:
         first, last = int(match[1]), int(match[2] or match[1])
-        last = min(last, first + len(there))  # one more than there are is enough to be found missing
+        last = min(last, first + len(there))  # one beyond the last is enough to be missed
         keys = [nth("", number - 1, prompts).key for number in range(first, last + 1)] if first else []
     if not keys or not set(there).issuperset(keys):
         span = (
@@ -44,7 +44,7 @@ def named(name: str, there: Sequence[str], *, prompts: int) -> list[str]:
 
 
 def prompts_of(history: History) -> int:
-    """How many prompts the run asked, each of them maybe several times."""
+    """The number of the run's prompts, each counted once."""
     run = history.first(RunStarted)
     return (
         len(run.asked) if run and run.asked else max((e.prompt_index for _, e in history.of(PromptStarted)), default=1)
@@ -52,10 +52,10 @@ def prompts_of(history: History) -> int:
 
 
 def outcomes(words: Iterable[str]) -> set[Outcome]:
-    """The outcomes of these names, each of which may be several with commas.
+    """The outcomes of these names; one text may hold several, with commas.
 
     Raises:
-        LookupError: no such outcome.
+        LookupError: there is no such outcome.
     """
     found = set()
     for word in (word.strip() for words_ in words for word in words_.split(",")):
@@ -66,7 +66,7 @@ def outcomes(words: Iterable[str]) -> set[Outcome]:
 
 
 def worst(verdicts: Mapping[str, Verdict]) -> str | None:
-    """The first trial of those with the worst outcome; None where all went well, or nothing can be said."""
+    """The first trial with the worst outcome; None if there is no bad one."""
     for outcome in WORST_FIRST:
         for trial, verdict in verdicts.items():
             if verdict.outcome is outcome:
@@ -75,5 +75,5 @@ def worst(verdicts: Mapping[str, Verdict]) -> str | None:
 
 
 def counted(outcomes: Mapping[Outcome, int]) -> str:
-    """How many of each outcome, in words."""
+    """The count of each outcome, as text."""
     return ", ".join(f"{outcomes[outcome]} {outcome}" for outcome in Outcome if outcomes.get(outcome)) or "none"

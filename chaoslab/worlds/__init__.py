@@ -1,1 +1,1 @@
-"""Where a trial takes place. One file per world."""
+"""The worlds in which a trial can run. One file per world."""

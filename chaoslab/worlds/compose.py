@@ -1,7 +1,7 @@
-"""The containers' world: `docker compose` from here, with the settings in force, and everything taken down afterwards.
+"""The containers' world: runs `docker compose` with the settings in force, and takes everything down afterwards.
 
-Compose stops its containers at Ctrl-C, but hears one Ctrl-C in two ways and may take the second for a wish to kill. So here it never hears
-any: the agent is followed by a command that has no power over it, and is stopped by one that hears nothing else.
+Compose stops its containers at Ctrl-C, but receives one Ctrl-C twice and may take the second as a request to kill. Here
+it never receives any: a command that cannot stop the agent follows it, and another one stops it.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from chaoslab.worlds.local import WorldError as WorldError
 
 FILE = Path("docker-compose.yaml")
 REPORTED = (0, 3, 130, 137, 143)
-"""Exit codes of an agent whose run had begun: then there are figures to be shown."""
+"""The exit codes of an agent whose run had begun, so that there are results to show."""
 WINDING_UP_S = 60.0
-"""Longer than it takes to stop and to take down, with which Ctrl-C does not meddle."""
+"""A time that is enough to stop and take down; Ctrl-C does not interrupt that."""
 
 
 def run(environment: Mapping[str, str]) -> int:
-    """The whole lab in containers, attached to the agent; the agent's exit code.
+    """Runs the whole lab in containers, attached to the agent; returns the agent's exit code.
 
     Raises:
         WorldError: there is no Docker, or nothing to compose here.
@@ -42,7 +42,7 @@ def run(environment: Mapping[str, str]) -> int:
     code, ended = INTERRUPTED, None
     with Interrupts(patience_s=WINDING_UP_S) as interrupts:
         try:
-            # What an earlier run has left goes first.
+            # Remains of an earlier run are removed first.
             _docker(environment, "compose", "rm", "--stop", "--force", "agent", quiet=True)
             code = _docker(environment, "compose", "up", "--build", "--detach", "agent", interrupts=interrupts)
             if not code and not _docker(environment, "compose", "logs", "--follow", "agent", interrupts=interrupts):
@@ -73,7 +73,7 @@ def _ended(environment: Mapping[str, str]) -> int | None:
 def _docker(
     environment: Mapping[str, str], *command: str, interrupts: Interrupts | None = None, quiet: bool = False
 ) -> int:
-    """A command that the terminal does not tell of Ctrl-C, to its end; with `interrupts` it is ended by one."""
+    """Runs a command to its end, out of reach of the terminal's Ctrl-C; `interrupts` may end it."""
     where = subprocess.DEVNULL if quiet else None
     process = subprocess.Popen(
         ("docker", *command),

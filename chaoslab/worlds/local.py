@@ -1,4 +1,4 @@
-"""The local world: all parts of the lab as processes on loopback, kept by a supervisor, ended with it however it ends."""
+"""The local world: the parts of the lab as processes on loopback, which end with their supervisor however it ends."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from chaoslab.config.topology import BASE_PORT, MODEL, SERVICES, Ports
 HOST = "127.0.0.1"
 _LISTEN = re.compile(r"listen (?:on|tcp) \S*:(?P<port>[0-9]{1,5})\b")
 NOWHERE = 1
-"""A port that leads to nobody."""
+"""A port without a listener."""
 BASES = (BASE_PORT, 15000, 25000)
 START_S, END_S, FREE_S, WATCH_S = 30.0, 5.0, 3.0, 0.1
 
 
 class WorldError(Exception):
-    """The world cannot be made; one line says why and what to do."""
+    """The world cannot be made; one line has the reason and a remedy."""
 
 
 class PortTaken(WorldError):
-    """Somebody else listens on a port that was free when it was looked at."""
+    """Another process listens on a port that was free when it was checked."""
 
 
 @dataclass
 class Part:
-    """One process of the world. Its own words go to a file, to be quoted when it dies."""
+    """One process of the world. Its output goes to a file, which is quoted if it dies."""
 
     name: str
     process: subprocess.Popen[bytes]
@@ -47,7 +47,7 @@ class Part:
 
     @property
     def is_ready(self) -> bool:
-        """Whether it has its ports: what answers there might be another's."""
+        """True if it has its ports: until then an answer there may come from another process."""
         return any(line.startswith("ready:") for line in self.lines)
 
     def last_words(self) -> str:
@@ -70,10 +70,11 @@ class Local:
     parts: list[Part] = field(default_factory=list)
 
     def start(self, *, now: str, toxiproxy: bool, model: bool) -> None:
-        """Everything but the agent. `toxiproxy`, `model`: whether the lab's own are wanted.
+        """Starts everything but the agent. `toxiproxy`, `model`: start the lab's own.
 
         Raises:
-            PortTaken: a part cannot listen where it should. WorldError: a part did not come up.
+            PortTaken: a part cannot listen on its port.
+            WorldError: a part did not come up.
         """
         chaoslab = (*_python(), "chaoslab")
         if toxiproxy:
@@ -95,13 +96,15 @@ class Local:
         self._await(self.parts[-1], self.ports.manager, "/health")
 
     def run_agent(self, arguments: Sequence[str]) -> int:
-        """The agent, its words on this terminal, to its end; its exit code. It is told by its lifeline when a part has died, since
-        what it would do then means nothing, and when the user has had enough."""
+        """Runs the agent to its end, with its output on this terminal; returns its exit code. Its lifeline ends it if a
+        part has died, since its results would mean nothing, or if the user interrupts."""
         command = (*_python(), "chaoslab", "agent", "--lifeline", "--logs", str(self.logs), "--state", str(self.state))
         agent = subprocess.Popen(
-            (*command, *arguments), stdin=subprocess.PIPE, env=without_keys_of_tools(self.environment),
+            (*command, *arguments),
+            stdin=subprocess.PIPE,
+            env=without_keys_of_tools(self.environment),
             start_new_session=True,
-        )  # fmt: skip
+        )
         try:
             while (code := _waited(agent, WATCH_S)) is None:
                 dead = next((part for part in self.parts if part.process.poll() is not None), None)
@@ -146,12 +149,12 @@ class Local:
                 stdout=out,
                 stderr=subprocess.STDOUT,
                 env=dict(self.environment) if name == "tools" else without_keys_of_tools(self.environment),
-                start_new_session=True,  # Ctrl-C is for the agent; the parts end when the supervisor says so
+                start_new_session=True,  # Ctrl-C is for the agent; the supervisor ends the parts
             )
         self.parts.append(Part(name, process, words))
 
     def _hold_proxies(self) -> None:
-        """The proxies' ports are the embedded Toxiproxy's from now on, until the manager makes the proxies themselves."""
+        """Has the embedded Toxiproxy occupy the proxies' ports, until the manager makes the proxies themselves."""
         from chaoslab.wire.client import ProxyInfo, ToxiproxyClient, ToxiproxyError
 
         ports = {target: self.ports.proxy(target) for target in (*SERVICES, MODEL)}
@@ -164,7 +167,7 @@ class Local:
                 raise WorldError(f"toxiproxy cannot hold the proxies' ports: {error}") from None
 
     def _check_port(self, words: str) -> None:
-        """Raises PortTaken: a part's last words tell of a port of ours."""
+        """Raises PortTaken if a part's last output names a port of the lab."""
         named = _LISTEN.search(words)
         for name, port in self.ports.all().items() if named else ():
             if named and str(port) == named["port"]:
@@ -185,12 +188,13 @@ class Local:
 
 
 def _python() -> tuple[str, ...]:
-    """What runs a module of the lab's. It looks in this folder only if this process does: a file of the user's may have a part's name."""
+    """The command that runs a module of the lab. It searches the current folder only if this process does: a user's
+    file may have a part's name."""
     return (sys.executable, "-m") if {"", str(Path.cwd())} & {*sys.path} else (sys.executable, "-P", "-m")
 
 
 def _end(processes: Sequence[subprocess.Popen[bytes]]) -> None:
-    """Closes the children's lifelines; kills those for which that is not enough."""
+    """Closes the children's lifelines, and kills those that do not end."""
     for process in processes:
         if process.stdin is not None:
             with contextlib.suppress(OSError):
@@ -202,7 +206,7 @@ def _end(processes: Sequence[subprocess.Popen[bytes]]) -> None:
 
 
 def _end_for(agent: subprocess.Popen[bytes], reason: str) -> int:
-    """Has the agent say why the lab is down, and says it in its place when it cannot; the exit code."""
+    """Has the agent report why the lab is down, or reports it if the agent cannot; returns the exit code."""
     assert agent.stdin is not None
     with contextlib.suppress(OSError):
         agent.stdin.write(reason.encode())
@@ -242,11 +246,12 @@ def brought_up(
     movable: bool,
     bases: Sequence[int] = BASES,
 ) -> Iterator[Local]:
-    """A world at these ports, up; at others, if it is `movable` and somebody took one of them after they were looked at. `bases`: where else it
-    may stand.
+    """A context with a running world at these ports. If it is `movable` and a port was taken after the check, it uses
+    one of the other `bases`.
 
     Raises:
-        PortTaken: it is not movable, or there is nowhere else. WorldError: as `Local.start`.
+        PortTaken: it is not movable, or no other base is free.
+        WorldError: see `Local.start`.
     """
     tried = {ports.base}
     while True:
@@ -266,7 +271,7 @@ def brought_up(
 
 
 def free_ports(wanted: int | None, clock: Clock) -> Ports:
-    """Ports that can be had: at the base that was asked for, or at the first of a few where all are free.
+    """Free ports: at the wanted base, or at the first of a few bases where all are free.
 
     A run that was just killed may hold its ports for a moment, so a wanted base is waited for.
 

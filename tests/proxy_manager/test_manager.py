@@ -294,6 +294,31 @@ def test_a_run_that_cannot_be_opened_says_why(tmp_path: Path) -> None:
     with_lab(tmp_path, Plan(1), story)
 
 
+@pytest.mark.parametrize(
+    ("choice", "why"),
+    [
+        (Choice("gremlin"), "no fault is called 'gremlin': "),
+        (Choice("latency", 1.0, {"delay": 1}), "unexpected keyword argument 'delay'"),
+    ],
+    ids=["a fault that is not installed", "a parameter that it does not have"],
+)
+def test_a_plan_that_cannot_be_carried_out_here_is_refused_before_the_first_call(
+    tmp_path: Path, choice: Choice, why: str
+) -> None:
+    async def story(lab: Bench) -> None:
+        run, control = Run.create(lab.run.folder.parent, now=lab.run.now), Control(lab.state)
+        plan = Plan(1, (Injection("mine", (choice,), ("weather",)),))
+        control.open_run(run.name, plan=plan.to_json(), targets={"weather": lab.toxiproxy.get("weather").upstream})
+        eventually(lambda: control.run_state(run.name)[0] != "asked")
+        state, said = control.run_state(run.name)
+        assert state == "failed"
+        assert why in said
+        control.close()
+        assert lab.manager.health() == Health()
+
+    with_lab(tmp_path, Plan(1), story)
+
+
 def test_a_dead_toxiproxy_is_waited_for_and_then_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clean_proxies, "RECOVER_S", 0.5)
     seen: list[Health] = []  # no longer than the half second that Toxiproxy is waited for

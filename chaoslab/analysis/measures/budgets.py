@@ -1,4 +1,4 @@
-"""Which limits were passed, and what came of it."""
+"""The limits that were exceeded, and the effect of each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from chaoslab.record.history import History
 
 @dataclass(frozen=True)
 class Passed:
-    """One limit in words. `mode`: hard (the calls were refused) or soft (it was only noted); `calls`, in so many `trials`."""
+    """A limit that was exceeded. `mode`: hard (the calls were refused) or soft (it was only recorded). `calls`,
+    `trials`: the numbers of calls and trials concerned."""
 
     limit: str
     mode: str
@@ -20,7 +21,7 @@ class Passed:
 
 
 def budgets(history: History) -> list[Passed]:
-    """Each limit that was passed, sorted by its name."""
+    """Each limit that was exceeded, sorted by its name."""
     calls: Counter[tuple[str, str]] = Counter()
     trials: dict[tuple[str, str], set[str | None]] = {}
     for record, event in history.of(Budget):

@@ -1,4 +1,4 @@
-"""How many attempts were made at whom, and how many of them failed."""
+"""The number of attempts, and of those that failed."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from chaoslab.record.history import History
 
 @dataclass(frozen=True)
 class Calls:
-    """Attempts: `made` in all, `to_model` of them, `failed`; `again`: further ones at a request already made. `retries`, `fallbacks`: what the
-    lab's agent says of itself."""
+    """Counts of attempts: `made` in all, `to_model`, `failed`, and `again` for all but the first of a request.
+    `retries`, `fallbacks`: as the lab's agent recorded them."""
 
     made: int
     to_model: int

@@ -1,4 +1,4 @@
-"""Which errors the callers met at which target, and which fault made them, if any did."""
+"""The errors of the attempts at each target, with the fault that caused them, if any."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from chaoslab.core.events import UNTOLD, CallDisturbed, CallFinished, FaultWitne
 from chaoslab.record.history import History
 
 ENDS = ("timed_out", "refused", "reset", "closed", "garbled", "too_large")
-"""The lab's own words for how an exchange ended without a reply."""
+"""The lab's names for the end of an exchange without a reply."""
 _RAISED = re.compile(r"([A-Za-z_]\w*)(:.*)?", re.DOTALL)
 LAB, NOBODY = "the lab was disturbed", "nobody injected"
 
 
 @dataclass(frozen=True)
 class Errors:
-    """`by_kind`: per target and kind, the failed attempts by the fault that failed them, LAB or NOBODY. `passed`: attempts that met a fault and
-    did not fail; `met`: attempts that met one."""
+    """The failed attempts of a run. `by_kind`: per target and kind of error, their number by cause: a fault's name, LAB
+    or NOBODY. `passed`: attempts that met a fault and succeeded. `met`: attempts that met one."""
 
     by_kind: dict[str, Counter[str]]
     passed: int
@@ -36,7 +36,7 @@ def errors(history: History) -> Errors:
     passed = 0
     for record, call in history.of(CallFinished):
         place = (record.trial, call.target, call.request, call.attempt)
-        # Where one that lets an attempt succeed was met with another, it is the other that failed it.
+        # If two faults met an attempt and one of them lets it succeed, the other one caused the failure.
         names = sorted(met.get(place, ()), key=traits.may_succeed)
         if call.ok:
             passed += bool(names)
@@ -47,7 +47,8 @@ def errors(history: History) -> Errors:
 
 
 def kind(call: CallFinished) -> str:
-    """How an attempt failed, in the lab's words and never in those of a service: a status, an end of the connection, or what was raised."""
+    """The kind of failure in the lab's own words: a status, an end of the connection, or an exception's name. A
+    service's text never counts."""
     said = call.error or ""
     if said == UNTOLD:
         return "failed, not told how"

@@ -1,8 +1,8 @@
-"""Which faults were delivered: eligible → scheduled → injected → witnessed, and why some were not; the failures that nobody injected; and
-what the lab itself got in the way of.
+"""The delivery of faults (eligible → scheduled → injected → witnessed), failures without a fault, and disturbances by
+the lab.
 
-An attempt is eligible for an injection when its dice were rolled for it; what an outer fault masks never was. Whether the plan
-was carried out is checked by the exact binomial interval of the hits, at 99.9 %.
+An attempt is eligible for an injection if its dice were rolled for it; if an outer fault masks it, they are not. The
+exact binomial interval of the hits, at 99.9 %, checks that the plan was carried out.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class FaultCount:
 
 @dataclass(frozen=True)
 class InjectionCount:
-    """One injection over all its faults and targets. `plausible`: None where there is no chance or no attempt to check."""
+    """One injection over all its faults and targets. `plausible`: None if there is no chance or no attempt to check."""
 
     injection: str
     eligible: int
@@ -62,7 +62,7 @@ class InjectionCount:
 
 @dataclass(frozen=True)
 class Failure:
-    """An attempt that failed although no fault was witnessed on it nor the lab disturbed, and how often."""
+    """Attempts that failed without a witnessed fault and without a disturbance by the lab, with their number."""
 
     target: str
     error: str
@@ -86,7 +86,7 @@ def by_fault(history: History) -> list[FaultCount]:
 
 
 def by_injection(history: History) -> list[InjectionCount]:
-    """The counts per injection; one whose dice never hit has its line too."""
+    """The counts per injection, also for one whose dice never hit."""
     eligible, rows = _eligible(history), by_fault(history)
     chances = _chances(history)
     found = []
@@ -111,7 +111,7 @@ def by_injection(history: History) -> list[InjectionCount]:
 
 @dataclass(frozen=True)
 class Unmet:
-    """A fault that was scheduled and that its caller did not meet, why, and how often."""
+    """A fault that was scheduled but not witnessed, with the reason and the count."""
 
     fault: str
     why: str
@@ -130,7 +130,7 @@ def unmet(history: History) -> list[Unmet]:
 
 
 class _Told:
-    """What the logs tell of attempts and of the faults on them."""
+    """The attempts of a log and the faults on them."""
 
     def __init__(self, history: History) -> None:
         self.calls = {_place(record, e): e for record, e in history.of(CallFinished)}
@@ -164,7 +164,7 @@ def _faults(
 
 
 def uninjected(history: History) -> list[Failure]:
-    """The failures that nobody injected, most frequent first."""
+    """The failures without an injected fault, most frequent first."""
     met = {_place(record, e) for record, e in history.of(FaultWitnessed)} | _disturbed(history)
     counts = Counter(
         (e.target, e.error or (f"status {e.status}" if e.status else "no reason given"))
@@ -176,7 +176,8 @@ def uninjected(history: History) -> list[Failure]:
 
 @dataclass(frozen=True)
 class Disturbance:
-    """What the lab did to its own experiment: how often its proxies were lost, for how long in all, and how many attempts that hit."""
+    """The lab's disturbances of its own experiment: the number of times that its proxies were lost, the total seconds,
+    and the number of attempts that were hit."""
 
     times: int
     lasted_s: float
@@ -184,7 +185,7 @@ class Disturbance:
 
 
 def disturbance(history: History) -> Disturbance | None:
-    """None for a lab that stood all the time."""
+    """The disturbance of a run; None if there was none."""
     outages = [e for _, e in history.of(LabDisturbed)]
     hit = _disturbed(history)
     return Disturbance(len(outages), sum(e.lasted_s for e in outages), len(hit)) if outages or hit else None
@@ -203,14 +204,14 @@ def _eligible(history: History) -> Counter[tuple[str, str]]:
 
 
 def _chances(history: History) -> Mapping[str, float | None]:
-    """The chance of each injection in the plan; None for one that hits stated calls, or when its story so decides."""
+    """The chance of each injection in the plan; None if it hits given calls, or if its story decides."""
     run = history.first(RunStarted)
     injections: list[Any] = run.plan.get("injections", []) if run else []
     return {i["name"]: None if i.get("calls") or _conditional(i) else float(i.get("chance", 1.0)) for i in injections}
 
 
 def _conditional(injection: Mapping[str, Any]) -> bool:
-    """Whether its story decides by itself; a fault that is not installed here is taken for one of chance."""
+    """True if its story decides by itself. A fault that is not installed here counts as one of chance."""
     return any(traits.conditional(choice["fault"]) for choice in injection.get("choices", ()))
 
 

@@ -1,4 +1,4 @@
-"""A guard around each measure: one that raises is unknown, with the reason, and takes no other with it."""
+"""A guard around each measure: a measure that raises is unknown, with the reason, and the others go on."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from chaoslab.base.jsonable import describe_error, line
 T_ = TypeVar("T_")
 
 WHY = 140
-"""Characters of a reason."""
+"""The most characters of a reason."""
 
 
 class Unknown(Exception):
-    """A measure was asked for that has failed; says why, in one line."""
+    """A failed measure's result was asked for; the message is the reason, in one line."""
 
 
 def guarded(measure: Callable[[], T_], otherwise: Callable[[str], T_]) -> T_:
-    """What the measure gives; where it raises, what `otherwise` makes of the reason, which is one short line."""
+    """The measure's result. If it raises, the result of `otherwise` for the reason, which is one short line."""
     try:
         return measure()
     except Unknown as error:

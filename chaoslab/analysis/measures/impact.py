@@ -1,16 +1,17 @@
-"""What the faults led to and what they cost: for each fault, at each target and at all of them together.
+"""The effect and the cost of each fault, at each target and over all targets.
 
-*Met*: the trials in which a caller witnessed the fault there. A trial that met several faults counts for each of them, so the rows do not
-add up, and none of them says that this fault alone was the cause; what to hold it against is the share of bad outcomes `without`: among
-the trials that called the same target and did not meet the fault there.
+*Met*: the trials in which a caller witnessed the fault there. A trial that met several faults counts for each of them,
+so the rows do not add up, and no row proves that its fault was the only cause. Compare with the share of bad outcomes
+`without`: among the trials that called the same target and did not meet the fault there.
 
-*Bad*: every outcome but correct. The share is of the trials that could be judged; where nothing was stated about right answers, a trial
-that failed, hung or did harm is bad and every other one is not, and only invalid and unfinished ones are left out.
+*Bad*: every outcome but correct. The share is of the trials that could be judged. If nothing was stated about right
+answers, a trial is bad if it failed, hung or did harm, and only invalid and unfinished trials are left out.
 
-*Lost*: what a trial took more than it would have without faults, in seconds of its world and in attempts at calls, as a mean over the
-trials that met the fault; negative where it gave up early. A trial is held against its twin where the log tells what that took
-(`PromptStarted.twin_s`, `twin_calls`), else against the median of the trials of the same prompt that met no fault at all; with neither,
-nothing is known. Trials that hung, are invalid or are unfinished are left out: how long they took says nothing.
+*Lost*: the additional cost of a trial compared with one without faults, in seconds of its world and in attempts at
+calls, as a mean over the trials that met the fault. It is negative if a trial gave up early. A trial is compared with
+its twin if the log has the twin's figures (`PromptStarted.twin_s`, `twin_calls`), else with the median of the trials of
+the same prompt that met no fault. Without either it is unknown. Trials that hung, are invalid or are unfinished are
+left out, since their duration is not meaningful.
 """
 
 from __future__ import annotations
@@ -27,13 +28,14 @@ from chaoslab.core.events import CallFinished, CallStarted, FaultWitnessed, Prom
 from chaoslab.record.history import History
 
 NO_TIME = ("hung", "invalid", "unfinished")
-"""Outcomes whose duration says nothing."""
+"""Outcomes whose duration is not meaningful."""
 
 
 @dataclass(frozen=True)
 class Impact:
-    """What a fault led to. `trials`, `attempts`: those that met it; `outcomes`: of these trials, how many ended how. What is not known, or
-    has nothing to be held against, is None. `beside_twin`, `beside_median`: how many trials the mean of what was lost is over."""
+    """The effect of a fault. `trials`, `attempts`: those that met it. `outcomes`: the outcomes of these trials with
+    their counts. None stands for an unknown figure, or one without a comparison. `beside_twin`, `beside_median`: the
+    numbers of trials in the means of `lost_…`, by the kind of comparison."""
 
     trials: int
     attempts: int
@@ -48,14 +50,15 @@ class Impact:
 
 @dataclass(frozen=True)
 class Impacts:
-    """Per fault over all its targets, and per fault and target; sorted by name."""
+    """The impact per fault over all its targets, and per fault and target; sorted by name."""
 
     by_fault: dict[str, Impact]
     by_target: dict[tuple[str, str], Impact]
 
 
 def impacts(history: History, outcomes: Mapping[str, str], *, judgeable: bool = True) -> Impacts:
-    """`outcomes`: each trial's, as `judge` gives them; `judgeable`: whether anything was stated about right answers."""
+    """The impacts of a run's faults. `outcomes`: the outcome of each trial, from `judge`. `judgeable`: something was
+    stated about right answers."""
     met: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for record, fault in history.of(FaultWitnessed):
         if record.trial is not None:
@@ -76,14 +79,14 @@ def impacts(history: History, outcomes: Mapping[str, str], *, judgeable: bool = 
 
 @dataclass(frozen=True)
 class _Took:
-    """What a trial took; None where that is not told or says nothing."""
+    """The cost of a trial; None if it is unknown or not meaningful."""
 
     seconds: float | None
     calls: int | None
 
 
 class _Told:
-    """What is known of each trial."""
+    """The facts about each trial that the impacts need."""
 
     def __init__(self, history: History, outcomes: Mapping[str, str], *, judgeable: bool, poisoned: set[str]) -> None:
         self.outcomes = outcomes
@@ -113,7 +116,7 @@ class _Told:
         return self.started[trial].prompt_index, self.started[trial].prompt
 
     def impact(self, met: Counter[str], targets: set[str]) -> Impact:
-        """`met`: the trials that met it, and how often."""
+        """The impact of a fault. `met`: the trials that met it, each with a count."""
         others = set().union(*(self.callers[target] for target in targets)) - set(met)
         lost = [found for trial in met if (found := self._lost(trial)) is not None]
         seconds = [s for s, _, _ in lost if s is not None]
@@ -135,7 +138,7 @@ class _Told:
         return rate(sum(outcome not in self.good for outcome in judged), len(judged))
 
     def _lost(self, trial: str) -> tuple[float | None, float | None, bool] | None:
-        """Seconds and calls beyond what it would have taken, and whether that is what its twin took; None: nothing is known."""
+        """The additional seconds and calls, and True if compared with the twin; None if unknown."""
         took, started = self.took.get(trial), self.started.get(trial)
         if took is None or started is None:
             return None

@@ -1,23 +1,28 @@
-"""Each outage of a target as one trial met it: when it began, when it was noticed, and how it ended.
+"""The incidents of each trial: an outage of a target, with its beginning, its notice and its end.
 
-An *incident* opens when the attempt begins that is the first to meet a fault at a target, and closes when that very request first gets a
-right result: an attempt that is ok and met no fault that corrupts. One incident per trial and target, so that incidents are independent
-of each other; it bears the name of the fault that opened it. It is *noticed* when that attempt ends, which is when its fault is witnessed.
+An *incident* opens at the start of the first attempt that meets a fault at a target. It closes at the first right
+result of that same request: an attempt that is ok and met no fault that corrupts. There is one incident per trial and
+target, so that incidents are independent of each other; it has the name of the fault that opened it. It is *noticed* at
+the end of that attempt, when its fault is witnessed.
 
-Faults from which nothing can recover open none: those that corrupt a value in silence, since nobody can notice them, and those
-that last until the trial ends. The fault's class says so (`traits`). Nor does a fault open one at an
-attempt that was answered and corrupted too: late or not, nobody could know that there was something to repair.
+Some faults open none, since nothing can recover from them: those that corrupt a value silently, and those that last
+until the trial ends. The fault's class defines this (`traits`). Nor does a fault open one at an attempt that was
+answered and also corrupted: nobody could know that a repair was needed.
 
-It ends in one of five ways. By `retry` (a later attempt, asked by tool, agent or a new plan). By `fallback` (an attempt around the
-proxy). `late`: the attempt that met the fault was right all the same; there was nothing to notice. With `harm`: a right result came, and
-on the way there, from the incident's opening to that result, an effect happened at the target that had happened already: two entries of
-its ledger by the same tool with equal content and without one request id in common (an agent that wants the same thing twice at once
-looks alike). Or `censored`: the trial ended first.
+It ends in one of five ways:
 
-A log that does not tell of faults (the first lab's) lets incidents only be *inferred*. At a tool, one opens when a trial's first failed
-attempt was noticed, which is later than its fault came, and closes when that request first succeeds; a failure of which only the
-number of attempts tells opens none, since its moment is not known. At the agent, one opens at the end of a prompt's first failed
-attempt and closes at the end of the first that succeeds. Their faults' names say that they are inferred.
+- `retry`: a later attempt, by the tool, the agent or a new plan.
+- `fallback`: an attempt around the proxy.
+- `late`: the attempt that met the fault was right all the same; there was nothing to notice.
+- `harm`: a right result came, but between the opening and that result an effect happened at the target a second time:
+  two entries of its ledger by the same tool with equal content and without a common request id. (An agent that wants
+  the same thing twice looks alike.)
+- `censored`: the trial ended first.
+
+Incidents of a log without faults (the first lab's) are *inferred*. At a tool, one opens at the first failed attempt of
+a trial that was noticed, which is later than its fault, and closes at the first success of that request. A failure
+known only by the number of attempts opens none, since its time is unknown. At the agent, one opens at the end of a
+prompt's first failed attempt and closes at the end of the first success. The fault's name marks it as inferred.
 """
 
 from __future__ import annotations
@@ -47,7 +52,7 @@ Place = tuple[str | None, str, int, int]
 
 
 class Ending(StrEnum):
-    """How an incident ended."""
+    """The end of an incident."""
 
     RETRY = "retry"
     FALLBACK = "fallback"
@@ -61,10 +66,10 @@ RECOVERED = (Ending.RETRY, Ending.FALLBACK, Ending.LATE)
 
 @dataclass(frozen=True)
 class Incident:
-    """One outage of a target as one trial met it.
+    """One outage of a target in one trial.
 
-    `opened_t`: when the attempt began that met the fault. `duration_s`: from there to the right result, or to the trial's end.
-    `noticed_after_s`: from there to the end of that attempt.
+    `opened_t`: the start of the attempt that met the fault. `duration_s`: from there to the right result, or to the
+    trial's end. `noticed_after_s`: from there to the end of that attempt.
     """
 
     trial: str
@@ -79,17 +84,17 @@ class Incident:
 
     @property
     def recovered(self) -> bool:
-        """Whether a right result came and nothing was done twice on the way."""
+        """True if a right result came and no effect was repeated before it."""
         return self.ending in RECOVERED
 
     @property
     def since_notice_s(self) -> float | None:
-        """From the notice to the right result, or to the trial's end; None where there was nothing to notice."""
+        """The time from the notice to the right result, or to the trial's end; None if there was nothing to notice."""
         return None if self.ending is Ending.LATE else round(max(0.0, self.duration_s - self.noticed_after_s), 6)
 
     @property
     def spell(self) -> Spell:
-        """For the curve: without a recovery it lasts at least so long, and a recovery that did harm is none."""
+        """The duration for the curve: censored if there was no recovery, or one with harm."""
         return Spell(self.duration_s, ended=self.recovered)
 
 
@@ -108,7 +113,7 @@ def incidents(history: History) -> list[Incident]:
 
 @dataclass
 class _Told:
-    """What the logs tell of calls, effects and ends, by where to look it up."""
+    """The calls, effects and ends of a log, indexed for lookup."""
 
     history: History
 
@@ -132,7 +137,7 @@ class _Told:
             self.effects.setdefault((record.trial, effect.target), []).append((record.t, effect))
 
     def noticeable(self, trial: str, fault: FaultWitnessed) -> bool:
-        """Whether somebody could know of it, and do something about it."""
+        """True if somebody could notice the fault and react to it."""
         if traits.corrupts(fault.fault) or traits.lasts(fault.fault):
             return False
         place: Place = (trial, fault.target, fault.request, fault.attempt)
@@ -140,8 +145,8 @@ class _Told:
         return not (answered and place in self.corrupted)
 
     def incident(self, trial: str, witnessed_t: float, fault: FaultWitnessed) -> Incident:
-        """Attempts are told apart by number and not by time, because the witness of a fault on the wire is another process, which may log
-        it a moment after the next attempt began."""
+        """The incident of a fault. Attempts are identified by number and not by time: another process witnesses a fault
+        on the wire, and may log it just after the next attempt began."""
         place: Place = (trial, fault.target, fault.request, fault.attempt)
         tries = self.calls.get(place[:3], [])
         noticed_t, met = next(((t, c) for t, c in tries if c.attempt == fault.attempt), (witnessed_t, None))
@@ -156,11 +161,12 @@ class _Told:
             ending = Ending.HARM
         duration_s, noticed_after_s = (round(max(0.0, t - opened_t), 6) for t in (closed_t, noticed_t))
         return Incident(
-            trial, fault.target, fault.request, fault.fault, fault.injection, opened_t, duration_s, ending, noticed_after_s
+            trial, fault.target, fault.request, fault.fault, fault.injection, opened_t, duration_s, ending,
+            noticed_after_s,
         )  # fmt: skip
 
     def _ending(self, fault: FaultWitnessed, tries: list[tuple[float, CallFinished]]) -> tuple[float | None, Ending]:
-        """When the first right one of the request's attempts ended, and what kind it was."""
+        """The end of the request's first right attempt, and its kind."""
         for t, call in tries:
             if call.ok and (call.attempt >= fault.attempt or call.via == "direct"):
                 if call.via == "direct":
@@ -170,7 +176,7 @@ class _Told:
 
 
 def _repeated(effects: Iterable[Effect]) -> bool:
-    """Whether one of them happened twice; entries with one request id are one effect."""
+    """True if one of them happened twice; entries with the same request id are one effect."""
     known: list[Effect] = []
     for effect in effects:
         alike = (e for e in known if (e.tool, e.effect, e.content) == (effect.tool, effect.effect, effect.content))
@@ -180,7 +186,7 @@ def _repeated(effects: Iterable[Effect]) -> bool:
     return False
 
 
-# Inferred, from a log that tells of no faults.
+# Inferred incidents, from a log without faults.
 
 
 def _of_tools(history: History) -> list[Incident]:

@@ -1,4 +1,4 @@
-"""How sure a figure is: intervals for rates, means and times that were cut short.
+"""Intervals for rates, means and censored times.
 
 Sources: Wilson 1927; Clopper and Pearson 1934; Kaplan and Meier 1958 with Greenwood's variance on the log(−log) scale
 (Kalbfleisch and Prentice); Brookmeyer and Crowley 1982 for the median; Efron's percentile bootstrap.
@@ -21,7 +21,7 @@ MANY = 500
 
 @dataclass(frozen=True)
 class Interval:
-    """From `low` to `high`; infinite where the data do not bound it."""
+    """A range from `low` to `high`; a bound is infinite if the data do not limit it."""
 
     low: float
     high: float
@@ -44,7 +44,7 @@ class Rate:
 
 
 def rate(count: int, total: int) -> Rate | None:
-    """None when there was nothing to count."""
+    """The rate with its interval; None for a total of 0."""
     interval = wilson(count, total)
     return None if interval is None else Rate(count, total, interval)
 
@@ -84,7 +84,7 @@ def _at_least(count: int, total: int, chance: float) -> float:
 
 
 def _bisect(rising: Callable[[float], float]) -> float:
-    """Where a rising function on (0, 1) crosses 0."""
+    """The zero of a rising function on (0, 1)."""
     low, high = 0.0, 1.0
     for _ in range(60):
         middle = (low + high) / 2
@@ -93,8 +93,9 @@ def _bisect(rising: Callable[[float], float]) -> float:
 
 
 def bootstrap_mean(values: Sequence[float], *, seed: int = 0, resamples: int = 1000) -> Interval | None:
-    """The percentile bootstrap of the mean; the same values and seed give the same interval. None below two values. Of more than MANY values
-    the mean is as good as normal, and its normal interval is given, kept within the values: to draw a million times would take longer."""
+    """The bootstrap percentile interval of the mean; equal values and seed give the same interval. None below two
+    values. Above MANY values it is the normal interval, kept within the values: it is as good, and resampling would
+    take longer."""
     if len(values) < 2:
         return None
     if len(values) > MANY:
@@ -108,7 +109,7 @@ def bootstrap_mean(values: Sequence[float], *, seed: int = 0, resamples: int = 1
 
 @dataclass(frozen=True)
 class Spell:
-    """How long something lasted; not `ended`: it went on for at least so long (censored)."""
+    """The duration of something. Not `ended`: it lasted at least that long (censored)."""
 
     duration_s: float
     ended: bool = True
@@ -116,7 +117,8 @@ class Spell:
 
 @dataclass(frozen=True)
 class Step:
-    """The share that still lasts after `at_s`, with its interval, and of how many it was known just before."""
+    """A step of the curve: the share that still lasts after `at_s`, its interval, and the number at risk just
+    before."""
 
     at_s: float
     share: float
@@ -136,14 +138,14 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Survival:
-    """Kaplan–Meier's curve; `horizon_s` is the longest duration seen, ended or not."""
+    """Kaplan–Meier's curve; `horizon_s` is the longest duration observed, ended or not."""
 
     steps: tuple[Step, ...]
     horizon_s: float
 
     @property
     def median(self) -> Estimate | None:
-        """The first time at which no more than half still last; None when that time was never seen."""
+        """The first time at which at most half still last; None if that was not observed."""
         at = self._first(lambda step: step.share)
         if at is None:
             return None
@@ -155,7 +157,8 @@ class Survival:
 
     @property
     def restricted_mean(self) -> Estimate:
-        """The mean duration up to the horizon: the area under the curve, normal interval by Greenwood's variance."""
+        """The mean duration up to the horizon: the area under the curve, with a normal interval by Greenwood's
+        variance."""
         starts = [0.0, *(step.at_s for step in self.steps)]
         ends = [*starts[1:], self.horizon_s]
         shares = [1.0, *(step.share for step in self.steps)]
@@ -170,7 +173,7 @@ class Survival:
 
 
 def kaplan_meier(spells: Sequence[Spell]) -> Survival | None:
-    """The curve of what lasted so long; what ends at a moment ends before what is censored there. None without spells."""
+    """The survival curve of the durations. At equal times, ends come before censorings. None without spells."""
     if not spells:
         return None
     steps, share, greenwood = [], 1.0, 0.0

@@ -1,4 +1,4 @@
-"""How long attempts took, from leaving the seam to their end."""
+"""The duration of attempts, from leaving the seam to their end."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from chaoslab.record.history import History
 
 @dataclass(frozen=True)
 class Attempt:
-    """One attempt; `t` is its end, `faults` are those witnessed on it, by name. A duration of NaN is not told."""
+    """One attempt. `t`: its end. `faults`: the names of those witnessed on it. A duration of NaN is unknown."""
 
     trial: str
     target: str
@@ -24,12 +24,12 @@ class Attempt:
 
     @property
     def left(self) -> bool:
-        """Whether it left the seam; else it was refused, or answered in its target's place."""
+        """True if it left the seam. Otherwise it was refused, or answered in place of its target."""
         return self.via != "none"
 
     @property
     def timed(self) -> bool:
-        """Whether its duration is the target's own, and told."""
+        """True if its duration is known and the target's own."""
         return self.left and not math.isnan(self.duration_s)
 
 
@@ -45,13 +45,13 @@ class Latency:
 
 
 def attempts(history: History) -> list[Attempt]:
-    """Every attempt that left the seam and whose duration is told, in the order in which they ended; but for those that the lab
-    itself got in the way of, since their durations are no target's."""
+    """The attempts that left the seam with a known duration, in the order in which they ended. Those that the lab
+    disturbed are left out, since their durations are not the target's."""
     return [attempt for attempt in every_attempt(history) if attempt.timed]
 
 
 def every_attempt(history: History) -> list[Attempt]:
-    """The same, with those that never left the seam and those whose duration is not told."""
+    """The same, with those that never left the seam and those without a known duration."""
     disturbed = {(record.trial, e.target, e.request, e.attempt) for record, e in history.of(CallDisturbed)}
     faults: dict[tuple[str | None, str, int, int], list[str]] = {}
     for record, met in history.of(FaultWitnessed):
@@ -66,7 +66,7 @@ def every_attempt(history: History) -> list[Attempt]:
 
 
 def latency(durations_s: Sequence[float]) -> Latency | None:
-    """None without durations."""
+    """The percentiles of the durations; None without any."""
     if not durations_s:
         return None
     p50, p90, p99 = (percentile(durations_s, share) for share in (0.5, 0.9, 0.99))
@@ -74,7 +74,7 @@ def latency(durations_s: Sequence[float]) -> Latency | None:
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """Linear between the two nearest ranks: type 7 of Hyndman and Fan (1996), which NumPy uses too."""
+    """The percentile, linear between the two nearest ranks: type 7 of Hyndman and Fan (1996), as in NumPy."""
     ranked = sorted(values)
     place = share * (len(ranked) - 1)
     low = ranked[math.floor(place)]

@@ -1,11 +1,11 @@
-"""How long it takes from a fault to a right answer, over many incidents (`incidents.py` says what one is).
+"""The time from a fault to a right answer, over many incidents (defined in `incidents.py`).
 
-The main figure counts from the fault's *beginning*, since that is what a user waits: a timeout of 2 s that is asked again at once and
-answered within 0.1 s took 2.1 s. The time from its *notice* (0.1 s there) says how quick the agent is, and is given beside it; a late
-answer has none.
+The main figure counts from the fault's *beginning*, since that is a user's waiting time: a timeout of 2 s, with a retry
+at once that is answered within 0.1 s, took 2.1 s. The time from its *notice* (0.1 s there) shows the agent's speed, and
+is given beside it; a late answer has none.
 
-No recovery counts as a duration of 0. An incident that never recovered, or did so with harm, counts in Kaplan–Meier's curve as "at
-least so long" and never as recovered.
+No recovery counts as a duration of 0. An incident that never recovered, or did so with harm, is censored in
+Kaplan–Meier's curve: it lasted at least so long.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from chaoslab.analysis.measures.intervals import Estimate, Interval, bootstrap_m
 from chaoslab.record.history import History
 
 ENOUGH = 8
-"""Fewer incidents get no interval and no estimate beyond the plain mean: it would promise what they cannot hold."""
+"""The fewest incidents for an interval or an estimate other than the plain mean: with fewer it would be misleading."""
 
 
 @dataclass(frozen=True)
 class Recovery:
-    """What is known of some incidents. `mean_s` is over the recovered ones alone, from the fault's beginning, and `since_notice_s` over
-    those by retry or fallback, from its notice; the estimates are None below 8 incidents, the median also where half of the incidents
-    never recovered in sight."""
+    """The figures of some incidents. `mean_s` is over the recovered ones, from the fault's beginning; `since_notice_s`
+    over those by retry or fallback, from its notice. The estimates are None below 8 incidents; so is the median if half
+    of them did not recover within the observed time."""
 
     n: int
     retry: int
@@ -45,7 +45,7 @@ class Recovery:
 
     @property
     def recovered(self) -> int:
-        """Without harm."""
+        """The number that recovered without harm."""
         return self.n - self.censored - self.harmed
 
     @property
@@ -55,7 +55,7 @@ class Recovery:
 
 @dataclass(frozen=True)
 class Mttr:
-    """The incidents and what is known of them: of all, per fault, per target and fault."""
+    """The incidents and their figures: of all, per fault, and per target and fault."""
 
     incidents: tuple[Incident, ...]
     overall: Recovery
@@ -64,7 +64,7 @@ class Mttr:
 
 
 def mttr(history: History) -> Mttr:
-    """Every incident of a run, and the recovery in all groups; an empty run gives empty groups."""
+    """The incidents of a run, and the recovery in all groups; an empty run gives empty groups."""
     found = incidents(history)
     faults = sorted({i.fault for i in found})
     places = sorted({(i.target, i.fault) for i in found})

@@ -1,4 +1,4 @@
-"""How long each prompt took from question to answer."""
+"""The duration of each prompt from question to answer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from chaoslab.record.history import History
 
 @dataclass(frozen=True)
 class Response:
-    """One prompt that ended; `place`: its number in the order asked, from 1. `duration_s` is NaN where the log does not tell it."""
+    """One prompt that ended. `place`: its number in the order asked, from 1. `duration_s` is NaN if the log lacks
+    it."""
 
     trial: str
     place: int

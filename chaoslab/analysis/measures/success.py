@@ -1,4 +1,5 @@
-"""How many trials ended how. The share of each outcome is of all trials; `correct` alone is of those that could be judged."""
+"""The number and share of trials per outcome. The share is of all trials; for `correct` it is of those that could be
+judged."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ UNJUDGED = ("unknown", "invalid", "unfinished")
 
 @dataclass(frozen=True)
 class Success:
-    """`by_outcome`: the outcomes that occurred; `correct`: None when no trial could be judged."""
+    """The rates of a run. `by_outcome`: the outcomes that occurred. `correct`: None if no trial could be judged."""
 
     total: int
     by_outcome: dict[str, Rate]
@@ -23,7 +24,8 @@ class Success:
 def success(outcomes: Iterable[str], *, judgeable: bool = True) -> Success:
     """The rates with Wilson intervals, from one outcome per trial (as `judge` gives them).
 
-    `judgeable`: False where nothing was stated about right answers, so that only failures could be found and no share of correct ones.
+    `judgeable`: False if nothing was stated about right answers: then only failures can be found, and there is no share
+    of correct ones.
     """
     counts = Counter(str(outcome) for outcome in outcomes)
     total = counts.total()

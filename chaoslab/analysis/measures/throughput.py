@@ -1,4 +1,4 @@
-"""How much got done in which stretch of time."""
+"""The number of prompts and calls that ended in each interval of time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ STRETCHES = 40
 
 @dataclass(frozen=True)
 class Throughput:
-    """Ends per stretch of `width_s`; the first begins with the first prompt. `lasted_s`: from there to the last end."""
+    """Ends per interval of `width_s`; the first begins with the first prompt. `lasted_s`: the time from there to the
+    last end."""
 
     width_s: float
     prompts: tuple[int, ...]
@@ -24,12 +25,12 @@ class Throughput:
 
 
 def first_prompt_t(history: History) -> float:
-    """When the first prompt was asked: what a run does before that is the lab's start, and no part of what is measured."""
+    """The time of the first prompt in seconds since the run's start. The lab's start before it is not measured."""
     return next((record.t for record, _ in history.of(PromptStarted)), 0.0)
 
 
 def throughput(history: History) -> Throughput | None:
-    """Stretches of a round width, at most 40 where the widest allows; None when nothing ended."""
+    """Counts per interval of a round width, at most 40 intervals. None if nothing ended."""
     began_t = first_prompt_t(history)
     prompts = [record.t - began_t for record, _ in history.of(PromptFinished)]
     calls = [record.t - began_t for record, _ in history.of(CallFinished)]

@@ -1,6 +1,7 @@
 """The traits of a fault (`chaoslab.core.fault`), by its name in a log.
 
-A fault that is not installed here, or cannot be used, has the defaults: a log can be read without the plug-ins that its run used.
+A fault that is not installed here, or cannot be loaded, has the defaults: a log can be read without the plug-ins of its
+run.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from chaoslab.core.fault import Fault, load, trait
 
 
 def conditional(fault: str) -> bool:
-    """Its story decides by itself whether there is anything to do."""
+    """True if its story decides by itself to do something or nothing."""
     return bool(trait(_class(fault), "conditional"))
 
 
@@ -23,12 +24,12 @@ def corrupts(fault: str) -> str:
 
 
 def lasts(fault: str) -> bool:
-    """It goes on until the trial ends."""
+    """True if it goes on until the trial ends."""
     return bool(trait(_class(fault), "lasts"))
 
 
 def may_succeed(fault: str) -> bool:
-    """An attempt that meets it may succeed."""
+    """True if an attempt that meets it may succeed."""
     return bool(corrupts(fault) or trait(_class(fault), "delays"))
 
 
@@ -37,7 +38,7 @@ def _class(fault: str) -> type[Fault]:
 
 
 @lru_cache(maxsize=256)
-def _found(fault: str, installed: tuple[int, ...]) -> type[Fault]:  # noqa: ARG001 - what is missing may be installed later
+def _found(fault: str, installed: tuple[int, ...]) -> type[Fault]:  # noqa: ARG001 - part of the cache key
     try:
         return load(fault)
     except LookupError:
@@ -45,7 +46,8 @@ def _found(fault: str, installed: tuple[int, ...]) -> type[Fault]:  # noqa: ARG0
 
 
 def _installed() -> tuple[int, ...]:
-    """Changes when a package is installed or removed. To look for one takes 10 ms, and a log may tell of thousands of faults."""
+    """A key that changes if a package is installed or removed. Loading a fault takes 10 ms, and a log may name
+    thousands."""
     return (hash(tuple(sys.path)), *(_changed(path) for path in sys.path))
 
 

@@ -1,4 +1,4 @@
-"""What the model's answers cost."""
+"""The cost of the model's answers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from chaoslab.record.history import History
 
 @dataclass(frozen=True)
 class Spent:
-    """`cost_usd` is the sum of the known costs, None when none is known; `unpriced` counts the answers without one."""
+    """The sums of tokens and costs. `cost_usd`: the sum of the known costs, None if none is known. `unpriced`: the
+    number of answers without a known cost."""
 
     answers: int
     prompt_tokens: int
@@ -20,7 +21,7 @@ class Spent:
 
 
 def usage(history: History, *, trial: str | None = None) -> Spent | None:
-    """The sum over a run or a trial; None when the model never answered."""
+    """The sum over a run or a trial; None if the model never answered."""
     events = [event for _, event in history.of(Usage, trial=trial)]
     if not events:
         return None

@@ -1,4 +1,4 @@
-"""One file per kind of work: how a clause asks for it, and the story of doing it.
+"""One file per kind of work: the clauses that ask for it, and the story that does it.
 
-Each has `read(clause, draft) -> bool`: it adds its steps to the draft and says whether the clause was its own.
+Each has `read(clause, draft) -> bool`: it adds its steps to the draft, and returns True if it accepted the clause.
 """

@@ -1,4 +1,4 @@
-"""Arithmetic, given in signs or words, or over what earlier steps found."""
+"""Arithmetic in signs or words, or over the findings of earlier steps."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def read(clause: str, draft: Draft) -> bool:
 
 
 def _mostly(written: str, clause: str) -> bool:
-    """Whether the clause says little but the expression, so that a date or a title is not taken for one."""
+    """True if the clause has few words beside the expression, so that a date or a title does not count as one."""
     return len(re.findall(r"[^\W\d_]{2,}", clause)) <= 8 and not re.search(r"\d\s*-\s*\d", written)
 
 
@@ -114,7 +114,7 @@ def _over(word: str, draft: Draft) -> bool:
 
 
 def plain(number: float) -> str:
-    """The number without the noise of binary fractions: 29.990000000000002 is 29.99."""
+    """The number without the rounding noise of binary fractions: 29.990000000000002 is 29.99."""
     if isinstance(number, float) and len(str(short := round(number, 10)).partition(".")[2]) < 8:
         number = short
     return str(int(number)) if isinstance(number, float) and number.is_integer() and abs(number) < 1e15 else str(number)
@@ -123,7 +123,7 @@ def plain(number: float) -> str:
 def told(reply: Any, written: str) -> Found:
     result: Any = reply.get("result", reply.get("value")) if isinstance(reply, Mapping) else reply
     text = str(reply.get("text") or result) if isinstance(reply, Mapping) else str(reply)
-    # The number is what was computed; the text is only how it is shown.
+    # The number is the computed value; the text is only its display.
     if isinstance(result, int | float):
         noisy = isinstance(result, float) and len(plain(result)) < len(str(result)) - 4
         shown = text if isinstance(reply, Mapping) and _same(text, result) and not noisy else plain(result)

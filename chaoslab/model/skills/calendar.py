@@ -1,4 +1,4 @@
-"""Events are made, listed, deleted and moved; what is deleted is looked up first, never guessed."""
+"""Events: create, list, delete and move. An event to delete is looked up first, never guessed."""
 
 from __future__ import annotations
 
@@ -23,11 +23,13 @@ _MAKE = re.compile(
 )
 _DROP = re.compile(r"^(?:delete|remove|cancel|clear|drop|get rid of|call off|scrap)\b\s*", re.I)
 _MOVE = re.compile(
-    r"^(?:move|reschedule|postpone|shift|push(?: back)?|change|bring forward)\b\s*(?P<what>.+?)\s+(?:to|until|till|for)\s+(?P<to>.+)$",
+    r"^(?:move|reschedule|postpone|shift|push(?: back)?|change|bring "
+    r"forward)\b\s*(?P<what>.+?)\s+(?:to|until|till|for)\s+(?P<to>.+)$",
     re.I,
 )
 _PUT_OFF = re.compile(
-    r"^(?:postpone|delay|push|move|shift|bring)\s+(?:back\s+|forward\s+)?(?P<what>.+?)(?:\s+(?:back|forward|up|earlier|later))?\s+by\s+(?P<by>.+)$",
+    r"^(?:postpone|delay|push|move|shift|bring)\s+(?:back\s+|forward\s+)?(?P<what>.+?)(?:\s+(?:back|forward|up"
+    r"|earlier|later))?\s+by\s+(?P<by>.+)$",
     re.I,
 )
 _LIST = re.compile(
@@ -40,7 +42,10 @@ _LIST = re.compile(
     ),
     re.I,
 )
-_FILLER = r"(?:in|to|on|into|from|at) (?:my|the|our)(?: \w+)? (?:calendar|agenda|schedule)\b|\b(?:in|on|to) (?:calendar|schedule)\b"
+_FILLER = (
+    r"(?:in|to|on|into|from|at) (?:my|the|our)(?: \w+)? (?:calendar|agenda|schedule)\b|\b(?:in|on|to) "
+    r"(?:calendar|schedule)\b"
+)
 
 
 def read(clause: str, draft: Draft) -> bool:
@@ -229,7 +234,7 @@ def _move(what: str, to: str, draft: Draft, *, by: timedelta | None = None) -> b
             if new.end
             else begins + (new.lasting or (end - start if end else timedelta(hours=1)))
         )
-        # Made first and deleted after, so that a failure in between loses nothing.
+        # The new event is made first, so that a failure in between loses nothing.
         reply = yield Ask("create", {"title": _title(event), "start": begins.isoformat(), "end": ends.isoformat()})
         made = _made(reply, "I moved it: there is now")
         try:
@@ -254,14 +259,15 @@ def _which(said: When, query: str) -> dict[str, Any]:
 
 
 def _query(rest: str, draft: Draft) -> str:
-    """The words of a title that the clause names, without the talk around them."""
+    """The words of a title that the clause names, without the words around them."""
     if quote := re.search(QUOTE, rest):
         return draft.plain(quote[0])
     rest = re.sub(
         rf"{_FILLER}|\bmy (?:calendar|agenda|schedule)\b|\b(?:calendar|agenda|schedule)\b", " ", rest, flags=re.I
     )
     rest = re.sub(
-        r"\b(?:events?|meetings?|appointments?)\b(?=\s+(?:called|titled|named|about|with|for)\b)|\b(?:called|titled|named|about)\b",
+        r"\b(?:events?|meetings?|appointments?)\b(?=\s+(?:called|titled|named|about|with|for)\b)|\b(?:called|titled"
+        r"|named|about)\b",
         " ",
         rest,
         flags=re.I,
@@ -287,7 +293,7 @@ def _query(rest: str, draft: Draft) -> str:
 
 
 def _remember(title: str, draft: Draft) -> None:
-    """Whom "her" and "him" mean after "lunch with Ana"."""
+    """Records the referent of "her" and "him" after "lunch with Ana"."""
     draft.thing = ""
     if match := re.search(r"\bwith ([A-ZÀ-Þ][\w-]*)", title):
         draft.person = match[1]

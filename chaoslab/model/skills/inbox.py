@@ -1,4 +1,4 @@
-"""The inbox is read: the latest message, those of somebody, how many there are."""
+"""The inbox: the latest message, those of a sender, and their number."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ def read(clause: str, draft: Draft) -> bool:
         if re.match(r"how many\b", clause, re.I) and found.items:
             return replace(
                 found,
-                sentence=f"There {'is 1 message' if len(found.items) == 1 else f'are {len(found.items)} messages'}: {found.sentence}",
+                sentence=f"There {'is 1 message' if len(found.items) == 1 else f'are {len(found.items)} messages'}: "
+                f"{found.sentence}",
             )
         return found
 

@@ -1,4 +1,4 @@
-"""Messages are sent with words given, asked for or found before, and the inbox is read."""
+"""Messages: sent with words that are given, asked for or found before."""
 
 from __future__ import annotations
 
@@ -12,17 +12,24 @@ from chaoslab.model.skills import calendar as events
 from chaoslab.model.story import Ask, CouldNot, Draft, Found, Step, Story
 
 _ONE = (
-    r"(?:[#@][\w-]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+|(?!I\b)[A-ZÀ-Þ][\w'’-]*(?: (?!I\b)[A-ZÀ-Þ][\w'’-]*)?|(?i:her|him|them|everyone|everybody)\b|"
+    r"(?:[#@][\w-]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+|(?!I\b)[A-ZÀ-Þ][\w'’-]*(?: (?!I\b)[A-ZÀ-Þ][\w'’-]*)?|(?i:her|him"
+    r"|them|everyone|everybody)\b|"
     r"(?i:my|the|our) (?i:\w+ )?(?i:team|channel|boss|manager|wife|husband|mother|father|mom|"
     r"mum|dad|sister|brother|friend|group|colleagues?|landlord|doctor|assistant)\b)"
 )
 _WHO = rf"(?P<to>{_ONE}(?:(?:\s*,\s*and\s+|\s*,\s*|\s+and\s+|\s*&\s*)(?:to\s+)?{_ONE})*)"
-_LOWER = r"(?P<to>(?!(?:me|us|you|it|that|this|a|an|the|him|her|if|whether|what|all|my|to|about|when|i|saying|them)\b)[a-zà-ÿ][\w-]*)"
+_LOWER = (
+    r"(?P<to>(?!(?:me|us|you|it|that|this|a|an|the|him|her|if|whether|what|all|my|to|about|when|i|saying"
+    r"|them)\b)[a-zà-ÿ][\w-]*)"
+)
 _DIRECT = (
     r"(?i:wish|reply|respond|answer|write back|send|write|drop|shoot|text|message|tell|notify|inform|"
     r"ping|dm|e-?mail|remind|warn|ask|let|give|update)"
 )
-_MOVED = r"(?i:wish|send|write|drop|shoot|text|message|e-?mail|post|share|forward|pass|put|report|announce|say|give|dm|relay|deliver|leave)"
+_MOVED = (
+    r"(?i:wish|send|write|drop|shoot|text|message|e-?mail|post|share|forward|pass|put|report|announce|say|give|dm"
+    r"|relay|deliver|leave)"
+)
 _PATTERNS = (
     re.compile(
         rf"^(?P<verb>{_DIRECT})\s+(?:to\s+)?(?!(?i:them)\s+to\s+[A-ZÀ-Þ#@]){_WHO}(?P<rest>(?:[\s,:].*|{QUOTE}.*)?)$"
@@ -32,7 +39,8 @@ _PATTERNS = (
         rf"(?:my|our|the)\b)))\s+(?:(?i:the\s+)(?=#))?{_WHO}(?P<rest>.*)$"
     ),
     re.compile(
-        rf"^(?P<verb>(?i:tell|message|text|ping|notify|dm|inform|email|let(?=\s+\w+\s+know\b)))\s+{_LOWER}\b(?P<rest>.*)$"
+        r"^(?P<verb>(?i:tell|message|text|ping|notify|dm|inform|email"
+        rf"|let(?=\s+\w+\s+know\b)))\s+{_LOWER}\b(?P<rest>.*)$"
     ),
     re.compile(
         rf"^(?P<verb>{_MOVED})\s+(?P<what>(?i:it|that|this|the result|the answer|an? (?:message|note|"
@@ -40,7 +48,8 @@ _PATTERNS = (
     ),
 )
 _LEAD = re.compile(
-    r"^(?:[\s,:]+|(?:an?|the|this|my|following|short|quick|another)\s+(?=(?:\w+ )?(?:message|text|note|dm|sms|reminder|line|words?|e-?mail)\b)|"
+    r"^(?:[\s,:]+|(?:an?|the|this|my|following|short|quick|another)\s+(?=(?:\w+ "
+    r")?(?:message|text|note|dm|sms|reminder|line|words?|e-?mail)\b)|"
     r"(?:quick |short |following )?(?:message|text|note|dm|sms|reminder|line|e-?mail)s?\b(?!\s+from)|"
     r"(?:saying|that says|which says|to say|that reads|reading|with the (?:text|message|words)|"
     r"with|containing|know|to (?:let (?:her|him|them) know|tell (?:her|him|them))|telling (?:her|"
@@ -53,7 +62,8 @@ _REFERS = re.compile(
     r"everything|those|these|what (?:you|it|she|he|they|i)\b.*|whatever you find|how many\b.*|how it (?:went|is|looks)|"
     r"either way|(?:whether|if) (?:s?he|they|i|we) (?:needs?|should)\b.*|"
     r"(?:what|which) year (?:it|that|they) .*|(?:when|how) (?:it|that) (?:was|is|came|comes)\b.*|"
-    r"(?:the |its |your )?(?:\w+ )?(?:results?|answers?|outcome|translations?|sum|total|difference|explanation|definition|"
+    r"(?:the |its |your )?(?:\w+ )?(?:results?|answers?|outcome|translations?|sum|total|difference|explanation"
+    r"|definition|"
     r"average|product|number|weather|forecast|temperatures?|titles?|list|summary|details|"
     r"findings?|snippet|conditions|events?|times?|news|rating|release year|year|movies?|films?|"
     r"schedule|info|information|translated (?:text|message|version)|first (?:result|hit|one)|"
@@ -65,7 +75,8 @@ _ASKS = re.compile(
     r"temperatures?|forecast|result|sum|product|answer|difference|square root|plot|rating|release (?:year|date)|events|"
     r"schedule|average)\b|"
     r"about the (?:movie|film)\b|"
-    r"(?:the list of )?(?:all )?my (?:schedule|agenda|calendar|events|meetings|appointments)|whether it (?:is|will)|if it (?:is|will))",
+    r"(?:the list of )?(?:all )?my (?:schedule|agenda|calendar|events|meetings|appointments)|whether it "
+    r"(?:is|will)|if it (?:is|will))",
     re.I,
 )
 
@@ -151,7 +162,7 @@ def read(clause: str, draft: Draft) -> bool:
 
 
 def _reply_to_latest(text: str) -> Any:
-    """Whoever wrote last gets the answer."""
+    """A story that replies to the sender of the latest message."""
 
     def act(_: Sequence[Found]) -> Story:
         found = yield Ask("read", {"limit": 1})
@@ -188,7 +199,7 @@ def _stripped(text: str) -> str:
 def _body(
     body: str, verb: str, draft: Draft, *, quoted: re.Match[str] | None, literally: bool
 ) -> tuple[tuple[int, ...], str]:
-    """What the message says: the steps whose findings it passes on, or its own words."""
+    """The message's content: the steps whose findings it passes on, or its own words."""
     if quoted and re.match(r"(?:the )?translation of\b", body, re.I):
         translate.read(body, draft)
         return draft.last, ""
@@ -202,7 +213,7 @@ def _body(
         )
         telling = tuple(n for n, step in enumerate(draft.steps) if step.topic)
         return (telling if everything else draft.last), "" if draft.last else draft.earlier
-    # No one is sent the mere words "the explanation".
+    # The mere words "the explanation" are no message.
     handed_on = verb in ("send", "forward", "share", "pass", "post", "email", "relay") and draft.last
     if handed_on and re.fullmatch(r"(?:the|its|their) (?:\w+ )?\w+(?<!ed)", body, re.I):
         return draft.last, ""

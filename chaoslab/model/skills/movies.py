@@ -13,13 +13,15 @@ from chaoslab.model.story import Ask, CouldNot, Draft, Found, Step, Story
 
 _ABOUT = re.compile(r"\b(?:movies?|films?|cinema)\b", re.I)
 _RELEASED = re.compile(
-    r"\brelease (?:date|year)\b|\b(?:year|when|which|first|earlier|later)\b.*\b(?:released|c[oa]me out)\b|\b(?:rated|ratings?|plot of)\b",
+    r"\brelease (?:date|year)\b|\b(?:year|when|which|first|earlier|later)\b.*\b(?:released|c[oa]me "
+    r"out)\b|\b(?:rated|ratings?|plot of)\b",
     re.I,
 )
-"""Said of films, though not of films only: what no film is called is then asked of the web."""
+"""Words about films, but not only films: if no film has the title, the web is searched."""
 _COMPARED = re.compile(
     r"\b(?P<better>better|higher|best|highest)\b|\b(?P<worse>worse|lower|worst|lowest)\b"
-    r"|\b(?P<newer>newer|later|newest|latest|more recent(?:ly)?)\b|\b(?P<older>older|oldest|first|earlier|earliest)\b|\bcompare\b",
+    r"|\b(?P<newer>newer|later|newest|latest|more recent(?:ly)?)\b|\b(?P<older>older|oldest|first|earlier"
+    r"|earliest)\b|\bcompare\b",
     re.I,
 )
 _RATED = re.compile(r"\b(?:when (?:was|did)|release (?:date|year)|rating|rated|plot|overview|directed)\b", re.I)
@@ -27,12 +29,14 @@ _TITLE = re.compile(
     r"[A-Z0-9À-Þ][\w'’.:&-]*(?:\s+(?:(?:of|the|and|in|to|a|on|for|from|with)\s+)*[A-Z0-9À-Þ][\w'’.:&-]*)*"
 )
 _NOISE = (
-    r"^(?:search(?: (?:for|in|up))?|find(?: me| out)?|do i have(?: any)?|have i|any|look(?: up| for)?|show(?: me)?|give(?: "
+    r"^(?:search(?: (?:for|in|up))?|find(?: me| out)?|do i have(?: any)?|have i|any|look(?: up| for)?|show(?: "
+    r"me)?|give(?: "
     r"me)?|list|get|tell me|check|are there|is there|do you know|what do you know|"
     r"what|which|who|when|how|was|is|did|does|i)\b\s*"
 )
 _WORDS = (
-    r"\b(?:the )?(?:ratings?|release (?:date|year)|plot|overview|year|details?|information|info)(?: (?:of|for|about|on))?\b|"
+    r"\b(?:the )?(?:ratings?|release (?:date|year)|plot|overview|year|details?|information|info)(?: "
+    r"(?:of|for|about|on))?\b|"
     r"\b(?:movies?|films?|cinema)(?: database)?\b|\b(?:called|named|titled|entitled|about|with|"
     r"whose title|containing|in (?:the|its|their) title|"
     r"(?:the )?(?:words?|title)(?: (?:has|contains?|is))?|released|come out|came out|rated|get|"
@@ -62,7 +66,8 @@ def read(clause: str, draft: Draft) -> bool:
         rest = re.sub(r"\s{2,}", " ", rest).strip(" ,.?!:")
         while (
             shorter := re.sub(
-                r"^(?:a|an|any|some|all|was|is|did|does|of|for|and|in|by|with|out|year|me|it)\s+|\s+(?:was|is|of|and|in|by|for|out)$",
+                r"^(?:a|an|any|some|all|was|is|did|does|of|for|and|in|by|with|out|year|me|it)\s+|\s+(?:was|is|of|and"
+                r"|in|by|for|out)$",
                 "",
                 rest,
                 flags=re.I,
@@ -101,7 +106,7 @@ def _several(clause: str, draft: Draft) -> list[str]:
 
 
 def _compare(clause: str, titles: list[str], draft: Draft) -> bool:
-    """Looks each title up, and then says which film leads in what was asked: the rating, or the year."""
+    """Looks each title up, and reports the film that leads in rating or year."""
     draft.last = tuple(
         draft.add(Step(f"look up the movie “{title}”", _closest(title), topic="movies")) for title in titles
     )

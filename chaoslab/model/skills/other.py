@@ -1,4 +1,4 @@
-"""Work that no skill knows, done with whichever unknown tool the words of the clause point to."""
+"""Unknown kinds of work, done by the unknown tool that matches the clause best."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _COMMON = frozenset(
 
 
 def read_first(clause: str, draft: Draft) -> bool:
-    """Takes a clause that opens with the verb of an unknown tool, before the known skills look at it."""
+    """Accepts a clause that opens with the verb of an unknown tool, before the known skills see it."""
     opening = words(clause)[:1]
     return any(
         words(offer.name)[:1] == opening and opening[0] not in _COMMON for offer in unclaimed(draft.offers) if opening
@@ -71,7 +71,7 @@ def read(clause: str, draft: Draft) -> bool:
 
 
 def read_clock(clause: str, draft: Draft) -> bool:
-    """The day and the time stand in the system prompt; no tool knows them better."""
+    """Answers with the day and the time from the system prompt; no tool knows them better."""
     asked = re.fullmatch(
         r"what(?:'s| is)? (?:(?:the )?(?:current |today's )?(?:time|date|day)(?: and (?:the )?(?:time|date))?"
         r"(?: is it| is today)?|is today|today)(?: (?:is it|now|today|right now|please))*",
@@ -90,7 +90,7 @@ def read_clock(clause: str, draft: Draft) -> bool:
 
 
 def _overlap(offer: Offer, clause: str) -> int:
-    """Words shared with the tool's name count thrice, with its description once."""
+    """The number of shared words; those of the tool's name count three times, those of its description once."""
     asked = set(words(clause)) - _COMMON
     named = set(words(offer.name)) - _COMMON
     return 3 * len(asked & named) + len(asked & (set(words(offer.description)) - named - _COMMON))

@@ -1,4 +1,4 @@
-"""The web is searched when asked to be, and when a question is left that nothing else can answer."""
+"""Web search, on request or for a question that no other skill accepted."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ _ASKED = re.compile(
     r"about|on|up))?|google|look (?:online |on the (?:web|internet) )?(?:up|for)|look|"
     r"(?:find|get|give)(?: me)?(?: out)?(?: (?:some|any|more))? ?(?:information|info|articles?|"
     r"pages?|websites?|results?|news|facts|details|something|anything|everything)?"
-    r"(?: online| on the web)? ?(?:about|on|regarding|for)|find(?: out)?(?: me)?|browse(?: for)?|research)\s+(?P<query>.+)$",
+    r"(?: online| on the web)? ?(?:about|on|regarding|for)|find(?: out)?(?: me)?|browse(?: "
+    r"for)?|research)\s+(?P<query>.+)$",
     re.I,
 )
 _QUESTION = re.compile(
-    r"^(?:what|who|where|when|why|how|which|whose|is|are|was|were|does|did|do|tell me about|explain|define|describe|compare)\b",
+    r"^(?:what|who|where|when|why|how|which|whose|is|are|was|were|does|did|do|tell me "
+    r"about|explain|define|describe|compare)\b",
     re.I,
 )
 _TOP = re.compile(
@@ -28,14 +30,17 @@ _TOP = re.compile(
     ),
     re.I,
 )
-_UNIT = r"°|%|(?:square |kilo|centi|milli)?(?:met(?:re|er)s?|grams?|km|kg)\b|miles?\b|feet\b|years?\b|degrees?\b|percent\b|(?:m|b)illion\b"
+_UNIT = (
+    r"°|%|(?:square |kilo|centi|milli)?(?:met(?:re|er)s?|grams?|km|kg)\b|miles?\b|feet\b|years?\b|degrees?\b"
+    r"|percent\b|(?:m|b)illion\b"
+)
 _NUMBERS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "ten": 10}
 
 
 def read(clause: str, draft: Draft) -> bool:
     match = _ASKED.match(clause)
     top = _TOP.search(clause)
-    # "Look up the weather" is not about the web, unless it says so.
+    # "Look up the weather" is not about the web, unless the clause mentions it.
     if re.match(
         r"(?:look|find|get|give)\b(?!.*\b(?:news|articles?|online|web)\b).*\b(?:weather|forecast|temperatures?)\b",
         clause,
@@ -58,7 +63,7 @@ def read(clause: str, draft: Draft) -> bool:
 
 
 def read_question(clause: str, draft: Draft) -> bool:
-    """A question that no other skill took is put to the web as it stands."""
+    """Searches the web for a question that no other skill accepted."""
     told = re.match(r"(?:explain|define|describe)\b", clause, re.I)
     if not _QUESTION.match(clause) or len(clause.split()) < (2 if told else 3):
         return False
@@ -81,14 +86,14 @@ def _add(draft: Draft, query: str, count: int | None) -> bool:
 
 
 def looked_up(query: str, *, instead_of: CouldNot) -> Story:
-    """The web as another way to what a tool did not give; if that fails too, the first reason stands."""
+    """A web search in place of a failed tool; if it fails too, the first reason stands."""
     try:
         reply = yield Ask("search", {"query": query})
     except CouldNot:
         raise instead_of from None
     found = told(reply, query, 1)
     wanted = [word for word in re.findall(r"\w+", query.casefold()) if len(word) > 3]
-    # The Olympic Games of Athens are not the weather in Athens.
+    # A page on the Olympic Games of Athens does not answer a question on the weather in Athens.
     if found.nothing or not all(word in found.text.casefold() for word in wanted):
         raise instead_of
     return Found(
@@ -97,7 +102,7 @@ def looked_up(query: str, *, instead_of: CouldNot) -> Story:
 
 
 def told(reply: Any, query: str, count: int) -> Found:
-    """The first results, title and snippet."""
+    """The first results with title and snippet."""
     results = reply.get("organic_results", reply.get("results")) if isinstance(reply, Mapping) else reply
     if not isinstance(results, list) or not results:
         return Found(f"A search for “{query}” found nothing.", nothing=True)
@@ -113,11 +118,11 @@ def told(reply: Any, query: str, count: int) -> Found:
 
 
 def _amounts(text: str) -> tuple[float, ...]:
-    """The numbers in a text, those first that have a unit."""
+    """The numbers with a unit in a text; without any, its only number."""
     found = [
         (match[2] is None, float(match[1].replace(",", "")))
         for match in re.finditer(rf"(?<![\w.,])(\d{{1,3}}(?:,\d{{3}})+|\d+(?:\.\d+)?)\b(?:\s*({_UNIT}))?", text)
     ]
     measured = tuple(number for bare, number in found if not bare)
-    # Which of several bare numbers was meant, no one can tell.
+    # It is unknown which of several bare numbers was meant.
     return measured or tuple(number for _, number in found if len(found) == 1)

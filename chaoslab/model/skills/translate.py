@@ -1,4 +1,4 @@
-"""A text, a quotation or what was found before, put into another language."""
+"""Translation of a text, a quotation or an earlier finding."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from chaoslab.model.story import Ask, CouldNot, Draft, Found, Step, Story
 LANGUAGES = {
     name: code
     for code, names in {
-        "en": "english", "fr": "french", "de": "german", "es": "spanish castilian", "it": "italian", "pt": "portuguese", "nl": "dutch",
-        "sv": "swedish", "no": "norwegian", "nb": "bokmål", "da": "danish", "fi": "finnish", "pl": "polish", "cs": "czech", "ru": "russian",
-        "uk": "ukrainian", "tr": "turkish", "el": "greek", "ja": "japanese", "zh": "chinese mandarin", "ko": "korean", "ar": "arabic",
-        "he": "hebrew", "hi": "hindi", "hu": "hungarian", "ro": "romanian", "bg": "bulgarian", "hr": "croatian", "sk": "slovak",
-        "sl": "slovenian slovene", "sr": "serbian", "et": "estonian", "lv": "latvian", "lt": "lithuanian", "id": "indonesian",
-        "vi": "vietnamese", "th": "thai", "fa": "persian farsi", "ga": "irish", "ca": "catalan",
+        "en": "english", "fr": "french", "de": "german", "es": "spanish castilian", "it": "italian",
+        "pt": "portuguese", "nl": "dutch", "sv": "swedish", "no": "norwegian", "nb": "bokmål", "da": "danish",
+        "fi": "finnish", "pl": "polish", "cs": "czech", "ru": "russian", "uk": "ukrainian", "tr": "turkish",
+        "el": "greek", "ja": "japanese", "zh": "chinese mandarin", "ko": "korean", "ar": "arabic", "he": "hebrew",
+        "hi": "hindi", "hu": "hungarian", "ro": "romanian", "bg": "bulgarian", "hr": "croatian", "sk": "slovak",
+        "sl": "slovenian slovene", "sr": "serbian", "et": "estonian", "lv": "latvian", "lt": "lithuanian",
+        "id": "indonesian", "vi": "vietnamese", "th": "thai", "fa": "persian farsi", "ga": "irish", "ca": "catalan",
         "la": "latin", "is": "icelandic", "eo": "esperanto",
     }.items()
     for name in names.split()
@@ -45,13 +46,17 @@ _PATTERNS = tuple(
             rf"^(?:make|convert|turn|render|get|provide|do|i need)\s+(?:an? )?(?:(?:the )?translation "
             rf"(?:of|for)\s+)?(?P<what>.*?)\s+(?:in)?to\s+(?P<to>{_LANGUAGE})\b(?:\s+translation)?$"
         ),
-        rf"^(?:(?:give|tell|show|get)(?: me)? )?(?:the )?translation (?:of|for) (?P<what>.+?) (?:in|into|to) (?P<to>{_LANGUAGE})$",
+        (
+            r"^(?:(?:give|tell|show|get)(?: me)? )?(?:the )?translation (?:of|for) (?P<what>.+?) (?:in|into|to) "
+            rf"(?P<to>{_LANGUAGE})$"
+        ),
         rf"^(?P<what>{QUOTE})\s+(?:in|to|into)\s+(?P<to>{_LANGUAGE})$",
     )
 )
 _LATEST = re.compile(r"\b(?:latest|last|newest|most recent|it|that|this|one|first|message|him|her)\b", re.I)
 REFERS = re.compile(
-    r"^(?:it|that|this|them|those|these|both|the (?:result|answer|outcome|translation|text|summary|snippet|title|first (?:result|one)|"
+    r"^(?:it|that|this|them|those|these|both|the "
+    r"(?:result|answer|outcome|translation|text|summary|snippet|title|first (?:result|one)|"
     r"latest(?: one| message)?|last(?: one| message)?|newest(?: one| message)?|most recent(?: "
     r"one| message)?|messages?|forecast|weather|reply|temperature)"
     r"|(?:his|her|their|its) (?:latest |last |newest )?(?:message|note|text|title)s?|what (?:you|"
@@ -138,7 +143,7 @@ def _story(literal: str, what: str, code: str, source: str | None) -> Any:
 
 
 def story(literal: str, what: str, language: str) -> Any:
-    """The story of putting a text, or what earlier steps found, into a language."""
+    """The story of translating a text, or the findings of earlier steps."""
     return _story(literal, what, LANGUAGES[language.lower()], None)
 
 

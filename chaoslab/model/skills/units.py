@@ -1,4 +1,4 @@
-"""Lengths, weights, volumes, speeds and temperatures in other units, by way of the calculator."""
+"""Conversion of lengths, weights, volumes, speeds and temperatures, by the calculator."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from chaoslab.model.expressions import numerals
 from chaoslab.model.skills import calculate, weather
 from chaoslab.model.story import Ask, Draft, Found, Step, Story
 
-# (what it measures, how many of its base unit: metre, gram, litre, metre per second, second), by the exact definitions.
+# (quantity, value in its base unit: metre, gram, litre, metre per second, second), by the exact definitions.
 _UNITS: dict[str, tuple[str, str]] = {
     "km|kilomet(?:re|er)s?": ("length", "1000"),
     "m|met(?:re|er)s?": ("length", "1"),
@@ -39,7 +39,10 @@ _UNITS: dict[str, tuple[str, str]] = {
 _UNIT = "|".join(sorted(_UNITS, key=len, reverse=True))
 _PATTERNS = (
     rf"(?P<amount>-?\d+(?:\.\d+)?)\s*(?P<old>{_UNIT})\s+(?:in|into|to|as|is how many)\s+(?P<new>{_UNIT})",
-    rf"how many\s+(?P<new>{_UNIT})\s+(?:is|are|are in|is in|make|makes|in|are there in)\s+(?P<amount>-?\d+(?:\.\d+)?|an?)\s*(?P<old>{_UNIT})",
+    (
+        rf"how many\s+(?P<new>{_UNIT})\s+(?:is|are|are in|is in|make|makes|in|are there "
+        rf"in)\s+(?P<amount>-?\d+(?:\.\d+)?|an?)\s*(?P<old>{_UNIT})"
+    ),
 )
 
 

@@ -1,4 +1,4 @@
-"""The weather in one city or several, compared or reckoned with if asked."""
+"""The weather in one city or several, compared or used in arithmetic if asked."""
 
 from __future__ import annotations
 
@@ -11,22 +11,26 @@ from chaoslab.model.skills.search import looked_up
 from chaoslab.model.story import Ask, CouldNot, Draft, Found, Step, Story
 
 ABOUT = re.compile(
-    r"\b(?:weather|temperatures?|forecast|temp|rain(?:s|ing|y)?|snow(?:s|ing|y)?|sunny|cloudy|chilly|wind(?:y|s)?|humid(?:ity)?|degrees|umbrella|"
+    r"\b(?:weather|temperatures?|forecast|temp|rain(?:s|ing|y)?|snow(?:s|ing|y)?|sunny|cloudy|chilly|wind(?:y|s)?"
+    r"|humid(?:ity)?|degrees|umbrella|"
     r"(?:how|is it|how's it) (?:\w+ )?(?:hot|cold|warm)|(?:warm|cold|hott|cool)(?:er|est)|hot|cold|warm)\b|°\s?[CF]\b",
     re.I,
 )
 _SCALE = re.compile(
-    r"(?:,?\s*\b(?:in|as)\s+)?(?:(?:degrees\s+)?\b(?P<f>fahrenheit)\b|(?:degrees\s+)?\bcelsius\b|°\s?(?P<f2>F)\b|°\s?C\b)",
+    r"(?:,?\s*\b(?:in|as)\s+)?(?:(?:degrees\s+)?\b(?P<f>fahrenheit)\b|(?:degrees\s+)?\bcelsius\b|°\s?(?P<f2>F)\b"
+    r"|°\s?C\b)",
     re.I,
 )
 _CAPITAL = r"[A-ZÀ-ÞŁŚŽČŠİ][\w'’.-]*"
 CITY = rf"{_CAPITAL}(?:[ -](?:(?:de|do|da|del|la|el|of|den|am|on|sur|upon)[ -])*{_CAPITAL})*"
 _CITIES = rf"{CITY}(?:\s*(?:,\s*and|,|and|&|or|vs\.?|versus|than(?: in)?|with)\s*(?:in\s+)?{CITY})*"
 _WORDS = (
-    "I Is It What How Whats The And Will Would Do Does Tell Give Show Check Get Find Compare Today Tomorrow Celsius Weather Which Where If "
+    "I Is It What How Whats The And Will Would Do Does Tell Give Show Check Get Find Compare Today Tomorrow Celsius "
+    "Weather Which Where If "
     "Monday Tuesday Wednesday Thursday Friday Saturday Sunday Add Calculate Temperature Fetch "
     "Report Look Please Current Forecast Should Any "
-    "Average Sum Are Can Could Let See Tonight Now My Average Difference Take Fahrenheit Send Message Text Write Post Put"
+    "Average Sum Are Can Could Let See Tonight Now My Average Difference Take Fahrenheit Send Message Text Write "
+    "Post Put"
 )
 _NOT_CITIES = frozenset(_WORDS.split())
 _TIME = (
@@ -92,7 +96,7 @@ def read(clause: str, draft: Draft) -> bool:
 
 
 def compare_last(clause: str, draft: Draft) -> bool:
-    """Which of the cities just asked about leads, as in "which one is warmest"."""
+    """Compares the cities of the last question, as in "which one is warmest"."""
     match = re.search(r"\bwhich\b.*\b(warmer|hotter|warmest|hottest|colder|cooler|coldest|coolest)\b", clause, re.I)
     if match is None or len(draft.last) < 2 or draft.topic() != "weather":
         return False
@@ -119,12 +123,12 @@ def story(city: str, clause: str) -> Any:
 
 
 def in_fahrenheit(degrees_c: float | str) -> str:
-    """The expression that a calculator needs for it."""
+    """The expression that converts it, for a calculator."""
     return f"{degrees_c} * 9 / 5 + 32"
 
 
 def _there(clause: str, draft: Draft) -> Any:
-    """Where "there" is: the first name in what was found that the question did not hold."""
+    """A story on the city that "there" means: the first name in the finding that was not in the question."""
     asked = draft.steps[draft.last[-1]].label
 
     def act(found: Sequence[Found]) -> Story:
@@ -140,7 +144,7 @@ def _there(clause: str, draft: Draft) -> Any:
 
 
 def _degrees(reply: Any) -> float | None:
-    """The temperature of any weather reply with a `main.temp` or a `temp…` field."""
+    """The temperature of a weather reply with a `main.temp` or a `temp…` field."""
     if not isinstance(reply, Mapping):
         return None
     inner = reply.get("main")
@@ -149,7 +153,7 @@ def _degrees(reply: Any) -> float | None:
 
 
 def told(reply: Any, city: str, clause: str, *, degrees_f: float | None = None) -> Found:
-    """The reply in a sentence, with what the clause asks for beside the temperature."""
+    """The reply in a sentence, with the details that the clause asks for."""
     if not isinstance(reply, Mapping):
         return Found(f"The weather in {city}: {reply}", str(reply))
     inner = reply.get("main")

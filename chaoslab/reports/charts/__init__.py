@@ -1,6 +1,7 @@
-"""A run in pictures: one file per picture, each a function from a run's report to a figure; nothing here keeps global state.
+"""A run as charts: one file per chart, each a function from a run's report to a figure. Nothing here keeps global
+state.
 
-`main` is what `chaoslab charts` and `python charts.py` do.
+`main` runs `chaoslab charts` and `python charts.py`.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ OUT = Path("charts")
 
 
 def draw(report: RunReport) -> dict[str, Figure]:
-    """The pictures of one run by file name (without `.png`); all of them, also where there is nothing to show."""
+    """The charts of one run by file name (without `.png`). All are drawn, also without data."""
     _load()
     from chaoslab.reports.charts.errors import errors
     from chaoslab.reports.charts.mttr import mttr
@@ -51,7 +52,7 @@ def draw(report: RunReport) -> dict[str, Figure]:
 
 
 def overlay(reports: Sequence[RunReport]) -> dict[str, Figure]:
-    """Several runs over each other, against their TOXIC_PROB; a line for those that differ in nothing else."""
+    """The charts of several runs against their TOXIC_PROB, with a line for runs that differ in nothing else."""
     _load()
     from chaoslab.reports.charts.sweep import mttr_vs_toxic_prob, success_vs_toxic_prob
 
@@ -65,7 +66,7 @@ def overlay(reports: Sequence[RunReport]) -> dict[str, Figure]:
 
 
 def _guarded(pictures: Mapping[str, Callable[[], Figure]]) -> dict[str, Figure]:
-    """Each picture; in the place of one whose measure raises, a picture that says so."""
+    """The charts. If a chart's measure raises, it is replaced by one with the reason."""
     return {name: guarded(make, partial(_unknown, name)) for name, make in pictures.items()}
 
 
@@ -78,7 +79,7 @@ def _unknown(name: str, why: str) -> Figure:
 
 
 def _load() -> None:
-    """Imports matplotlib, whatever backend the environment names: these pictures need none."""
+    """Imports matplotlib without regard to MPLBACKEND: these charts need no backend."""
     from chaoslab.config.settings import hidden
 
     with hidden("MPLBACKEND"):
@@ -86,7 +87,7 @@ def _load() -> None:
 
 
 def rendered(figures: dict[str, Figure]) -> dict[str, bytes]:
-    """Each as a PNG by its file's name, whose bytes depend on its data alone (no time, no version in it)."""
+    """The charts as PNG by file name. The bytes depend on the data alone (no time, no version in it)."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     def png(figure: Figure) -> bytes:
@@ -104,19 +105,19 @@ def save(figures: dict[str, Figure], folder: Path) -> list[Path]:
     """Writes each as a PNG.
 
     Raises:
-        OSError: as `write`.
+        OSError: see `write`.
     """
     return write(rendered(figures), folder)
 
 
 def write(pictures: Mapping[str, bytes], folder: Path) -> list[Path]:
-    """Writes them all.
+    """Writes all pictures into the folder.
 
     Raises:
-        OSError: they could not all be written; then the earlier ones are all there as they were.
+        OSError: not all could be written; the earlier ones are then unchanged.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    # Two labs may draw into one folder at once: each writes files of its own, and the later pictures stay.
+    # Two labs may draw into one folder at once: each writes its own temporary files, and the later pictures stay.
     parts = {folder / name: folder / f".{name}.{os.getpid()}.part" for name in pictures}
     try:
         for part, picture in zip(parts.values(), pictures.values(), strict=True):
@@ -130,13 +131,13 @@ def write(pictures: Mapping[str, bytes], folder: Path) -> list[Path]:
 
 
 def places(own: Path, *, out: Path, logs: Path) -> list[Path]:
-    """Where the pictures of a run go: into `own`, its folder for them, and into `out` too when it is the latest run."""
+    """The folders for a run's charts: `own`, and also `out` if it is the latest run."""
     latest = logs / LATEST
     return [own, out] if latest.exists() and latest.resolve() == own.parent.resolve() else [own]
 
 
 def put(pictures: Mapping[str, bytes], folders: Sequence[Path]) -> tuple[list[Path], list[str]]:
-    """Writes them into each folder: all that was written, and a line for each folder that cannot be written."""
+    """Writes the pictures into each folder; returns the paths, and a line for each folder that cannot be written."""
     paths, complaints = [], []
     for folder in folders:
         try:
@@ -148,7 +149,8 @@ def put(pictures: Mapping[str, bytes], folders: Sequence[Path]) -> tuple[list[Pa
 
 
 def main(names: Sequence[str] = (), *, out: Path | None = None, logs: Path = LOGS) -> int:
-    """Draws the latest run, or that one, or several over each other; 0, or 2 with one line on what was wrong."""
+    """Draws the named runs, by default the latest; several are drawn over each other. Returns 0, or 2 with one line on
+    the error."""
     names = names or [LATEST]
     try:
         runs = [(name, RunReport.of(read(name, logs=logs))) for name in names]
@@ -180,5 +182,5 @@ def main(names: Sequence[str] = (), *, out: Path | None = None, logs: Path = LOG
 
 
 def missing(error: ModuleNotFoundError) -> str:
-    """What to do about it, in a line."""
+    """One line with a remedy for the missing package."""
     return f"{error.name} is not installed: pip install 'chaoslab[charts]'"

@@ -1,4 +1,4 @@
-"""Which errors the caller met at which target, and which fault made them, if any did."""
+"""The errors at each target, with the fault that caused them, if any."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ROWS = 14
-"""Kinds that get a bar of their own."""
+"""The most kinds with a bar of their own."""
 
 
 def errors(report: RunReport) -> Figure:
-    """A bar per target and kind of error; its parts are the faults that were witnessed on the failed attempts, and what nobody injected."""
+    """A bar per target and kind of error. Its parts are the faults witnessed on the failed attempts, and the failures
+    without one."""
     from matplotlib.ticker import MaxNLocator
 
     told = report.knows_faults

@@ -1,4 +1,4 @@
-"""Attempts as points: which colour and shape each has, and what the legend says of them."""
+"""Attempts as points: their colours and shapes, and their text in the legend."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 SIZES = {"*": 75, "X": 44, "P": 44, "x": 36}
-"""Shapes that would else look smaller than the others."""
+"""The sizes of shapes that would otherwise look smaller than the others."""
 
 
 @dataclass(frozen=True)
@@ -28,12 +28,12 @@ class Group:
     size: float
     attempts: Sequence[Attempt]
     share: float
-    """Its place among the groups of which some have no duration above 0, 0 to 1."""
+    """Its place among the groups that have attempts without a positive duration, 0 to 1."""
     rank: int
-    """How many groups are more frequent: those lie below."""
+    """The number of more frequent groups: those are drawn below."""
 
     def scatter(self, axes: Axes, place: Callable[[Attempt, float], tuple[float, float]]) -> None:
-        """Draws them where `place` says."""
+        """Draws the attempts at the positions that `place` returns."""
         shown, thinned = thin(self.attempts)
         places = [place(attempt, self.share) for attempt in shown]
         crossed = self.look.marker == "x"
@@ -52,7 +52,7 @@ class Group:
 
 
 def groups(found: Sequence[Attempt], *, told: bool) -> list[Group]:
-    """The attempts by what they met; one that met two faults is in both groups. `told`: whether the log tells of faults."""
+    """The attempts by the faults they met; one that met two is in both groups. `told`: the log records faults."""
     looks = faults(fault for attempt in found for fault in attempt.faults)
     clean = [a for a in found if not a.faults and a.ok]
     lone = [a for a in found if not a.faults and not a.ok]
@@ -73,7 +73,7 @@ def groups(found: Sequence[Attempt], *, told: bool) -> list[Group]:
 
 
 def said(found: Sequence[Attempt]) -> str:
-    """The attempts in numbers: those with a duration of their own, and the others."""
+    """The numbers of attempts as text: those with a duration of their own, and the others."""
     figures = latency([a.duration_s for a in found if a.timed])
     parts = []
     if figures:

@@ -1,4 +1,4 @@
-"""How long it took to get from a fault to a right answer, fault by fault."""
+"""The time from a fault to a right answer, per fault."""
 
 from __future__ import annotations
 
@@ -37,11 +37,12 @@ SHAPES = {
     Ending.HARM: ("X", "recovered with harm (an effect twice)"),
     Ending.CENSORED: (">", "never recovered (at least so long)"),
 }
-"""A shape says how an incident ended. The colour is its fault's, but for harm, which has its own in every chart."""
+"""The shape of each ending. The colour is the fault's, except for harm, which has the same in every chart."""
 
 
 def mttr(report: RunReport) -> Figure:
-    """A row per fault: every incident a point, censored ones as open arrows, Kaplan–Meier's median with its interval."""
+    """A row per fault, with a point per incident, open arrows for censored ones, and Kaplan–Meier's median with its
+    interval."""
     found = report.recovery.value
     told = report.knows_faults
     title = "Time to recovery by fault"

@@ -1,4 +1,4 @@
-"""How long each attempt took, when, and which of them met a fault."""
+"""The duration of each attempt over time, with the faults they met."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ TITLE = "Network latency of each attempt"
 
 
 def network_latency(report: RunReport) -> Figure:
-    """A point per attempt; the witnessed faults have a colour and a shape each. What never left the agent, or has no duration, lies at the
-    lower edge."""
+    """A point per attempt, with a colour and a shape for each witnessed fault. Attempts that never left the agent, or
+    without a known duration, are at the lower edge."""
     found = report.attempts.value
     told = report.knows_faults
     if not any(a.timed or not a.left for a in found):

@@ -1,8 +1,8 @@
-"""The colours and shapes of all charts. One colour has one meaning, in every chart and for every run.
+"""The colours and shapes of all charts. A colour has one meaning, in every chart and for every run.
 
-Three families share no colour: outcomes, faults, and the runs that are laid over each other. Greys and slates belong to none of them: they
-show amounts, lines of statistics, and attempts without a fault. Within a family the colours differ for colour-blind people too, and each has a
-shape of its own.
+Three families share no colour: outcomes, faults, and runs drawn over each other. Greys and slates belong to none of
+them: they show amounts, statistics, and attempts without a fault. Within a family the colours can be distinguished by
+colour-blind people too, and each has its own shape.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from typing import NamedTuple
 
 
 class Look(NamedTuple):
-    """How a thing is drawn: its colour and its shape, in matplotlib's words."""
+    """The colour and the shape of a thing, as matplotlib names them."""
 
     color: str
     marker: str
 
 
 INK, SLATE, CLEAN = "#2F3E4E", "#5B6B7B", "#8FA3B5"
-"""Medians and intervals; whatever a shape alone tells apart; an attempt without a fault."""
+"""Medians and intervals; marks with only a shape of their own; an attempt without a fault."""
 CALLS, PROMPTS, LAB = "#BBD0E4", "#4A5A3C", "#F0E3C8"
-"""Calls of any kind; prompts; what the lab itself got in the way of."""
+"""Calls of any kind; prompts; attempts that the lab disturbed."""
 
 OUTCOMES = {
     "correct": Look("#009E73", "o"),
@@ -35,7 +35,7 @@ OUTCOMES = {
     "invalid": Look("#D4D4D4", "P"),
     "unfinished": Look("#5A5A5A", "^"),
 }
-"""By name, best first. The greys are those from which nothing can be concluded."""
+"""The look of each outcome, best first. The greys allow no conclusion."""
 
 FAULTS = {
     "latency": Look("#118AFF", "o"),
@@ -49,22 +49,22 @@ FAULTS = {
     "budget": Look("#DAB585", "h"),
 }
 LONE = Look("#5B0018", "x")
-"""A failure that nobody injected."""
+"""A failure without an injected fault."""
 FAILED = Look(SLATE, "x")
-"""A failure of which the log does not tell who injected it, if anybody did."""
+"""A failure whose cause the log does not record."""
 
 STRANGERS = tuple(Look(c, marker) for marker in "<>dp8" for c in ("#00888F", "#C6A1EC", "#F2A6B8", "#51124E"))
-"""For faults of plug-ins; a fault's name says which of them."""
+"""The looks for faults of plug-ins, chosen by the fault's name."""
 
 SERIES = ("#175B1D", "#FA71D1", "#90B16D", "#032752", "#926088", "#B6B71B")
-"""For runs that are laid over each other; from the seventh series on they come again, with another line."""
+"""The colours of runs drawn over each other. From the seventh series on they repeat with another line style."""
 LINES = ("-", "--", ":", "-.")
 SHAPES = "osD^vPX"
 
 
 def faults(names: Iterable[str]) -> dict[str, Look]:
-    """The look of each of these faults. A plug-in's fault has the same one in every run, unless the run has two of the same: then the
-    later by name takes the next."""
+    """The look of each of these faults. A plug-in's fault looks the same in every run, unless two of a run share a
+    look: then the later by name takes the next."""
     wanted = sorted(set(names))
     found = {name: FAULTS[name] for name in wanted if name in FAULTS}
     for name in wanted:
@@ -74,7 +74,7 @@ def faults(names: Iterable[str]) -> dict[str, Look]:
 
 
 def _stranger(name: str, *, taken: Iterable[Look]) -> Look:
-    """The look that the name says, or the next whose colour is free, or whose shape is."""
+    """The look by the hash of the name, or the next with a free colour, else with a free combination."""
     first = int.from_bytes(blake2b(name.encode(errors="replace"), digest_size=4).digest()) % len(STRANGERS)
     ordered = [*STRANGERS[first:], *STRANGERS[:first]]
     looks = set(taken)

@@ -1,4 +1,4 @@
-"""How long each prompt took from question to answer."""
+"""The duration of each prompt from question to answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def response_time(report: RunReport) -> Figure:
-    """A point per prompt in the order asked, by outcome, and the median as a line."""
+    """A point per prompt in the order asked, by outcome, with the median as a line."""
     from matplotlib.ticker import MaxNLocator
 
     ended, outcomes = report.responses.value, report.outcomes

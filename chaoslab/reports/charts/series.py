@@ -1,4 +1,5 @@
-"""Which runs may share a line when they are laid over each other: those that differ in nothing but TOXIC_PROB, the seed and how many trials."""
+"""The lines of a chart of several runs: the runs of a line differ only in TOXIC_PROB, the seed and the number of
+trials."""
 
 from __future__ import annotations
 
@@ -13,23 +14,25 @@ from chaoslab.base.identity import digest
 
 AXIS = "TOXIC_PROB"
 FREE = (AXIS, "SEED", "REPEATS", "TRIALS", "JOBS", "BASE_PORT")
-"""Settings in which runs of one line may differ: the axis, chance, how often, and what no result depends on."""
+"""Settings that may differ between the runs of a line: the axis, the seed, the number of trials, and those that affect
+no result."""
 WIRE = "wire"
-"""The injection that TOXIC_PROB makes; the settings tell all of it."""
+"""The injection that TOXIC_PROB makes; the settings describe it completely."""
 SHOWN = 3
-"""Differences that a label names."""
+"""The most differences that a label names."""
 
 
 @dataclass(frozen=True)
 class Series:
-    """Runs of one line, in the order given. `label`: how they differ from those of the other lines; empty where there is one line."""
+    """The runs of one line, in the order given. `label`: the difference from the other lines; empty if there is only
+    one."""
 
     label: str
     runs: tuple[RunReport, ...]
 
 
 def toxic_prob(report: RunReport) -> float | None:
-    """The TOXIC_PROB that a run states; None when it does not."""
+    """The TOXIC_PROB in a run's log; None if it is not there."""
     run = report.started
     try:
         prob = float(run.settings[AXIS]) if run else math.nan
@@ -39,15 +42,15 @@ def toxic_prob(report: RunReport) -> float | None:
 
 
 def told(report: RunReport) -> dict[str, str]:
-    """What a run was made with, but for what is free, each by name as text. What its log does not tell is left out."""
+    """The inputs of a run without the free ones, each by name as text. Inputs that the log lacks are left out."""
     run = report.started
     if run is None:
         return {}
     found: dict[str, Any] = {name: value for name, value in run.settings.items() if name not in FREE}
-    if run.asked:  # the prompts themselves, wherever they came from
+    if run.asked:  # the prompts themselves, from any source
         found.pop("PROMPTS", None)
         found["prompts"] = digest(run.asked)[:6]
-    # Settings say these too, where there are any; NOW=now is another moment in each run.
+    # Settings hold these too, if there are any; NOW=now is another time in each run.
     found |= {name: value for name, value in (("MODEL", run.model), ("WORLD", run.world)) if value}
     if run.now:
         found.setdefault("NOW", run.now)
@@ -85,7 +88,7 @@ def lines(reports: Iterable[RunReport]) -> list[Series]:
 
 
 def _labels(groups: Sequence[Mapping[str, str]]) -> list[str]:
-    """How each differs from the others. A log that tells few settings is set against others of its kind alone."""
+    """The label of each line. A log with few settings is compared only with others like it."""
     if len(groups) == 1:
         return [""]
     every = {name for group in groups for name in group}
@@ -99,7 +102,7 @@ def _labels(groups: Sequence[Mapping[str, str]]) -> list[str]:
 
 
 def _silent(group: Mapping[str, str], every: Collection[str]) -> bool:
-    """Whether it tells less than half of what the others tell."""
+    """True if it holds less than half of the settings that the others hold."""
     return len(group) < len(every) / 2
 
 
@@ -121,7 +124,7 @@ def _label(group: Mapping[str, str], differing: Sequence[str], *, silent: bool) 
 
 
 def said(found: Sequence[Series]) -> str:
-    """The lines and why there is more than one, for a person; empty where there is one."""
+    """A text on the lines and the reason for several; empty if there is one."""
     if len(found) == 1:
         return ""
     each = "; ".join(f"{one.label} ({len(one.runs)} run{'' if len(one.runs) == 1 else 's'})" for one in found)

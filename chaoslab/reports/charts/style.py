@@ -1,4 +1,4 @@
-"""What all pictures share: a title, a line that says what is seen, scales, and words that fit. palette.py has the colours."""
+"""The common parts of all charts: title, note, scales, and texts that fit. palette.py has the colours."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 T_ = TypeVar("T_")
 
 NOTE_WIDTH = 80
-"""Signs in a line under the title: what fits beside long labels on the left."""
+"""The most characters in a line under the title: more do not fit beside long labels on the left."""
 WIDE = 30
-"""Positive values that span more than this factor are drawn on a logarithmic axis."""
+"""The factor between positive values above which an axis is logarithmic."""
 DECADES = 6
-"""A logarithmic axis shows so many at most."""
+"""The most decades that a logarithmic axis shows."""
 TICKS = 7
 POINTS = 2000
-"""A group of more points is thinned: more of them would only take longer, and lie over each other."""
+"""The most points drawn of a group. More would take longer and overlap."""
 
 CROWD = 300
-"""More points of one kind are drawn smaller."""
+"""The number of points of one kind above which they are drawn smaller."""
 
 
 def canvas(title: str, note: str = "", *, height_in: float = 4.2) -> tuple[Figure, Axes]:
-    """An empty picture; `note` is the line under its title."""
+    """An empty figure; `note` is the line under its title."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8.4, height_in), layout="constrained")
@@ -46,7 +46,7 @@ def canvas(title: str, note: str = "", *, height_in: float = 4.2) -> tuple[Figur
 
 
 def nothing(axes: Axes, message: str) -> None:
-    """Says on the picture that there is nothing to see, in place of empty axes."""
+    """Shows a message in place of empty axes."""
     axes.set_title("", loc="left")
     axes.set_axis_off()
     said = textwrap.fill(message, NOTE_WIDTH)
@@ -54,7 +54,7 @@ def nothing(axes: Axes, message: str) -> None:
 
 
 def unmet(report: RunReport) -> str:
-    """What to say where no witnessed fault is to be seen."""
+    """The text for a chart without any witnessed fault."""
     return (
         "no faults were witnessed in this run"
         if report.knows_faults
@@ -63,7 +63,7 @@ def unmet(report: RunReport) -> str:
 
 
 def legend(figure: Figure, axes: Axes) -> None:
-    """Below the picture, so that it hides no data; a long one makes the picture higher."""
+    """Draws the legend below the chart, so that it hides no data; a long one makes the figure higher."""
     handles, labels = axes.get_legend_handles_labels()
     if handles:
         longest = max(map(len, labels))
@@ -75,15 +75,15 @@ def legend(figure: Figure, axes: Axes) -> None:
 
 @dataclass(frozen=True)
 class Scale:
-    """An axis of durations. `low`: the smallest that has a place of its own; `edge`: the stretch for those of 0 and those that are not told;
-    `suffix`: what to add to the axis's label."""
+    """An axis of durations. `low`: the smallest value with its own position. `edge`: the positions for durations of 0
+    and unknown ones. `suffix`: an addition to the axis's label."""
 
     suffix: str
     low: float
     edge: tuple[float, float]
 
     def place(self, value: float, share: float = 0.5) -> float:
-        """Where a duration is drawn; `share` (0-1) keeps those at the edge apart, where the axis has no measure."""
+        """The position of a duration. `share` (0-1) spreads those at the edge, where the axis has no scale."""
         if value > 0:
             return max(value, self.low)
         first, last = self.edge
@@ -94,8 +94,8 @@ class Scale:
 
 
 def scale(axes: Axes, values: Sequence[float], *, axis: str) -> Scale:
-    """A logarithmic axis where the values span much, else a linear one. Values of 0 and untold ones (NaN) lie at its edge, which says which
-    of them are there."""
+    """Makes an axis logarithmic if the values span a large factor, else linear. Values of 0 and unknown ones (NaN) are
+    drawn at its edge, with a label."""
     positive = [value for value in values if value > 0]
     which = axes.xaxis if axis == "x" else axes.yaxis
     limits = axes.set_xlim if axis == "x" else axes.set_ylim
@@ -136,7 +136,7 @@ def _decades(low: float, high: float) -> list[float]:
 
 
 def _within(low: float) -> Locator:
-    """The small ticks of a logarithmic axis, but for those below its smallest value."""
+    """A locator of the minor ticks of a logarithmic axis, without those below its smallest value."""
     from matplotlib.ticker import LogLocator
 
     class Within(LogLocator):
@@ -147,24 +147,25 @@ def _within(low: float) -> Locator:
 
 
 def thin(found: Sequence[T_]) -> tuple[Sequence[T_], str]:
-    """At most POINTS of them, evenly over their order, and what to say of it."""
+    """At most POINTS of the values, evenly spaced in their order, and a text on the selection."""
     step = math.ceil(len(found) / POINTS)
     return (found, "") if step <= 1 else (found[::step], f", every {ordinal(step)} drawn")
 
 
 def crowded(size: float, count: int) -> tuple[float, float]:
-    """The size of points and the width of their edges: many are small and have none, which would else be all that is seen."""
+    """The size of points and the width of their edges. A crowd gets small points without edges, which would hide the
+    colours."""
     return (size, 0.4) if count <= CROWD else (max(8.0, size * 0.35), 0.0)
 
 
 def ordinal(number: int) -> str:
-    """2nd, 3rd, 4th."""
+    """A number as text: 2nd, 3rd, 4th."""
     last = number % 10 if number // 10 % 10 != 1 else 0
     return f"{number}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(last, 'th') }"
 
 
 def short(text: str, width: int = 26) -> str:
-    """The text in one line of at most `width` signs."""
+    """The text in one line of at most `width` characters."""
     line = "".join(sign if sign.isprintable() else "?" for sign in " ".join(text.split()))
     if len(line) > width:
         tail = width // 3  # names of one family differ at their end
@@ -173,10 +174,10 @@ def short(text: str, width: int = 26) -> str:
 
 
 def counted(number: int, word: str) -> str:
-    """1 prompt, 2 prompts, 12,000 prompts."""
+    """A number with its noun: 1 prompt, 2 prompts, 12,000 prompts."""
     return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
 def spread(count: int) -> list[float]:
-    """Offsets in ±0.22 that keep points of one row apart, the same each time (golden ratio steps)."""
+    """Offsets within ±0.22 that separate the points of a row, the same each time (golden ratio steps)."""
     return [((n * 0.618033988749895) % 1 - 0.5) * 0.44 for n in range(count)]

@@ -1,4 +1,4 @@
-"""How the prompts ended."""
+"""The outcomes of the prompts."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 FEW = 8
 FOUND = ("failed", "hung", "unknown", "unfinished")
-"""What can be found also where nothing was stated about right answers."""
+"""Outcomes that can occur even if nothing was stated about right answers."""
 
 
 def success_rate(report: RunReport) -> Figure:
-    """A bar per outcome, its share of all trials with a 95 % Wilson interval."""
+    """A bar per outcome: its share of all trials, with a 95 % Wilson interval."""
     found, judgeable = report.success.value, report.judgeable
     if not found.total:
         figure, axes = canvas("Success rate by outcome")
@@ -29,7 +29,10 @@ def success_rate(report: RunReport) -> Figure:
         note = "of no prompt anything can be concluded, so none was judged"
     else:
         low, high = found.correct.interval.low, found.correct.interval.high
-        note = f"{found.correct.count:,} of {found.correct.total:,} judged prompts correct: {_percent(found.correct.value)}"
+        note = (
+            f"{found.correct.count:,} of {found.correct.total:,} judged prompts correct: "
+            f"{_percent(found.correct.value)}"
+        )
         note += f", 95 % interval {low:.0%} to {high:.0%}"
         note += "; few prompts, so the interval is wide" if found.correct.total < FEW else ""
     figure, axes = canvas("Success rate by outcome", note)
@@ -63,7 +66,7 @@ def _none(name: str, *, judgeable: bool) -> str:
 
 
 def _percent(share: float) -> str:
-    """A share that is neither 0 nor 1 is never called that."""
+    """A share in percent. It reads as 0 or 1 only if it is exactly that."""
     if 0 < share < 0.01 or 0.99 < share < 1:
         return "above 99.9%" if share > 0.9995 else "below 0.1%" if share < 0.0005 else f"{share:.1%}"
     return f"{share:.0%}"

@@ -1,4 +1,4 @@
-"""Several runs over each other: what more faults on the network cost. Runs that differ in more than that have a line each."""
+"""Charts of several runs against TOXIC_PROB. Runs that differ in more than that have a line each."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NAMED = 5
-"""Up to so many points of a line have their numbers named each."""
+"""The most points of a line whose counts are listed one by one."""
 NEAR = 0.04
-"""Points nearer than this share of the axis have one note between them."""
+"""Points nearer than this share of the axis have one common note."""
 
 
 def success_vs_toxic_prob(found: Sequence[Series]) -> Figure:
-    """The share of correct prompts: each run an open point, the runs of one line and one TOXIC_PROB together with their Wilson interval."""
+    """The share of correct prompts: an open point per run, and the runs of one line and one TOXIC_PROB together with
+    their Wilson interval."""
     ended = {id(run): list(run.outcomes.values()) if run.judgeable else [] for run in _all(found)}
     judged = sum(outcome not in UNJUDGED for outcomes in ended.values() for outcome in outcomes)
     note = f"{counted(len(ended), 'run')}, {counted(judged, 'judged prompt')}; bars: 95 % Wilson interval"
@@ -46,7 +47,7 @@ def success_vs_toxic_prob(found: Sequence[Series]) -> Figure:
 
 
 def _success(axes: Axes, line: Series, ended: Mapping[int, list[str]], *, number: int, aside: float) -> None:
-    """One line, and each of its runs where there are several at one TOXIC_PROB."""
+    """Draws one line, and each of its runs if there are several at one TOXIC_PROB."""
     (color, marker), style = series(number)
     label = line.label or "all runs together"
     alone = [(_prob(h), one.value) for h in line.runs if (one := success(ended[id(h)]).correct)]
@@ -72,7 +73,7 @@ def _success(axes: Axes, line: Series, ended: Mapping[int, list[str]], *, number
 
 
 def mttr_vs_toxic_prob(found: Sequence[Series]) -> Figure:
-    """Kaplan–Meier's median and the mean of the recovered, with intervals, where there are incidents enough."""
+    """Kaplan–Meier's median and the mean of the recovered, with intervals, if there are enough incidents."""
     met = {id(run): list(run.recovery.value.incidents) for run in _all(found)}
     every = recovery([incident for each in met.values() for incident in each])
     note = f"{counted(len(met), 'run')}, {counted(every.n, 'incident')}, {every.censored:,} never recovered"
@@ -95,7 +96,7 @@ def mttr_vs_toxic_prob(found: Sequence[Series]) -> Figure:
 
 
 def _known(line: Series, met: Mapping[int, list[Incident]]) -> dict[float, Recovery]:
-    """What is known of the recovery at each TOXIC_PROB of a line."""
+    """The recovery at each TOXIC_PROB of a line."""
     pooled: dict[float, list[Incident]] = {}
     for run in line.runs:
         pooled.setdefault(_prob(run), []).extend(met[id(run)])
@@ -105,7 +106,7 @@ def _known(line: Series, met: Mapping[int, list[Incident]]) -> dict[float, Recov
 def _recovery(
     axes: Axes, line: Series, met: Mapping[int, list[Incident]], *, number: int, aside: float, span: float
 ) -> float:
-    """One line; returns how high it reaches."""
+    """Draws one line; returns its highest point."""
     (color, marker), style = series(number)
     known = _known(line, met)
     enough = {prob: one for prob, one in known.items() if one.enough}
@@ -148,13 +149,13 @@ def _mean(known: Recovery) -> Estimate | None:
 
 
 def _high(estimate: Estimate, known: Recovery) -> float:
-    """The end of its interval; where the data do not bound it, the longest time seen."""
+    """The end of the interval, or the longest observed time if it is unbounded."""
     high = estimate.interval.high
     return max(estimate.value, known.horizon_s or 0.0) if math.isinf(high) else max(estimate.value, high)
 
 
 def _tell_few(axes: Axes, known: Mapping[float, Recovery], span: float) -> None:
-    """Says where there are too few faults for an estimate; places that are near each other have one note between them."""
+    """Marks the places with too few faults for an estimate; places near each other have one common note."""
     notes: list[tuple[float, list[str]]] = []
     for prob, one in known.items():
         if not one.enough:
@@ -176,7 +177,7 @@ def _tell_few(axes: Axes, known: Mapping[float, Recovery], span: float) -> None:
 
 
 def _each(numbers: Sequence[int]) -> str:
-    """How many at each point of a line."""
+    """The counts at the points of a line, as text."""
     if len(numbers) <= NAMED:
         return ", ".join(f"{number:,}" for number in numbers)
     return f"{min(numbers):,} to {max(numbers):,}"
@@ -200,7 +201,7 @@ def _span(found: Sequence[Series]) -> float:
 
 
 def _shifts(found: Sequence[Series]) -> Callable[[int], float]:
-    """How far a line is moved aside, so that points of several lines at one TOXIC_PROB do not lie over each other."""
+    """The sideways shift of each line, so that points of several lines at one TOXIC_PROB do not overlap."""
     step = _span(found) * min(0.02, 0.08 / len(found))
     return lambda number: (number - (len(found) - 1) / 2) * step
 

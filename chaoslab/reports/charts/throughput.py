@@ -1,4 +1,4 @@
-"""How many prompts and calls ended in each stretch of the run."""
+"""The number of prompts and calls that ended in each interval of the run."""
 
 from __future__ import annotations
 

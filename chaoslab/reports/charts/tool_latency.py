@@ -1,4 +1,4 @@
-"""How long the attempts at each service took."""
+"""The duration of the attempts at each service."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 BOX = 8
-"""A box over fewer points would hide more than it shows."""
+"""The fewest points for a box: with fewer it would hide more than it shows."""
 
 
 def tool_latency(report: RunReport) -> Figure:
-    """A row per service: every attempt a point, a box where there are eight or more that left the agent."""
+    """A row per service, with a point per attempt, and a box if eight or more left the agent."""
     found = report.attempts.value
     told = report.knows_faults
     if not any(a.timed or not a.left for a in found):

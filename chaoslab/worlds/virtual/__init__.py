@@ -1,1 +1,1 @@
-"""The virtual world: one process, a clock that jumps, a network without sockets. What runs in it is not edited and does not know."""
+"""The virtual world: one process, a clock that jumps, a network without sockets. Programs run in it unmodified."""

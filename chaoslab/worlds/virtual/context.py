@@ -1,4 +1,4 @@
-"""Which world this thread of the process is in, if any; and what is said of what no world can carry."""
+"""The virtual world of the present thread, if any, and the error for anything that no such world can carry."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ here = _Here()
 
 @contextmanager
 def within(world: World | None) -> Iterator[None]:
-    """This thread is in that world meanwhile, or in none."""
+    """A context in which this thread is in that world, or in none."""
     outer, here.world = here.world, world
     try:
         yield
@@ -40,9 +40,10 @@ def world() -> World:
 
 
 class Unsupported(BaseException):
-    """The program did something real that virtual time cannot stand for: says what, where, and what to do.
+    """The program did something real that virtual time does not cover; the message has the place and a remedy.
 
-    No `Exception`, since an agent would take it for one more failure and go on; and whoever raises it remembers it in the world.
+    It is no `Exception`, since an agent would take it for one more failure and go on. The world remembers the first one
+    raised in it.
     """
 
     def __init__(self, what: str, remedy: str) -> None:
@@ -55,7 +56,7 @@ class Unsupported(BaseException):
 
 
 def _in_these_words(text: str) -> Unsupported:
-    """As another process said it."""
+    """The error, rebuilt from its message in another process."""
     error = Unsupported.__new__(Unsupported)
     error.args = (text,)
     return error
@@ -67,13 +68,14 @@ _INSTALLED = ("site-packages", "dist-packages")
 
 
 def caller() -> str:
-    """ " (in my_agent.py, line 12, book)": the innermost frame of the program's own code; of a library's, if there is no other."""
+    """The program's innermost frame as text, as in " (in my_agent.py, line 12, book)"; a library's frame if there is no
+    other."""
     frame = _own_frame()
     return "" if frame is None else f" (in {_file(frame)}, line {frame.f_lineno}, {frame.f_code.co_name})"
 
 
 def own_line() -> str:
-    """The same as "my_agent.py:12 in book"."""
+    """The same frame, as in "my_agent.py:12 in book"."""
     frame = _own_frame()
     return "" if frame is None else f"{_file(frame)}:{frame.f_lineno} in {frame.f_code.co_name}"
 
@@ -91,10 +93,10 @@ def _own_frame() -> FrameType | None:
 
 
 def _does_as_told(file: str) -> bool:
-    """Whether it is a library's, so that it is of interest who told it."""
+    """True if the file is a library's: then its caller is the one to name."""
     return file.startswith(_STDLIB) or any(folder in file for folder in _INSTALLED)
 
 
 def _file(frame: FrameType) -> str:
-    """Its name alone: where it stands differs from machine to machine."""
+    """The name of the frame's file without its folder, which differs between machines."""
     return frame.f_code.co_filename.rpartition("/")[2]

@@ -1,7 +1,8 @@
-"""The seam's ways in a virtual world: a clean lane hands a request to its application whole, a poisoned one carries bytes.
+"""The seam's transports in a virtual world: a clean lane passes a whole request to its application, a poisoned one
+carries bytes.
 
-Where nothing may happen to the bytes, spelling them out at one end to read them again at the other is two thirds of what a call costs
-and shows nothing. A call through toxics goes over a connection, byte by byte, as anywhere.
+If no fault can change the bytes, encoding and parsing them would be two thirds of a call's cost without any use. A call
+through toxics goes over a connection, byte by byte.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from chaoslab.worlds.virtual.serving import Answered, Broken, answered
 
 
 class InProcessTransports:
-    """What `wire/sending.py` offers over sockets."""
+    """The in-process counterpart of `wire/sending.py`."""
 
     _bytes = sending.Sockets()
 
-    def kept(self, tls: ssl.SSLContext) -> sending.Transport:  # noqa: ARG002 - nobody listens in
+    def kept(self, tls: ssl.SSLContext) -> sending.Transport:  # noqa: ARG002 - there is no wire
         return _Whole()
 
     def fresh(self, tls: ssl.SSLContext, request: httpx.Request, address: Address) -> sending.Transport:
@@ -59,11 +60,11 @@ class _Whole:
         return reply_of(status, said, unpacked(content, said.get("content-encoding", "")))
 
     async def aclose(self) -> None:
-        """Nothing is open."""
+        """Does nothing: there is no connection."""
 
 
 def _in_httpx(kind: str, request: httpx.Request) -> Exception:
-    """What asking over a socket comes to when it fails in this way: httpx's error in its words, if it has any."""
+    """httpx's error for a failure of this kind, as over a socket; a `Failure` if httpx has none."""
     known: dict[str, httpx.TransportError] = {
         "refused": httpx.ConnectError("All connection attempts failed", request=request),
         "reset": httpx.ReadError("", request=request),

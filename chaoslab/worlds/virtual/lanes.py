@@ -1,6 +1,6 @@
-"""What carries the faults of the wire in a virtual world: the embedded proxy's own connections and toxics, on the virtual network.
+"""Lanes of a virtual world: the embedded proxy's own connections and toxics, on the virtual network.
 
-It is to the seam what `wire/lanes.py` is with a manager and a Toxiproxy behind it, and logs what the manager would.
+For the seam they replace `wire/lanes.py` with its manager and Toxiproxy, and log the same events.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from chaoslab.worlds.virtual.network import Address, End, Network
 
 LOOPBACK = "127.0.0.1"
 NOBODY: Address = (LOOPBACK, 1)
-"""Where nobody listens."""
+"""An address without a listener."""
 
 
 class Lane(Junction):
-    """An address on the virtual network through which connections run to one upstream, on that loop."""
+    """An address on the virtual network whose connections run to one upstream, on the given loop."""
 
     def __init__(self, network: Network, loop: VirtualLoop, *, upstream: Address, dice: Dice) -> None:
-        super().__init__(dice, Turns(loop.time, slack_s=0.0))  # no timer is late here
+        super().__init__(dice, Turns(loop.time, slack_s=0.0))  # timers are never late here
         self._network, self._loop, self._upstream = network, loop, upstream
         self._accepts = self._accepting()
         self.address = network.listen(LOOPBACK, 0, self._knocked)
@@ -47,7 +47,7 @@ class Lane(Junction):
         self._loop.tell(self._loop.accept, self._accepts, end)
 
     def take_down(self) -> None:
-        """Nobody listens any more, and what is open is dropped. From any thread."""
+        """Stops listening and drops the open connections. May be called from any thread."""
         self._network.silence(*self.address)
         self._loop.tell(self.drop)
 
@@ -66,7 +66,8 @@ class _Armed:
 
 
 class VirtualLanes:
-    """One trial's lanes. `targets`: where each one's upstream is on the network. `log` gets what a manager would log."""
+    """The lanes of one trial. `targets`: the upstream address of each. `log` gets the events that a manager would
+    log."""
 
     def __init__(self, *, log: Log, plan: Plan, network: Network, clock: Clock, targets: Mapping[str, Address]) -> None:
         self._log, self._plan, self._network, self._clock, self._targets = log, plan, network, clock, targets
@@ -75,8 +76,8 @@ class VirtualLanes:
         self._loop: VirtualLoop | None = None
         self.down: LabDown | None = None
 
-    async def ask(self, call: Call, *, deadline_s: float) -> tuple[int, Answer]:  # noqa: ARG002 - no lane outlives its trial
-        """The number of this call, from 1 on, and where it is to go."""
+    async def ask(self, call: Call, *, deadline_s: float) -> tuple[int, Answer]:  # noqa: ARG002 - no lane is late
+        """The number of this call, from 1, and the address to use."""
         self._rows += 1
         row = self._rows
         active, rolled = self._plan.hit_on_the_wire(call)
@@ -98,27 +99,27 @@ class VirtualLanes:
             world().machine.start(self._loop.serve, name="toxiproxy")
         dice = Dice(self._plan.seed, call.trial, name)
         lane = Lane(self._network, self._loop, upstream=self._targets[call.target], dice=dice)
-        for toxic in active.fault.toxics():
+        for toxic in active.toxics():
             lane.attach(_attached(toxic))
         return name, lane
 
     def done(self, row: int, seen: Observation) -> None:
-        """The call is over: its lane goes, and whether its fault was met is logged."""
+        """Takes down the call's lane, and logs if its fault was witnessed."""
         armed = self._armed.pop(row)
         if armed.lane is not None:
             armed.lane.take_down()
-        for event in fault_lifecycle.healed(armed.active, armed.call, evidence=armed.active.fault.witnessed(seen)):
+        for event in fault_lifecycle.healed(armed.active, armed.call, evidence=armed.active.evidence(seen)):
             self._write(event, armed.call)
 
     def _write(self, event: Event, call: Call) -> None:
         self._log.write(event, trial=call.trial)
 
     async def cut(self, answer: Answer) -> bool:  # noqa: ARG002
-        """Nothing here goes away under a call."""
+        """Always False: nothing here disappears during a call."""
         return False
 
     async def check(self) -> Health:
-        """All is well, unless somebody has given up."""
+        """The health of the lanes; raises LabDown after `give_up`."""
         if self.down is not None:
             raise self.down
         return Health()
@@ -129,7 +130,7 @@ class VirtualLanes:
         raise self.down
 
     def close(self) -> None:
-        """Takes down what was never done, and ends the thread of the lanes; within the world still."""
+        """Takes down the remaining lanes and ends their thread; called within the world."""
         for armed in self._armed.values():
             if armed.lane is not None:
                 armed.lane.take_down()

@@ -1,7 +1,7 @@
-"""Locks and queues in which a thread of the machine parks. To every other thread they are what they hold: real ones.
+"""Locks and queues in which a thread of the machine parks. For other threads they are the real ones they hold.
 
-Nothing here is guarded, since threads of the machine change turns only where they park. A real lock inside each keeps those right that
-outlive their world, as one does that was made by a module imported in it.
+No guard is needed here, since threads of the machine switch only when they park. The real lock inside each keeps it
+correct after its world, for example if a module imported in the world made it.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ RealLock, RealQueue = type(allocate_lock()), queue.SimpleQueue
 
 
 class _Either(type):
-    """A real lock counts as one, too, and so does a real queue."""
+    """A metaclass for which a real lock, or a real queue, is an instance too."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return type.__instancecheck__(cls, instance) or type(instance) is _REAL.get(cls)
 
 
 class Lock(metaclass=_Either):
-    """`threading.Lock`: a class, since some keep it as a class attribute. Whoever waits longest is given it."""
+    """`threading.Lock`: a class, since some programs keep it as a class attribute. The thread that has waited longest
+    gets it."""
 
     __slots__ = ("__weakref__", "_holder", "_inner", "_waiters")
     _holder: Any
@@ -43,7 +44,7 @@ class Lock(metaclass=_Either):
 
     @classmethod
     def over(cls, inner: Any) -> Any:
-        """The same lock as that real one, on which a thread of the machine can wait."""
+        """Wraps a real lock, so that a thread of the machine can wait for it."""
         self = object.__new__(cls)
         self._inner, self._holder, self._waiters = inner, None, deque()
         return self
@@ -82,7 +83,7 @@ class Lock(metaclass=_Either):
         try:
             given = waiter.park(self._held_by, None if timeout < 0 else machine.now + timeout)
         except BaseException:
-            if waiter.woken:  # given to a thread that ends
+            if waiter.woken:  # given to a thread that is ending
                 self._free()
             else:
                 self._waiters.remove(waiter)
@@ -107,7 +108,7 @@ class Lock(metaclass=_Either):
         return bool(self._inner.locked())
 
     _is_owned = locked
-    """As a condition finds it out, but without asking for what it has."""
+    """The test that `threading.Condition` uses, without trying to acquire."""
 
     def __enter__(self) -> bool:
         return self.acquire()
@@ -152,7 +153,7 @@ class ReLock(Lock):
         if not self._count:
             self._free()
 
-    # What `threading.Condition` asks for.
+    # The methods that `threading.Condition` uses.
 
     def _is_owned(self) -> bool:
         return self._holder is getcurrent()
@@ -173,7 +174,7 @@ class ReLock(Lock):
 
 
 class SimpleQueue(metaclass=_Either):
-    """`queue.SimpleQueue`, into which a destructor may put something at any time."""
+    """`queue.SimpleQueue`; a destructor may put something into it at any time."""
 
     __slots__ = ("__weakref__", "_inner", "_waiters")
     _inner: Any
@@ -184,7 +185,7 @@ class SimpleQueue(metaclass=_Either):
 
     @classmethod
     def over(cls, inner: Any) -> Any:
-        """The same queue as that real one, on which a thread of the machine can wait."""
+        """Wraps a real queue, so that a thread of the machine can wait for it."""
         self = object.__new__(cls)
         self._inner, self._waiters = inner, deque()
         return self

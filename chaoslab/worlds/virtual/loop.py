@@ -1,4 +1,4 @@
-"""An asyncio event loop on the virtual machine: asyncio's own, but for where it waits and what it connects to."""
+"""An asyncio event loop on the virtual machine: asyncio's own, except for its waiting and its connections."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ if TYPE_CHECKING:
 
 
 class VirtualLoop(asyncio.BaseEventLoop):
-    """The loop of one thread of the machine; a program may run several, one after the other or in several threads."""
+    """The loop of one thread of the machine. A program may run several, one after the other or in several threads."""
 
     def __init__(self, world: World) -> None:
         super().__init__()
         self._world, self.machine, self.network = world, world.machine, world.network
         self._clock_resolution = 1e-9
-        self._selector = self  # what BaseEventLoop waits in
+        self._selector = self  # BaseEventLoop waits in it
         self._waiter: Waiter | None = None
         self._tasks_named = itertools.count(1)
         self._futures, self._tasks = itertools.count(1), itertools.count(1)
         self._servers: list[VirtualServer] = []
         self._signals: dict[int, Any] = {}
 
-    # Where asyncio waits.
+    # Waiting.
 
     def time(self) -> float:
         return self.machine.look()
 
     def select(self, timeout: float | None) -> tuple[()]:
-        """Lets others run: at this moment only if this loop has something to do, else until it has."""
+        """Lets others run: only those due now if this loop has work, else until it has."""
         until = None
         if timeout is not None:
             due: list[Any] = self._scheduled  # type: ignore[attr-defined]
@@ -67,18 +67,18 @@ class VirtualLoop(asyncio.BaseEventLoop):
             self._waiter.wake()
 
     def waiting(self) -> list[str]:
-        """The unfinished tasks and where each stands."""
+        """The unfinished tasks, each with its wait."""
         return sorted(_stand(task) for task in asyncio.all_tasks(self))
 
     def tell(self, call: Callable[..., Any], *args: Any) -> None:
-        """From the network or another thread: what happens to one that has been closed is lost on it."""
+        """Calls something on the loop, for the network or another thread. A closed loop ignores it."""
         if not self.is_closed():
             self.call_soon_threadsafe(call, *args)
 
-    # Its life.
+    # Start and end.
 
     def serve(self) -> None:
-        """Runs until it is stopped, then ends what is left; for a thread that does nothing else."""
+        """Runs until it is stopped, then ends the remaining tasks; for a thread that does nothing else."""
         try:
             self.run_forever()
             self.finish()
@@ -86,7 +86,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
             self.close()
 
     def finish(self) -> None:
-        """Cancels every task that is left and sees it end, and waits for the threads of its executor, as `asyncio.run` does."""
+        """Cancels the remaining tasks, lets them end, and waits for the threads of its executor, like `asyncio.run`."""
         left = asyncio.all_tasks(self)
         for task in left:
             task.cancel()
@@ -105,8 +105,10 @@ class VirtualLoop(asyncio.BaseEventLoop):
         future.number = next(self._futures)
         return future
 
-    def create_task(self, coro: Coroutine[Any, Any, Any], *, name: Any = None, **kwargs: Any) -> asyncio.Task[Any]:  # type: ignore[override]
-        """asyncio numbers its tasks through the life of the process; here each loop counts from one."""
+    def create_task(  # type: ignore[override]
+        self, coro: Coroutine[Any, Any, Any], *, name: Any = None, **kwargs: Any
+    ) -> asyncio.Task[Any]:
+        """Makes a task; each loop numbers its tasks from one, since asyncio's number depends on the process's past."""
         number = next(self._tasks_named)
         name = f"Task-{number}" if name is None else name
         if self.get_task_factory() is not None:
@@ -123,8 +125,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
         return str(sockaddr[0]), str(sockaddr[1])
 
     async def create_connection(  # type: ignore[override]
-        self, protocol_factory: Callable[[], asyncio.BaseProtocol], host: Any = None, port: Any = None, *, ssl: Any = None,
-        sock: Any = None, **_: Any,
+        self, protocol_factory: Callable[[], asyncio.BaseProtocol], host: Any = None, port: Any = None, *,
+        ssl: Any = None, sock: Any = None, **_: Any,
     ) -> tuple[asyncio.BaseTransport, asyncio.BaseProtocol]:  # fmt: skip
         if ssl:
             raise Unsupported("TLS", "speak http:// to its stand-in")
@@ -137,10 +139,10 @@ class VirtualLoop(asyncio.BaseEventLoop):
         return transport, protocol
 
     async def create_server(  # type: ignore[override]
-        self, protocol_factory: Callable[[], asyncio.BaseProtocol], host: Any = None, port: Any = None, *, ssl: Any = None,
-        sock: Any = None, **_: Any,
+        self, protocol_factory: Callable[[], asyncio.BaseProtocol], host: Any = None, port: Any = None, *,
+        ssl: Any = None, sock: Any = None, **_: Any,
     ) -> VirtualServer:  # fmt: skip
-        """One address; no host is loopback."""
+        """A server at one address; without a host it is loopback."""
         if ssl or sock is not None:
             raise Unsupported("a server of this kind", "let it listen by host and port, without TLS")
         host = host[0] if isinstance(host, list | tuple) and host else host
@@ -150,14 +152,14 @@ class VirtualLoop(asyncio.BaseEventLoop):
         return server
 
     def close(self) -> None:
-        """Nobody listens in it any more: who comes is refused, and the place is free for the next."""
+        """Closes the loop and its servers: new connections are refused, and the addresses are free again."""
         if not self.is_running():
             for server in self._servers:
                 server.close()
         super().close()
 
     def accept(self, protocol_factory: Callable[[], asyncio.BaseProtocol], end: End) -> None:
-        """The server's side of a connection begins. On this loop's own thread."""
+        """Starts the server's side of a connection. Runs on this loop's own thread."""
         sock = VirtualSocket()
         sock.adopt(end)
         VirtualTransport(self, end, protocol_factory(), sock).begin()
@@ -168,7 +170,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         def found(outcome: End | OSError) -> None:
             if isinstance(outcome, OSError):
                 self.tell(settle, done, None, outcome)
-            elif done.cancelled() or self.is_closed():  # whoever dialled has given up
+            elif done.cancelled() or self.is_closed():  # the caller has given up
                 outcome.close()
             else:
                 self.tell(settle, done, outcome, None)
@@ -184,7 +186,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     remove_writer = remove_reader
 
-    # Signals: none comes in a world, but many a program asks for them when it starts.
+    # Signals: none arrives in a world, but many programs register handlers at their start.
 
     def add_signal_handler(self, sig: int, callback: Any, *args: Any) -> None:  # type: ignore[override]
         self._signals[sig] = callback, args
@@ -213,19 +215,20 @@ _REFUSED = (
     ("sendfile", "a loop's {}", "write what the file holds"),
     ("start_tls", "TLS", "speak http:// to its stand-in"),
 )
-"""What a loop offers that would leave the world, by the methods' names; what it is called, and what to do."""
+"""The methods of a loop that would leave the world, with a description and a remedy."""
 for _names, _what, _remedy in _REFUSED:
     for _name in _names.split():
         setattr(VirtualLoop, _name, _refusing(_what.format(_name), _remedy))
 
 
 class Future(asyncio.Future[Any]):
-    """`asyncio.wait` and task groups keep sets; by addresses, their order would differ from process to process."""
+    """A future with a number as its hash. `asyncio.wait` and task groups keep sets; hashed by address, their order
+    would differ between processes."""
 
     number = 0
 
     def __hash__(self) -> int:
-        """One that no loop made is numbered when somebody first asks."""
+        """The number; a future that no loop made gets one at the first use."""
         if not self.number:
             loop: Any = self.get_loop()
             self.number = next(loop._futures)
@@ -233,7 +236,7 @@ class Future(asyncio.Future[Any]):
 
 
 class Task(asyncio.Task[Any]):
-    """The same, numbered by its loop when somebody first asks."""
+    """A task with a number as its hash, given by its loop at the first use."""
 
     _number = 0
 
@@ -245,7 +248,7 @@ class Task(asyncio.Task[Any]):
 
 
 def settle(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
-    """Whoever awaits it goes on, unless it has given up."""
+    """Sets the future's result or error, unless it was cancelled."""
     if future.cancelled():
         return
     if error is None:
@@ -257,7 +260,7 @@ def settle(future: asyncio.Future[Any], result: Any, error: BaseException | None
 
 
 def _stand(task: asyncio.Task[Any]) -> str:
-    """A task, what it awaits, and where in its code."""
+    """A task, the thing it awaits, and its place in the code."""
     name, coroutine = task.get_name(), task.get_coro()
     if inspect.iscoroutine(coroutine) and inspect.getcoroutinestate(coroutine) == inspect.CORO_CREATED:
         return f"{name} has not begun"
@@ -275,7 +278,7 @@ def _stand(task: asyncio.Task[Any]) -> str:
 
 
 def _promise(awaited: Any, frames: list[FrameType]) -> str:
-    """What would end the wait."""
+    """The event that would end the wait."""
     for frame in frames:
         for holder in ("_transport", "transport", "_stream", "_protocol"):
             transport = getattr(frame.f_locals.get("self"), holder, None)

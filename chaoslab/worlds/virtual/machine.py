@@ -1,9 +1,9 @@
-"""The machine that a trial runs on: a clock that jumps, threads that take turns, and nothing that waits for real.
+"""The machine of a trial: a clock that jumps, threads that take turns, and no real waiting.
 
-A thread of the machine (`VirtualThread`) is a greenlet. One runs at a time, until it waits; then the machine runs whatever is due at this
-moment, and when nothing is, it moves its clock to the next moment at which something will be. So order depends on nothing but
-what the threads do, and a wait of an hour costs as much as one of a millisecond. With nothing due and nothing to come the
-threads that are left would wait for ever: that is found there and then.
+A thread of the machine (`VirtualThread`) is a greenlet. One runs at a time, until it waits. Then the machine runs
+whatever is due at this moment; if nothing is, it moves its clock to the next timer. So the order depends only on what
+the threads do, and a wait of an hour costs as much as one of a millisecond. If nothing is due and no timer is left, the
+remaining threads would wait for ever, and the machine detects it at once.
 """
 
 from __future__ import annotations
@@ -30,15 +30,16 @@ from chaoslab.worlds.virtual.thread_local import ThreadLocals
 from chaoslab.worlds.virtual.wait_report import stands
 
 STARTS_S = 100_000.0
-"""What the monotonic clock says at first: a machine that has been up for a day, so that nobody takes the time for unset."""
+"""The monotonic clock's value at the start: like a machine that has been up for a day, so that nobody takes the time
+for unset."""
 LAST_TURNS_MAX = 100_000
-"""Turns of all threads after one was told to end."""
+"""The most turns of all threads after one was told to end."""
 LAST_MOVES_MAX = 10_000
-"""Waits of a thread that was told to end: who waits more often will not end."""
+"""The most waits of a thread that was told to end: one that waits more often will not end."""
 
 
 class Hung(Exception):
-    """The trial would never end: says why, and who waits for what, one line each."""
+    """The trial would never end. The message has the reason, and a line per waiting thread or task."""
 
     def __init__(self, why: str, waiting: list[str]) -> None:
         super().__init__("\n".join([why, *waiting]))
@@ -49,13 +50,13 @@ class Hung(Exception):
 
 
 class Reporter(Protocol):
-    """Something a thread waits in that can say more than the thread itself, such as an event loop with its tasks."""
+    """An object to wait in that can describe the wait better than its thread, such as an event loop with its tasks."""
 
     def waiting(self) -> list[str]: ...
 
 
 class Timer:
-    """Something due at a moment."""
+    """A call due at a moment."""
 
     __slots__ = ("args", "call", "cancelled", "when")
 
@@ -68,11 +69,12 @@ class Timer:
 
 
 Wait = str | Callable[[], str] | Reporter
-"""What a thread waits in: a text, a text to be made when somebody asks, or something that knows more."""
+"""The description of a wait: a text, a function that makes it on demand, or a reporter."""
 
 
 class VirtualThread(greenlet):
-    """One thread of the machine. `waits_for`: in what it is parked. `over`: called once when it has ended, however it did.
+    """One thread of the machine. `waits_for`: the wait in which it is parked. `over`: called once at its end, for
+    whatever reason.
 
     The first one is the thread of the process that runs the machine, and has no number of its own.
     """
@@ -86,7 +88,7 @@ class VirtualThread(greenlet):
 
 
 class Waiter:
-    """One wait of one thread, which whoever holds this may end, once."""
+    """One wait of one thread; the holder of this object may end it, once."""
 
     __slots__ = ("_over", "_woken", "machine", "strand")
 
@@ -102,7 +104,7 @@ class Waiter:
         return self._woken
 
     def wake(self) -> bool:
-        """Ends the wait; the thread goes on in its turn. Whether it was still waiting."""
+        """Ends the wait, so that the thread goes on in its turn; True if it was still waiting."""
         if self._over:
             return False
         self.machine.own_thread()
@@ -111,7 +113,7 @@ class Waiter:
         return True
 
     def park(self, what: Wait, until: float | None = None) -> bool:
-        """Waits; whether it was woken before that moment."""
+        """Waits; returns True if woken before `until`."""
         machine = self.machine
         if self._over:
             return self._woken
@@ -145,7 +147,7 @@ class Waiter:
 
 
 class Machine:
-    """`deadline_s` bounds how much of its time may pass, `calls_max` how many calls may follow one another while none passes. Not for use from
+    """A machine. `deadline_s` bounds its total time, `calls_max` the calls without a wait. It must not be used from
     another thread of the process."""
 
     def __init__(self, *, deadline_s: float, calls_max: int = CALLS_MAX) -> None:
@@ -170,10 +172,11 @@ class Machine:
         self.foreign: Unsupported | None = None
 
     def own_thread(self) -> None:
-        """Only the thread of the process that runs this machine may touch it: when another would, is nobody's to say.
+        """Checks that the caller is the thread of the process that runs this machine: a call from another one would
+        come at an arbitrary moment.
 
         Raises:
-            Unsupported: it is another; the run ends with this too.
+            Unsupported: it is another thread; the run ends with this too.
         """
         if get_ident() != self._os_thread:
             error = self.foreign = Unsupported(
@@ -182,10 +185,10 @@ class Machine:
             self.ready.appendleft((_end_with, (error,)))
             raise error
 
-    # What is due.
+    # Timers.
 
     def at(self, when: float, call: Callable[..., Any], *args: Any) -> Timer:
-        """Things due at one moment happen in the order in which they were asked for."""
+        """Schedules a call. Calls due at the same moment happen in the order in which they were scheduled."""
         timer = Timer(when, call, args)
         heapq.heappush(self._timers, (when, next(self._order), timer))
         return timer
@@ -197,7 +200,7 @@ class Machine:
         self.ready.append((call, args))
 
     def is_idle_until(self, when: float) -> bool:
-        """Whether nothing happens before or at that moment, so that a lone thread may be moved there without a switch."""
+        """True if nothing happens up to that moment, so that a lone thread may be moved there without a switch."""
         if self.stopping:
             self._last_moves += 1
             if self._last_moves > LAST_MOVES_MAX:
@@ -215,20 +218,22 @@ class Machine:
         return self.now
 
     def next_due(self) -> float | None:
-        """The next moment, after this one, at which something happens by itself, be it only in the event loop of the calling thread."""
+        """The time of the next event after now, including timers of the calling thread's event loop; None if there is
+        none."""
         coming = [when for when, _, timer in self._timers if when > self.now and not timer.cancelled]
         return min([*coming, *due_in_loop(self.now)], default=None)
 
     # Ends that a program cannot swallow.
 
     def end_soon(self, why: str, *, but: greenlet | None = None) -> None:
-        """Ends the run as soon as the calling thread has given up its turn. `but`: a thread of which `why` tells."""
+        """Ends the run as soon as the calling thread has given up its turn. `but`: a thread that `why` describes
+        already."""
         if not self.stopping:
             self.ready.appendleft((_end_with, (Hung(why, self.waiting(but=but)),)))
 
     def end(self, why: str, what: Wait | None = None) -> NoReturn:
-        """Ends the run from within one of its threads, which is not gone back to, but to end it. `what`: in what it waits, where `why` does not
-        tell."""
+        """Ends the run from one of its threads, which does not go on. `what`: its wait, if `why` does not describe
+        it."""
         thread = getcurrent()
         if isinstance(thread, VirtualThread):
             thread.waits_for = what or ""
@@ -242,7 +247,7 @@ class Machine:
     # Threads.
 
     def start(self, work: Callable[[], Any], *, name: str, over: Callable[[], Any] | None = None) -> VirtualThread:
-        """A thread that begins in its turn. What `work` raises ends the run."""
+        """Starts a thread, which begins in its turn. An exception of `work` ends the run."""
         strand = VirtualThread(lambda: self._work(work, strand), next(self._idents), name, over)
         strand.parent = self.hub
         self._strands[strand.number] = strand
@@ -264,23 +269,23 @@ class Machine:
         if self._strands.pop(strand.number, None) is None:
             return
         if not strand.first:
-            threading._active.pop(strand.number, None)  # type: ignore[attr-defined]  # what asking for its name may have left
+            threading._active.pop(strand.number, None)  # type: ignore[attr-defined]  # from asking for its name
         if strand.over is not None:
             strand.over()
 
     def sleep(self, delay_s: float) -> None:
-        """The calling thread's `time.sleep`."""
+        """`time.sleep` for the calling thread."""
         self.wait(f"time.sleep({delay_s:g})", self.now + delay_s)
 
     def wait(self, what: Wait, until: float) -> None:
         Waiter(self).park(what, until)
 
     def in_thread(self) -> bool:
-        """Whether one of its threads runs, and not the machine itself, or a greenlet of the program's own."""
+        """True if the caller is one of its threads, not the machine itself or a greenlet of the program's own."""
         return isinstance(getcurrent(), VirtualThread)
 
     def pass_turn(self) -> None:
-        """Lets everything happen that is due at this moment before the calling thread goes on."""
+        """Runs everything due at this moment before the calling thread goes on."""
         if self.is_idle_until(self.now) or not self.in_thread():
             return
         waiter = Waiter(self)
@@ -290,23 +295,23 @@ class Machine:
             self.soon(waiter.wake)
         waiter.park("its next turn")
 
-    # The order of what is kept in sets.
+    # Numbers that order the members of sets.
 
     def number(self, thing: object) -> None:
-        """Something new; whatever was at its address is no more."""
+        """Numbers a new object; an object with the same address no longer exists."""
         self._numbered[id(thing)] = next(self._numbers[type(thing)])
 
     def number_of(self, thing: object) -> int | None:
-        """None of what is older than this machine."""
+        """The number of an object; None if it is older than this machine."""
         return self._numbered.get(id(thing))
 
     # The run.
 
     def run(self, work: Callable[[], Any], *, name: str) -> None:
-        """Runs this as a thread until it is over, and all others meanwhile.
+        """Runs `work` as a thread until it is over, together with all others.
 
         Raises:
-            Hung: it would never be, or not before the deadline.
+            Hung: it would never be over, or not before the deadline.
         """
         main = self.start(work, name=name)
         main.first, main.gr_context = True, contextvars.copy_context()
@@ -329,7 +334,7 @@ class Machine:
                 raise Hung("nothing is ready and nothing is due: it would wait for ever", self.waiting())
 
     def waiting(self, *, but: greenlet | None = None) -> list[str]:
-        """Who waits for what, one line each."""
+        """The wait of each thread, as one line or several."""
         lines: list[str] = []
         for strand in self._strands.values():
             if strand is but:
@@ -342,7 +347,7 @@ class Machine:
         return lines
 
     def _wind_down(self) -> None:
-        """What a thread that was told to end still does about it, such as ending its tasks."""
+        """Runs the remaining calls of a thread that was told to end, such as the cancellation of its tasks."""
         for _ in range(LAST_TURNS_MAX):
             if not self.ready:
                 return
@@ -350,9 +355,10 @@ class Machine:
             call(*args)
 
     def stop(self) -> None:
-        """Ends every thread that is left, where it stands. One that will not end is left behind; what they do about it takes no time.
+        """Ends every remaining thread at its present place. One that will not end is left behind. Virtual time does not
+        pass.
 
-        An error that one of them ends with is raised once everything is taken back, unless the run failed already.
+        An error of one of them is raised after everything is restored, unless the run failed already.
         """
         over, failed = self.now, list[BaseException]()
         self.stopping = True
@@ -365,9 +371,9 @@ class Machine:
                 try:
                     strand.throw(GreenletExit)
                     self._wind_down()
-                except BaseException as raised:  # noqa: BLE001 - all others are still to be ended
+                except BaseException as raised:  # noqa: BLE001 - the others must still be ended
                     failed.append(raised)
-            self._ended(strand)  # one that never began cannot say so itself
+            self._ended(strand)  # a thread that never began cannot do it itself
         self.now = over
         self.ready.clear()
         self._timers.clear()

@@ -1,7 +1,7 @@
-"""The virtual network: who listens where, and connections of two ends between which bytes are on their way for a moment.
+"""The virtual network: listeners, and connections of two ends whose bytes are in transit for a moment.
 
-It carries what TCP carries to a program: bytes in order, an end, a reset, a refusal. Each delivery takes `TRIP_S`, so that time
-passes with every call and a loop of calls is bounded by the trial's deadline.
+It offers a program what TCP does: bytes in order, an end, a reset, a refusal. Each delivery takes `TRIP_S`, so that
+time passes with every call, and the trial's deadline bounds a loop of calls.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from typing import Any, Protocol
 from chaoslab.worlds.virtual.machine import Machine
 
 TRIP_S = 0.000_05
-"""From one end to the other; on loopback it takes about as long."""
+"""The time from one end to the other; about as long as on loopback."""
 WINDOW_BYTES = 1024 * 1024
-"""So much may be on its way or unread before the writer is told to wait."""
+"""The most bytes in transit or unread before the writer must wait."""
 
 Address = tuple[str, int]
 
 
 class Receiver(Protocol):
-    """What an end tells of. Called by the machine, never from within a call of the end's own."""
+    """The receiver of an end's events. The machine calls it, never a method of the end itself."""
 
     def arrived(self) -> None:
-        """Bytes or the end of the stream are there to `take`."""
+        """Bytes or the end of the stream can be read with `take`."""
 
     def broke(self, error: OSError) -> None:
-        """The connection was reset: nothing more comes, nothing more can be sent."""
+        """The connection was reset: nothing more arrives or can be sent."""
 
     def drained(self) -> None:
         """There is room to write again."""
@@ -42,7 +42,8 @@ class End:
     """One end of a connection."""
 
     __slots__ = (
-        "_inbox", "_unread", "address", "closed", "ended", "error", "machine", "peer", "peer_address", "receiver", "sent_end",
+        "_inbox", "_unread", "address", "closed", "ended", "error", "machine", "peer", "peer_address", "receiver",
+        "sent_end",
     )  # fmt: skip
 
     def __init__(self, machine: Machine, address: Address, peer_address: Address) -> None:
@@ -51,14 +52,14 @@ class End:
         self.receiver: Receiver | None = None
         self.error: OSError | None = None
         self.ended = False
-        """The other end has sent all that it will."""
+        """True if the other end has sent everything."""
         self.sent_end = False
         self.closed = False
         self._inbox: deque[bytes | memoryview] = deque()
-        self._unread = 0  # bytes that this end has sent and the other has not taken
+        self._unread = 0  # bytes that this end has sent and the other has not read
 
     def write(self, data: bytes) -> None:
-        """Raises OSError: the connection is over."""
+        """Sends bytes. Raises OSError if the connection is over."""
         if self.error is not None:
             raise self._told()
         if self.sent_end or self.closed:
@@ -73,17 +74,17 @@ class End:
 
     @property
     def waiting_bytes(self) -> int:
-        """What was written beyond what the window takes."""
+        """The number of bytes written beyond the window."""
         return max(0, self._unread - WINDOW_BYTES)
 
     def end(self) -> None:
-        """No more from here; what was written still arrives."""
+        """Ends the stream from here; data already written still arrives."""
         if not self.sent_end and self.error is None:
             self.sent_end = True
             self.machine.after(TRIP_S, self.peer._arrive, None)
 
     def close(self) -> None:
-        """Ends, and hears no more: what still arrives is answered with a reset, as is what was never read."""
+        """Ends the stream and stops reading. Unread data, and data that still arrives, is answered with a reset."""
         if self.closed:
             return
         self.closed = True
@@ -93,21 +94,21 @@ class End:
         self._inbox.clear()
 
     def reset(self) -> None:
-        """Closes rudely: the other end gets an error once it has read what was sent before."""
+        """Resets the connection: the other end gets an error after it has read the data sent before."""
         if not self.closed:
             self.closed = self.sent_end = True
             self._inbox.clear()
             self._reset_peer()
 
     def available(self) -> bool:
-        """Whether `take` would give something at once: bytes, the end, or an error."""
+        """True if `take` would return at once: bytes, the end, or an error."""
         return bool(self._inbox) or self.ended or self.error is not None
 
     def take(self, most: int = 65536) -> bytes:
-        """Up to so many bytes of what has arrived; nothing when all has been taken.
+        """The next bytes that have arrived, at most `most`; empty if there are none.
 
         Raises:
-            OSError: reset.
+            OSError: the connection was reset.
         """
         if not self._inbox:
             if self.error is not None and not self.ended:
@@ -115,7 +116,7 @@ class End:
             return b""
         data = self._inbox.popleft()
         if len(data) > most:
-            whole = memoryview(data)  # a big write is taken in many bites, and must not be copied for each
+            whole = memoryview(data)  # a big write is read in many parts and must not be copied for each
             self._inbox.appendleft(whole[most:])
             data = whole[:most]
         data = bytes(data)
@@ -127,7 +128,7 @@ class End:
         return data
 
     def leave(self) -> None:
-        """Nobody is left on the other side, nor a machine to tell it of."""
+        """Ends the connection without a peer, since the machine is gone."""
         self._inbox.clear()
         self.ended, self.error, self.receiver = True, _broken(), None
 
@@ -151,7 +152,8 @@ class End:
         )
 
     def _break(self, error: OSError) -> None:
-        """As Linux does it: what has arrived can still be read, and after an end only writing shows that all is over."""
+        """Breaks the connection, like Linux: data that has arrived can be read, and after the stream's end only writing
+        shows the break."""
         if self.error is None and not self.closed:
             self.error = _broken() if self.ended else error
             self._unread = 0
@@ -159,7 +161,7 @@ class End:
                 self.receiver.broke(error)
 
     def _told(self) -> OSError:
-        """What the connection broke by, once; after that, reading is at its end and writing meets a broken pipe."""
+        """The reason for the break, once. After that reading is at its end, and writing meets a broken pipe."""
         assert self.error is not None
         self.ended = True
         error, self.error = self.error, _broken()
@@ -174,7 +176,7 @@ Accept = Callable[[End], object]
 
 
 class Network:
-    """Names, addresses and listeners of one trial."""
+    """The names, addresses and listeners of one trial."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
@@ -182,15 +184,16 @@ class Network:
         self._names: dict[str, str] = {"localhost": "127.0.0.1"}
         self._ports = itertools.count(32768)
         self.apps: dict[Address, Any] = {}
-        """The web applications behind the listeners, for whoever may pass them a request without a connection."""
+        """The web applications behind the listeners, for callers that may pass them a request without a connection."""
 
     def listen(self, host: str, port: int, accept: Accept) -> Address:
-        """`host`: a name, which is given an address, or an address; `port`: 0 for one that is free. The address is returned.
+        """Listens and returns the address. `host`: an address, or a name, which gets an address. `port`: 0 for a free
+        one.
 
-        `accept` gets the server's end of each connection.
+        `accept` is called with the server's end of each connection.
 
         Raises:
-            OSError: somebody listens there already.
+            OSError: the address has a listener already.
         """
         place = self.address_of(host) or self._name(host)
         free = (number for number in self._ports if (place, number) not in self._listeners)
@@ -201,33 +204,33 @@ class Network:
         return address
 
     def silence(self, host: str, port: int) -> None:
-        """Nobody listens there any more."""
+        """Stops listening at the address."""
         address = (self.address_of(host) or host, port)
         self._listeners.pop(address, None)
         self.apps.pop(address, None)
 
     def knows(self, host: str) -> bool:
-        """Whether anybody of that name or address is, or was, on this network."""
+        """True if a name or address is, or was, on this network."""
         address = self.address_of(host)
         return address in self._names.values() or any(address == known for known, _ in self._listeners)
 
     def address_of(self, host: str) -> str | None:
-        """The address of a name; an address is its own."""
+        """The address of a name; an address is its own; None if unknown."""
         return self._names.get(host) or (host if _is_address(host) else None)
 
     def listens(self, address: Address) -> bool:
         return address in self._listeners
 
     def name_of(self, address: str) -> str:
-        """What people call it."""
+        """The name of an address, or the address itself."""
         return next((name for name, known in self._names.items() if known == address), address)
 
     def named(self, address: Any) -> str:
-        """ "search:5000"."""
+        """The address as text, as in "search:5000"."""
         return f"{self.name_of(str(address[0]))}:{address[1]}"
 
     def dial(self, address: Address, done: Callable[[End | OSError], None]) -> None:
-        """Connects; `done` gets this side's end, or why there is none."""
+        """Connects; calls `done` with this side's end, or with the error."""
         self.machine.after(TRIP_S, self._knock, address, done)
 
     def _knock(self, address: Address, done: Callable[[End | OSError], None]) -> None:
@@ -245,10 +248,10 @@ class Network:
         accept(server)
 
     def resolve(self, host: str | bytes | None, port: Any) -> list[tuple[Any, ...]]:
-        """As `socket.getaddrinfo`: one address.
+        """The one address of a host, in the form of `socket.getaddrinfo`.
 
         Raises:
-            LookupError: nobody of that name is here.
+            LookupError: this network has no such name.
         """
         name = host.decode() if isinstance(host, bytes) else host or "localhost"
         address = self.address_of(name)

@@ -1,4 +1,5 @@
-"""Stands in for whom the lab cannot make speak again: a paid model or a real service says what the log says that it said."""
+"""Stand-ins for targets that the lab cannot run again, a paid model or a real service: they give the replies of the
+log."""
 
 from __future__ import annotations
 
@@ -13,12 +14,13 @@ from chaoslab.record.log import BufferedEvent, MemoryLog
 from chaoslab.worlds.virtual.serving import Broken, Wsgi
 
 NO_REPLY = "the log holds no reply to this question"
-"""What stands in says so to what was never asked in the run. Whoever replays looks for it, lest it be taken for the model's own word."""
+"""The stand-in's answer to a question that was never asked in the run. A replay looks for it, so that it does not count
+as the model's reply."""
 FOR_EVER_S = 1e9
 
 
 class Recording:
-    """The words of one trial; `begin` puts the next trial's in their place."""
+    """The replies of one trial; `begin` replaces them by the next trial's."""
 
     def __init__(self) -> None:
         self._replies: dict[tuple[str, str], list[Replied]] = {}
@@ -30,7 +32,7 @@ class Recording:
             self._replies.setdefault((reply.target, reply.asked), []).append(reply)
 
     def started(self, call: CallStarted) -> None:
-        """This attempt is under way now, so that what comes in next is told from the attempts before it."""
+        """Marks this attempt as under way, so that the next request is not confused with earlier attempts."""
         attempts = self._under_way.setdefault(call.target, {})
         attempts.pop(call.request, None)
         attempts[call.request] = call.attempt
@@ -57,8 +59,8 @@ class Recording:
         return answer
 
     def _reply(self, target: str, asked: str) -> Replied | None:
-        """What this attempt was told. One whose reply was lost on its way was recorded by none, and what stands for it will be lost again:
-        it is given a later attempt's, or the last."""
+        """The reply to this attempt. A reply that was lost on its way was not recorded; its stand-in will be lost
+        again, so it is a later attempt's reply, or the last one."""
         known = self._replies.get((target, asked), [])
         requests = {reply.request for reply in known}
         for request, attempt in reversed(self._under_way.get(target, {}).items()):
@@ -70,7 +72,7 @@ class Recording:
 
 
 class Hearing(MemoryLog):
-    """The seam's log, which tells a recording of each attempt that begins."""
+    """The seam's log; it also reports each attempt that begins to a recording."""
 
     def __init__(self, recording: Recording, kept: list[BufferedEvent], *, origin: float) -> None:
         super().__init__("info", kept, origin=origin)
@@ -83,7 +85,7 @@ class Hearing(MemoryLog):
 
 
 def _none(failure: str) -> Iterator[bytes]:
-    """No answer: whoever asked waits in vain, or the connection ends."""
+    """No reply: the caller waits in vain, or the connection ends."""
     if failure == "timed_out":
         system.sleep(FOR_EVER_S)
     raise Broken("closed" if failure == "timed_out" else failure)

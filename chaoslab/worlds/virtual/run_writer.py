@@ -1,4 +1,4 @@
-"""Writes a run down from its trials, as if they had been done one after the other: each begins where the one before it ended."""
+"""Writes a run from its trials as if they had run one after the other: each begins at the end of the one before it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from chaoslab.record.log import BufferedEvent, Log
 
 
 class RunWriter:
-    """A run's folder. Raises LogLost when it cannot be written."""
+    """A run's folder. Raises LogLost if it cannot be written."""
 
     def __init__(self, folder: Path, run: str, now: str) -> None:
         self._folder, self._run, self._began = folder, run, datetime.fromisoformat(now)
         self._logs: dict[str, Log] = {}
         self._stack = ExitStack()
         self.seconds = 0.0
-        """What all trials so far took, in their worlds' time."""
+        """The duration of all trials so far, in their worlds' time."""
         self._trials = self._succeeded = self._asked = 0
 
     def begin(self, started: RunStarted) -> None:
@@ -27,7 +27,7 @@ class RunWriter:
         self._note(started)
 
     def add(self, kept: Iterable[BufferedEvent], *, seconds: float, ok: bool) -> None:
-        """A trial, whole or not at all in each log."""
+        """Writes a trial; each log gets all of its events or none."""
         by_writer: dict[str, list[BufferedEvent]] = {}
         for entry in kept:
             by_writer.setdefault(entry.writer, []).append(entry)

@@ -1,4 +1,4 @@
-"""WSGI applications on the virtual network: HTTP/1.1 with connections that are kept, each request in a thread of its own."""
+"""WSGI applications on the virtual network: HTTP/1.1 with persistent connections, and a thread per request."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
 class Broken(Exception):
-    """An application breaks the connection off instead of answering. `kind`: as of a `Failure`."""
+    """An application's request to break the connection off instead of answering. `kind`: see `Failure`."""
 
     def __init__(self, kind: str) -> None:
         super().__init__(kind)
@@ -28,7 +28,7 @@ class Broken(Exception):
 
 
 def serve(network: Network, host: str, port: int, app: Wsgi) -> None:
-    """The application, at that place."""
+    """Serves the application at that address."""
     network.apps[network.listen(host, port, partial(_accept, app, f"{host}:{port}"))] = app
 
 
@@ -61,7 +61,7 @@ class _Connection:
         except OSError:
             self._end.close()
 
-    def broke(self, error: OSError) -> None:  # noqa: ARG002 - nobody is left to tell
+    def broke(self, error: OSError) -> None:  # noqa: ARG002 - there is no peer left
         self._end.close()
 
     def drained(self) -> None:
@@ -102,7 +102,7 @@ class _Connection:
                 self._end.close()
             return
         except _FAILURES:
-            if self._end.closed or self._end.error is not None:  # whoever asked is gone
+            if self._end.closed or self._end.error is not None:  # the caller is gone
                 self._end.close()
                 return
             _blame(request.target, self._name)
@@ -116,7 +116,7 @@ class _Connection:
             self.arrived()
 
     def _send(self, started: list[_Started], parts: Iterator[bytes], *, bodiless: bool) -> None:
-        """The whole answer at once when its length is stated; else each part as it comes, and the end of the connection."""
+        """Sends an answer of known length at once, else each part as it comes, and closes the connection."""
         first = next(parts, b"")
         status, headers = started[0]
         code = int(status[:3])
@@ -144,13 +144,13 @@ class _Connection:
         return (self._http.send(h11.Data(data=part)) or b"") if part else b""
 
     def _fail(self) -> None:
-        """Says so while there is still time; else the connection ends in the middle."""
+        """Sends a 500 if nothing has been sent yet; otherwise the connection ends in the middle of the answer."""
         if self._http.our_state is h11.SEND_RESPONSE:
             self._say(500, _FAILED)
         self._end.close()
 
     def _say(self, status: int, words: bytes = b"") -> None:
-        """An answer of the server's own, the last one."""
+        """Sends an answer of the server's own, the last one on the connection."""
         headers = _own(words)
         head = (
             self._http.send(h11.Response(status_code=status, headers=headers, reason=HTTPStatus(status).phrase)) or b""
@@ -164,20 +164,20 @@ class _Connection:
 
 
 _BODILESS = (204, 304)
-"""Statuses without a body, whose end nobody needs to be shown by closing the connection."""
+"""Statuses without a body, which need no closed connection to mark their end."""
 _CODES = {status.value for status in HTTPStatus}
 _FAILURES = (Exception, SystemExit)
-"""What of an application is answered with a 500, as any server does; one that exits must not end the run."""
+"""Exceptions of an application that give a 500, as in any server. An application that exits must not end the run."""
 _FAILED = b"Internal Server Error"
 
 
 def _own(words: bytes) -> list[tuple[str, str]]:
-    """The headers of what the server itself says."""
+    """The headers of an answer of the server's own."""
     return [("content-length", str(len(words))), ("content-type", "text/plain"), ("connection", "close")]
 
 
 def _blame(target: bytes, name: str) -> None:
-    """The application's error, where a real server shows it."""
+    """Logs the application's error, where a real server shows it."""
     logging.getLogger(__name__).exception("while serving %s at %s", target.decode("latin-1"), name)
 
 
@@ -188,10 +188,10 @@ Answered = tuple[int, list[tuple[str, str]], bytes]
 def answered(
     app: Wsgi, method: str, target: bytes, headers: Iterable[tuple[bytes, bytes]], body: bytes, name: str
 ) -> Answered:
-    """What an application makes of a request; 500 when it fails.
+    """The application's answer to a request; 500 if it fails.
 
     Raises:
-        Broken: it says nothing.
+        Broken: it breaks off without an answer.
     """
     reply: Answered | None = None
     try:
@@ -201,7 +201,7 @@ def answered(
             reply = int(status[:3]), fields, content
     except Broken:
         raise
-    except _FAILURES:  # also of what it does when all was said, which changes no answer
+    except _FAILURES:  # also errors after the whole answer, which do not change it
         _blame(target, name)
     return reply or (500, _own(_FAILED), _FAILED)
 
@@ -212,7 +212,8 @@ _Started = tuple[str, list[tuple[str, str]]]
 
 @contextmanager
 def _asked(app: Wsgi, environ: dict[str, Any]) -> Iterator[tuple[list[_Started], Iterable[bytes]]]:
-    """What an application begins its answer with, once its first part is there, and the parts."""
+    """A context with the status line, the headers and the parts of an application's answer. The first two are there
+    once the first part is."""
     started: list[_Started] = []
 
     def start_response(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> None:  # noqa: ARG001
@@ -251,13 +252,13 @@ def _environ(
 
 @lru_cache(512)
 def _field(header: bytes) -> str:
-    """What WSGI calls it."""
+    """The header's name in WSGI."""
     name = header.decode().upper().replace("-", "_")
     return name if name in ("CONTENT_TYPE", "CONTENT_LENGTH") else f"HTTP_{name}"
 
 
 def _unquoted(path: str) -> str:
-    """WSGI wants the path's bytes, unquoted, as Latin-1."""
+    """The path's bytes, unquoted, as Latin-1, which WSGI requires."""
     if "%" not in path:
         return path
     from urllib.parse import unquote_to_bytes

@@ -1,4 +1,4 @@
-"""Blocking sockets on the virtual network: what `socket.socket` is to a thread of the machine, and `select` over them."""
+"""Blocking sockets on the virtual network, the `socket.socket` of the machine's threads, and `select` over them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from chaoslab.worlds.virtual.world import World
 
 FIRST_FD = 1_000_000_000
-"""Numbers that no file of the process has."""
+"""The first file number, above those of the process's files."""
 
 
 class VirtualSocket:
@@ -37,18 +37,18 @@ class VirtualSocket:
             raise Unsupported("a socket that is not a TCP client's", "use TCP")
         self.family, self.type, self.proto = real.AddressFamily(max(family, 2)), real.SOCK_STREAM, proto
         self.end: End | None = None
-        self._asked = self._dialling = False  # a connection whose outcome nobody was told; which is on its way still
-        self._failed: OSError | None = None  # why there is none
+        self._asked = self._dialling = False  # its outcome was not reported; it is not established
+        self._failed: OSError | None = None  # the reason for a failed connection
         self._deaf = False
         self.rude = False
         self._world: World = world()
         self._timeout: float | None = self._world.default_timeout_s
         self._waiters: list[Waiter] = []
         self._number = self._world.sockets.add(self)
-        self._closed = self._gone = False  # gone: with the last file made of it
-        self._held = 0  # files made of it
+        self._closed = self._gone = False  # gone: closed together with the last file made from it
+        self._held = 0  # the number of files made from it
 
-    # What the end tells: whoever waits looks again.
+    # Events of the end: they wake the waiting threads.
 
     def arrived(self) -> None:
         waiters, self._waiters = self._waiters, []
@@ -64,7 +64,8 @@ class VirtualSocket:
     # Connecting.
 
     def connect(self, address: Any) -> None:
-        """Who will not wait for it is told so: it comes about by itself, and whoever waits to write sees it."""
+        """Connects. Without waiting it raises EINPROGRESS; the connection is established later, and then the socket is
+        writable."""
         if self._gone:
             raise _error(errno.EBADF)
         busy = errno.EALREADY if self._dialling else errno.EINPROGRESS
@@ -89,7 +90,7 @@ class VirtualSocket:
         self.arrived()
 
     def _raise_failed(self) -> None:
-        """Once."""
+        """Raises the reason for a failed connection, once."""
         error, self._failed = self._failed, None
         if error is not None:
             raise error
@@ -98,7 +99,7 @@ class VirtualSocket:
         try:
             self.connect(address)
         except OSError as error:
-            return error.errno or errno.EAGAIN  # as of a timeout, which has none
+            return error.errno or errno.EAGAIN  # EAGAIN for a timeout, which has no number
         return 0
 
     def adopt(self, end: End) -> None:
@@ -107,7 +108,7 @@ class VirtualSocket:
         end.receiver = self
 
     def bind(self, address: Any) -> None:
-        """Where a client calls from matters to nobody here."""
+        """Accepts port 0 alone: a client's own address has no effect here."""
         if address[1] != 0:
             raise Unsupported("a socket that listens", "serve it with services={…}")
 
@@ -128,7 +129,7 @@ class VirtualSocket:
         return self._world.network.named(self._connected().peer_address)
 
     def _wait(self, ready: Callable[[], bool], what: str, busy: int = errno.EAGAIN) -> None:
-        """`busy`: what is said of it where nobody waits."""
+        """Waits until it is ready. `busy`: the error code if the socket does not block."""
         machine = self._world.machine
         until = None if self._timeout is None else machine.now + self._timeout
         while not ready():
@@ -189,15 +190,17 @@ class VirtualSocket:
         if buffering == 0:
             return raw
         size = io.DEFAULT_BUFFER_SIZE if buffering in (None, -1) else int(buffering or 0)
-        buffered: Any = io.BufferedRWPair(raw, raw, size) if {"r", "w"} <= set(mode) else (
-            io.BufferedReader(raw, size) if "r" in mode else io.BufferedWriter(raw, size)
-        )  # fmt: skip
+        buffered: Any = (
+            io.BufferedRWPair(raw, raw, size)
+            if {"r", "w"} <= set(mode)
+            else (io.BufferedReader(raw, size) if "r" in mode else io.BufferedWriter(raw, size))
+        )
         return buffered if "b" in mode else io.TextIOWrapper(buffered, **kwargs)
 
     # Ending.
 
     def _decref_socketios(self) -> None:
-        """What a file made of this socket calls when it is closed."""
+        """Called by a file made from this socket when it is closed."""
         self._held -= 1
         if self._closed and not self._held:
             self._really_close()
@@ -229,7 +232,7 @@ class VirtualSocket:
             self._deaf = True
         self.arrived()
 
-    # What may be asked and set.
+    # Attributes and options.
 
     def settimeout(self, timeout: float | None) -> None:
         self._timeout = timeout
@@ -267,7 +270,8 @@ class VirtualSocket:
         return -1 if self._closed else (here.world or self._world).sockets.number_of(self, self._number)
 
     def leave(self) -> None:
-        """Its trial is over, and somebody may keep it for the next: to whom it looks as if the other side had closed it."""
+        """Ends the connection at the end of its trial. If somebody keeps the socket for the next trial, the other side
+        appears to have closed it."""
         if self.end is not None:
             self.end.leave()
 
@@ -286,7 +290,7 @@ def _error(code: int) -> OSError:
 
 
 class Sockets:
-    """The numbers of a trial's sockets."""
+    """The sockets of a trial by number."""
 
     def __init__(self) -> None:
         self._next = self._left = FIRST_FD
@@ -301,7 +305,8 @@ class Sockets:
         self._open.pop(number, None)
 
     def number_of(self, sock: VirtualSocket, number: int) -> int:
-        """Its number in this trial; one that an earlier trial has left is given one apart, so that it moves no other."""
+        """The number of a socket in this trial. One left by an earlier trial gets a number from another range, so that
+        it shifts no other."""
         if self._open.get(number) is sock:
             return number
         known = next((left for left, one in self._open.items() if one is sock), 0)
@@ -311,7 +316,7 @@ class Sockets:
         return known
 
     def leave(self) -> None:
-        """The trial is over."""
+        """Ends the connections of all sockets: the trial is over."""
         for sock in self._open.values():
             sock.leave()
         self._open.clear()
@@ -342,7 +347,7 @@ class Poll:
         del self._asked[fd if isinstance(fd, int) else fd.fileno()]
 
     def poll(self, timeout: float | None = None) -> list[tuple[int, int]]:
-        """`timeout` in milliseconds."""
+        """Waits at most `timeout` milliseconds."""
         return _until(self._ready, list(self._asked), None if timeout is None or timeout < 0 else timeout / 1000)
 
     def _ready(self) -> list[tuple[int, int]]:

@@ -1,7 +1,8 @@
-"""Steps that take no time, counted: a loop of them would go on for ever, since nothing else moves a machine's clock.
+"""Counters of steps that take no virtual time: a loop of them would never end, since nothing else moves the machine's
+clock.
 
-On a real computer time would pass meanwhile. So when there were too many, the clock moves to what is due next, and each time fewer
-are too many; where nothing is due, the trial ends as hung.
+On a real computer time would pass. So after too many steps the clock moves to the next timer, and the limit shrinks
+each time. If no timer is due, the trial ends as hung.
 """
 
 from __future__ import annotations
@@ -17,32 +18,32 @@ if TYPE_CHECKING:
     from chaoslab.worlds.virtual.machine import Machine, Wait
 
 TURNS_MAX = 100_000
-"""Waits of no time at all, and tries without a wait, while the clock stands still."""
+"""The most waits of zero time, and failed tries, while the clock stands still."""
 LOOKS_MAX = 300_000
-"""Looks at the clock, and locks taken."""
+"""The most reads of the clock, and lock acquisitions."""
 SLICES = 10
-"""A step is counted when its slice is used up, a tenth of what is allowed, so that one costs next to nothing."""
+"""The parts of a limit: steps are counted in slices of a tenth, so that a step costs next to nothing."""
 FEWEST = 1000
-"""At least a thousandth is allowed: others take such steps too, who are no loop."""
+"""The divisor for the smallest limit, a thousandth: code that is no loop takes such steps too."""
 NEAR_S = 0.001
-"""Requests over the network take a few trips of 50 µs each: those closer than this follow one another without any wait."""
+"""The gap between requests that counts as no wait. A request takes a few trips of 50 µs each."""
 
 
 class Pace:
-    """Counts steps of one kind on one machine. `most`: so many may follow each other while the clock stands still; `near_s`: a clock that
-    moves by no more than this between two steps stands still."""
+    """A counter of one kind of step on a machine. `most`: the limit while the clock stands still. `near_s`: a clock
+    that moved by no more than this between two steps stands still."""
 
     def __init__(self, machine: Machine, most: int, *, near_s: float = 0.0) -> None:
         self._machine, self._most, self._near_s = machine, most, near_s
         self.renew()
 
     def renew(self) -> None:
-        """Begins anew, with all that is allowed."""
+        """Resets the counter and its limit."""
         self.allowed, self.count, self._granted, self._left = self._most, 0, 0, 0
         self._at, self._moved_to = self._machine.now, -1.0
 
     def too_many(self, steps: int = 1) -> bool:
-        """Counts so many steps, taken since the last count; whether there are more than are allowed by now."""
+        """Counts the steps taken since the last count; True if the limit is reached."""
         now = self._machine.now
         if now - self._at <= self._near_s:
             self.count += steps
@@ -54,33 +55,34 @@ class Pace:
         return self.count >= self.allowed
 
     def moved(self, until: float) -> None:
-        """The clock was moved to that moment for the sake of these steps: that is no wait, and fewer are allowed from now on."""
+        """Records that the clock was moved because of these steps: that is no wait, and the limit shrinks."""
         self.allowed, self.count = max(1, self._most // FEWEST, self.allowed // 2), 0
         self._at = self._moved_to = until
 
     def step(self, doing: str, unit: str) -> None:
-        """One step, where nobody else keeps count of what is granted."""
+        """Counts one step, for callers that do not count their grant themselves."""
         self._left -= 1
         if self._left < 0:
             self._left = self.grant(doing, unit) - 1
 
     def grant(self, doing: str, unit: str) -> int:
-        """So many steps may be taken before this is asked again, the one at hand among them. Called by whoever takes them, in its thread.
+        """The number of steps until this must be asked again, this one included. Called in the thread that takes them.
 
-        `doing` and `unit`: in words what one does by them, and what they are.
+        `doing` and `unit`: the activity and its unit, as words for a message.
         """
         machine = self._machine
         if getcurrent() is machine.hub:  # the machine's own work, which is no loop
             return self._most
         if self.too_many(self._granted):
             self._stand_still(doing, unit)
-        elif self.count * 2 >= self.allowed:  # whoever else has something to do may be what this waits for
+        elif self.count * 2 >= self.allowed:  # the loop may wait for work of another thread
             machine.pass_turn()
         self._granted = max(1, min(self._most // SLICES, self.allowed))
         return self._granted
 
     def _stand_still(self, doing: str, unit: str) -> None:
-        """The calling thread goes on when something else has happened. Where nothing will, the run ends here, with the program's own line."""
+        """Lets the calling thread go on when something else has happened. If nothing will, ends the run with a message
+        that names the program's line."""
         machine = self._machine
         until = machine.next_due() if machine.in_thread() else None
         if until is None:
@@ -91,7 +93,7 @@ class Pace:
 
 
 class Steps:
-    """All that is counted on one machine."""
+    """The step counters of one machine."""
 
     def __init__(self, machine: Machine, calls_max: int) -> None:
         self._machine = machine
@@ -100,13 +102,13 @@ class Steps:
         self.tries, self._turns = Pace(machine, TURNS_MAX), Pace(machine, TURNS_MAX)
 
     def renew(self) -> None:
-        """Begins anew."""
+        """Resets all counters."""
         for pace in (self.calls, self.requests, self.looks, self.locks, self.tries, self._turns):
             pace.renew()
 
     def polled(self, what: Wait) -> float:
-        """Until when the calling thread's wait of no time lasts: now, but until something happens if there was one too many. Where nothing
-        will, the run ends here."""
+        """The end of the calling thread's wait of zero time: now, or after too many the next event. If there is none,
+        ends the run."""
         machine = self._machine
         if not self._turns.too_many():
             return machine.now
@@ -117,14 +119,14 @@ class Steps:
         return until
 
     def requested(self, whom: str) -> None:
-        """Somebody is asked for something over the network. That takes a little time, but a loop of it is no wait."""
+        """Counts a request over the network. It takes a little time, but a loop of requests is no wait."""
         if self.requests.too_many():
             count = f"{self.requests.count:,} requests, less than {NEAR_S * 1000:g} ms apart"
             self._machine.end_soon(f"{whom} is asked again and again without a wait ({count})")
 
 
 def due_in_loop(now: float) -> list[float]:
-    """The timers of the event loop that runs in this thread: the machine learns of them only when the loop waits."""
+    """The timers of the event loop in this thread: the machine learns of them only when the loop waits."""
     loop: Any = _get_running_loop()
     scheduled = getattr(loop, "_scheduled", ())
     return [handle._when for handle in scheduled if not handle._cancelled and handle._when > now]

@@ -1,9 +1,9 @@
-"""A thread of the machine has `threading.local`s of its own, those made before the world included.
+"""A separate set of `threading.local` values for each thread of the machine, also for locals made before the world.
 
-CPython finds what a thread put into its locals by something that the thread of the process holds, and all threads of a machine share that
-one. So it is exchanged whenever another thread goes on. Up to Python 3.12 that is entries in the dictionary of the thread's state
-(`thread.local.<address>`), from 3.13 on two fields of the state itself, a key and an object whose end ends what is kept under the key. Where a
-later Python keeps neither, the threads of a machine have their locals in common.
+CPython finds the values of a thread through something that the OS thread holds, and all threads of a machine share one
+OS thread. So it is exchanged at each switch. Up to Python 3.12 it is a set of entries in the dictionary of the thread's
+state (`thread.local.<address>`). From 3.13 on it is two fields of the state itself: a key, and an object whose end
+deletes the values under the key. If a later Python has neither, the threads of a machine share their locals.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from chaoslab.worlds.virtual.context import here
 
 
 class Owner(Protocol):
-    """A thread; `locals` is what leads to its own while another one runs."""
+    """A thread. `locals` leads to its values while another one runs."""
 
     locals: Any
 
 
 class Slot(Protocol):
-    """Where the running thread's own is found."""
+    """The place in CPython that leads to the running thread's values."""
 
     def new(self) -> Any: ...
 
     def take(self) -> Any: ...
 
     def put(self, own: Any, /) -> Any:
-        """Gives what was there."""
+        """Replaces the content, and returns the earlier one."""
 
 
 class ThreadLocals:
-    """The exchange, for one machine."""
+    """The exchange for one machine."""
 
     def __init__(self) -> None:
         self._tenant: Owner | None = None
@@ -44,14 +44,14 @@ class ThreadLocals:
         self._before: Any = None
 
     def begin(self, first: Owner) -> None:
-        """The first thread sees what the thread of the process has."""
+        """Gives the first thread the values of the OS thread."""
         self._slot = _Dictionary() if sys.version_info < (3, 13) else _fields()
         self._tenant = first
         if self._slot is not None:
             self._before = self._slot.take()
 
     def enter(self, thread: Owner) -> None:
-        """From now on this one runs."""
+        """Makes this the running thread."""
         before, self._tenant = self._tenant, thread
         if before is thread or before is None or self._slot is None:
             return
@@ -64,7 +64,7 @@ class ThreadLocals:
         here.world = world
 
     def end(self) -> None:
-        """As it was before, but for what was changed within what was there."""
+        """Restores the values of the OS thread, with the changes made to them."""
         if self._slot is not None:
             world = here.world
             self._slot.put(self._before)
@@ -74,7 +74,7 @@ class ThreadLocals:
 
 
 class _Dictionary:
-    """Up to Python 3.12."""
+    """The place up to Python 3.12."""
 
     _PREFIX = "thread.local."
 
@@ -91,7 +91,8 @@ class _Dictionary:
         return [key for key in self._state if type(key) is str and key.startswith(self._PREFIX)]
 
     def put(self, entries: dict[str, Any]) -> dict[str, Any]:
-        """Without those whose local is no more: its address may be another's by now, and only a living one refers to its entries."""
+        """Puts the entries in place, except those of deleted locals: a living local refers to its entry, and the
+        address of a deleted one may be reused."""
         state = self._state
         old = {key: state.pop(key) for key in self._keys()}
         for key, entry in entries.items():
@@ -101,7 +102,7 @@ class _Dictionary:
 
 
 _state_dictionary = ctypes.pythonapi.PyThreadState_GetDict
-_state_dictionary.restype = ctypes.c_void_p  # lent, and `py_object` would take it for given
+_state_dictionary.restype = ctypes.c_void_p  # a borrowed reference, which `py_object` would take as owned
 _state_dictionary.argtypes = []
 
 _state_address = ctypes.pythonapi.PyThreadState_Get
@@ -110,15 +111,15 @@ _state_address.argtypes = []
 
 
 Both = tuple[int, int, tuple[object, ...]]
-"""The two addresses, and what keeps alive that which is there."""
+"""The two addresses, and the objects that they point to."""
 
 
 class _Token:
-    """A key of its own, which lives as long as its thread."""
+    """A key that lives as long as its thread."""
 
 
 class _Fields:
-    """From Python 3.13 on: the two fields, at `key` and `life` words from the state's beginning."""
+    """The place from Python 3.13 on: two fields, at `key` and `life` words from the state's start."""
 
     def __init__(self, key: int, life: int) -> None:
         self._words = (ctypes.c_void_p * WORDS).from_address(_state_address() or 0)
@@ -139,11 +140,11 @@ class _Fields:
 
 
 WORDS = 64
-"""So far into the state the fields are looked for; it is longer than that."""
+"""The number of words of the state that are searched for the fields; the state is longer."""
 
 
 def _fields() -> _Fields | None:
-    """Found by what a local of this thread refers to."""
+    """The two fields, found through the references of a local of this thread; None if they are not there."""
     probe = threading.local()
     probe.known = True
     words = (ctypes.c_void_p * WORDS).from_address(_state_address() or 0)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class VirtualTransport(asyncio.Transport):
-    """What asyncio's protocols expect of a connected socket. `face` is what they may ask for as `socket`."""
+    """The transport of a connected virtual socket. Protocols get `face` as its `socket`."""
 
     def __init__(self, loop: VirtualLoop, end: End, protocol: asyncio.BaseProtocol, face: Any) -> None:
         super().__init__({"socket": face, "sockname": end.address, "peername": end.peer_address})
@@ -27,11 +27,12 @@ class VirtualTransport(asyncio.Transport):
         return self._loop.network.named(self._end.peer_address)
 
     def begin(self) -> None:
-        """Tells the protocol that it is connected, then what has arrived. On the loop's own thread."""
+        """Tells the protocol that it is connected, then delivers the data that has arrived. Runs on the loop's own
+        thread."""
         self._protocol.connection_made(self)
         self._deliver()
 
-    # What the end tells; the protocol hears of it on its loop's thread.
+    # Events of the end; the protocol hears of them on its loop's thread.
 
     def arrived(self) -> None:
         if not self._due:
@@ -39,7 +40,7 @@ class VirtualTransport(asyncio.Transport):
             self._loop.tell(self._deliver)
 
     def broke(self, error: OSError) -> None:
-        """Found by who reads, and by who is in the middle of writing; else the end keeps it."""
+        """Reports a reset at once to a blocked writer; else the end keeps it for the reader."""
         if self._full:
             self._loop.tell(self._cut_off, error)
         else:
@@ -89,7 +90,7 @@ class VirtualTransport(asyncio.Transport):
             self._end.reset()
         else:
             self._end.close()
-        if not self._loop.is_closed():  # an earlier trial's
+        if not self._loop.is_closed():  # False for the loop of an earlier trial
             self._loop.call_soon(self._lose, error)
 
     def _lose(self, error: OSError | None) -> None:
@@ -99,7 +100,7 @@ class VirtualTransport(asyncio.Transport):
             self._protocol.connection_lost(error)
             self._face.close()
 
-    # What the protocol asks for.
+    # Calls by the protocol.
 
     def write(self, data: Any) -> None:
         if self._ended:
@@ -141,7 +142,7 @@ class VirtualTransport(asyncio.Transport):
         return self._closing
 
     def close(self) -> None:
-        """What was written goes out first, be the reader ever so slow."""
+        """Closes after everything written has been sent, even to a slow reader."""
         if not self._closing:
             self._closing = True
             if not self._end.full:
@@ -162,15 +163,16 @@ class VirtualTransport(asyncio.Transport):
         return self._end.waiting_bytes
 
     def get_write_buffer_limits(self) -> tuple[int, int]:
-        """Of what is beyond the window: whoever writes is told to wait as soon as there is any, and to go on when there is none."""
+        """The limits of the data beyond the window: a writer pauses as soon as there is any, and resumes when there is
+        none."""
         return 0, 0
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        """The window of the connection is the limit: what is beyond it is what a real socket would not have taken."""
+        """Does nothing: the limit is the window of the connection, beyond which a real socket would take nothing."""
 
 
 class VirtualServer(asyncio.AbstractServer):
-    """Listens from the beginning until it is closed; connections that were accepted go on."""
+    """A server that listens from the start until it is closed; accepted connections go on."""
 
     def __init__(
         self, loop: VirtualLoop, network: Network, host: str, port: int, factory: Callable[[], asyncio.BaseProtocol]

@@ -1,4 +1,4 @@
-"""Where a thread or a task stands, in the words of whoever wrote the program: which call of theirs waits, and in what."""
+"""Descriptions of waiting threads and tasks in terms of the user's program: the waiting call and its line."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ from types import FrameType
 
 PLUMBING = (
     "chaoslab.", "_thread", "aiohappyeyeballs", "aiohttp", "anyio", "asyncio", "concurrent.", "contextlib", "groq.",
-    "http.client", "httpcore", "httpx", "langchain_core.", "langgraph.", "multiprocessing", "openai.", "queue", "requests",
-    "selectors", "sniffio", "socket", "ssl", "subprocess", "tenacity", "threading", "urllib",
+    "http.client", "httpcore", "httpx", "langchain_core.", "langgraph.", "multiprocessing", "openai.", "queue",
+    "requests", "selectors", "sniffio", "socket", "ssl", "subprocess", "tenacity", "threading", "urllib",
 )  # fmt: skip
-"""Modules whose frames tell nobody where in their own program they are."""
+"""Modules whose frames say nothing about the place in the user's program."""
 _LIBRARY = ("threading", "queue", "concurrent.", "asyncio")
 
 
 def stands(frame: FrameType | None, what: str) -> str:
-    """ "waits in Queue.get, called in agent.look_up, line 12" of a parked thread's innermost frame."""
+    """The wait of a parked thread by its innermost frame, as in "waits in Queue.get, called in agent.look_up, line
+    12"."""
     return told(_outwards(frame), what)
 
 
 def told(frames: list[FrameType], what: str) -> str:
-    """The same of its frames, the innermost first. `what`: said of a wait that no library's name describes better."""
+    """The wait by its frames, the innermost first. `what`: the description if no library's name is better."""
     call: str | None = None
     for frame in frames:
         module = str(frame.f_globals.get("__name__", ""))
@@ -37,7 +38,7 @@ def _in(what: str) -> str:
 
 
 def _call(frame: FrameType) -> str | None:
-    """None of what a thread or a `with` begins or ends with."""
+    """The call's name; None for the outermost frames of a thread, and for a `with`."""
     name = frame.f_code.co_qualname.removeprefix("_")
     if name.endswith(
         (

@@ -1,4 +1,4 @@
-"""One trial's world: a machine, a network, and chance of its own, so that nothing of an earlier trial shows in it."""
+"""The world of one trial: its own machine, network and chance, so that no earlier trial affects it."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _1970 = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class World:
-    """Made for one trial. `now` is what its wall clock says when it begins."""
+    """The world of one trial. `now` is its wall clock's time at the start."""
 
     def __init__(
         self, *names: object, now: datetime, deadline_s: float = DEADLINE_S, calls_max: int = CALLS_MAX
     ) -> None:
-        """`names`: what its chance is drawn under, a seed first."""
+        """`names`: the names for its chance, a seed first."""
         self.machine = Machine(deadline_s=deadline_s, calls_max=calls_max)
         self.network = Network(self.machine)
         self.sockets = Sockets()
@@ -39,7 +39,7 @@ class World:
         self.default_timeout_s: float | None = None
         self._seed = names[0]
         self.dice = Dice(*names)
-        self.kept: dict[str, Any] = {}  # what stand-ins remember for this world alone
+        self.kept: dict[str, Any] = {}  # state of the stand-ins, for this world alone
         self._epoch_ns = (now - _1970) // timedelta(microseconds=1) * 1000 - round(STARTS_S * 1e9)
 
     def time_ns(self) -> int:
@@ -47,17 +47,17 @@ class World:
         return self._epoch_ns + round(self.machine.look() * 1e9)
 
     def time(self) -> float:
-        """The same in seconds."""
+        """The wall clock, in seconds since 1970."""
         return self.time_ns() / 1e9
 
     def loop(self) -> VirtualLoop:
         return VirtualLoop(self)
 
     def resolve(self, host: Any, port: Any) -> list[tuple[Any, ...]]:
-        """As `socket.getaddrinfo`.
+        """See `socket.getaddrinfo`.
 
         Raises:
-            Unsupported: nobody of that name is on this network.
+            Unsupported: this network has no such name.
         """
         try:
             return self.network.resolve(host, port)
@@ -65,7 +65,7 @@ class World:
             raise Unsupported(f"the host {error.args[0]}", "give its stand-in with services={…}") from None
 
     def known(self, address: Any) -> Address:
-        """The address, if anybody there could answer.
+        """The address in its canonical form, if there is a possible listener.
 
         Raises:
             Unsupported: it leads out of this network.
@@ -79,16 +79,17 @@ class World:
         return found, port
 
     def pace(self, function: str) -> int:
-        """How many calls the running thread may make before it asks again, this one of that function among them."""
+        """The number of calls that the running thread may make until it must ask again, this one included."""
         return self.machine.steps.calls.grant(f"calls {function}", "calls")
 
     def entered(self) -> AbstractContextManager[None]:
-        """This thread of the process is in this world: its clocks and its chance are the world's."""
+        """A context in which this thread of the process is in the world, and uses its clocks and its chance."""
         return within(self)
 
     @contextmanager
     def importing(self, module: str) -> Iterator[None]:
-        """Meanwhile chance is the module's: it is the same in whichever trial the module is imported first, and none is missing there."""
+        """A context in which chance belongs to the module. So the module gets the same values in whichever trial it is
+        imported first, and takes none from that trial."""
         dice, kept = self.dice, self.kept
         self.dice, self.kept = Dice(self._seed, "import", module), {}
         try:
@@ -97,11 +98,12 @@ class World:
             self.dice, self.kept = dice, kept
 
     def run(self, work: Callable[[], T], *, over: Callable[[], object] = lambda: None) -> T:
-        """What `work` returns, called as the first thread of this world; then `over` is called, and then the threads end that are left.
+        """Runs `work` as the first thread of this world and returns its result; then calls `over` and ends the
+        remaining threads.
 
         Raises:
             Hung: it would never return.
-            Unsupported: something real was touched, whatever became of it afterwards.
+            Unsupported: something real was touched, even if the program swallowed the error.
         """
         outcome: list[T] = []
         failed: list[BaseException] = []
@@ -109,7 +111,7 @@ class World:
         def first() -> None:
             try:
                 outcome.append(work())
-            except BaseException as error:  # noqa: BLE001 - it goes on to whoever asked
+            except BaseException as error:  # noqa: BLE001 - it is raised again in the caller
                 failed.append(error)
 
         try:
@@ -122,7 +124,7 @@ class World:
                     finally:
                         self.machine.stop()
         except Exception as error:
-            self._raise_uncovered(error)  # a hang, say, of those who waited for what was refused
+            self._raise_uncovered(error)  # for example a hang of threads that wait for a refused thing
             raise
         self._raise_uncovered(None)
         if failed:
@@ -130,12 +132,12 @@ class World:
         return outcome[0]
 
     def _raise_uncovered(self, cause: Exception | None) -> None:
-        """Whatever the program made of it."""
+        """Raises Unsupported if anything real was touched, even if the program swallowed it."""
         if found := self.uncovered or self.machine.foreign:
             raise found from cause
 
     def run_async(self, work: Callable[[], Coroutine[Any, Any, T]], *, over: Callable[[], object] = lambda: None) -> T:
-        """The same for a coroutine, on an event loop of its own."""
+        """Runs a coroutine in the same way, on its own event loop."""
 
         def main() -> T:
             loop = self.loop()
@@ -154,7 +156,7 @@ class World:
 
 @contextmanager
 def _own_asyncio() -> Iterator[None]:
-    """Leaves a loop that runs in this thread already, such as a notebook's, as it was, and out of sight meanwhile."""
+    """A context that hides a loop which already runs in this thread, such as a notebook's, and restores it."""
     running, hooks = _get_running_loop(), sys.get_asyncgen_hooks()
     of_thread = asyncio.get_event_loop_policy()._local.__dict__  # type: ignore[attr-defined]
     before = dict(of_thread)

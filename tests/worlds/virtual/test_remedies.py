@@ -386,7 +386,7 @@ CASES = [*((story.__name__, "") for story in STORIES), *((story.__name__, remedy
 def told(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], tuple[int, str]]:
     """What became of each story without each remedy: the exit code of its process, and what that said."""
     folder: Path = tmp_path_factory.mktemp("told")
-    code = f"import test_remedies; test_remedies.tell_all({CASES!r}, {str(folder)!r})"
+    code = f"from tests.worlds.virtual import test_remedies; test_remedies.tell_all({CASES!r}, {str(folder)!r})"
     done = subprocess.run(
         [sys.executable, "-c", code],
         env={"PYTHONPATH": os.pathsep.join(sys.path)},

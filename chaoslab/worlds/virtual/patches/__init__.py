@@ -1,8 +1,8 @@
-"""What stands in for the real clock, chance, threads and sockets while virtual worlds run, and is taken back afterwards.
+"""Stand-ins for the real clock, chance, threads and sockets, installed while virtual worlds run and removed afterwards.
 
-In a thread of the process that runs a world the stand-ins lead into it, in every other thread they do what the real thing does. Each
-module of this package has `patches()`, and where it needs them: `installed()`, a context that is entered as well, and `LATER`, names of
-modules for which `patches()` has more to say once they have loaded (`import_hook.py`).
+In a thread of the process that runs a world the stand-ins lead into it; in every other thread they act like the real
+thing. Each module of this package has `patches()`, and if needed `installed()`, a context that is entered as well, and
+`LATER`, the names of modules for which `patches()` has more once they have loaded (`import_hook.py`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ABSENT = object()
 
 @dataclass(frozen=True)
 class Patch:
-    """`holder.name` is `value` meanwhile. `everywhere`: also wherever else the same object is known by any name."""
+    """A replacement of `holder.name` by `value`. `everywhere`: also of the same object under any other name."""
 
     holder: Any
     name: str
@@ -33,90 +33,100 @@ class Patch:
 
 
 class Patches:
-    """A context, which may be entered within itself: only the outermost does anything. Not for two threads at once."""
+    """A context that may be nested: only the outermost does anything. Not for two threads at once."""
 
-    _depth = 0
-    _undo: ClassVar[list[tuple[Any, str, Any]]] = []
-    _swaps: ClassVar[list[Swap]] = []
-    _arrivals = ImportHook(set(), lambda: None)
-    _stack = contextlib.ExitStack()
+    _depth: ClassVar[int] = 0
+    _current: ClassVar[Installation | None] = None
+    """A process has one set of modules, so it has one installation."""
 
-    def __enter__(self) -> Patches:
+    def __enter__(self) -> Installation:
         cls = type(self)
-        if not cls._depth:
+        if cls._current is None:
+            installation = Installation()
             try:
-                self._install()
+                installation.install()
             except BaseException:
-                self._take_back()
+                installation.take_back()
                 raise
+            cls._current = installation
         cls._depth += 1
-        return self
+        return cls._current
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         cls = type(self)
         cls._depth -= 1
-        if not cls._depth:
-            try:
-                self._take_back()
-            except BaseException:  # such as Ctrl-C: what is left is taken back before it goes on
-                self._take_back()
-                raise
+        if cls._depth or cls._current is None:
+            return
+        installation, cls._current = cls._current, None
+        try:
+            installation.take_back()
+        except BaseException:  # for example Ctrl-C: the rest is restored before it goes on
+            installation.take_back()
+            raise
 
-    @classmethod
-    def exchanged(cls) -> list[tuple[Any, Any]]:
-        """What is exchanged wherever a module knows it, for whoever knows of more places: the real thing, and what stands in for it. Not a
-        bound method, whose owner would be every generator's or every socket's."""
-        pairs = [pair for swap in cls._swaps for pair in swap.pairs()]
+
+class Installation:
+    """The stand-ins that are in place, and the real things to restore."""
+
+    def __init__(self) -> None:
+        self._undo: list[tuple[Any, str, Any]] = []
+        self._swaps: list[Swap] = []
+        self._hook = ImportHook(set(), lambda: None)
+        self._stack = contextlib.ExitStack()
+
+    def exchanged(self) -> list[tuple[Any, Any]]:
+        """The pairs of real thing and stand-in that are swapped in modules, for a caller that knows more places. Bound
+        methods are left out, since their owner would be every generator or every socket."""
+        pairs = [pair for swap in self._swaps for pair in swap.pairs()]
         return [(real, fitting(real, stand_in)) for real, stand_in in pairs if not isinstance(real, MethodType)]
 
-    def _install(self) -> None:
+    def install(self) -> None:
+        """Puts every stand-in in place, those for modules that are not loaded yet as soon as they are."""
         for module in _modules():
             if hasattr(module, "installed"):
                 self._stack.enter_context(module.installed())
         self._put(all_patches())
         later = {name for module in _modules() for name in getattr(module, "LATER", ()) if name not in sys.modules}
-        type(self)._arrivals = ImportHook(later, lambda: self._put(list(all_patches())))
-        self._arrivals.watch()
+        self._hook = ImportHook(later, lambda: self._put(list(all_patches())))
+        self._hook.watch()
 
-    @classmethod
-    def _put(cls, patches: Iterable[Patch]) -> None:
-        """Those that are not in place yet."""
+    def _put(self, patches: Iterable[Patch]) -> None:
+        """Installs the patches that are not in place yet."""
         everywhere: dict[int, tuple[Any, Any]] = {}
-        there = {(id(holder), name) for holder, name, _ in cls._undo}
+        there = {(id(holder), name) for holder, name, _ in self._undo}
         for patch in patches:
-            if (id(patch.holder), patch.name) in there:  # whoever came first has it
+            if (id(patch.holder), patch.name) in there:  # the first one stays
                 continue
             there.add((id(patch.holder), patch.name))
             real = getattr(patch.holder, patch.name)
-            cls._undo.append((patch.holder, patch.name, vars(patch.holder).get(patch.name, _ABSENT)))
+            self._undo.append((patch.holder, patch.name, vars(patch.holder).get(patch.name, _ABSENT)))
             setattr(patch.holder, patch.name, patch.value)
             if patch.everywhere:
                 everywhere[id(real)] = (real, patch.value)
         swap = Swap(everywhere)
-        cls._swaps.append(swap)
+        self._swaps.append(swap)
         swap.do()
 
-    @classmethod
-    def _take_back(cls) -> None:
-        """As often as need be: what is done is not done again."""
-        cls._arrivals.end()
-        if cls._swaps:
-            Swap.joined(cls._swaps).undo()
-            cls._swaps.clear()
-        while cls._undo:
-            holder, name, real = cls._undo[-1]
+    def take_back(self) -> None:
+        """Restores everything. It may be called again after an interruption: finished steps are not repeated."""
+        self._hook.end()
+        if self._swaps:
+            Swap.joined(self._swaps).undo()
+            self._swaps.clear()
+        while self._undo:
+            holder, name, real = self._undo[-1]
             if real is not _ABSENT:
                 setattr(holder, name, real)
             elif name in vars(holder):
                 delattr(holder, name)
-            cls._undo.pop()
-        cls._stack.close()
+            self._undo.pop()
+        self._stack.close()
 
 
 def all_patches() -> Iterable[Patch]:
-    """Every patch there is for the modules that are loaded, in the order of installing."""
+    """All patches for the modules that are loaded, in the order of installation."""
     for module in _modules():
         yield from module.patches()
 

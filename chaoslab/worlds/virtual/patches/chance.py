@@ -1,7 +1,7 @@
 """Chance: the global `random`, the system's entropy (and with it uuid4 and `secrets`), and numpy's global generator.
 
-Each world draws from streams of its own, made when they are first drawn from; the process's are never seeded, since other threads
-draw from them. What says that its clock or chance is nobody else's (`random.Random(7)`) is left alone.
+Each world draws from its own streams, made at first use. The process's generators are never seeded, since other threads
+draw from them. A generator with a seed of its own (`random.Random(7)`) is left alone.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ real_candidate_names: Callable[[], Any] = tempfile._get_candidate_names  # type:
 
 
 class Chance:
-    """One world's. `numbers` and `entropy` are apart, so that one id more moves no jitter."""
+    """The chance of one world. `numbers` and `entropy` are separate, so that an additional id changes no jitter."""
 
     def __init__(self, world: World) -> None:
         self._dice = world.dice
@@ -48,7 +48,7 @@ class Chance:
 
     @functools.cached_property
     def names(self) -> Any:
-        """Of temporary files: tempfile keeps one sequence through the life of the process."""
+        """The names of temporary files: tempfile keeps one sequence through the life of the process."""
         return tempfile._RandomNameSequence()  # type: ignore[attr-defined]
 
 
@@ -65,7 +65,7 @@ def urandom(size: int, /) -> bytes:
 
 
 def seed(self: random.Random, a: Any = None, version: int = 2) -> None:
-    """`random.Random.seed`: who gives no seed asks the system for one."""
+    """`random.Random.seed`: without a seed the real one asks the system."""
     world = here.world
     if a is None and world is not None:
         a = of(world).entropy.getrandbits(256)
@@ -78,7 +78,7 @@ def candidate_names() -> Any:
 
 
 def _drawn(real: Callable[..., Any], stream: Callable[[Chance], Any]) -> Callable[..., Any]:
-    """The method of this name of the world's own generator, where there is a world."""
+    """A function that calls the same method of the world's own generator, or the real one outside."""
     name = real.__name__
 
     def draw(*args: Any, **kwargs: Any) -> Any:
@@ -90,7 +90,7 @@ def _drawn(real: Callable[..., Any], stream: Callable[[Chance], Any]) -> Callabl
 
 
 def _of_system(real: Callable[..., bytes]) -> Callable[..., bytes]:
-    """Other names for entropy, which all say first how much of it."""
+    """A stand-in for another source of entropy; the first argument of all is the size."""
 
     def entropy(size: int, *args: Any, **kwargs: Any) -> bytes:
         return real(size, *args, **kwargs) if here.world is None else urandom(size)

@@ -1,5 +1,7 @@
-"""Clocks and sleep. The wall clock in most of its shapes is time_machine's work, which changes the functions themselves, so that
-`datetime.now` tells this time whoever holds it; here is said which time it is, in which thread."""
+"""Clocks and sleep; this module decides the time of each thread.
+
+time_machine replaces most functions of the wall clock themselves, so every reference to `datetime.now` follows.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ def monotonic() -> float:
     world = here.world
     if world is None:
         return real_monotonic()
-    machine = world.machine  # as `look` does it, but for most looks at a third of its price
+    machine = world.machine  # the same as `look`, at a third of the cost for most calls
     machine.looks_left -= 1
     return machine.now if machine.looks_left > 0 else machine.look()
 
@@ -69,7 +71,7 @@ def asctime(*of: Any) -> str:
 
 
 def _of_number(real: Callable[[int], Any], per_second: int | None) -> Callable[[int], Any]:
-    """`clock_gettime` and its twin in nanoseconds."""
+    """A stand-in for `clock_gettime` or `clock_gettime_ns`."""
 
     def told(clk_id: int, /) -> Any:
         world = here.world
@@ -85,7 +87,8 @@ def _of_number(real: Callable[[int], Any], per_second: int | None) -> Callable[[
 
 @contextlib.contextmanager
 def installed() -> Iterator[None]:
-    """The wall clock of each thread: its world's, or what it would be without us, even if that is somebody's time machine."""
+    """A context that sets the wall clock of each thread: its world's, or the time without us, even if that is another
+    time machine's."""
     import _time_machine
     import time_machine
 
@@ -95,7 +98,7 @@ def installed() -> Iterator[None]:
         world = here.world
         return int(below()) if world is None else world.time_ns()
 
-    of_uuid = vars(uuid)  # which time_machine changes too; but ids are our own (ids.py), and other threads' are as ever
+    of_uuid = vars(uuid)  # time_machine changes it too; but ids.py makes the ids, and other threads keep theirs
     before = {name: value for name, value in of_uuid.items() if name.startswith(("_last_", "_generate_", "_Uuid"))}
     travel = time_machine.travel(0, tick=False)
     traveller = travel.start()

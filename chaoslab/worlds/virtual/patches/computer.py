@@ -1,4 +1,5 @@
-"""What a world says of the computer it runs on, since pools are sized by it and logs named after it: a trial is the same on every one."""
+"""Fixed properties of the computer, since pools are sized and logs named by them: a trial is the same on every
+machine."""
 
 from __future__ import annotations
 
@@ -27,13 +28,14 @@ def sched_getaffinity(pid: int, /) -> set[int]:
 
 
 def uname() -> Any:
-    """All but the name is of the real one."""
+    """The real values except for the name."""
     found = real_uname()
     return found if here.world is None else os.uname_result((found[0], NAME, *found[2:]))
 
 
 def platform_uname() -> Any:
-    """Which `platform.node` asks, too. The processor's name is remembered, since a subprocess is asked for it (refusals.py)."""
+    """`platform.uname`, which `platform.node` uses too. The processor's name is cached, since a subprocess would be
+    asked for it (refusals.py)."""
     found = real_platform_uname()
     if here.world is None:
         return found

@@ -1,7 +1,8 @@
-"""Ids that hold the time: UUIDs of versions 1, 6 and 7, of the standard library, of uuid_utils (whose Rust asks no Python for time or
-chance, and from which LangChain has its uuid7) and of langgraph's checkpoints (which remember the last one beyond a trial).
+"""Ids that contain the time: UUIDs of versions 1, 6 and 7 from the standard library, uuid_utils and langgraph's
+checkpoints.
 
-They are laid out as RFC 9562 has them, from the world's wall clock and chance.
+uuid_utils is Rust code that asks no Python for time or chance; LangChain's uuid7 comes from it. langgraph's checkpoints
+remember the last id beyond a trial. The layout is that of RFC 9562, from the world's wall clock and chance.
 """
 
 from __future__ import annotations
@@ -22,15 +23,15 @@ if TYPE_CHECKING:
 RUST, CHECKPOINTS = "uuid_utils._uuid_utils", "langgraph.checkpoint.base.id"
 LATER = (RUST, CHECKPOINTS)
 NODE = 0x0123456789AB
-"""The network card of every world; the first byte is odd, as it is where there is none."""
+"""The network card's address in every world; its first byte is odd, as in an address made up without a card."""
 TICKS_1582 = 0x01B21DD213814000
-"""100 ns ticks from the epoch of UUIDs, 1582-10-15, to 1970."""
+"""The number of 100 ns ticks from the epoch of UUIDs, 1582-10-15, to 1970."""
 _COUNTER = 1 << 42
 _VARIANT = 0x8000 << 48
 
 
 class Ids:
-    """What one world remembers of the ids it gave out, so that they rise."""
+    """The ids that one world has given out, so that they rise."""
 
     def __init__(self, world: World) -> None:
         self._world, self._chance = world, chance.of(world)
@@ -38,7 +39,7 @@ class Ids:
         self._last_ms = self._counter = -1
 
     def by_ticks(self, version: int, node: int | None, clock_seq: int | None, at_ns: int | None = None) -> int:
-        """Versions 1 and 6. `at_ns`: since 1970, where the caller has a time of its own."""
+        """Versions 1 and 6. `at_ns`: the caller's own time since 1970, if it has one."""
         ticks = (self._world.time_ns() if at_ns is None else at_ns) // 100 + TICKS_1582
         if at_ns is None:
             ticks = self._last_ticks[version] = max(ticks, self._last_ticks.get(version, 0) + 1)
@@ -55,7 +56,7 @@ class Ids:
         return self._chance.entropy.getrandbits(128) & ~(0xF000 << 64 | 0xC000 << 48) | 4 << 76 | _VARIANT
 
     def v7(self, timestamp: int | None = None, nanos: int | None = None) -> int:
-        """Within a millisecond a counter rises. With a time of the caller's own it begins anywhere."""
+        """Version 7. A counter rises within a millisecond; with the caller's own time it starts at random."""
         bits = self._chance.entropy.getrandbits
         if timestamp is not None:
             ms, counter = timestamp * 1000 + (nanos or 0) // 1_000_000, bits(42)
@@ -85,7 +86,7 @@ def _v6(ids: Ids, node: int | None = None, clock_seq: int | None = None) -> int:
 
 
 def _v6_of_checkpoint(ids: Ids, node: int | None = None, clock_seq: int | None = None) -> int:
-    """Draws as langgraph does, in its order, from the global `random`."""
+    """Version 6 for checkpoints. It draws from the global `random`, in langgraph's order."""
     bits = ids._chance.numbers.getrandbits
     clock_seq = bits(14) if clock_seq is None else clock_seq
     return ids.by_ticks(6, bits(48) if node is None else node, clock_seq)
@@ -100,7 +101,7 @@ def _node(ids: Ids) -> int:  # noqa: ARG001
 
 
 def _made(real: Callable[..., Any], number: Callable[..., int], kind: Callable[[int], Any]) -> Callable[..., Any]:
-    """An id of the world here, where there is one."""
+    """A function that makes an id in the world, or calls the real one outside."""
 
     def make(*args: Any, **kwargs: Any) -> Any:
         world = here.world
@@ -111,7 +112,7 @@ def _made(real: Callable[..., Any], number: Callable[..., int], kind: Callable[[
 
 
 def patches() -> Iterable[Patch]:
-    with contextlib.suppress(ImportError):  # small; and langchain, imported in mid-trial, then binds what stands in
+    with contextlib.suppress(ImportError):  # small; a later import of langchain then binds the stand-in
         importlib.import_module("uuid_utils")
     yield from _of(uuid, lambda n: uuid.UUID(int=n), {"uuid1": _v1, "uuid6": _v6, "uuid7": Ids.v7})
     yield from _of(uuid, int, {"getnode": _node})

@@ -1,7 +1,7 @@
-"""What a program imports in mid-trial leaves no mark on the trial that happens to be the first, so that none depends on which that is.
+"""Imports during a trial, without an effect on the trial that happens to import first.
 
-What is to be patched is patched as soon as it has loaded, which it does outside of any world, as it would have before. All else loads in
-the world, with a chance of its own.
+A module to be patched loads outside of any world, as it would have before, and is patched at once. All others load in
+the world, with their own chance.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from chaoslab.worlds.virtual.context import here, within
 
 
 class ImportHook:
-    """A finder of modules that finds what the others find. `arrived` is called after each of `names` has loaded, by one thread at a time."""
+    """A finder that delegates to the other finders. `arrived` is called after each of `names` has loaded, by one thread
+    at a time."""
 
     def __init__(self, names: set[str], arrived: Callable[[], None]) -> None:
         self._names, self._arrived = names, arrived
@@ -48,7 +49,8 @@ class ImportHook:
         return None
 
     def loaded(self) -> None:
-        """Also of what loads while others are being patched, on which whoever patches looks once more."""
+        """Has the new module patched. If it loads while others are being patched, the patching thread looks once
+        more."""
         with self._lock:
             self._again = True
             if self._now or self not in sys.meta_path:
@@ -63,7 +65,8 @@ class ImportHook:
 
 
 class _Loader:
-    """The real one, of which nothing else is to be seen once the module is there. `loaded`: told of it, when it is to be patched."""
+    """The real loader, which replaces this one once the module is there. `loaded`: called after loading if the module
+    is to be patched."""
 
     def __init__(self, real: Any, name: str, loaded: Callable[[], None] | None) -> None:
         self._real, self._name, self._loaded = real, name, loaded

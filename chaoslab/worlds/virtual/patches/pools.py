@@ -1,4 +1,4 @@
-"""Thread pools and their futures. A pool that is older than its world works in it with threads and a queue of the world's own."""
+"""Thread pools and their futures. A pool older than its world uses threads and a queue of the world while in it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def submit(self: Any, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
 
 
 def _move(pool: Any, machine: Machine) -> None:
-    """Until the run is over. Also a pool made in an earlier world, whose threads ended with it."""
+    """Moves a pool to the machine until the run is over. It may be one of an earlier world, whose threads ended with
+    that."""
     before = {name: getattr(pool, name) for name in _INSIDE}
     inside = (SimpleQueue(), threading.Semaphore(0), set[threading.Thread](), Lock())
     _moved[id(pool)] = (pool, machine)
@@ -43,14 +44,14 @@ def _move(pool: Any, machine: Machine) -> None:
         del _moved[id(pool)]
         for name, value in before.items():
             setattr(pool, name, value)
-        if pool._shutdown:  # in the world; its own threads are told now
+        if pool._shutdown:  # it was shut down in the world; its own threads are told now
             pool._work_queue.put(None)
 
     machine.endings.append(back)
 
 
 def forget(worker: threading.Thread) -> None:
-    """A worker that is over is nothing that the process must wait for at its end."""
+    """Removes a worker that is over from those that the process waits for at its exit."""
     _thread_pools._threads_queues.pop(worker, None)
 
 
@@ -61,7 +62,7 @@ def pool_counter() -> int:
 
 
 def failed(record: logging.LogRecord) -> bool:
-    """A worker that its world ends has not failed."""
+    """A log filter: a worker that was ended by its world has not failed."""
     return not record.exc_info or record.exc_info[0] is not GreenletExit
 
 

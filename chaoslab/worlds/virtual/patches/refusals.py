@@ -1,6 +1,7 @@
-"""What no virtual world can carry is refused where it begins: processes, clocks of the real machine, foreign loops, C libraries.
+"""Refusals of everything that no virtual world can carry: processes, clocks of the real machine, foreign loops, C
+libraries.
 
-A table, so that one more thing is one more line. Refused is only what a thread that runs a world asks for.
+It is a table, so that one more refusal is one more line. Only threads that run a world are refused.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from chaoslab.worlds.virtual.patches import Patch
 
 @dataclass(frozen=True)
 class Refusal:
-    """`names`: attributes of `module`, or `Class.method` in it. Those that this Python or platform lacks are passed over."""
+    """A refusal. `names`: attributes of `module`, or `Class.method` in it. Names that this Python or platform lacks are
+    skipped."""
 
     module: str
     names: str
@@ -51,20 +53,20 @@ LOADED = (
     Refusal("socket", "fromfd", "a real socket made with socket.{}", "connect to a service"),
     Refusal("socket", "create_server", "a socket that listens", "serve it with services={…}"),
 )
-"""What is patched from the first, if need be by importing it: it is small, where it is installed at all."""
+"""Patched at the start; a module that is not loaded is imported, since it is small."""
 
 WHEN_LOADED = (
     Refusal("multiprocessing.process", "BaseProcess.start", "a process of multiprocessing", _IN_THREADS),
     Refusal("concurrent.futures.process", "ProcessPoolExecutor.__init__", "a pool of processes", _IN_THREADS),
     Refusal("grpc._cython.cygrpc", "Channel AioChannel", "a gRPC channel", "reach the service over HTTP"),
 )
-"""What is patched once a program has imported it."""
+"""Patched once a program has imported the module."""
 
 LATER = tuple(refusal.module for refusal in WHEN_LOADED)
 
 
 def patches() -> Iterable[Patch]:
-    platform.processor()  # a subprocess is asked once in a process, by any SDK that says what it runs on
+    platform.processor()  # a subprocess is asked once per process, by any SDK that reports its platform
     for refusal in LOADED:
         with contextlib.suppress(ImportError):
             importlib.import_module(refusal.module)
@@ -99,7 +101,7 @@ def _function(real: Callable[..., Any], refuse: Callable[[], None]) -> Callable[
 
 
 def _class(real: type, refuse: Callable[[], None]) -> type:
-    """Asked for anything but an instance, it is the real one."""
+    """A stand-in for the class that refuses to make instances, and otherwise acts like the real one."""
 
     class Kind(type):
         def __call__(cls, *args: Any, **kwargs: Any) -> Any:

@@ -1,8 +1,8 @@
-"""The order of sets. What a set holds by its address comes out of it in another order in every process.
+"""A fixed order of sets. A set of objects hashed by address is iterated in another order in every process.
 
-Programs are handed sets (`concurrent.futures.wait`) and iterate over them (anyio, when it cancels); so what they hold is numbered, in a
-world. asyncio's own tasks and futures are numbered by their loop; who makes them by hand is given the loop's kind. Classes of a program's own
-that are made of these stay as they are.
+Programs get sets (`concurrent.futures.wait`) and iterate over them (anyio, when it cancels). So in a world such objects
+are numbered. asyncio's tasks and futures are numbered by their loop; those made by hand are of the loop's class.
+Subclasses defined by a program stay as they are.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ real_asyncio_future, real_asyncio_task = asyncio.Future, asyncio.Task
 
 
 def numbered(real: Callable[..., None]) -> Callable[..., None]:
-    """The initializer, which also gives a number."""
+    """The initializer, extended to number the object."""
 
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
         world = here.world
@@ -42,7 +42,7 @@ def hashed(self: Any) -> int:
 
 
 def _either(real: type, make: Callable[..., Any]) -> type:
-    """The class, but for what calling it makes in a world; a class made of it is made of the real one."""
+    """A stand-in for the class whose call in a world uses `make`. Its subclasses are subclasses of the real class."""
 
     class Kind(type):
         def __new__(cls, name: str, bases: tuple[type, ...], names: dict[str, Any], **kwargs: Any) -> Any:
@@ -69,7 +69,7 @@ def _either(real: type, make: Callable[..., Any]) -> type:
 
 
 def _task(coro: Any, *, name: Any = None, **kwargs: Any) -> Any:
-    """asyncio numbers its tasks through the life of the process."""
+    """A task with its loop's number, since asyncio numbers tasks over the life of the process."""
     of = kwargs.get("loop") or asyncio.get_event_loop()
     if name is None and isinstance(of, loop.VirtualLoop):
         name = f"Task-{next(of._tasks_named)}"

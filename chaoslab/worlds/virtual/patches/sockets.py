@@ -1,4 +1,4 @@
-"""Sockets, names and `select`, and the event loops that are made of them."""
+"""Stand-ins for sockets, name lookups and `select`, and for the event loops that use them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ real_poll, real_select, real_new_event_loop = select.poll, select.select, asynci
 
 
 class _Kind(type):
-    """What is made and recognised depends on the thread."""
+    """A metaclass whose calls and instance checks depend on the thread."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         return (real_socket if here.world is None else sockets.VirtualSocket)(*args, **kwargs)
@@ -52,7 +52,7 @@ def gethostbyname_ex(host: str) -> tuple[str, list[str], list[str]]:
 
 
 def gethostbyaddr(address: str) -> tuple[str, list[str], list[str]]:
-    """Nobody here has a name for an address: the address will do."""
+    """The address itself as its name, since no address has another name here."""
     return real_gethostbyaddr(address) if here.world is None else (address, [], [gethostbyname(address)])
 
 
@@ -61,7 +61,7 @@ def getnameinfo(address: Any, flags: int) -> tuple[str, str]:
 
 
 def gethostname() -> str:
-    """Not the real one's, which is another on every machine."""
+    """A fixed name: the real one differs between machines."""
     return real_gethostname() if here.world is None else "localhost"
 
 
@@ -72,7 +72,7 @@ def socketpair(*args: Any, **kwargs: Any) -> Any:
 
 
 def setdefaulttimeout(timeout: float | None) -> None:
-    """The world's own: what the process has is nobody's business here, and is left as it was."""
+    """Sets the world's own default; the process's default stays as it was."""
     world = here.world
     if world is None:
         real_setdefaulttimeout(timeout)
@@ -116,12 +116,12 @@ def new_event_loop() -> Any:
 
 
 def selector_loop(self: Any, *args: Any, **kwargs: Any) -> None:
-    """`asyncio.SelectorEventLoop()`, made by hand or by the policy, is a loop of the world, of whatever class it was called."""
+    """`asyncio.SelectorEventLoop()`, made by hand or by the policy: in a world it makes a loop of the world."""
     world, kind = here.world, type(self)
     if world is None:
         real_selector_loop(self, *args, **kwargs)
     elif kind is not asyncio.SelectorEventLoop:
-        self._closed = True  # so that its end says nothing
+        self._closed = True  # so that its destructor does not warn
         raise Unsupported(f"the event loop {kind.__qualname__}", "use asyncio's own")
     else:
         self.__class__ = VirtualLoop

@@ -1,7 +1,8 @@
-"""Puts one object in another's place wherever a module knows it: `from time import monotonic` binds a name of its own.
+"""Replaces an object wherever a module refers to it: `from time import monotonic` binds a second name.
 
-That is: in the globals of modules and in their classes, in the defaults and closures of the functions there, in partial calls and as what a
-`defaultdict` makes. What an object keeps in an attribute of its own is out of reach here, since nothing leads to it but the whole heap.
+It searches the globals of modules and their classes, the defaults and closures of the functions there, partial calls,
+and factories of `defaultdict`. References in the attributes of other objects are not found, since only a search of the
+whole heap would find them.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _OWN = "chaoslab.worlds.virtual"
 
 
 class Swap:
-    """`pairs`: id of the real object → (the real object, what stands in for it)."""
+    """A replacement. `pairs`: id of the real object → (the real object, its stand-in)."""
 
     def __init__(self, pairs: Pairs) -> None:
         self._there = dict(pairs)
@@ -36,16 +37,16 @@ class Swap:
         _replace(self._there)
 
     def undo(self) -> None:
-        """Also in modules that were imported meanwhile, which know only the stand-in."""
+        """Restores the real objects, also in modules that were imported meanwhile and know only the stand-in."""
         _replace(self._back)
 
 
 class _Unbound(staticmethod):  # type: ignore[type-arg]
-    """A function where a builtin was, which as an attribute of a class would not have become a method."""
+    """A function in place of a builtin: as an attribute of a class it must not become a method."""
 
 
 def fitting(real: Any, stand_in: Any) -> Any:
-    """What may also stand in as an attribute of a class."""
+    """The stand-in in a form that may be an attribute of a class."""
     return _Unbound(stand_in) if type(stand_in) is FunctionType and not hasattr(real, "__get__") else stand_in
 
 
@@ -61,7 +62,7 @@ def _replace(pairs: Pairs) -> None:
                 names[key] = pairs[id(value)][1]
             elif type(value) is FunctionType:
                 _in_defaults(value, pairs)
-            elif issubclass(type(value), type):  # not isinstance, which asks a proxy what it stands for
+            elif issubclass(type(value), type):  # not isinstance, which would query a proxy's target
                 if getattr(value, "__module__", None) == name:
                     _in_class(value, pairs)
             else:
@@ -109,7 +110,7 @@ def _in_value(value: Any, pairs: Pairs) -> None:
 
 
 def _in_partial(call: functools.partial[Any], pairs: Pairs) -> None:
-    """Changed where it is, since others may hold the same one."""
+    """Changes the partial call in place, since others may hold the same object."""
     if _any_in((call.func, *call.args, *call.keywords.values()), pairs):
         func, *args = (pairs[id(v)][1] if id(v) in pairs else v for v in (call.func, *call.args))
         keywords = {key: pairs[id(v)][1] if id(v) in pairs else v for key, v in call.keywords.items()}
@@ -117,5 +118,5 @@ def _in_partial(call: functools.partial[Any], pairs: Pairs) -> None:
 
 
 def _any_in(values: Iterable[Any], pairs: Pairs) -> bool:
-    """Asked of every function of the process."""
+    """True if one of the values is to be replaced. Fast, since it is called for every function of the process."""
     return not pairs.keys().isdisjoint(map(id, values))

@@ -1,9 +1,10 @@
-"""Threads, locks, queues and pools: threading's own code on the machine's threads, by its lowest primitives.
+"""Threads, locks, queues and pools: threading's own code on the machine's threads, through its lowest primitives.
 
-A real lock that is older than the world cannot be seen: held by a thread of the machine that waits for something else and wanted by another
-one, it would stop the process, and so would a thread that waits in an older `SimpleQueue`. So those that modules and classes keep are taken
-over. Those inside older objects are not: the standard library's release theirs before they wait, an older object's own `Lock` that is held
-over a wait or its own `SimpleQueue` does stop the process, and an older `RLock` holds off no thread of the same machine.
+A real lock older than the world is invisible to the machine. If one thread of the machine holds it during a wait and
+another wants it, the process would stop; so would a thread that waits in an older `SimpleQueue`. So those held by
+modules and classes are wrapped. Those inside older objects are not. The standard library releases its own before it
+waits. An older object's own `Lock` held over a wait, or its own `SimpleQueue`, does stop the process. An older `RLock`
+excludes no thread of the same machine.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from chaoslab.worlds.virtual.locks import Lock, RealLock, RealQueue, ReLock, Sim
 from chaoslab.worlds.virtual.machine import VirtualThread
 from chaoslab.worlds.virtual.patches import Patch, pools
 
-_threading: Any = threading  # its inner names are no part of its types
+_threading: Any = threading  # its inner names are not in its types
 real_rlock = threading.RLock
 real_ident, real_native_id = threading.get_ident, threading.get_native_id
 real_counter = _threading._counter
@@ -63,7 +64,8 @@ _real_interrupt = _thread.interrupt_main
 
 
 def make_invoke_excepthook() -> Callable[[threading.Thread], None]:
-    """A thread that its world ends has not failed, and what is not covered is told by the world."""
+    """The hook for a thread's exceptions: a thread ended by its world has not failed, and the world reports what is not
+    covered."""
     invoke = real_make_invoke_excepthook()
 
     def unless_ended(thread: threading.Thread) -> None:
@@ -74,7 +76,8 @@ def make_invoke_excepthook() -> Callable[[threading.Thread], None]:
 
 
 def kept() -> Iterable[Patch]:
-    """The real locks and simple queues that are attributes of modules, or of classes there; each is the same one afterwards."""
+    """Patches that wrap the real locks and simple queues in attributes of modules and of their classes; one object gets one
+    wrapper."""
     taken: dict[int, Any] = {}
     for name, module in list(sys.modules.items()):
         if not isinstance(module, ModuleType) or name.startswith("chaoslab.worlds.virtual"):
@@ -97,7 +100,8 @@ _TAKEN_OVER: dict[type, Callable[[Any], Any]] = {RealLock: Lock.over, RealQueue:
 def _start(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], over: Callable[[], None]
 ) -> VirtualThread:
-    """`function`: as a rule the `_bootstrap` of a `Thread`, which lets nothing pass."""
+    """Starts a thread of the machine. `function` is usually the `_bootstrap` of a `Thread`, which lets no exception
+    pass."""
     thread: Any = getattr(function, "__self__", None)
 
     def ended() -> None:
@@ -112,7 +116,7 @@ def _start(
             function(*args, **kwargs)
         except SystemExit:
             pass
-        except Exception:  # noqa: BLE001 - as in life, a bare thread's error is shown and ends that thread alone
+        except Exception:  # noqa: BLE001 - as in reality, the error of a bare thread is shown and ends only that thread
             sys.excepthook(*sys.exc_info())
 
     assert here.world is not None
@@ -121,7 +125,7 @@ def _start(
 
 
 def start_new_thread(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> int:
-    """`_thread.start_new_thread`, and all that `Thread.start` calls before Python 3.13."""
+    """`_thread.start_new_thread`, which `Thread.start` uses before Python 3.13."""
     if here.world is None:
         return _real_start(function, args, kwargs or {})
     strand = _start(function, args, kwargs or {}, lambda: _free(strand))
@@ -143,7 +147,7 @@ _sentinels: dict[VirtualThread, Any] = {}
 
 
 def set_sentinel() -> Any:
-    """The lock that is free when the calling thread is over: what `Thread.join` waits for before Python 3.13."""
+    """The lock that is released at the end of the calling thread; `Thread.join` waits for it before Python 3.13."""
     strand = getcurrent()
     if type(strand) is not VirtualThread:
         return _real_sentinel()
@@ -155,7 +159,7 @@ _real_sentinel: Any = getattr(_threading, "_set_sentinel", None)
 
 
 class Handle:
-    """What `Thread` knows of its thread from Python 3.13 on."""
+    """The handle through which `Thread` knows its thread from Python 3.13 on."""
 
     def __init__(self, ident: int = 0) -> None:
         self.ident = ident
@@ -193,7 +197,7 @@ def start_joinable_thread(function: Callable[[], Any], handle: Any = None, daemo
     if not isinstance(handle, Handle):
         handle = Handle()
         thread: Any = getattr(function, "__self__", None)
-        if isinstance(thread, threading.Thread):  # made before the world, begun in it
+        if isinstance(thread, threading.Thread):  # made before the world, started in it
             vars(thread)["_handle"] = handle
     handle.begin()
     handle.ident = _start(function, (), {}, handle._set_done).number
