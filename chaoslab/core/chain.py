@@ -37,19 +37,19 @@ class ActiveFault:
     failed: str | None = None
 
     def toxics(self) -> Sequence[Toxic]:
-        """The toxics of its lane.
+        """The toxics of the fault's lane.
 
         Raises:
-            BrokenFault: the fault failed by itself.
+            BrokenFault: the fault's code raised.
         """
         with guarded(self.fault_name, "toxics"):
             return self.fault.toxics()
 
     def evidence(self, seen: Observation) -> str | None:
-        """What shows that its caller met it, in words; None where nothing does.
+        """The evidence that the caller met the fault, in words, or None.
 
         Raises:
-            BrokenFault: the fault failed by itself.
+            BrokenFault: the fault's code raised.
         """
         with guarded(self.fault_name, "witnessed"):
             return self.fault.witnessed(seen)

@@ -71,18 +71,18 @@ class Fault:
 
 
 class BrokenFault(BaseException):
-    """A fault failed by itself, which is no failure of whoever met it. One line names the fault, its package, and the error.
+    """A fault's own code raised, which is no failure of the agent. One line names the fault, its package and the error.
 
-    No `Exception`, since an agent would take it for one more error of its tool.
+    This is no `Exception`, since an agent would take it for an error of its tool.
     """
 
 
 @contextmanager
 def guarded(name: str, method: str) -> Iterator[None]:
-    """Code of a fault of this name goes on inside.
+    """A context for the code of the fault of this name.
 
     Raises:
-        BrokenFault: it raised anything else than a `Failure`.
+        BrokenFault: the code raised anything but a `Failure`.
     """
     try:
         yield

@@ -122,10 +122,10 @@ class Plan:
         return self.fault_for(injection, call) if hit else None
 
     def check(self) -> None:
-        """Makes each of its faults once.
+        """Checks the plan by making each of its faults once.
 
-        Raises:
-            LookupError: one is not installed here, or cannot be used. TypeError, ValueError: one has no such parameters.
+        Raises: LookupError: one is not installed here, or cannot be used. TypeError, ValueError: one has no such
+        parameters.
         """
         for choice in (choice for injection in self.injections for choice in injection.choices):
             load(choice.fault)(**choice.params)
