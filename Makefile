@@ -53,7 +53,7 @@ charts: .venv/lab
 
 # Two workers take the tests in turn; those in containers, which mostly wait, run beside them and are shown when both are through. What this
 # make says to the makes that it calls is none of the tests' business.
-PYTEST = env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(BIN)/python -m pytest
+PYTEST = env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest
 
 test: .venv/dev
 	@echo "the tests in containers (tests/live) run beside the others and are reported last"

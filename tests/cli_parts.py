@@ -7,12 +7,15 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import cycle, islice
 from pathlib import Path
 
+import pytest
+
 from chaoslab.base.clock import system
 from chaoslab.worlds.local import WorldError, free_ports
+from tests import warm
 
 SLOTS, FIRST, APART = 4, 10020, 5500
 """Tests that run side by side look in slots of their own, all below the ports that systems hand out by themselves; a lab spans 3,500 ports."""
@@ -43,15 +46,24 @@ def environment() -> dict[str, str]:
     return {key: value for key, value in os.environ.items() if key not in names}
 
 
-def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "chaoslab", *arguments]
+def command(*arguments: str, python: str = sys.executable) -> list[str]:
+    return [python, "-m", "chaoslab", *arguments]
 
 
-def chaoslab(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """The command in that folder, to its end."""
+def chaoslab(folder: Path, *arguments: str, really: bool = False) -> subprocess.CompletedProcess[str]:
+    """The command in that folder, to its end. `really`: with a start of Python itself, where the start is part of what is tested."""
+    typed = command(*arguments, python=sys.executable if really else warm.python())
     return subprocess.run(
-        command(*arguments), cwd=folder, env=environment(), capture_output=True, text=True, timeout=120, check=False
+        typed, cwd=folder, env=environment(), capture_output=True, text=True, timeout=120, check=False
     )
+
+
+@contextlib.contextmanager
+def warm_parts() -> Iterator[None]:
+    """The parts that a supervisor in this process starts within are warm."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "executable", warm.python())
+        yield
 
 
 def prompts(folder: Path, asked: Sequence[object]) -> str:

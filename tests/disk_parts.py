@@ -21,7 +21,7 @@ from chaoslab.record.history import History
 from chaoslab.record.runs import Run
 from chaoslab.reports import summary
 from chaoslab.worlds.local import Local
-from tests.cli_parts import environment, free_base
+from tests.cli_parts import environment, free_base, warm_parts
 from tests.seams.lab_parts import NOW, eventually
 
 __all__ = ["NOW", "Rest", "Working", "eventually", "free_base", "limit", "read_only", "rest_of_the_lab", "small_disk"]
@@ -154,7 +154,8 @@ def rest_of_the_lab(folder: Path) -> Iterator[Rest]:
     faulty = {"TOXIC_PROB": "0.5", "TOXICS": "latency", "LATENCY_MS": "5", "JITTER_MS": "0", "ERROR_PROB": "0"}
     variables = {**environment(), **Settings().override({**faulty, "BASE_PORT": str(base)}).environment()}
     with Local(Ports(base), folder / "logs", folder / "first.db", folder / "out", variables, system) as world:
-        world.start(now=NOW, toxiproxy=True, model=True)
+        with warm_parts():
+            world.start(now=NOW, toxiproxy=True, model=True)
         (first,) = [part for part in world.parts if part.name == "manager"]
         first.process.terminate()  # each test brings its own
         first.process.wait(END_S)

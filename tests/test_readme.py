@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli_parts import chaoslab, environment, free_base, prompts
+from tests import warm
+from tests.cli_parts import chaoslab, command, environment, free_base, prompts
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -84,7 +85,7 @@ def once(lab: Path) -> Callable[[str], subprocess.CompletedProcess[str]]:
     @cache
     def ended(line: str) -> subprocess.CompletedProcess[str]:
         words = shlex.split(line.replace(" charts.py", f" {ROOT / 'charts.py'}"))
-        program = {"python": [sys.executable], "chaoslab": [sys.executable, "-m", "chaoslab"]}[Path(words[0]).name]
+        program = {"python": [sys.executable], "chaoslab": command(python=warm.python())}[Path(words[0]).name]
         return subprocess.run(
             [*program, *words[1:]], cwd=lab, env=environment(), capture_output=True, text=True, timeout=60, check=False
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -23,7 +22,8 @@ from chaoslab.model.endpoint import create_app
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
 from chaoslab.worlds.local import Local
-from tests.cli_parts import environment, free_base
+from tests import warm
+from tests.cli_parts import command, environment, free_base, warm_parts
 from tests.seams.lab_parts import Heard, said, site
 
 KEY = "gsk_N0bodyMaySeeThis"
@@ -103,10 +103,11 @@ def ran(folder: Path, *, model: str, weather: str) -> Path:
     variables = {**environment(), **Settings(base_port=ports.base).override(chosen).environment()}
     run = Run.create(folder / "logs", now=NOW)
     with Local(ports, folder / "logs", folder / "state.db", folder / "out", variables, system) as world:
-        world.start(now=NOW, toxiproxy=True, model=False)
-        agent = (sys.executable, "-m", "chaoslab", "agent", "--logs", str(world.logs), "--state", str(world.state))
+        with warm_parts():
+            world.start(now=NOW, toxiproxy=True, model=False)
+        places = ("--logs", str(world.logs), "--state", str(world.state))
         ended = subprocess.run(
-            [*agent, "--run", run.name, "--config", str(config)],
+            command("agent", *places, "--run", run.name, "--config", str(config), python=warm.python()),
             env=variables,
             capture_output=True,
             text=True,

@@ -145,7 +145,7 @@ def test_one_command_leaves_figures_pictures_and_logs(tmp_path: Path) -> None:
 
 def test_the_lab_command_takes_the_world_as_a_setting_and_prompts_come_from_an_option(tmp_path: Path) -> None:
     file = prompts(tmp_path, EASY[:2]).removeprefix("PROMPTS=")
-    assert chaoslab(tmp_path, "lab", "WORLD=virtual", f"PROMPTS={file}").returncode == 0
+    assert chaoslab(tmp_path, "lab", "WORLD=virtual", f"PROMPTS={file}", really=True).returncode == 0
     first = (tmp_path / "logs" / "latest").resolve()
     assert chaoslab(tmp_path, *VIRTUAL, "--prompts", file, "--jobs", "2").returncode == 0
     second = (tmp_path / "logs" / "latest").resolve()

@@ -28,6 +28,9 @@ from chaoslab.core.events import CallStarted
 from chaoslab.execution.workers import WorkerLost
 from chaoslab.reports import show, summary
 from chaoslab.reports.folder import read
+from tests.worlds.virtual.patch_parts import in_place
+
+stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 
 TWICE = [lab.inject("lost_reply", "refund", calls=[1])]
 

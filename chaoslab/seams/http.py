@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import httpx
@@ -112,6 +113,12 @@ def episode() -> TrialContext:
     return _episode.get()
 
 
+@cache
+def _trusting() -> ssl.SSLContext:
+    """The certificates that are trusted by default; read once in a process, since that takes 50 ms."""
+    return httpx.create_ssl_context()
+
+
 class HttpSeam(httpx.AsyncBaseTransport):
     """The transport of all HTTP of the agent. `price` gives a model's cost in USD: (model, tokens in, tokens out) →
     cost or None."""
@@ -132,7 +139,7 @@ class HttpSeam(httpx.AsyncBaseTransport):
         self.plan, self.targets, self.lanes, self.log, self.clock = plan, targets, lanes, log, clock
         self.price, self.on_call = price, on_call
         self.cost_usd = 0.0
-        self.tls = tls or httpx.create_ssl_context()
+        self.tls = tls or _trusting()
         self.ways = ways or Sockets()
         self.clean = self.ways.kept(self.tls)
         self._epoch = 0

@@ -11,6 +11,9 @@ from chaoslab.agent.display import Plain
 from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.reports.live import Watched
 from tests.agent.session_parts import Told, no, says, session
+from tests.worlds.virtual.patch_parts import in_place
+
+stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 
 
 def lines(told: Told) -> list[str]:

@@ -21,6 +21,9 @@ from tests.agent.agent_parts import Heard, said
 from tests.agent.session_parts import PRICED, Told, session
 from tests.cli_parts import chaoslab, free_base, prompts
 from tests.seams.hostile_parts import Answer, Hostile, hostile, never, reply
+from tests.worlds.virtual.patch_parts import in_place
+
+stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 
 SDK_TRIES = 3
 STEPS_MAX = 4

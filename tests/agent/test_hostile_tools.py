@@ -26,6 +26,9 @@ from chaoslab.wire.body import BODY_MAX
 from tests.agent.agent_parts import Bench, bench, embedded
 from tests.seams import virtual_parts
 from tests.seams.hostile_parts import Answer, Hostile, for_ever, hostile, hostile_host, never, reply
+from tests.worlds.virtual.patch_parts import in_place
+
+stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 
 DEADLINE_S = 2.5
 FINE = reply(b'{"expression": "6*7", "result": 42, "text": "42"}')

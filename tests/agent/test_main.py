@@ -29,8 +29,9 @@ from chaoslab.seams.http import Target
 from chaoslab.wire.control import Control
 from chaoslab.wire.lanes import Health, LabDown
 from chaoslab.worlds.local import Local
+from tests import warm
 from tests.agent.agent_parts import NOW, embedded, eventually, managed, said, site
-from tests.cli_parts import free_base
+from tests.cli_parts import command, free_base, warm_parts
 
 LONG_S = 40.0
 
@@ -41,22 +42,27 @@ def base() -> int:
 
 
 @contextlib.contextmanager
-def lab(folder: Path, base: int) -> Iterator[Local]:
-    """Everything but the agent, as processes."""
+def lab(folder: Path, base: int, *, really: bool = False) -> Iterator[Local]:
+    """Everything but the agent, as processes; `really`: as starts of Python itself, for a test that kills one."""
     (folder / "out").mkdir()
     chosen = Settings(base_port=base, toxic_prob=0.2, latency_ms=5, error_prob=0.0)
     world = Local(
         Ports(base), folder / "logs", folder / "state.db", folder / "out", settings.child_environment(chosen), system
     )
     with world:
-        world.start(now=NOW, toxiproxy=True, model=True)
+        with contextlib.nullcontext() if really else warm_parts():
+            world.start(now=NOW, toxiproxy=True, model=True)
         yield world
 
 
-def agent(world: Local, *more: str) -> subprocess.Popen[str]:
-    command = (sys.executable, "-m", "chaoslab", "agent", "--logs", str(world.logs), "--state", str(world.state), *more)
+def agent(world: Local, *more: str, python: str = sys.executable) -> subprocess.Popen[str]:
+    places = ("--logs", str(world.logs), "--state", str(world.state))
     return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(world.environment)
+        command("agent", *places, *more, python=python),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=dict(world.environment),
     )
 
 
@@ -74,7 +80,7 @@ def rows(world: Local) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("part", ["manager", "toxiproxy"])
 def test_a_lab_that_breaks_ends_the_run_with_a_code_of_its_own(tmp_path: Path, base: int, part: str) -> None:
-    with lab(tmp_path, base) as world:
+    with lab(tmp_path, base, really=True) as world:
         process = agent(world, "--prompts", str(many_prompts(tmp_path, 2000)))
         try:
             log = world.logs / "latest" / "info.log"
@@ -179,7 +185,8 @@ def test_a_service_is_called_where_the_configuration_says(tmp_path: Path, base: 
     with site(lambda _: answer) as other, lab(tmp_path, base) as world:
         config = tmp_path / "config.json"
         config.write_text(json.dumps({"services": {"calculator": {"url": other.url}}}))
-        process = agent(world, "--prompts", str(many_prompts(tmp_path, 1)), "--config", str(config), "TOXIC_PROB=0")
+        one = ("--prompts", str(many_prompts(tmp_path, 1)), "TOXIC_PROB=0")
+        process = agent(world, *one, "--config", str(config), python=warm.python())
         words = process.communicate(timeout=LONG_S)
         assert process.returncode == 0, words
         (heard,) = other.heard

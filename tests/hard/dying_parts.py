@@ -126,12 +126,14 @@ class Lab:
 
 
 @contextlib.contextmanager
-def lab(folder: Path, *arguments: str, base: int | None = None, said: str = "said.txt") -> Iterator[Lab]:
+def lab(
+    folder: Path, *arguments: str, base: int | None = None, said: str = "said.txt", python: str = sys.executable
+) -> Iterator[Lab]:
     """The lab on its way; killed afterwards if it is still there."""
     base = base or free_base()
     with (folder / said).open("wb") as out:
         process = subprocess.Popen(
-            command("lab", f"BASE_PORT={base}", *arguments), cwd=folder, env=environment(), stdout=out,
+            command("lab", f"BASE_PORT={base}", *arguments, python=python), cwd=folder, env=environment(), stdout=out,
             stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
     try:

@@ -8,6 +8,7 @@ from chaoslab.config.topology import Ports
 from chaoslab.core import events
 from chaoslab.record.history import History
 from chaoslab.wire.client import ToxiproxyClient
+from tests import warm
 from tests.cli_parts import chaoslab, free_base, prompts
 from tests.hard.dying_parts import Lab, lab, mortal
 
@@ -36,9 +37,9 @@ def test_labs_from_one_folder_and_from_another_do_not_meet(tmp_path: Path) -> No
     settings = (prompts(tmp_path, ASKED), *FAULTY)
     first, second, third = free_base(), free_base(), free_base()
     with (
-        lab(here, *settings, base=first) as a,
-        lab(here, *settings, base=second, said="second.txt") as b,
-        lab(there, *settings, base=third) as c,
+        lab(here, *settings, base=first, python=warm.python()) as a,
+        lab(here, *settings, base=second, said="second.txt", python=warm.python()) as b,
+        lab(there, *settings, base=third, python=warm.python()) as c,
     ):
         labs = (a, b, c)
         assert [it.ended() for it in labs] == [0, 0, 0], [it.said for it in labs]

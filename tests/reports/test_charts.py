@@ -346,6 +346,19 @@ def test_the_same_run_gives_the_same_bytes(tmp_path: Path) -> None:
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in again]
 
 
+def test_each_picture_is_drawn_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Left to itself, matplotlib draws a picture with a layout twice."""
+    figures, drawn, real = draw(history(tmp_path / "run", prompts=5)), list[Figure](), Figure.draw
+
+    def counted(figure: Figure, renderer: Any) -> None:
+        drawn.append(figure)
+        real(figure, renderer)
+
+    monkeypatch.setattr(Figure, "draw", counted)
+    save(figures, tmp_path)
+    assert drawn == list(figures.values())
+
+
 def test_runs_are_laid_over_each_other_against_toxic_prob(tmp_path: Path) -> None:
     runs = [stated(history(tmp_path / str(chance), chance=chance, prompts=25)) for chance in (0.0, 0.1, 0.4)]
     figures = overlay([RunReport.of(run) for run in runs])

@@ -96,7 +96,7 @@ def test_a_picture_that_fails_only_when_it_is_written_says_unknown_too(
 ) -> None:
     whole = charts.rendered(charts.draw(RunReport.of(history)))
     figures = charts.draw(RunReport.of(history))
-    monkeypatch.setattr(figures["mttr"], "savefig", raises)
+    monkeypatch.setattr(figures["mttr"], "draw", raises)
     drawn = charts.rendered(figures)
     assert {file for file in drawn if drawn[file] != whole[file]} == {"mttr.png"}
     assert drawn["mttr.png"].startswith(b"\x89PNG")

@@ -23,6 +23,9 @@ from chaoslab.wire.lanes import LabDown
 from tests.seams import virtual_parts
 from tests.seams.lab_parts import Bench, bench, embedded, said, site
 from tests.wire.wire_parts import upstream
+from tests.worlds.virtual.patch_parts import in_place
+
+stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 
 DEADLINE_S = 0.3
 

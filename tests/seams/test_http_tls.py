@@ -6,15 +6,18 @@ import asyncio
 import ssl
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any, cast
 
 import httpx
 import pytest
 import trustme
 
+from chaoslab.base.clock import system
 from chaoslab.base.identity import TrialId
 from chaoslab.core import events
 from chaoslab.core.exchange import Reply
 from chaoslab.core.plan import Choice, Injection, Plan
+from chaoslab.seams.http import HttpSeam
 from tests.seams.lab_parts import SERVERS, Bench, Heard, Site, bench, said, site
 
 NAME = "api.groq.test"
@@ -34,6 +37,17 @@ def trusting(authority: trustme.CA) -> ssl.SSLContext:
     context = httpx.create_ssl_context()
     authority.configure_trust(context)
     return context
+
+
+def test_the_trusted_certificates_are_read_once_in_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    def seam() -> HttpSeam:
+        unused = cast(Any, None)
+        return HttpSeam(plan=Plan(1), targets={}, lanes=unused, log=unused, clock=system, price=unused)
+
+    first = seam()
+    monkeypatch.setattr(httpx, "create_ssl_context", lambda: pytest.fail("they are read again"))
+    assert seam().tls is first.tls
+    assert first.tls.verify_mode is ssl.CERT_REQUIRED
 
 
 def completion(_: Heard) -> Reply:

@@ -25,6 +25,9 @@ from chaoslab.worlds.virtual.context import world
 from chaoslab.worlds.virtual.lanes import VirtualLanes
 from tests.seams.lab_parts import Heard, get, said
 from tests.seams.virtual_parts import Bench, bench, site, virtually
+from tests.worlds.virtual.patch_parts import in_place
+
+stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 
 TARGET = Target("weather", "http://weather", ("weather", 80), 2.0)
 Story = Callable[[Bench], Awaitable[Any]]

@@ -25,7 +25,7 @@ from chaoslab.core.exchange import Call
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
 from chaoslab.worlds.local import Local, PortTaken, brought_up
-from tests.cli_parts import chaoslab, command, environment, free_base, prompts
+from tests.cli_parts import chaoslab, command, environment, free_base, prompts, warm_parts
 
 EASY = ({"prompt": "What is 17 times 24?", "facts": ["408"]}, "What is the weather in Oslo?")
 CHARTS = {"throughput", "success_rate", "network_latency", "tool_latency", "errors", "response_time", "mttr"}
@@ -51,8 +51,8 @@ def started(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
 
 def test_one_command_gets_from_nothing_to_pictures_and_a_second_one_works_at_once(tmp_path: Path) -> None:
     base = f"BASE_PORT={free_base()}"
-    for _ in range(2):
-        ended = chaoslab(tmp_path, "lab", base, prompts(tmp_path, EASY), "TOXIC_PROB=0", "ERROR_PROB=0")
+    for really in (True, False):
+        ended = chaoslab(tmp_path, "lab", base, prompts(tmp_path, EASY), "TOXIC_PROB=0", "ERROR_PROB=0", really=really)
         assert (ended.returncode, ended.stderr) == (0, "")
         assert "1 of 1 judged prompt is correct" in ended.stdout
     assert {path.stem for path in (tmp_path / "charts").glob("*.png")} == CHARTS
@@ -191,7 +191,7 @@ def raced(
     """A lab that may stand at so many bases. Whenever it has looked at one and is about to start there, somebody takes the next part's port."""
     bases = [free_base() for _ in range(places)]
     run = Run.create(folder / "logs", now="2026-06-01T09:00:00Z")
-    with contextlib.ExitStack() as others:
+    with warm_parts(), contextlib.ExitStack() as others:
 
         def make(ports: Ports) -> Local:
             for part in parts[bases.index(ports.base) :][:1]:

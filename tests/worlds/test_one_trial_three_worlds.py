@@ -15,6 +15,7 @@ import pytest
 
 from chaoslab.core.events import Budget, FaultScheduled, FaultWitnessed
 from chaoslab.record.history import History
+from tests import warm
 from tests.cli_parts import chaoslab, command, environment, free_base, prompts
 
 LAB = Path(__file__).parent.parent.parent / "agent" / "prompts.json"
@@ -40,7 +41,8 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path
         started: dict[str, tuple[Path, subprocess.Popen[str]]] = {}
         for name, (count, settings) in RUNS.items():
             folder = tmp_path_factory.mktemp(name)
-            line = command("lab", f"BASE_PORT={free_base()}", prompts(folder, asked[:count]), *settings)
+            asking = prompts(folder, asked[:count])
+            line = command("lab", f"BASE_PORT={free_base()}", asking, *settings, python=warm.python())
             process = subprocess.Popen(
                 line, cwd=folder, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
             )

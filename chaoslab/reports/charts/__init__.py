@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 OUT = Path("charts")
+DPI = 120
 
 
 def draw(report: RunReport) -> dict[str, Figure]:
@@ -91,8 +92,9 @@ def rendered(figures: dict[str, Figure]) -> dict[str, bytes]:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     def png(figure: Figure) -> bytes:
-        FigureCanvasAgg(figure)
-        figure.savefig(file := BytesIO(), format="png", dpi=120, metadata={"Software": None})
+        canvas = FigureCanvasAgg(figure)
+        figure.set_dpi(DPI)
+        canvas.print_png(file := BytesIO(), metadata={"Software": None})  # type: ignore[no-untyped-call]  # savefig draws twice, for a layout
         return file.getvalue()
 
     def picture(name: str, figure: Figure) -> bytes:

@@ -21,6 +21,9 @@ from chaoslab.worlds.virtual.patches import Patches
 from chaoslab.worlds.virtual.recorded_targets import FOR_EVER_S, NO_REPLY, Hearing, Recording
 from chaoslab.worlds.virtual.serving import serve
 from chaoslab.worlds.virtual.world import World
+from tests.worlds.virtual.patch_parts import in_place
+
+stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 
 TLS = httpx.create_ssl_context()
 BODY = {"messages": ["hello"]}

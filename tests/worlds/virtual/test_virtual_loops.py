@@ -15,7 +15,9 @@ import pytest
 from chaoslab.worlds.virtual.context import Unsupported
 from chaoslab.worlds.virtual.network import End
 from chaoslab.worlds.virtual.world import World
-from tests.worlds.virtual.patch_parts import named
+from tests.worlds.virtual.patch_parts import in_place, named
+
+stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 
 
 def test_a_generator_that_is_left_is_ended_by_the_loop_it_began_in() -> None:

@@ -19,6 +19,9 @@ from chaoslab.worlds.virtual.machine import STARTS_S
 from chaoslab.worlds.virtual.network import TRIP_S, WINDOW_BYTES, End
 from chaoslab.worlds.virtual.sockets import VirtualSocket
 from chaoslab.worlds.virtual.world import World
+from tests.worlds.virtual.patch_parts import in_place
+
+stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 
 SOON_S = 0.02
 """Longer than anything is on its way."""

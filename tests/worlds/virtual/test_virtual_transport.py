@@ -13,6 +13,9 @@ from typing import Any
 import pytest
 
 from chaoslab.worlds.virtual.world import World
+from tests.worlds.virtual.patch_parts import in_place
+
+stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 
 DEADLINE_S = 10.0
 BULK = 24 * 1024 * 1024

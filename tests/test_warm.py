@@ -1,0 +1,133 @@
+"""A warm start is a real one in all that the lab and its tests look at, but for the time that the libraries take to load."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import warm
+
+TELLS = """
+import json, os, signal, sys
+
+def told(stream):
+    raw = getattr(stream.buffer, "raw", stream.buffer)
+    return [stream.encoding, stream.errors, stream.line_buffering, stream.write_through, type(stream.buffer).__name__, raw.fileno()]
+
+pid, mask = os.getpid(), os.umask(0o77)
+print(json.dumps({
+    "argv": sys.argv, "path": sys.path, "folder": os.getcwd(), "environment": dict(os.environ), "mask": mask,
+    "leads": [os.getsid(0) == pid, os.getpgid(0) == pid], "name": __name__, "spec": __spec__.name, "file": __file__,
+    "signals": {int(s): str(signal.getsignal(s)).split(" at ")[0] for s in signal.valid_signals()},
+    "blocked": [int(s) for s in signal.pthread_sigmask(signal.SIG_BLOCK, ())],
+    "streams": [told(stream) for stream in (sys.stdin, sys.stdout, sys.stderr)], "own": sys.stdout is sys.__stdout__,
+    "fds": sorted(int(fd) for fd in os.listdir("/dev/fd")), "said": sys.stdin.read(),
+}))
+"""
+WAITS = "import sys\nprint('up', flush=True)\nsys.stdin.read()\n"
+LOADED = "import sys\nprint('langchain.agents' in sys.modules)"
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a chaoslab of its own in it, which `-m` finds first."""
+    (tmp_path / "chaoslab").mkdir()
+    return tmp_path
+
+
+def program(folder: Path, text: str) -> None:
+    (folder / "chaoslab" / "__main__.py").write_text(text)
+
+
+def both(folder: Path, *arguments: str, **how: Any) -> list[subprocess.CompletedProcess[str]]:
+    """How it ends when started really, and warm."""
+    return [
+        subprocess.run([python, *arguments], cwd=folder, text=True, capture_output=True, timeout=60, check=False, **how)
+        for python in (sys.executable, warm.python())
+    ]
+
+
+def ignoring() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {},
+        {"start_new_session": True},
+        {"process_group": 0},
+        {"umask": 0o27},
+        {"env": os.environ | {"TOXIC_PROB": "0.3", "ODD": "é=\udcff"}},
+        {"preexec_fn": ignoring},
+    ],
+    ids=lambda how: " ".join(how),
+)
+def test_it_finds_what_a_real_start_finds(folder: Path, how: Mapping[str, Any]) -> None:
+    program(folder, TELLS)
+    real, warmed = both(folder, "-m", "chaoslab", "show", "é", "--x=1", input="words", **how)
+    assert (real.returncode, real.stderr) == (warmed.returncode, warmed.stderr) == (0, "")
+    assert json.loads(real.stdout) == json.loads(warmed.stdout)
+
+
+@pytest.mark.parametrize(
+    "ends", ["", "sys.exit(3)", "sys.exit('said')", "1/0", "os._exit(7)", "os.kill(os.getpid(), 9)", "os.abort()"]
+)
+def test_it_ends_as_a_real_one_ends(folder: Path, ends: str) -> None:
+    program(folder, f"import atexit, os, sys\natexit.register(print, 'over')\nprint('begun', end='')\n{ends}")
+    real, warmed = both(folder, "-m", "chaoslab")
+    assert (real.returncode, real.stdout, real.stderr[-20:]) == (warmed.returncode, warmed.stdout, warmed.stderr[-20:])
+
+
+def test_where_the_folder_is_not_looked_into_the_labs_own_is_found(folder: Path) -> None:
+    program(folder, "raise SystemExit('mine')")
+    assert [ended.returncode for ended in both(folder, "-m", "chaoslab", "--version")] == [1, 1]
+    assert [ended.stdout for ended in both(folder, "-P", "-m", "chaoslab", "--version")] == ["chaoslab 0.1.0\n"] * 2
+
+
+def test_only_a_start_of_chaoslab_as_the_server_was_started_finds_the_libraries_loaded(folder: Path) -> None:
+    program(folder, LOADED)
+    (folder / "other.py").write_text(LOADED)
+    start = ("-m", "chaoslab")
+    assert both(folder, *start)[1].stdout == "True\n"
+    real = ("False\n", "")
+    for arguments in (("-m", "other"), ("other.py",), ("-c", LOADED), ("-X", "utf8", *start), ("-B", *start)):
+        ended = both(folder, *arguments)[1]
+        assert (ended.stdout, ended.stderr) == real, arguments
+    for name, value in {"PYTHONHASHSEED": "1", "LANG": "de_DE", "TZ": "UTC+3", "MPLBACKEND": "svg"}.items():
+        ended = both(folder, *start, env=os.environ | {name: value})[1]
+        assert (ended.stdout, ended.stderr) == real, name
+    closed = f"{shlex.quote(warm.python())} -m chaoslab 0<&-"
+    assert subprocess.run(closed, shell=True, cwd=folder, capture_output=True, text=True, check=False).stdout == real[0]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+def test_a_signal_reaches_it(folder: Path, number: signal.Signals) -> None:
+    program(folder, WAITS)
+    codes = []
+    for python in (sys.executable, warm.python()):
+        with subprocess.Popen(
+            [python, "-m", "chaoslab"],
+            cwd=folder,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "up\n"
+            process.send_signal(number)
+            assert process.stdout.read() == ""  # nobody has it open any more
+            codes.append(process.wait())
+    assert codes == [-number, -number]

@@ -1,0 +1,61 @@
+"""Warm starts: `python -m chaoslab` without loading LangChain, Flask and matplotlib anew, which takes two to three seconds of CPU.
+
+`python()` is a program to start in place of Python. It hands its arguments, folder, environment, streams and session to a server process that
+has loaded the libraries and nothing of chaoslab. The server forks a child, and the child goes on as `python -m chaoslab` does.
+
+A warm start cannot show: the cost of imports, what happens during them, who is whose parent, a limit set on the process, another hash seed.
+Tests of these start `sys.executable`. The program itself starts the real Python for anything but `[-P] -m chaoslab` with three open streams.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from functools import cache
+from pathlib import Path
+
+HERE = Path(__file__).parent
+SETTLED = ("PYTHON", "LC_", "LANG", "TZ", "LD_", "MPL")
+"""What begins so is read while Python or a library starts: a start with other values of these is a real one."""
+
+
+def settled() -> dict[bytes, bytes]:
+    """Such variables of this process."""
+    return {name: value for name, value in os.environb.items() if name.decode("latin-1").startswith(SETTLED)}
+
+
+@cache
+def python() -> str:
+    """The program, for this test run's worker; its process starts with the first that asks. Where there is no fork, the real Python."""
+    if not hasattr(os, "fork"):
+        return sys.executable
+    folder = Path(tempfile.mkdtemp(prefix="chaoslab-warm-"))
+    address, program = folder / "socket", folder / "python"
+    program.write_text(
+        f"#!{sys.executable} -IS\n{(HERE / 'client.py').read_text()}\n"
+        f"main({sys.executable!r}, {str(address)!r}, {SETTLED!r}, {settled()!r})\n"
+    )
+    program.chmod(0o700)
+    server = subprocess.Popen(
+        [sys.executable, str(HERE / "server.py"), str(address)],
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},  # who has threads should not fork
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert server.stdin is not None
+    assert server.stdout is not None
+    assert server.stdout.readline() == b"ready\n"
+    server.stdout.close()
+
+    def end() -> None:
+        assert server.stdin is not None
+        server.stdin.close()
+        server.wait(10)
+        shutil.rmtree(folder, ignore_errors=True)
+
+    atexit.register(end)
+    return str(program)

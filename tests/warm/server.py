@@ -1,0 +1,181 @@
+"""Has the libraries loaded that the lab's parts use, and forks a child for each start that a client hands over. It ends when stdin closes."""
+
+from __future__ import annotations
+
+import array
+import contextlib
+import gc
+import importlib
+import io
+import marshal
+import os
+import runpy
+import selectors
+import signal
+import socket
+import sys
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, TextIO
+
+LIBRARIES = (
+    "anyio._backends._asyncio", "concurrent.futures.thread", "flask", "greenlet", "groq.resources.chat", "h11", "http.server", "httpx",
+    "langchain.agents", "langchain_groq", "matplotlib.axes", "matplotlib.backends.backend_agg", "matplotlib.figure", "multiprocessing.pool",
+    "rich.live", "rich.progress", "sqlite3", "time_machine", "urllib3", "waitress.server",
+)  # fmt: skip
+"""No module of chaoslab: each start loads its own, from where it stands."""
+
+
+class Start(NamedTuple):
+    """What a client hands over."""
+
+    request: dict[str, Any]
+    streams: list[int]
+
+
+def main(address: str) -> None:
+    """Serves at that address. Returns when it is over, in each child too."""
+    sys.path.pop(0)  # this folder
+    for name in LIBRARIES:
+        importlib.import_module(name)
+    gc.collect()
+    gc.freeze()  # else each child would copy the memory of all that, to count references in it
+    start = served(address)
+    if start is not None:
+        become(start)
+
+
+def served(address: str) -> Start | None:
+    """Returns in each child, and without a start at the end of the server itself."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    woken, wakes = os.pipe()
+    os.set_blocking(wakes, False)
+    os.set_blocking(woken, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(address)
+    listener.listen(64)
+    selector = selectors.DefaultSelector()
+    for what in (listener, woken, 0):
+        selector.register(what, selectors.EVENT_READ)
+    print("ready", flush=True)
+    os.dup2(2, 1)
+    clients: dict[socket.socket, int] = {}
+    while True:
+        for key, _ in selector.select():
+            if key.fileobj is listener:
+                client = listener.accept()[0]
+                start = _received(client)
+                if start is None:
+                    client.close()
+                    continue
+                if not (child := os.fork()):
+                    _let_go(selector, (listener, client, *clients), (woken, wakes))
+                    return start
+                for fd in start.streams:
+                    os.close(fd)
+                clients[client] = child
+                selector.register(client, selectors.EVENT_READ)
+                _tell(client, child)
+            elif key.fileobj == woken:
+                os.read(woken, 4096)
+                for client, status in _ended(clients):
+                    _tell(client, status)
+                    if client in selector.get_map():
+                        selector.unregister(client)
+                    del clients[client]
+                    client.close()
+            elif key.fileobj == 0:  # whoever started this is gone
+                for child in clients.values():
+                    os.kill(child, signal.SIGKILL)
+                return None
+            elif child := clients.get(key.fileobj, 0):  # type: ignore[call-overload]  # the client was killed
+                os.kill(child, signal.SIGKILL)
+                selector.unregister(key.fileobj)
+
+
+def _let_go(selector: selectors.BaseSelector, sockets: Iterable[socket.socket], pipe: Iterable[int]) -> None:
+    """In a child: what is the server's alone."""
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    selector.close()
+    for held in sockets:
+        held.close()
+    for fd in pipe:
+        os.close(fd)
+
+
+def _ended(clients: Mapping[socket.socket, int]) -> list[tuple[socket.socket, int]]:
+    """The clients whose child has ended, each with its status."""
+    waited = {client: os.waitpid(child, os.WNOHANG) for client, child in clients.items()}
+    return [(client, status) for client, (ended, status) in waited.items() if ended]
+
+
+def _tell(client: socket.socket, number: int) -> None:
+    with contextlib.suppress(OSError):
+        client.sendall(number.to_bytes(4, "big"))
+
+
+def _received(client: socket.socket) -> Start | None:
+    """None: the client was killed before it had said everything."""
+    fds = array.array("i")
+    head, said, *_ = client.recvmsg(4, socket.CMSG_SPACE(3 * fds.itemsize))
+    for _, _, data in said:
+        fds.frombytes(data[: len(data) - len(data) % fds.itemsize])
+    body, size = b"", int.from_bytes(head, "big")
+    while len(body) < size and (more := client.recv(size - len(body))):
+        body += more
+    if len(body) < size or not size:
+        for fd in fds:
+            os.close(fd)
+        return None
+    return Start(marshal.loads(body), list(fds))
+
+
+def become(start: Start) -> None:
+    """This process as `python -m chaoslab` would be after it had loaded the libraries."""
+    asked = start.request
+    if asked["leads_session"]:
+        os.setsid()
+    elif asked["leads_group"]:
+        os.setpgid(0, 0)
+    for number in asked["ignored"]:
+        signal.signal(number, signal.SIG_IGN)
+    os.umask(asked["umask"])
+    os.chdir(asked["folder"])
+    os.environ.clear()
+    os.environb.update(asked["environment"])
+    for number, fd in enumerate(start.streams):
+        os.dup2(fd, number)
+        os.close(fd)
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        stream = _stream(number, getattr(sys, name))
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+    sys.executable = asked["executable"]
+    sys.argv = ["-m", *asked["arguments"]]
+    if not asked["safe"]:
+        sys.path.insert(0, os.getcwd())
+    sys.path_importer_cache.clear()
+    importlib.invalidate_caches()
+    runpy.run_module("chaoslab", run_name="__main__", alter_sys=True)
+
+
+def _stream(fd: int, like: TextIO) -> TextIO:
+    """As Python makes it when it starts."""
+    unbuffered = bool(os.environ.get("PYTHONUNBUFFERED"))
+    binary = open(fd, "wb" if fd else "rb", buffering=0 if fd and unbuffered else -1, closefd=False)  # noqa: SIM115
+    by_line = not unbuffered and (fd == 2 or os.isatty(fd))
+    return io.TextIOWrapper(
+        binary,
+        encoding=like.encoding,
+        errors=like.errors,
+        newline="\n",
+        line_buffering=by_line,
+        write_through=unbuffered,
+    )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
