@@ -348,7 +348,7 @@ def test_the_same_run_gives_the_same_bytes(tmp_path: Path) -> None:
 
 def test_each_picture_is_drawn_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Left to itself, matplotlib draws a picture with a layout twice."""
-    figures, drawn, real = draw(RunReport.of(history(tmp_path / "run", prompts=5)), list[Figure]()), Figure.draw
+    figures, drawn, real = draw(RunReport.of(history(tmp_path / "run", prompts=5))), list[Figure](), Figure.draw
 
     def counted(figure: Figure, renderer: Any) -> None:
         drawn.append(figure)
