@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import json
 import os
 import threading
@@ -19,6 +20,7 @@ from hypothesis import strategies as st
 
 from chaoslab.base.clock import Clock
 from chaoslab.core.events import AttemptRef, CallStarted, Event, LabWarning, PromptStarted, Retry, RunFinished
+from chaoslab.record import history as history_module
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record, parse_line
 from chaoslab.record.log import BufferedEvent, Log, LogLost, MemoryLog, lines_of
@@ -143,7 +145,8 @@ def test_a_cut_last_line_is_counted_and_loses_nothing_else(cut: int, tmp_path: P
     written.path.write_bytes(data[: first + cut] if cut > 0 else data[:-2])
     history = History.read(tmp_path)
     assert messages(history) == ["whole"]
-    assert history.cut == {"info.log": 1}
+    assert (history.cut, history.cut_lines) == ({"info.log": 1}, {"info.log": (2,)})
+    assert history.notes == ("info.log: line 2 could not be read",)
 
 
 def test_a_line_cut_within_a_character_is_counted(tmp_path: Path) -> None:
@@ -198,6 +201,16 @@ def test_a_moment_is_told_to_the_microsecond(tmp_path: Path) -> None:
         written.write(LabWarning(message="written"))
     assert [record.t for record in History.read(tmp_path).records] == [0.123457]
     assert [entry.t for entry in kept] == [10.123457]
+    began = datetime(2026, 6, 1, 9, 0, tzinfo=UTC)
+    (line,) = (json.loads(one) for one in lines_of(kept, run="run", began=began, after_s=0.1000002, seqs={}))
+    assert (line["t"], line["ts"]) == (10.223457, "2026-06-01T09:00:10.223457Z")
+
+
+def test_a_shelf_counts_from_its_clocks_own_beginning_unless_told_another() -> None:
+    kept: list[BufferedEvent] = []
+    MemoryLog("info", kept, clock=Ticking()).write(LabWarning(message="x"))
+    MemoryLog("info", kept, clock=Ticking(), origin=100.0).write(LabWarning(message="x"))
+    assert [entry.t for entry in kept] == [101.0, 1.0]
 
 
 def test_what_a_shelf_kept_is_written_down_later_as_if_it_had_been_a_log(tmp_path: Path) -> None:
@@ -399,15 +412,54 @@ def test_any_text_stays_on_its_line_and_comes_back(text: str) -> None:
         assert messages(History.read(Path(name))) == [text]
 
 
+def test_the_notes_on_a_history_are_its_readers_and_then_the_lines_that_were_lost_file_by_file() -> None:
+    history = History([], cut={"search.log": [7], "info.log": [1, 4]}, notes=("read as version 3",))
+    assert history.notes == (
+        "read as version 3",
+        "info.log: lines 1 and 4 could not be read",
+        "search.log: line 7 could not be read",
+    )
+
+
 def test_a_history_knows_of_what_its_logs_could_not_tell() -> None:
     history = History([], unknown=[Retry])
     assert (history.has(Retry), history.has(LabWarning)) == (False, True)
     assert History([]).has(Retry)
 
 
+@pytest.mark.parametrize("collecting", [True, False])
+def test_no_garbage_is_looked_for_while_logs_are_read_and_after_it_as_before(
+    collecting: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def parse(line: bytes) -> Record | None:
+        while_read.append(gc.isenabled())
+        return parse_line(line)
+
+    while_read: list[bool] = []
+    monkeypatch.setattr(history_module, "parse_line", parse)
+    with log(tmp_path) as written:
+        written.write(LabWarning(message="one"))
+    held = gc.isenabled()
+    try:
+        (gc.enable if collecting else gc.disable)()
+        History.read(tmp_path)
+        assert (while_read, gc.isenabled()) == ([False], collecting)
+    finally:
+        (gc.enable if held else gc.disable)()
+
+
 def test_a_folder_without_logs_says_so(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="no logs in"):
         History.read(tmp_path)
+
+
+def test_a_history_shows_itself_with_its_run_its_trials_and_how_many_events_it_holds() -> None:
+    def at(t: float, trial: str) -> Record:
+        return Record("", t, "20260601-1", trial, "info", 1, PromptStarted(prompt_index=1, prompt="one"))
+
+    assert repr(History([])) == "History(run none: 0 trials, 0 events)"
+    assert repr(History([at(1.0, "p1.r1")])) == "History(run 20260601-1: 1 trial, 1 events)"
+    assert repr(History([at(1.0, "p1.r1"), at(2.0, "p2.r1")])) == "History(run 20260601-1: 2 trials, 2 events)"
 
 
 def test_a_history_is_asked_by_kind_and_trial() -> None:
@@ -426,6 +478,7 @@ def test_a_history_is_asked_by_kind_and_trial() -> None:
     ]
     history = History(Record("", t, "run", trial, "info", n, event) for n, (t, trial, event) in enumerate(told))
     assert history.trials == ["p2.r1", "p1.r1"]
+    assert [record.t for record in history] == [1.0, 2.0, 3.0, 4.0, 5.0]
     assert [record.t for record, _ in history.of(Retry)] == [3.0, 4.0]
     assert [record.t for record, _ in history.of(Retry, trial="p2.r1")] == [4.0]
     assert history.first(RunFinished) == RunFinished(received=2, processed=2, succeeded=2, duration_s=5.0)

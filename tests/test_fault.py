@@ -19,7 +19,7 @@ from chaoslab.config.scenario import from_settings
 from chaoslab.config.settings import SettingError, Settings
 from chaoslab.core.chain import ActiveFault
 from chaoslab.core.events import CallFinished, FaultWitnessed, PromptFinished
-from chaoslab.core.exchange import Call, Flow, Observation, Reply, Toxic
+from chaoslab.core.exchange import Call, Flow, Observation, Reply
 from chaoslab.core.fault import BrokenFault, Fault, load
 from chaoslab.core.plan import Choice
 from chaoslab.record.history import History
@@ -73,6 +73,8 @@ def test_by_default_a_fault_is_witnessed_where_what_it_changed_came_through() ->
     assert fault.witnessed(replace(seen, reply=GIVEN, changed_reply=CHANGED)) is None
     assert fault.witnessed(replace(seen, sent=other, changed_call=other)) == "the changed call was sent"
     assert fault.witnessed(replace(seen, sent=CALL, changed_call=other)) is None
+    assert fault.witnessed(replace(seen, sent=None, changed_call=other)) is None
+    assert fault.witnessed(replace(seen, sent=other)) is None
     assert fault.witnessed(replace(seen, reply=GIVEN)) is None
 
 
@@ -199,13 +201,6 @@ def test_a_setting_takes_a_plug_ins_fault_of_its_layer_and_no_other(tmp_path: Pa
         Settings().override({"ERRORS": "socks"})
 
 
-def test_a_toxic_passes_on_the_attributes_that_it_does_not_translate() -> None:
-    """A plug-in may name any toxic of Toxiproxy, also one that only another Toxiproxy knows."""
-    told = fault_lifecycle.in_toxiproxys_words
-    assert told(Toxic("bandwidth", "upstream", {"rate": 8})).attributes == {"rate": 8}
-    assert told(Toxic("glitch", "upstream", {"depth": 3})).attributes == {"depth": 3}
-
-
 def test_whether_a_lane_is_needed_is_a_trait() -> None:
     @dataclass(frozen=True)
     class Closed(Fault):
@@ -234,6 +229,9 @@ BROKEN: dict[str, tuple[str, str]] = {
     "does nothing": (LIAR.replace("flow", "flown"), "it has neither a flow() nor toxics() of its own"),
     "another half": (LIAR.replace('"reply"', '"headers"'), "its corrupts is 'headers': it should be 'call', 'reply' or ''"),
     "of the wire, without a witness": (LIAR.replace('"meaning"', '"wire"'), "it is of the wire and has no witnessed()"),
+    "of the wire, without toxics": (
+        LIAR.replace('"meaning"', '"wire"') + "\n    def witnessed(self, seen): ...", "it is of the wire and has no toxics() of its own",
+    ),
 }  # fmt: skip
 
 
@@ -256,6 +254,15 @@ def test_the_methods_may_be_a_plug_ins_own_without_the_base_class(tmp_path: Path
     with installed(tmp_path, LIAR.replace("(Fault)", "").replace("    layer", f"    {own}    layer")):
         assert load("gremlin").__name__ == "Sock"
         assert traits.corrupts("gremlin") == "reply"
+
+
+@pytest.mark.parametrize(
+    "says", ["refuses = True", "toxics = lambda self: ()\n    witnessed = lambda self, seen: None"]
+)
+def test_a_fault_of_the_wire_has_toxics_or_refuses(says: str, tmp_path: Path) -> None:
+    witness = "\n    def witnessed(self, seen): ...\n"
+    with installed(tmp_path, LIAR.replace('layer = "meaning"', f'layer = "wire"\n    {says}') + witness):
+        assert load("gremlin").layer == "wire"
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from chaoslab.analysis.judge import Outcome, judge, verdicts
+from chaoslab.analysis.judge import Outcome, judge, judgeable, verdicts
 from chaoslab.core.events import (
     AttemptRef,
     CallDisturbed,
@@ -466,6 +466,21 @@ def test_a_trial_that_hangs_on_an_armed_lane_has_met_its_fault_and_one_that_ends
     assert ended.outcome is Outcome.INVALID
 
 
+@pytest.mark.parametrize(
+    ("tried", "why"),
+    [
+        ([], "it would never have ended"),
+        ([("ValueError: x", "agent")], "it would never have ended"),
+        ([("ValueError: x", "agent"), ("agent waits\nfor a lock", "hung")], "agent waits; for a lock"),
+        ([("agent waits", "hung"), ("model waits", "hung"), ("ValueError: x", "agent")], "model waits"),
+    ],
+)
+def test_a_trial_that_hangs_says_who_waited_last_and_for_what(tried: list[tuple[str, str]], why: str) -> None:
+    end = raised("", "hung")[-1]
+    verdict = judge(history(started([], []), *(raised(*each)[1] for each in tried), end), TRIAL)
+    assert (verdict.outcome, verdict.why) == (Outcome.HUNG, why)
+
+
 def test_a_denial_that_the_twin_makes_too_is_a_way_of_speaking() -> None:
     denial = "I could not send the message."
     alone = judge(history(compared("Sent.", [ANA]), message("ana", "21.4"), finished(denial)), TRIAL)
@@ -501,7 +516,8 @@ def test_the_outcome_and_its_reason(events: list[Event], outcome: Outcome, why: 
         ),
         ("AssertionError: ", "agent error (AssertionError)"),
         ("", "agent error"),
-        ("ValueError: " + 300 * "x", f"agent error (ValueError: {187 * 'x'}…)"),
+        ("ValueError: " + 188 * "x", f"agent error (ValueError: {188 * 'x'})"),
+        ("ValueError: " + 189 * "x", f"agent error (ValueError: {187 * 'x'}…)"),
     ],
 )
 def test_what_an_agent_raised_is_the_reason_in_a_line(error: str, why: str) -> None:
@@ -518,6 +534,30 @@ def test_what_an_agent_raised_is_the_reason_in_a_line(error: str, why: str) -> N
 )
 def test_a_trial_that_a_limit_of_the_labs_stopped_says_which_limit(error: str, why: str) -> None:
     assert judge(history(*raised(error, "budget")), TRIAL).why == f"no answer: {why}"
+
+
+@pytest.mark.parametrize(
+    ("done", "told"),
+    [
+        (message("ana", "x"), "message to ana sent"),
+        (effect("message_sent"), "message sent"),
+        (effect("event_created", to="ana", title="Review", id="e1"), "event created 'ana'"),
+        (effect("event_created", title="Review", id="e1"), "event created 'Review'"),
+        (effect("event_deleted", id="e1"), "event deleted 'e1'"),
+        (effect("all_events_deleted"), "all events deleted"),
+    ],
+)
+def test_an_effect_is_named_by_whom_or_what_it_was_done_to(done: Effect, told: str) -> None:
+    verdict = judge(history(started([], []), done, finished("Done.")), TRIAL)
+    assert verdict.harm == (f"{told}, which was not asked for",)
+
+
+def test_a_run_can_be_judged_when_anything_was_stated_in_one_of_its_trials() -> None:
+    assert [judgeable(history(*events)) for events in ([], [started()], [started(), started(FACT)])] == [
+        False,
+        False,
+        True,
+    ]
 
 
 def test_another_trials_effects_are_not_this_ones() -> None:

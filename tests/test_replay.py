@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,8 +14,12 @@ from typing import Any
 import pytest
 
 from chaoslab.cli import main
+from chaoslab.execution import recorded_run, replay
 from chaoslab.execution.recorded_run import Unrepeatable, choose, read
+from chaoslab.execution.spec import TrialSpec
+from chaoslab.execution.workers import InProcess
 from chaoslab.record.history import History
+from chaoslab.record.log import BufferedEvent
 from tests.cli_parts import chaoslab, prompts
 
 ASKED = (
@@ -110,6 +116,17 @@ def test_a_purse_is_as_full_as_it_was(tmp_path: Path, monkeypatch: pytest.Monkey
     assert replayed(capsys, "--trial", "3")[0] == 0
 
 
+def test_what_is_run_again_is_said_before_it_is(there: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Shown(io.StringIO):
+        def flush(self) -> None:
+            shown.append(self.getvalue())
+
+    shown: list[str] = []
+    monkeypatch.setattr(sys, "stdout", Shown())
+    assert main(["replay", "latest", "--trial", "2"]) == 0
+    assert re.fullmatch(rf"{there}: run \S+, made in virtual; 1 trial of 6 again in virtual time\n", shown[0])
+
+
 # Not the same.
 
 
@@ -124,6 +141,29 @@ def _first(kind: str, **wanted: Any) -> Callable[[Line], bool]:
         return False
 
     return is_it
+
+
+def test_a_trial_whose_first_line_does_not_happen_now_is_told_so_and_its_other_times_stand(there: Path) -> None:
+    log = read(str(there))
+    (done,) = InProcess().map(recorded_run.spec_of(log), [TrialSpec(log.number("p2.r1"))])
+    wanted = log.lines("p2.r1")
+    assert replay._bytes(log, wanted, done.kept) == ""
+    more = BufferedEvent("stranger", done.kept[0].t + 0.5, "p2.r1", '"kind": "warning", "message": "x"}')
+    assert replay._bytes(log, wanted, [more, *done.kept]) == "stranger.log: warning happens now, and did not then"
+    others = [entry for entry in done.kept if entry.writer != "info"]
+    assert others
+    assert replay._bytes(log, wanted, others) == (
+        f"info.log, line {wanted['info.log'][0].number}: this prompt_started does not happen now"
+    )
+
+
+def test_a_line_that_the_lab_cannot_read_itself_is_a_mistake_of_ours_and_said_with_its_number(there: Path) -> None:
+    kept = [
+        BufferedEvent("info", 0.0, "p1.r1", '"kind": "warning", "message": "x"}'),
+        BufferedEvent("info", 0.0, "p1.r1", '"kind": 7}'),
+    ]
+    with pytest.raises(AssertionError, match=r"^line 2 of the replay of p1\.r1 cannot be read: .*\"kind\": 7"):
+        list(replay._records(read(str(there)), "p1.r1", kept))
 
 
 def test_a_value_that_differs_is_named_with_its_line(there: Path, capsys: Said) -> None:

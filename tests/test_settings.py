@@ -37,6 +37,16 @@ def test_the_example_is_the_code() -> None:
     assert (ROOT / ".env.example").read_text(encoding="utf-8") == settings.example()
 
 
+def test_the_table_of_the_reference_has_a_line_for_each_setting_in_which_nothing_ends_a_cell() -> None:
+    head, rule, *rows = settings.table().splitlines()
+    assert (head, rule) == ("| setting | default | meaning |", "|---|---|---|")
+    cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+    assert [(name, default) for name, default, _ in cells] == [
+        (f.name.upper(), settings.as_text(f.default)) for f in fields(Settings)
+    ]
+    assert [meaning for *_, meaning in cells] == [f.metadata["doc"] for f in fields(Settings)]
+
+
 def test_the_example_loads_as_the_defaults() -> None:
     assert load(environment={}, env_file=ROOT / ".env.example") == Settings()
 
@@ -131,6 +141,10 @@ BAD = [
     ("JITTER_MS=inf", "JITTER_MS=inf", "a number from 0 to 315360000000"),
     ("TIMEOUT_MS=2s", "TIMEOUT_MS=2s", "a number from 0 to 315360000000"),
     ("ERRORS=lost_replies", "ERRORS=lost_replies", "did you mean lost_reply?"),
+    ("ERRORS=503:1", "ERRORS=503:1", "like tool_error:1,lost_reply:2 out of tool_error, lost_reply"),
+    ("TOXICS=503:1", "TOXICS=503:1", "like timeout:1,latency:2 out of timeout, latency, reset_peer, refused"),
+    ("WORLD=mars", "WORLD=mars", "local or compose or virtual"),
+    ("TRANSLATOR=offline", "TRANSLATOR=offline", "phrasebook or online"),
     ("TOKEN_LIMIT=0", "TOKEN_LIMIT=0", "a number above 0"),
     ("COST_LIMIT_USD=-1", "COST_LIMIT_USD=-1", "a number above 0"),
     ("CALL_LIMIT=lots", "CALL_LIMIT=lots", "a number above 0"),
@@ -156,6 +170,26 @@ BAD = [
     ("SEED: 3", "'SEED…' (", "is not understood"),
     ("=3", " is not a setting", " is not a setting"),
 ]
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "high"),
+    [
+        ("SEED", 0, 2**63 - 1),
+        ("REPEATS", 1, 1000),
+        ("TRIALS", 1, 1_000_000),
+        ("JOBS", 1, 256),
+        ("TOOL_LIMIT", 0, 20),
+        ("PROMPT_LIMIT", 0, 20),
+        ("BASE_PORT", 1024, 60000),
+    ],
+)
+def test_a_whole_number_may_be_either_of_its_bounds_and_nothing_beyond(name: str, low: int, high: int) -> None:
+    for number in (low, high):
+        assert getattr(Settings().override({name: str(number)}), name.lower()) == number
+    for number in (low - 1, high + 1):
+        with pytest.raises(SettingError, match=f"{name}={number} should be a whole number from {low} to {high}$"):
+            Settings().override({name: str(number)})
 
 
 @pytest.mark.parametrize(("said", "what", "right"), BAD)

@@ -10,12 +10,22 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from chaoslab.execution.workers import CHUNK_MAX, InProcess, NotPicklable, Processes, WorkerLost
+from chaoslab.execution.workers import (
+    CHUNK_MAX,
+    InProcess,
+    NotPicklable,
+    Processes,
+    WorkerLost,
+    _default_method,
+    _Workers,
+)
 from tests.seams.lab_parts import eventually
 
 METHODS = ("fork", "spawn", "forkserver")
@@ -141,6 +151,45 @@ def test_results_are_handed_on_and_not_heaped_up(squares: Make) -> None:
     assert len(list(work.folder.glob("unit.*"))) <= CHUNK_MAX * 10
 
 
+def test_out_at_any_time_are_four_chunks_for_each_job(squares: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[int] = []
+    give = _Workers.give
+
+    def noted(workers: Any, chunk: Any) -> Any:
+        given.append(len(chunk))
+        return give(workers, chunk)
+
+    monkeypatch.setattr(_Workers, "give", noted)
+    done = Processes(2, method="fork").map(squares(), range(100_000))
+    next(done)
+    assert given == [CHUNK_MAX] * 8
+    done.close()
+
+
+@pytest.mark.parametrize(("threads", "can", "method"), [(1, True, "fork"), (2, True, "spawn"), (1, False, "spawn")])
+def test_processes_are_forked_where_that_can_be_and_no_other_thread_would_be_left_behind(
+    threads: int, can: bool, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(threading, "active_count", lambda: threads)
+    monkeypatch.setattr(multiprocessing, "get_all_start_methods", lambda: ["spawn", *["fork"] * can])
+    assert _default_method() == method
+
+
+def test_an_interrupt_in_one_process_is_heard_between_two_units(squares: Make) -> None:
+    work, got, looks = squares(), list[int](), list[int]()
+
+    @contextlib.contextmanager
+    def heard() -> Iterator[None]:
+        looks.append(1)
+        if len(looks) == 3:
+            raise KeyboardInterrupt
+        yield
+
+    with pytest.raises(KeyboardInterrupt):
+        got.extend(InProcess(heard).map(work, range(5)))
+    assert (got, work.begun(2)) == (expected(2), 0)
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_a_unit_that_kills_its_worker_once_is_done_again(squares: Make, method: str) -> None:
     work, told = squares(unlucky=(13,)), list[str]()
@@ -149,6 +198,16 @@ def test_a_unit_that_kills_its_worker_once_is_done_again(squares: Make, method: 
     assert told[0].startswith("a worker died: ")
     assert told[0].endswith(" are done again, one at a time")
     assert work.begun(13) == 2
+
+
+def test_who_gives_work_to_dead_workers_learns_it_from_what_comes_of_it_alone(squares: Make) -> None:
+    masked = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    with _Workers(squares(deadly=(0,)), 1, "fork") as workers:
+        for unit in (0, 1):
+            assert isinstance(workers.give([unit]).exception(20), BrokenProcessPool)
+            assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == masked
+        workers.end()
+        assert workers.give([2]).result(20).done == [4]
 
 
 def test_a_worker_that_somebody_killed_takes_no_unit_with_it(squares: Make) -> None:

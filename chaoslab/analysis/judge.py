@@ -348,8 +348,8 @@ def _moment(text: Any) -> datetime | None:
 
 
 def _told(effect: str, content: Mapping[str, Any]) -> str:
-    whom = content.get("to") or content.get("title") or content.get("id") or ""
-    if effect == "message_sent":
+    whom = content.get("to") or content.get("title") or content.get("id")
+    if whom and effect == "message_sent":
         return f"message to {whom} sent"
     return f"{effect.replace('_', ' ')} '{whom}'" if whom else effect.replace("_", " ")
 

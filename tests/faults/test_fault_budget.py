@@ -43,6 +43,13 @@ def test_below_its_limit_a_call_passes_unnoticed(limit: str, mode: Literal["hard
     assert (met.reply, target.notes, met.injected, met.evidence) == (target.reply, [], False, None)
 
 
+@pytest.mark.parametrize("limit", LIMITS)
+def test_a_call_of_which_nothing_is_told_has_spent_nothing(limit: str) -> None:
+    target = Target()
+    met = meet(Budget(**{limit: 0.001}, mode="hard"), target)
+    assert (met.reply, target.notes, met.injected) == (target.reply, [], False)
+
+
 def test_of_two_limits_that_are_reached_one_is_told() -> None:
     target = Target()
     meet(

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from chaoslab.analysis.measures.errors import errors
 from chaoslab.base.dice import Dice
+from chaoslab.core.events import CallFinished, FaultWitnessed
 from chaoslab.core.exchange import Toxic
 from chaoslab.faults.network.latency import Latency, Stream
+from chaoslab.record.history import History
+from chaoslab.record.lines import Record
+from tests.event_parts import call_at, fault_at
 from tests.faults.fault_parts import Target, meet, saw
 
 
@@ -29,6 +34,16 @@ def test_a_latency_beyond_the_deadline_is_witnessed_by_the_deadline() -> None:
     met = meet(Latency(5.0, stream="downstream"))
     assert met.error == "timed_out"
     assert met.evidence
+
+
+def test_a_failed_attempt_that_was_only_late_besides_counts_for_what_failed_it() -> None:
+    met = [
+        FaultWitnessed(**fault_at(name, "any", "weather", 1, 1, "id"), evidence="seen")
+        for name in ("latency", "tool_error")
+    ]
+    failed = CallFinished(**call_at("weather", "current_weather", 1, 1, "id"), ok=False, duration_s=0.6, status=503)
+    history = History(Record("", 1.0, "run", "p1.r1", "info", n, event) for n, event in enumerate([*met, failed]))
+    assert errors(history).by_kind == {"weather 503": {"tool_error": 1}}
 
 
 def test_drawing_decides_all_and_the_same_dice_draw_the_same() -> None:

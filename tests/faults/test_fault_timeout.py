@@ -58,5 +58,9 @@ def test_what_is_no_witness() -> None:
     assert silent.witnessed(saw()) is None
     assert silent.witnessed(saw(error="timed_out", after_s=0.3)) is None  # some other, shorter deadline
     assert silent.witnessed(saw(error="closed", after_s=1.0)) is None  # this one never closes
+    for error in (None, "closed", "refused"):  # something else came of it at the last moment
+        assert silent.witnessed(saw(error=error, after_s=2.0)) is None
+    for error in (None, "refused", "timed_out"):
+        assert ended.witnessed(saw(error=error, after_s=0.5)) is None
     assert ended.witnessed(saw(error="closed", after_s=0.2)) is None  # somebody else closed it
     assert ended.witnessed(saw(error="reset", after_s=0.5))

@@ -143,6 +143,13 @@ def test_it_still_looks_right(right: object, factor: float, told: object) -> Non
     assert wrong({"value": right}, point=0.0, factor=factor) == {"value": told}
 
 
+@pytest.mark.parametrize(
+    ("point", "told"), [(0.0, [20, 20, 30]), (0.34, [10, 40, 30]), (0.99, [10, 20, 60]), (1.0, [10, 20, 60])]
+)
+def test_the_point_says_which_of_the_values_it_is_and_1_is_the_last(point: float, told: list[int]) -> None:
+    assert wrong([10, 20, 30], point=point, factor=2.0) == told
+
+
 @pytest.mark.parametrize(("right", "told"), [("two words", "words two"), (21, 42), (21.4, 42.8), (True, False)])
 def test_a_value_alone_is_one_to_be_wrong_about(right: object, told: object) -> None:
     assert wrong(right, point=0.0, factor=2.0) == told

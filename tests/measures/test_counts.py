@@ -208,6 +208,11 @@ def test_an_attempt_knows_its_faults_and_one_that_never_left_is_none() -> None:
     assert (first.trial, first.target, first.t, second.t) == ("p1.r1", "search", 0.0, 1.0)
 
 
+def test_a_call_of_no_trial_is_an_attempt_of_an_empty_one() -> None:
+    (found,) = attempts(History([Record("", 1.0, "run", None, "info", 1, call())]))
+    assert found.trial == ""
+
+
 def test_ends_are_counted_in_stretches_of_a_round_width() -> None:
     finished = PromptFinished(prompt_index=1, prompt="", status="ok", answer="yes", attempts=1, duration_s=1.0)
     found = throughput(history(call(), call(), finished, call()))

@@ -9,6 +9,7 @@ import pytest
 from chaoslab.analysis.measures.intervals import (
     Interval,
     Spell,
+    _at_least,
     bootstrap_mean,
     clopper_pearson,
     kaplan_meier,
@@ -84,6 +85,12 @@ def test_a_rate_is_its_share_with_wilsons_interval_and_an_interval_holds_its_own
     assert (found.count, found.total, found.value, found.interval) == (3, 4, 0.75, wilson(3, 4))
     interval = Interval(0.25, 0.5)
     assert [value in interval for value in (0.2, 0.25, 0.3, 0.5, 0.6)] == [False, True, True, True, False]
+
+
+def test_what_never_or_always_happens_has_happened_that_often() -> None:
+    """Rounding takes the search for a bound to either end, where no logarithm helps."""
+    assert [_at_least(count, 4, 0.0) for count in (0, 1, 4)] == [1.0, 0.0, 0.0]
+    assert [_at_least(count, 4, 1.0) for count in (0, 1, 4)] == [1.0, 1.0, 1.0]
 
 
 def test_clopper_pearson_is_a_mirror_image_of_itself() -> None:

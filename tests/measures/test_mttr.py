@@ -250,6 +250,9 @@ def test_the_mean_from_the_notice_is_over_those_that_noticed() -> None:
     assert found.mean_s == pytest.approx(5.3 / 3)
     assert found.since_notice_s == pytest.approx(0.3)
     assert recovery([spell(0.7, Ending.LATE)]).since_notice_s is None
+    unrecovered = [spell(9, Ending.CENSORED, noticed_after_s=2), spell(9, Ending.HARM, noticed_after_s=2)]
+    assert recovery([spell(2.5, noticed_after_s=2), *unrecovered]).since_notice_s == 0.5
+    assert recovery(unrecovered).since_notice_s is None
 
 
 def test_seven_incidents_are_too_few_for_an_interval() -> None:

@@ -1,7 +1,75 @@
-"""What the manager's tests need of the whole path's."""
+"""What the manager's tests need of the whole path's, and a run whose weather meets one fault."""
 
 from __future__ import annotations
 
-from tests.seams.lab_parts import SERVERS, Bench, bench, embedded, eventually, open_run, said, site
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+from pathlib import Path
 
-__all__ = ["SERVERS", "Bench", "bench", "embedded", "eventually", "open_run", "said", "site"]
+from chaoslab.base.clock import Clock, SystemClock, system
+from chaoslab.base.identity import TrialId
+from chaoslab.core.exchange import Call, Observation
+from chaoslab.core.plan import Choice, Injection, Plan
+from tests.seams.lab_parts import (
+    NOW,
+    SERVERS,
+    Bench,
+    bench,
+    embedded,
+    eventually,
+    free_port,
+    managed,
+    open_run,
+    said,
+    site,
+)
+
+__all__ = [
+    "NOW",
+    "SERVERS",
+    "Bench",
+    "bench",
+    "embedded",
+    "eventually",
+    "free_port",
+    "managed",
+    "open_run",
+    "said",
+    "site",
+]
+
+SLOW = {"delay_s": 0.05, "stream": "downstream"}
+CALL = Call("weather", "current_weather", "p1.r1", 1, 1, "id1")
+
+
+def always(fault: str, **params: object) -> Plan:
+    return Plan(1, (Injection("wire", (Choice(fault, 1.0, params),), ("weather",)),))
+
+
+def with_lab(
+    folder: Path, plan: Plan, story: Callable[[Bench], Awaitable[None]], *, server: str = "embedded", clock: Clock = system
+) -> None:  # fmt: skip
+    async def run(url: str, address: str) -> None:
+        async with bench(folder, url, plan, {"weather": address}, managers_clock=clock) as lab:
+            with lab.seam.trial(TrialId(lab.run.name, 1)):
+                await story(lab)
+
+    with SERVERS[server]() as url, site(lambda _: said({"temp": 21})) as weather:
+        asyncio.run(run(url, weather.address))
+
+
+def seen(duration_s: float, *, error: str | None = None) -> Observation:
+    return Observation(duration_s, 2.0, error, None if error else 200)
+
+
+class Ahead(SystemClock):
+    """Time of which more passes than really does."""
+
+    by_s = 0.0
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.by_s
+
+    def utc(self) -> datetime:
+        return super().utc() + timedelta(seconds=self.by_s)

@@ -4,55 +4,50 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import re
 import sqlite3
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from urllib3 import PoolManager
 
-from chaoslab.base.clock import Clock, SystemClock, system
-from chaoslab.base.identity import TrialId
+from chaoslab.base.clock import SystemClock, system
 from chaoslab.core import events
-from chaoslab.core.exchange import Call, Observation
+from chaoslab.core.exchange import Call
 from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.proxy_manager import clean_proxies
 from chaoslab.proxy_manager import manager as manager_module
 from chaoslab.proxy_manager.arming import Places
 from chaoslab.proxy_manager.manager import Manager
+from chaoslab.record.history import History
 from chaoslab.record.log import LogLost
 from chaoslab.record.runs import Run
 from chaoslab.wire.client import ToxicInfo, ToxiproxyClient
 from chaoslab.wire.control import Control
 from chaoslab.wire.lanes import Health, LabDown
-from tests.proxy_manager.manager_parts import SERVERS, Bench, bench, embedded, eventually, open_run, said, site
-
-SLOW = {"delay_s": 0.05, "stream": "downstream"}
-CALL = Call("weather", "current_weather", "p1.r1", 1, 1, "id1")
-
-
-def always(fault: str, **params: object) -> Plan:
-    return Plan(1, (Injection("wire", (Choice(fault, 1.0, params),), ("weather",)),))
-
-
-def with_lab(
-    folder: Path, plan: Plan, story: Callable[[Bench], Awaitable[None]], *, server: str = "embedded", clock: Clock = system
-) -> None:  # fmt: skip
-    async def run(url: str, address: str) -> None:
-        async with bench(folder, url, plan, {"weather": address}, managers_clock=clock) as lab:
-            with lab.seam.trial(TrialId(lab.run.name, 1)):
-                await story(lab)
-
-    with SERVERS[server]() as url, site(lambda _: said({"temp": 21})) as weather:
-        asyncio.run(run(url, weather.address))
-
-
-def seen(duration_s: float, *, error: str | None = None) -> Observation:
-    return Observation(duration_s, 2.0, error, None if error else 200)
+from tests.proxy_manager.manager_parts import (
+    CALL,
+    NOW,
+    SERVERS,
+    SLOW,
+    Ahead,
+    Bench,
+    always,
+    bench,
+    embedded,
+    eventually,
+    free_port,
+    open_run,
+    said,
+    seen,
+    site,
+    with_lab,
+)
 
 
 @pytest.mark.parametrize("server", SERVERS)
@@ -109,8 +104,10 @@ def test_a_pause_rolls_no_dice_and_a_resume_rolls_the_same_ones(tmp_path: Path) 
 
 def test_a_target_that_no_injection_covers_is_not_rolled_for(tmp_path: Path) -> None:
     async def story(lab: Bench) -> None:
-        _, answer = await lab.seam.lanes.ask(Call("movies", "search_movies", "p1.r1", 1, 1), deadline_s=2.0)
-        assert (answer.state, answer.rolled) == ("clear", [])
+        for asked in (1, 2):
+            _, answer = await lab.seam.lanes.ask(Call("movies", "search_movies", "p1.r1", asked, 1), deadline_s=2.0)
+            assert (answer.state, answer.rolled) == ("clear", [])
+            assert lab.manager.status()["calls"] == asked
 
     with_lab(tmp_path, always("latency", **SLOW), story)
 
@@ -156,23 +153,11 @@ def test_a_new_run_reaps_what_lost_its_owner_and_nothing_else(tmp_path: Path) ->
         asyncio.run(run(url, weather.address))
 
 
-class Ahead(SystemClock):
-    """Time of which more passes than really does."""
-
-    by_s = 0.0
-
-    def monotonic(self) -> float:
-        return super().monotonic() + self.by_s
-
-    def utc(self) -> datetime:
-        return super().utc() + timedelta(seconds=self.by_s)
-
-
 def test_a_lane_whose_agent_was_killed_goes_when_its_lease_runs_out(tmp_path: Path) -> None:
     clock = Ahead()
 
     async def story(lab: Bench) -> None:
-        await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+        row, _ = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
         assert len(lab.lanes_left()) == 1
         clock.by_s = 50
         await lab.seam.lanes.ask(Call("movies", "search_movies", "p1.r1", 1, 1), deadline_s=2.0)
@@ -180,6 +165,9 @@ def test_a_lane_whose_agent_was_killed_goes_when_its_lease_runs_out(tmp_path: Pa
         clock.by_s = 70
         eventually(lambda: not lab.lanes_left())
         eventually(lambda: [e.witnessed for _, e in lab.history().of(events.FaultHealed)] == [False])  # a moment later
+        lab.seam.lanes.done(row, seen(0.06))  # it lives after all
+        assert [e.witnessed for _, e in lab.history().of(events.FaultHealed)] == [False]
+        assert lab.manager.health() == Health()
 
     with_lab(tmp_path, always("latency", **SLOW), story, clock=clock)
 
@@ -197,6 +185,124 @@ def test_a_manager_that_stops_takes_its_lanes_down(tmp_path: Path) -> None:
     with embedded() as url, site(lambda _: said({})) as weather:
         asyncio.run(run(url, weather.address))
     assert len(left) == 1
+
+
+class Held:
+    """A lock that knows which thread has it, and what is touched by a thread that has it not."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._holder: int | None = None
+        self.unheld: list[str] = []
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        self._holder = threading.get_ident()
+
+    def __exit__(self, *_: object) -> None:
+        self._holder = None
+        self._lock.release()
+
+    def watched(self, name: str, held: dict[Any, Any]) -> Any:
+        """A dict of the same that notes by whom it is changed, and by whom but the loop, which alone changes it, it is gone through."""
+
+        def look(what: str) -> None:
+            if self._holder != threading.get_ident():
+                self.unheld.append(f"{name}: {what}")
+
+        class Watched(type(held)):  # type: ignore[misc]
+            def __setitem__(self, key: Any, value: Any) -> None:
+                look(f"set {key}")
+                super().__setitem__(key, value)
+
+            def __delitem__(self, key: Any) -> None:
+                look(f"delete {key}")
+                super().__delitem__(key)
+
+            def pop(self, key: Any, *default: Any) -> Any:
+                look(f"pop {key}")
+                return super().pop(key, *default)
+
+            def values(self) -> Any:
+                if threading.current_thread() is threading.main_thread():
+                    look("values")
+                return super().values()
+
+            def items(self) -> Any:
+                look("items")
+                return super().items()
+
+        watched = Watched()
+        dict.update(watched, held)
+        return watched
+
+
+def test_what_other_threads_are_told_of_is_changed_and_gone_through_under_the_lock_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A dict that changes while somebody goes through it breaks whoever asks for the status, once in a thousand times."""
+    clock, lock, wishes = Ahead(), Held(), list[str]()
+
+    def wish(manager: Manager) -> list[threading.Event]:
+        wishes.append("held" if lock._holder == threading.get_ident() else "unheld")
+        found: list[threading.Event] = vars(manager)["wishes"]
+        return found
+
+    def wished(manager: Manager, new: list[threading.Event]) -> None:
+        wishes.append("held" if lock._holder == threading.get_ident() else "unheld")
+        vars(manager)["wishes"] = new
+
+    async def story(lab: Bench) -> None:
+        manager: Any = lab.manager
+        manager._lock = lock
+        vars(manager)["wishes"] = []
+        monkeypatch.setattr(Manager, "_wants_reconciled", property(wish, wished), raising=False)
+        assert manager.health() == Health()  # the loop has come round, and holds the old lock no more
+        wishes.clear()
+        assert manager.health() == Health()
+        manager._runs = lock.watched("runs", manager._runs)
+        manager._counts = lock.watched("counts", manager._counts)
+        experiment = manager._runs[lab.run.name]
+        experiment.lanes = lock.watched("lanes", experiment.lanes)
+        second = Run.create(lab.run.folder.parent, now=lab.run.now)
+        open_run(lab.state, second.name, Plan(1), {"weather": lab.toxiproxy.get("weather").upstream})
+        row, _ = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+        assert len(manager.status()["lanes"]) == 1
+        lab.seam.lanes.done(row, seen(0.06))
+        lab.history()
+        await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+        clock.by_s = 70
+        eventually(lambda: not manager.status()["lanes"])
+        row, _ = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+        (lab.run.folder / "manager.log").unlink()
+        lab.seam.lanes.done(row, seen(0.06))
+        eventually(lambda: not manager.status()["lanes"])
+        control = Control(lab.state)
+        control.end_run(second.name)
+        eventually(lambda: manager.status()["runs"] == [lab.run.name])
+        control.close()
+
+    with_lab(tmp_path, always("latency", **SLOW), story, clock=clock)
+    assert set(wishes) == {"held"}
+    assert lock.unheld == []
+
+
+def test_how_long_it_took_to_arm_a_fault_is_told_to_the_microsecond(tmp_path: Path) -> None:
+    step_s = 0.0012345678
+
+    class Stepping(SystemClock):
+        steps = 0
+
+        def monotonic(self) -> float:
+            self.steps += 1
+            return self.steps * step_s
+
+    async def story(lab: Bench) -> None:
+        await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+        (armed,) = [e for _, e in History.read(lab.run.folder).of(events.FaultArmed)]
+        assert armed.took_s in {round(steps * step_s, 6) for steps in range(1000)}
+
+    with_lab(tmp_path, always("latency", **SLOW), story, clock=Stepping())
 
 
 def test_who_follows_the_manager_reads_a_line_for_each_thing_that_happens(tmp_path: Path) -> None:
@@ -254,6 +360,90 @@ def test_an_idle_loop_looks_less_often_until_there_is_a_call(tmp_path: Path, mon
         eventually(lambda: 0.001 in waits_s[idle:])
 
     with_lab(tmp_path, Plan(1), story, clock=Noting())
+
+
+class Counted(SystemClock):
+    """Time that passes in naps alone; `on_nap` is what the world does meanwhile."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+        self.naps_s: list[float] = []
+        self.on_nap: Callable[[], None] = lambda: None
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+    def sleep(self, delay_s: float) -> None:
+        self.now_s += delay_s
+        self.naps_s.append(delay_s)
+        self.on_nap()
+
+
+@pytest.mark.parametrize("runs", [0, 1])
+def test_a_loop_looks_after_its_state_and_proxies_twice_a_second_and_naps_longer_after_two_idle_ones(
+    runs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, checked_s, looked_s = Counted(), list[float](), list[float]()
+    monkeypatch.setattr(Control, "check_place", lambda _: checked_s.append(clock.now_s))
+    places = Places("127.0.0.1", "127.0.0.1", {}, free_port())
+    with embedded() as url, ToxiproxyClient(url) as toxiproxy:
+        manager = Manager(
+            state=tmp_path / "state.db", logs=tmp_path / "logs", toxiproxy=toxiproxy, places=places, clock=clock
+        )
+        monkeypatch.setattr(manager._standing, "look", lambda: looked_s.append(clock.now_s))
+
+        def lives() -> None:
+            if runs and len(clock.naps_s) == 1:
+                run, control = Run.create(tmp_path / "logs", now=NOW), Control(tmp_path / "state.db")
+                control.open_run(run.name, plan=Plan(1).to_json(), targets={})
+                control.close()
+            if clock.now_s > 4.0:
+                manager.stopping.set()
+
+        clock.on_nap = lives
+        manager.serve()
+    busy = clock.naps_s.count(0.001)
+    assert clock.naps_s == [0.001] * busy + [0.01] * (len(clock.naps_s) - busy)
+    assert busy == pytest.approx(2000, abs=2)
+    for moments_s in (checked_s, looked_s) if runs else (checked_s,):
+        assert len(moments_s) == 7
+        assert all(0.49 < later - sooner < 0.53 for sooner, later in itertools.pairwise([0.0, *moments_s]))
+    assert bool(looked_s) == bool(runs)
+
+
+def test_a_manager_that_stops_lets_go_of_its_logs_and_of_the_state(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held: list[Control] = []
+    fresh = Control.fresh
+
+    def noted(path: Path, **named: str) -> Control:
+        held.append(fresh(path, **named))
+        return held[-1]
+
+    monkeypatch.setattr(Control, "fresh", noted)
+    clock = Counted()
+    with embedded() as url, ToxiproxyClient(url) as toxiproxy:
+        places = Places("127.0.0.1", "127.0.0.1", {}, free_port())
+        manager = Manager(
+            state=tmp_path / "state.db", logs=tmp_path / "logs", toxiproxy=toxiproxy, places=places, clock=clock
+        )
+        logs: list[Any] = []
+
+        def lives() -> None:
+            if len(clock.naps_s) == 1:
+                run, control = Run.create(tmp_path / "logs", now=NOW), Control(tmp_path / "state.db")
+                control.open_run(run.name, plan=Plan(1).to_json(), targets={})
+                control.close()
+            elif manager._runs or len(clock.naps_s) > 1000:
+                logs.extend(each.log for each in manager._runs.values())
+                manager.stopping.set()
+
+        clock.on_nap = lives
+        manager.serve()
+    assert [log._file.closed for log in logs] == [True]
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        held[0].ended_runs()
 
 
 def test_a_manager_without_a_usable_state_says_so_and_not_that_it_has_yet_to_begin(tmp_path: Path) -> None:
@@ -382,6 +572,43 @@ def test_a_toxiproxy_that_takes_long_to_delete_a_lane_is_waited_for(
     with_lab(tmp_path, always("latency", **SLOW), story)
 
 
+class Stepping(SystemClock):
+    """Goes on by a quarter of a second with each look that the test's own thread takes."""
+
+    steps = 0
+
+    def monotonic(self) -> float:
+        if threading.current_thread() is not threading.main_thread():
+            return super().monotonic()
+        self.steps += 1
+        return self.steps / 4
+
+
+@pytest.mark.parametrize(
+    ("waiting", "steps", "health"),
+    [
+        (False, 21, Health("the proxy manager's loop stands still")),  # longer than five seconds
+        (True, 3, Health(recovering=True)),  # longer than half a second
+    ],
+)
+def test_a_loop_is_given_five_seconds_and_half_a_second_when_it_waits_for_toxiproxy(
+    waiting: bool, steps: int, health: Health, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Stepping()
+
+    async def story(lab: Bench) -> None:
+        with held_up(monkeypatch, Manager, "_tick") as called:
+            assert await asyncio.to_thread(called.wait, 20.0)
+            toxiproxy: Any = lab.manager._toxiproxy
+            toxiproxy.waiting = waiting
+            before = clock.steps
+            assert lab.manager.health() == health
+            assert clock.steps - before - 1 == steps
+            toxiproxy.waiting = False
+
+    with_lab(tmp_path, Plan(1), story, clock=clock)
+
+
 def test_a_loop_that_stands_still_by_itself_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(manager_module, "STILL_S", 0.1)
 
@@ -391,6 +618,31 @@ def test_a_loop_that_stands_still_by_itself_is_said(tmp_path: Path, monkeypatch:
             assert lab.manager.health() == Health("the proxy manager's loop stands still")
 
     with_lab(tmp_path, Plan(1), story)
+
+
+@pytest.mark.parametrize("ends", ["stopped", "lost"])
+def test_who_asks_while_the_loop_ends_hears_why_and_not_that_it_stands_still(tmp_path: Path, ends: str) -> None:
+    heard: list[Health] = []
+
+    class Ending(Manager):
+        def _tick(self, control: Control) -> bool:  # noqa: ARG002
+            asking.start()
+            eventually(lambda: bool(self._wants_reconciled))
+            if ends == "lost":
+                raise LogLost("manager.log cannot be written")
+            self.stopping.set()
+            asking.join(20.0)
+            return True
+
+    places = Places("127.0.0.1", "127.0.0.1", {}, 1)
+    with embedded() as url, ToxiproxyClient(url) as toxiproxy:
+        manager = Ending(state=tmp_path / "state.db", logs=tmp_path, toxiproxy=toxiproxy, places=places, clock=system)
+        asking = threading.Thread(target=lambda: heard.append(manager.health()))
+        with contextlib.suppress(LogLost):
+            manager.serve()
+        asking.join(20.0)
+    said_so = {"stopped": "the proxy manager is being stopped", "lost": "manager.log cannot be written"}
+    assert heard == [Health(said_so[ends])]
 
 
 def test_what_is_taken_down_by_hand_is_made_anew_and_told(tmp_path: Path) -> None:
@@ -411,6 +663,11 @@ def test_a_clean_proxy_that_has_become_anothers_is_no_lab_of_ours(tmp_path: Path
         with pytest.raises(LabDown, match=r"is another's: it listens on .* for 127.0.0.1:9"):
             await lab.seam.lanes.ask(CALL, deadline_s=2.0)
         control = Control(lab.state)
+        row = control.ask(lab.run.name, CALL, deadline_s=2.0)  # and who does not ask after the manager is told too
+        eventually(lambda: control.answer(row) is not None)
+        answer = control.answer(row)
+        assert answer is not None
+        assert (answer.state, "is another's" in answer.error) == ("failed", True)
         control.end_run(lab.run.name)
         eventually(lambda: not lab.manager.status()["runs"])
         control.close()

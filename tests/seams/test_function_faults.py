@@ -91,6 +91,16 @@ STORIES = [
 ]
 
 
+NAMED: dict[type[Exception], str] = {
+    TimeoutError: "timed_out",
+    ConnectionAbortedError: "closed",
+    ConnectionResetError: "reset",
+    ConnectionRefusedError: "refused",
+    lab.ToolError: "Service Unavailable",
+}
+"""What the log calls the failure that the caller met as this exception."""
+
+
 @pytest.mark.parametrize("function", [refund, refund_soon])
 @pytest.mark.parametrize(("fault", "params", "error", "seconds", "effects"), STORIES)
 def test_each_fault_is_met_at_its_moment_witnessed_and_its_effect_counted(
@@ -106,6 +116,7 @@ def test_each_fault_is_met_at_its_moment_witnessed_and_its_effect_counted(
     assert [(type(event), event.fault) for event in met] == [(kind, fault) for kind in told]
     (finished,) = [event for _, event in trial.history.of(CallFinished)]
     assert (finished.ok, finished.duration_s, finished.status) == (error is None, seconds, params.get("status"))
+    assert finished.error == (NAMED[error] if error else None)
     assert finished.via == ("function" if effects else "none")
     assert finished.rolled == [f"{fault} on {name}"]
 

@@ -19,6 +19,7 @@ from chaoslab.core.exchange import Call, Reply
 from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.core.service_spec import TROUBLE, ErrorReply
 from chaoslab.seams.http import EXTENSION, ProbeTag, Target, TrialContext
+from chaoslab.wire.body import BODY_MAX
 from chaoslab.wire.control import Answer
 from chaoslab.wire.lanes import LabDown
 from chaoslab.worlds.virtual.context import world
@@ -139,6 +140,18 @@ def test_silence_ends_at_the_deadline_and_the_agent_reads_a_round_number(tmp_pat
 
     end = told(tmp_path, lambda _: said({}), story, fault("lost_reply"))
     assert (end.ok, end.error, end.status, end.bytes) == (False, "timed_out", None, 0)
+
+
+def test_the_agent_reads_after_how_long_an_answer_was_too_much(tmp_path: Path) -> None:
+    def answer(_: Heard) -> Reply:
+        system.sleep(0.5)
+        return Reply(200, {}, bytes(BODY_MAX + 1))
+
+    async def story(lab: Bench) -> None:
+        with pytest.raises(httpx.RemoteProtocolError, match=rf"^weather: more than {BODY_MAX} bytes after 0\.5 s$"):
+            await lab.get(wanted())
+
+    told(tmp_path, answer, story)
 
 
 def test_a_latency_within_the_deadline_is_waited_for_and_no_longer(tmp_path: Path) -> None:
@@ -350,6 +363,22 @@ def test_a_story_that_changes_the_request_changes_what_is_sent(tmp_path: Path) -
     told(tmp_path, answer, lambda lab: chat(lab, talk), fault("truncate_context", "model", keep=0.5))
     told(tmp_path, answer, lambda lab: chat(lab, talk))
     assert heard == [{"messages": talk["messages"][2:], "model": "m"}, talk]
+
+
+def test_what_no_story_changes_is_sent_to_the_byte(tmp_path: Path) -> None:
+    heard: list[bytes] = []
+
+    def answer(asked: Heard) -> Reply:
+        heard.append(asked.body)
+        return said({})
+
+    async def story(lab: Bench) -> None:
+        await lab.get(wanted())
+        await lab.client.post("http://model/chat", content=spelt)
+
+    spelt = b'{"messages":\t[ ] ,"model": "\\u006d"}'
+    told(tmp_path, answer, story)
+    assert heard == [b"", spelt]
 
 
 # Targets whose words are kept.

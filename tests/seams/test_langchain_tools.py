@@ -15,7 +15,8 @@ from langchain_core.callbacks import CallbackManagerForToolRun
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableLambda
-from langchain_core.tools import BaseTool, InjectedToolArg, InjectedToolCallId, tool
+from langchain_core.tools import BaseTool, InjectedToolArg, InjectedToolCallId, StructuredTool, tool
+from langchain_core.tools import Tool as TextTool
 
 import chaoslab as lab
 from chaoslab.core.events import CallFinished, CallStarted
@@ -162,7 +163,15 @@ def test_only_langchains_own_are_taken_for_langchains() -> None:
     assert [is_tool(thing) for thing in (refund, message, Both(), note, mine())] == [True, True, True, False, False]
     theirs: Any = type("Runnable", (), {})
     assert [is_runnable(thing) for thing in (RunnableLambda(str), refund, note, theirs())] == [True, True, False, False]
-    assert [is_async_only(thing) for thing in (refund, message, Both())] == [False, True, False]
+
+    def now(to: str) -> str:
+        return to
+
+    async def later(to: str) -> str:
+        return to
+
+    either = StructuredTool.from_function(func=now, coroutine=later, name="either", description="Either way.")
+    assert [is_async_only(thing) for thing in (refund, message, Both(), either)] == [False, True, False, False]
 
 
 def test_a_plain_function_is_found_inside_the_graph_that_was_made_with_it() -> None:
@@ -308,6 +317,12 @@ class Paying(BaseTool):
         run_manager: CallbackManagerForToolRun | None = None,  # noqa: ARG002
     ) -> str:
         return f"paid {order} {state}"
+
+
+def test_what_a_tool_of_one_text_is_given_is_told() -> None:
+    shout = TextTool(name="shout", func=str.upper, description="Says it aloud.")
+    trial = lab.run(lambda _: shout.invoke("hey"), "go", tools=[shout], effects=[])
+    assert (trial.answer, calls_of(trial)) == ("HEY", [("shout", {"args": ["hey"]})])
 
 
 def test_a_tool_of_a_class_is_told_by_its_schema_too() -> None:

@@ -43,6 +43,13 @@ def test_a_toxic_without_a_way_is_downstream_as_toxiproxys_own_default() -> None
     assert fault_lifecycle.in_toxiproxys_words(Toxic("noop", "")) == ToxicInfo("noop_", "noop", "downstream", 1.0, {})
 
 
+def test_a_toxic_passes_on_the_attributes_that_it_does_not_translate() -> None:
+    """A plug-in may name any toxic of Toxiproxy, also one that only another Toxiproxy knows."""
+    told = fault_lifecycle.in_toxiproxys_words
+    assert told(Toxic("bandwidth", "upstream", {"rate": 8})).attributes == {"rate": 8}
+    assert told(Toxic("glitch", "upstream", {"depth": 3})).attributes == {"depth": 3}
+
+
 @pytest.mark.parametrize(
     ("fault", "refused"), [(Refused(), True), (Latency(stream="upstream"), False), (ToolError(), False)]
 )

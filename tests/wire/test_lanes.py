@@ -71,6 +71,27 @@ def test_an_answer_is_waited_for_and_handed_on(tmp_path: Path) -> None:
         }  # fmt: skip
 
 
+def test_an_answer_is_looked_for_a_thousand_times_a_second_unless_told_otherwise(tmp_path: Path) -> None:
+    async def well() -> Health:
+        return Health()
+
+    clock, naps_s = Counted(), list[float]()
+    door, manager = Lanes(tmp_path / "state.db", "r1", clock=clock, healthy=well), Control(tmp_path / "state.db")
+
+    def answers(now_s: float) -> None:
+        naps_s.append(now_s)
+        if len(naps_s) == 3:
+            (row,) = manager.pending(["r1"])
+            manager.reply(row.id, Answer("clear"))
+
+    clock.on_nap = answers
+    manager.open_run("r1", plan={}, targets={})
+    asyncio.run(door.ask(CALL, deadline_s=2.0))
+    assert naps_s == pytest.approx([0.001, 0.002, 0.003])
+    door.close()
+    manager.close()
+
+
 def test_a_dead_manager_is_said_as_soon_as_its_answer_is_late(tmp_path: Path) -> None:
     clock = Counted()
     with lanes(tmp_path, clock, lambda: "nobody there") as (door, _):

@@ -66,10 +66,7 @@ def test_a_future_that_nobody_sets() -> None:
     def story() -> None:
         Future[int]().result()
 
-    assert _hung(story) == [
-        FOR_EVER,
-        "the agent waits in Future.result, called in tests.worlds.virtual.test_hung.story",
-    ]
+    assert _hung(story) == [FOR_EVER, f"the agent waits in Future.result, called in {__name__}.story"]
 
 
 def test_two_threads_that_wait_for_each_others_lock() -> None:
@@ -93,9 +90,9 @@ def test_two_threads_that_wait_for_each_others_lock() -> None:
 
     assert _hung(story) == [
         FOR_EVER,
-        "the agent waits in Thread.join of Thread-1 (one), called in tests.worlds.virtual.test_hung.story",
-        "Thread-1 (one) waits for a lock held by the other, called in tests.worlds.virtual.test_hung.one",
-        "the other waits for a lock held by Thread-1 (one), called in tests.worlds.virtual.test_hung.two",
+        f"the agent waits in Thread.join of Thread-1 (one), called in {__name__}.story",
+        f"Thread-1 (one) waits for a lock held by the other, called in {__name__}.one",
+        f"the other waits for a lock held by Thread-1 (one), called in {__name__}.two",
     ]
 
 
@@ -105,10 +102,7 @@ def test_a_lock_taken_twice_by_one_thread() -> None:
         lock.acquire()
         lock.acquire()
 
-    assert _hung(story) == [
-        FOR_EVER,
-        "the agent waits for a lock held by itself, called in tests.worlds.virtual.test_hung.story",
-    ]
+    assert _hung(story) == [FOR_EVER, f"the agent waits for a lock held by itself, called in {__name__}.story"]
 
 
 def test_queues_events_and_pools() -> None:
@@ -121,9 +115,9 @@ def test_queues_events_and_pools() -> None:
 
     assert _hung(story) == [
         FOR_EVER,
-        "the agent waits in ThreadPoolExecutor.shutdown, called in tests.worlds.virtual.test_hung.story",
-        "reader waits in Queue.get, called in tests.worlds.virtual.test_hung.<lambda>",
-        "simple reader waits in SimpleQueue.get, called in tests.worlds.virtual.test_hung.<lambda>",
+        f"the agent waits in ThreadPoolExecutor.shutdown, called in {__name__}.story",
+        f"reader waits in Queue.get, called in {__name__}.<lambda>",
+        f"simple reader waits in SimpleQueue.get, called in {__name__}.<lambda>",
         "guest waits in Barrier.wait",
         "pool_0 waits in Event.wait",
     ]
@@ -148,11 +142,11 @@ def test_tasks_and_what_they_wait_for() -> None:
 
     assert _hung(lambda: asyncio.run(main())) == [
         FOR_EVER,
-        "the agent: Task-1 waits for tasks Task-4, Task-5, locked 0, locked 1, called in tests.worlds.virtual.test_hung.main",
-        "the agent: Task-4 waits in Queue.get, called in tests.worlds.virtual.test_hung.reading",
-        "the agent: Task-5 waits for something that nobody has promised, called in tests.worlds.virtual.test_hung.promised",
-        "the agent: locked 0 waits in Event.wait, called in tests.worlds.virtual.test_hung.locked",
-        "the agent: locked 1 waits in Lock.acquire, called in tests.worlds.virtual.test_hung.locked",
+        f"the agent: Task-1 waits for tasks Task-4, Task-5, locked 0, locked 1, called in {__name__}.main",
+        f"the agent: Task-4 waits in Queue.get, called in {__name__}.reading",
+        f"the agent: Task-5 waits for something that nobody has promised, called in {__name__}.promised",
+        f"the agent: locked 0 waits in Event.wait, called in {__name__}.locked",
+        f"the agent: locked 1 waits in Lock.acquire, called in {__name__}.locked",
     ]
 
 
@@ -164,8 +158,8 @@ def test_a_task_that_waits_for_another() -> None:
         await asyncio.create_task(never(), name="the slow one")
 
     assert _hung(lambda: asyncio.run(main()))[1:] == [
-        "the agent: Task-1 waits for task the slow one, called in tests.worlds.virtual.test_hung.main",
-        "the agent: the slow one waits in Event.wait, called in tests.worlds.virtual.test_hung.never",
+        f"the agent: Task-1 waits for task the slow one, called in {__name__}.main",
+        f"the agent: the slow one waits in Event.wait, called in {__name__}.never",
     ]
 
 
@@ -177,8 +171,8 @@ def test_a_loop_that_waits_for_its_thread() -> None:
         await asyncio.to_thread(tool)
 
     assert _hung(lambda: asyncio.run(main()))[1:] == [
-        "the agent: Task-1 waits in to_thread, called in tests.worlds.virtual.test_hung.main",
-        "asyncio_0 waits in Event.wait, called in tests.worlds.virtual.test_hung.tool",
+        f"the agent: Task-1 waits in to_thread, called in {__name__}.main",
+        f"asyncio_0 waits in Event.wait, called in {__name__}.tool",
     ]
 
 
@@ -193,7 +187,7 @@ def test_a_service_that_never_answers() -> None:
     def with_socket() -> None:
         socket.create_connection(("silent", 80)).recv(1)
 
-    recv = "recv from silent:80, called in tests.worlds.virtual.test_hung"
+    recv = f"recv from silent:80, called in {__name__}"
     assert _hung(with_requests)[1:] == [f"the agent waits in {recv}.with_requests"]
     assert _hung(with_socket)[1:] == [f"the agent waits in {recv}.with_socket"]
     assert _hung(lambda: asyncio.run(with_httpx()))[1:] == [f"the agent: Task-1 waits in {recv}.with_httpx"]
@@ -216,7 +210,7 @@ def test_an_endless_loop_of_tasks_that_let_each_other_run() -> None:
     for_ever = "it would turn for ever: 100000 turns without any time passing, and nothing is due"
     assert _hung(lambda: asyncio.run(spin())) == [
         for_ever,
-        "the agent: Task-1 waits in sleep, called in tests.worlds.virtual.test_hung.spin",
+        f"the agent: Task-1 waits in sleep, called in {__name__}.spin",
     ]
     assert _hung(swallowed)[0] == for_ever
     assert _hung(beside)[0] == for_ever
@@ -264,6 +258,6 @@ def test_the_virtual_deadline() -> None:
 
     assert _hung(story, deadline_s=100.0) == [
         "not over after 100 s of virtual time",
-        "the agent waits in time.sleep(7), called in tests.worlds.virtual.test_hung.story",
-        "sleeper waits in time.sleep(1e+06), called in tests.worlds.virtual.test_hung.<lambda>",
+        f"the agent waits in time.sleep(7), called in {__name__}.story",
+        f"sleeper waits in time.sleep(1e+06), called in {__name__}.<lambda>",
     ]

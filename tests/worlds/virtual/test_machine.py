@@ -5,11 +5,12 @@ from __future__ import annotations
 import pickle
 import threading
 import weakref
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from greenlet import GreenletExit, greenlet
+from greenlet import GreenletExit, getcurrent, greenlet
 
 from chaoslab.worlds.virtual import standstill
 from chaoslab.worlds.virtual.context import Unsupported
@@ -313,6 +314,24 @@ def test_the_end_of_who_never_began_is_told_too() -> None:
     assert told == ["over"]
 
 
+def test_python_forgets_a_thread_that_is_over_though_it_had_asked_for_its_own_name() -> None:
+    """`threading.current_thread()` makes an entry for a thread that it does not know."""
+    active: dict[int, threading.Thread] = threading._active  # type: ignore[attr-defined]
+    before = dict(active)
+
+    def asks() -> None:
+        strand: Any = getcurrent()
+        active[strand.number] = threading.current_thread()
+
+    def story(machine: Machine) -> None:
+        machine.start(asks, name="other")
+        machine.sleep(1)
+        assert active == before
+
+    ran(story)
+    assert active == before
+
+
 def test_an_end_says_who_waits_for_what_and_nothing_goes_on() -> None:
     went_on: list[str] = []
 
@@ -340,32 +359,36 @@ def test_an_end_says_who_waits_for_what_and_nothing_goes_on() -> None:
 
 
 def test_who_will_not_end_may_wait_10000_times_and_is_left_behind_after_a_hundred_tries() -> None:
+    """Each of them, whatever those before it have used up."""
     over: list[bool] = []
-    waits: list[int] = []
-    tries: list[int] = []
+    waits: Counter[str] = Counter()
+    tries: Counter[str] = Counter()
 
-    def stubborn(machine: Machine) -> None:
+    def stubborn(machine: Machine, name: str, wait_s: float) -> None:
         while not over:
             try:
                 if not machine.stopping:
                     Waiter(machine).park("a test")
-                machine.sleep(1)
-                waits.append(1)
+                machine.sleep(wait_s)
+                waits[name] += 1
             except GreenletExit:
-                tries.append(1)
+                tries[name] += 1
 
     threads = []
 
     def story(machine: Machine) -> None:
-        threads.append(machine.start(lambda: stubborn(machine), name="stubborn"))
+        threads.append(machine.start(lambda: stubborn(machine, "one", 50.0), name="one"))
+        threads.append(machine.start(lambda: stubborn(machine, "other", 0.001), name="other"))
         machine.sleep(1)
 
     machine = ran(story, deadline_s=1e6)
-    assert (len(waits), len(tries)) == (10_000, 100)
+    assert waits == {"one": 10_000, "other": 10_000}
+    assert tries == {"one": 100, "other": 100}
     assert machine.now == STARTS_S + 1
     over.append(True)
-    threads[0].throw(GreenletExit)
-    assert threads[0].dead
+    for thread in threads:
+        thread.throw(GreenletExit)
+        assert thread.dead
 
 
 def test_what_one_leaves_to_be_done_is_given_100000_turns() -> None:
