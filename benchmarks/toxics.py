@@ -324,7 +324,8 @@ def main(arguments: Sequence[str]) -> int:
         address = stack.enter_context(upstream())
         sides = [stack.enter_context(side(name, command, web)) for name, command in run.items()]
         print(
-            f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, Python {sys.version.split()[0]}, {options.rounds} rounds"
+            f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, Python {sys.version.split()[0]}, "
+            f"{options.rounds} rounds"
         )
         for _ in range(options.rounds):
             for one in sides:

@@ -24,7 +24,8 @@ from chaoslab.wire import toxics
 FOLDER = Path(__file__).parent / "reference"
 MADE = "<!-- Made by docs/reference.py from the code: do not edit. -->\n\n"
 UNITS = {
-    "average_size": "bytes", "bytes": "bytes", "rate": "kilobytes a second", "size_variation": "bytes", "slicer.delay": "microseconds",
+    "average_size": "bytes", "bytes": "bytes", "rate": "kilobytes a second", "size_variation": "bytes",
+    "slicer.delay": "microseconds",
 }  # fmt: skip
 """Of a toxic's attributes; all others are milliseconds."""
 
@@ -124,7 +125,8 @@ def _events() -> str:
                 ("`kind`", "the kind of event, one of those below; the other fields are the kind's own"),
             ],
         ),
-        f"The log's version is {events.VERSION}. Seconds, amounts and counts are numbers of 0 or more; a Moment is ISO 8601. "
+        f"The log's version is {events.VERSION}. Seconds, amounts and counts are numbers of 0 or more; a Moment is "
+        "ISO 8601. "
         "Setting, Planned (a plan) and Answered (a reply) are JSON.\n",
         f"Events of one attempt carry its name. {_doc(events.AttemptRef)}\n",
     ]
@@ -164,7 +166,8 @@ def _told_of_fields(owner: type) -> dict[str, str]:
 
 def _faults() -> str:
     texts = [
-        "# Faults\n\n`lab.inject(FAULT, TARGET, chance=…, calls=…, PARAMETER=…)` takes any of these by name; parameters that end in `_s` are "
+        "# Faults\n\n`lab.inject(FAULT, TARGET, chance=…, calls=…, PARAMETER=…)` takes any of these by name; "
+        "parameters that end in `_s` are "
         "seconds. A fault of the wire is a toxic on a connection in the lab's local and compose worlds.\n"
     ]
     for name in registry.names("faults"):
@@ -192,8 +195,10 @@ def _traits(fault: Any) -> Iterator[str]:
 
 def _toxics() -> str:
     texts = [
-        "# Toxics\n\nThe embedded Toxiproxy has the toxics of Toxiproxy 2.12, with the API's attributes in the API's units. "
-        "Every attribute is a whole number that defaults to 0. [The embedded Toxiproxy](../toxiproxy.md) tells how it differs from the "
+        "# Toxics\n\nThe embedded Toxiproxy has the toxics of Toxiproxy 2.12, with the API's attributes in the API's "
+        "units. "
+        "Every attribute is a whole number that defaults to 0. [The embedded Toxiproxy](../toxiproxy.md) tells how it "
+        "differs from the "
         "real one.\n"
     ]
     for name in toxics.types():

@@ -403,7 +403,8 @@ CASES = [
     ),
     Case(
         "chaoslab run --world virtual TRANSLATOR=online TRANSLATOR_URL={knows}",
-        "TRANSLATOR=online asks a server, and the virtual world has no way out: leave it at phrasebook, or use WORLD=local",
+        "TRANSLATOR=online asks a server, and the virtual world has no way out: leave it at phrasebook, or use "
+        "WORLD=local",
     ),
     Case("chaoslab run --world virtual", "logs: it should be a folder: rename it", {"logs": "mine"}),
     Case("chaoslab run --world virtual", "charts: it should be a folder: rename it", {"charts": "mine"}),
@@ -592,7 +593,8 @@ def as_process(case: Case, folder: Path, there: Mapping[str, str]) -> Came:
     program = [str(ROOT / door)] if door == "charts.py" else ["-m", door]
     before = tree(folder)
     done = subprocess.run(
-        [sys.executable, *program, *arguments], cwd=folder, env=environment() | dict(case.environment), capture_output=True,
+        [sys.executable, *program, *arguments], cwd=folder, env=environment() | dict(case.environment),
+        capture_output=True,
         text=True, timeout=60, check=False,
     )  # fmt: skip
     return Came(done.returncode, done.stdout, done.stderr, before, tree(folder))

@@ -16,7 +16,8 @@ SERVING = Path("flask_tools/serving.py")
 LATE = {SERVING, Path("chaoslab/execution/virtual_lab.py")}
 LIGHT = [path for path in FILES if path.parts[0] in ("chaoslab", "flask_tools") and path not in LATE]
 HEAVY = {
-    "docker", "flask", "langchain", "langchain_core", "langchain_groq", "matplotlib", "numpy", "pandas", "pydantic", "requests",
+    "docker", "flask", "langchain", "langchain_core", "langchain_groq", "matplotlib", "numpy", "pandas", "pydantic",
+    "requests",
     "rich", "toxiproxy", "waitress", "werkzeug",
 }  # fmt: skip
 ROOTS = {path for path in FILES if path.is_relative_to("chaoslab/execution")}

@@ -34,9 +34,11 @@ DEEP = "[" * 100_000 + "]" * 100_000
 VALUES = (
     "null", "true", "0", "-1", "0.5", "1e30", "-1e30", "1e999", "NaN", "Infinity", "-Infinity", "9" * 19, "9" * 4000, "9" * 5000,
     '""', '"text"', '"1"', '"\\ud800"', '"\\u0000"', '"2026-13-45T99:00:00Z"', '"\\u001b[2J$x^{"',
-    "[]", "[null]", "[1]", '["a", "b"]', '[["a"]]', "[[1]]", "[[null]]", "[{}]", '[{"effect": 1}]', '[["a", "b"]]', "[[[]]]",
+    "[]", "[null]", "[1]", '["a", "b"]', '[["a"]]', "[[1]]", "[[null]]", "[{}]", '[{"effect": 1}]', '[["a", "b"]]',
+    "[[[]]]",
     "{}", '{"a": null}', '{"a": {"b": []}}', '{"injections": null}', '{"injections": [1]}', '{"injections": [{}]}',
-    '{"seed": 1, "injections": [{"name": "a", "choices": [{}], "chance": "x"}]}', '{"status": "x", "body": 1, "headers": null}',
+    '{"seed": 1, "injections": [{"name": "a", "choices": [{}], "chance": "x"}]}',
+    '{"status": "x", "body": 1, "headers": null}',
     "[" * (DEPTH_MAX - 2) + "]" * (DEPTH_MAX - 2), "[" * 600 + "]" * 600, '{"a":' * 600 + "1" + "}" * 600,
 )  # fmt: skip
 """As JSON spells them. Each is wrong somewhere."""
@@ -173,7 +175,8 @@ REFUSED = [
     ("run_started", "now", ['""', '"today"', "null"]),
     ("run_started", "seed", ["1.5", '"7"', "9" * 400]),
     ("run_started", "settings", ["[]", '{"TOXICS": [[]]}', '{"TOXIC_PROB": {}}', '{"TOXICS": [["a", "b"]]}']),
-    ("run_started", "plan", ['{"injections": 1}', '{"injections": [{"name": "a", "chance": 2}]}', '{"injections": [{"name": []}]}']),
+    ("run_started", "plan", ['{"injections": 1}', '{"injections": [{"name": "a", "chance": 2}]}',
+                             '{"injections": [{"name": []}]}']),
     ("run_finished", "received", ["-1", "null"]),
     ("effect", "reply", ['{"status": 200}', '{"status": "200", "body": "", "headers": {}}']),
     ("call_started", "arguments", [DEEP, "[" * 990 + "]" * 990, '{"a":' * DEPTH_MAX + "1" + "}" * DEPTH_MAX]),

@@ -19,7 +19,8 @@ from tests.cli_parts import chaoslab, prompts
 ASKED = (
     {"prompt": "What is 17 times 24?", "facts": ["408"]},
     "Tell Carla that the review is in room 204.",
-    {"prompt": "What's the weather in Oslo?", "facts": [{"tool": "current_weather", "arguments": {"city": "Oslo"}, "path": "main.temp"}]},
+    {"prompt": "What's the weather in Oslo?", "facts": [{"tool": "current_weather", "arguments": {"city": "Oslo"},
+                                                         "path": "main.temp"}]},
 )  # fmt: skip
 FAULTS = ("TOXIC_PROB=0.5", "ERROR_PROB=0.3", "MODEL_TOXIC_PROB=0.1", "HALLUCINATION_PROB=0.2", "SEED=4")
 Said = pytest.CaptureFixture[str]
@@ -394,7 +395,8 @@ def test_times_apart_a_run_is_the_same_story(as_if_local: Path, capsys: Said) ->
     ("kind", "wanted", "changed", "line"),
     [
         ("call_finished", {"target": "messaging", "request": 1, "attempt": 1}, {"status": 418}, "status was 418, is "),
-        ("effect", {"target": "messaging"}, {"effect": "event_deleted"}, 'happened[0][0] was "event_deleted", is "message_sent"'),
+        ("effect", {"target": "messaging"}, {"effect": "event_deleted"},
+         'happened[0][0] was "event_deleted", is "message_sent"'),
         ("prompt_finished", {}, {"answer": "Nothing."}, 'answer was "Nothing.", is '),
         ("prompt_started", {}, {"facts": [["nine"]]}, 'facts was [["nine"]], is []'),
     ],

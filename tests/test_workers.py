@@ -247,7 +247,8 @@ def test_an_interrupt_lets_what_is_done_through_and_ends_the_rest(squares: Make)
 def test_workers_end_with_a_parent_that_was_killed(squares: Make) -> None:
     work = squares(waits=(0, 10))
     program = (
-        "import sys; from pathlib import Path; from tests.test_workers import Squares; from chaoslab.execution.workers import Processes; "
+        "import sys; from pathlib import Path; from tests.test_workers import Squares; from "
+        "chaoslab.execution.workers import Processes; "
         "list(Processes(2, method='fork').map(Squares(Path(sys.argv[1]), waits=(0, 10)), range(20)))"
     )
     folders = os.pathsep.join((str(Path(__file__).parents[1]), *sys.path))

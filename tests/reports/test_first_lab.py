@@ -381,7 +381,8 @@ def test_agent_log_alone_begins_anew_where_its_first_prompt_does(tmp_path: Path)
 # --- whatever stands in the file ---
 
 WORDS = st.text(max_size=30) | st.sampled_from(
-    ["Tool search not responding in time", '{"tool": "search", "network_latency": 1}', "{", "}", stamp(3) + "{", '{\n  "a": 1'],
+    ["Tool search not responding in time", '{"tool": "search", "network_latency": 1}', "{", "}", stamp(3) + "{",
+     '{\n  "a": 1'],
 )  # fmt: skip
 MESSAGES = WORDS.filter(lambda text: not text.startswith("{"))
 FIELDS = st.fixed_dictionaries(
@@ -389,7 +390,8 @@ FIELDS = st.fixed_dictionaries(
     optional={
         name: st.none() | st.booleans() | st.integers() | st.floats() | WORDS | st.just({"a": [1]}) | st.just("14:00:01")
         for name in (
-            "status", "response", "start_time", "end_time", "duration", "error_type", "prompt_attempt_no", "network_start",
+            "status", "response", "start_time", "end_time", "duration", "error_type", "prompt_attempt_no",
+            "network_start",
             "network_end", "total_tool_attempts", "prompt_index", "processed_count", "success_count", "tool_attempts",
             "fallback_used", "direct_url", "message", "start", "end", "configuration", "# of successful requests",
         )

@@ -94,7 +94,8 @@ STORIES = [
 @pytest.mark.parametrize("function", [refund, refund_soon])
 @pytest.mark.parametrize(("fault", "params", "error", "seconds", "effects"), STORIES)
 def test_each_fault_is_met_at_its_moment_witnessed_and_its_effect_counted(
-    function: Callable[..., Any], fault: str, params: dict[str, Any], error: type[Exception] | None, seconds: float, effects: int,
+    function: Callable[..., Any], fault: str, params: dict[str, Any], error: type[Exception] | None, seconds: float,
+    effects: int,
 ) -> None:  # fmt: skip
     name = function.__name__
     (result, took_s), trial = met_by(function, lab.inject(fault, name, **params))
@@ -233,7 +234,8 @@ def test_parallel_calls_meet_each_their_own_fault() -> None:
 
     trial = lab.run(
         agent, "go", tools=[refund_soon], effects=[],
-        faults=[lab.inject("refused", "refund_soon", calls=[1]), lab.inject("latency", "refund_soon", calls=[3], delay_s=4.0)],
+        faults=[lab.inject("refused", "refund_soon", calls=[1]),
+                lab.inject("latency", "refund_soon", calls=[3], delay_s=4.0)],
     )  # fmt: skip
     assert trial.answer == "ConnectionRefusedError dict dict"
     assert trial.seconds == 4.5

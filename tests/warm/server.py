@@ -18,8 +18,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, TextIO
 
 LIBRARIES = (
-    "anyio._backends._asyncio", "concurrent.futures.thread", "flask", "greenlet", "groq.resources.chat", "h11", "http.server", "httpx",
-    "langchain.agents", "langchain_groq", "matplotlib.axes", "matplotlib.backends.backend_agg", "matplotlib.figure", "multiprocessing.pool",
+    "anyio._backends._asyncio", "concurrent.futures.thread", "flask", "greenlet", "groq.resources.chat", "h11",
+    "http.server", "httpx",
+    "langchain.agents", "langchain_groq", "matplotlib.axes", "matplotlib.backends.backend_agg", "matplotlib.figure",
+    "multiprocessing.pool",
     "rich.live", "rich.progress", "sqlite3", "time_machine", "urllib3", "waitress.server",
 )  # fmt: skip
 """No module of chaoslab: each start loads its own, from where it stands."""

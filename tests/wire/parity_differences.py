@@ -60,7 +60,8 @@ DIFFERENCES = [
         [Ask("GET", "/version", headers=(("User-Agent", "curl/8"), ("User-Agent", "Mozilla/5.0")))],
     ),
     Difference(
-        "An upstream of `127.1`, `0`, `2130706433` or `0x7f.0.0.1` is taken, and each connection to it ends without a word.",
+        "An upstream of `127.1`, `0`, `2130706433` or `0x7f.0.0.1` is taken, and each connection to it ends without a "
+        "word.",
         [post("/proxies", f'{{"name":"old","upstream":"127.1:80",{PARKED}}}')],
     ),
     Difference("With `-runtime-metrics` it shows Go's: `go_*`.", [get("/metrics")], metrics="runtime"),

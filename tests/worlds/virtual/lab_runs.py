@@ -19,8 +19,10 @@ from chaoslab.record.log import BufferedEvent
 from chaoslab.record.runs import Run
 
 EVERYTHING = {
-    "TOXIC_PROB": "0.3", "MODEL_TOXIC_PROB": "0.3", "ERROR_PROB": "0.3", "HALLUCINATION_PROB": "0.3", "CONTEXT_PROB": "0.3",
-    "TOXICS": "timeout:1,latency:1,reset_peer:1,refused:1", "TOKEN_LIMIT": "6000", "CALL_LIMIT": "14", "TIME_LIMIT_S": "60",
+    "TOXIC_PROB": "0.3", "MODEL_TOXIC_PROB": "0.3", "ERROR_PROB": "0.3", "HALLUCINATION_PROB": "0.3",
+    "CONTEXT_PROB": "0.3",
+    "TOXICS": "timeout:1,latency:1,reset_peer:1,refused:1", "TOKEN_LIMIT": "6000", "CALL_LIMIT": "14",
+    "TIME_LIMIT_S": "60",
 }  # fmt: skip
 """Faults on all layers, and budgets that some prompts pass."""
 

@@ -148,9 +148,11 @@ def test_tasks_and_what_they_wait_for() -> None:
 
     assert _hung(lambda: asyncio.run(main())) == [
         FOR_EVER,
-        "the agent: Task-1 waits for tasks Task-4, Task-5, locked 0, locked 1, called in tests.worlds.virtual.test_hung.main",
+        "the agent: Task-1 waits for tasks Task-4, Task-5, locked 0, locked 1, called in "
+        "tests.worlds.virtual.test_hung.main",
         "the agent: Task-4 waits in Queue.get, called in tests.worlds.virtual.test_hung.reading",
-        "the agent: Task-5 waits for something that nobody has promised, called in tests.worlds.virtual.test_hung.promised",
+        "the agent: Task-5 waits for something that nobody has promised, called in "
+        "tests.worlds.virtual.test_hung.promised",
         "the agent: locked 0 waits in Event.wait, called in tests.worlds.virtual.test_hung.locked",
         "the agent: locked 1 waits in Lock.acquire, called in tests.worlds.virtual.test_hung.locked",
     ]

@@ -170,7 +170,8 @@ def test_streams_of_states_and_of_events() -> None:
         async def main() -> list[Any]:
             states = [now() async for _ in agent.astream(ASKED, stream_mode="values")]
             begun = now()
-            tools = [(event["event"], round(now() - begun, 2)) async for event in agent.astream_events(ASKED, version="v2")
+            tools = [(event["event"], round(now() - begun, 2)) async for event in agent.astream_events(ASKED,
+                                                                                                       version="v2")
                      if event["event"].startswith("on_tool")]  # fmt: skip
             return [states, tools]
 
