@@ -704,93 +704,93 @@ def book(day: str) -> str:
 
 MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: lab.inject("latncy", "refund"), LookupError, "no fault is called 'latncy': did you mean 'latency'?"),
-    (lambda: lab.inject("latency", "refund", delay=2), ValueError, "latency has no parameter 'delay': did you mean "
-                                                                   "'delay_s'?"),
+    (lambda: lab.inject("latency", "refund", delay=2), ValueError,
+     "latency has no parameter 'delay': did you mean 'delay_s'?"),
     (lambda: lab.inject("refused", "refund", after_s=2), ValueError, "refused has no parameter 'after_s': it has none"),
-    (lambda: lab.inject("latency", "refund", delay_s=-1), ValueError, "delay_s of latency is -1: it should be a "
-                                                                      "number, 0 or more"),
-    (lambda: lab.inject("latency", "refund", delay_s="2"), ValueError, "delay_s of latency is '2': it should be a "
-                                                                       "number, 0 or more"),
+    (lambda: lab.inject("latency", "refund", delay_s=-1), ValueError,
+     "delay_s of latency is -1: it should be a number, 0 or more"),
+    (lambda: lab.inject("latency", "refund", delay_s="2"), ValueError,
+     "delay_s of latency is '2': it should be a number, 0 or more"),
     (lambda: lab.inject("latency", "refund", stream="up"), ValueError, "it should be '' or 'upstream' or 'downstream'"),
     (lambda: lab.inject("tool_error", "refund", status=4.5), ValueError, "4.5: it should be a whole number, 0 or more"),
-    (lambda: lab.inject("budget", "refund", calls=3, mode="weak"), ValueError, "mode of budget is 'weak': it should "
-                                                                               "be 'hard' or 'soft'"),
-    (lambda: lab.inject("latency", "refund", chance=2), ValueError, "chance of latency on refund is 2: it should be a "
-                                                                    "number from 0 to 1"),
-    (lambda: lab.inject("latency", "refund", calls=[0]), ValueError, "is [0]: it should be requests' numbers, as in "
-                                                                     "[1, 3]"),
-    (lambda: lab.inject("latency", "refund", calls=1), ValueError, "is 1: it should be requests' numbers, as in [1, "
-                                                                   "3]"),
-    (lambda: lab.inject("latency", ""), ValueError, "latency has the target '': it should be the name of a function "
-                                                    "or service"),
-    (lambda: lab.inject("latency", wrong(None)), ValueError, "latency has the target None: it should be the name of a "
-                                                             "function or service"),
+    (lambda: lab.inject("budget", "refund", calls=3, mode="weak"), ValueError,
+     "mode of budget is 'weak': it should be 'hard' or 'soft'"),
+    (lambda: lab.inject("latency", "refund", chance=2), ValueError,
+     "chance of latency on refund is 2: it should be a number from 0 to 1"),
+    (lambda: lab.inject("latency", "refund", calls=[0]), ValueError,
+     "is [0]: it should be requests' numbers, as in [1, 3]"),
+    (lambda: lab.inject("latency", "refund", calls=1), ValueError,
+     "is 1: it should be requests' numbers, as in [1, 3]"),
+    (lambda: lab.inject("latency", ""), ValueError,
+     "latency has the target '': it should be the name of a function or service"),
+    (lambda: lab.inject("latency", wrong(None)), ValueError,
+     "latency has the target None: it should be the name of a function or service"),
     (lambda: lab.inject("latency", wrong(refund)), ValueError, ">: it should be the name of a function or service"),
-    (lambda: lab.inject(wrong(None), "refund"), TypeError, "fault is None: it should be the name of a fault, as in "
-                                                           "'latency'"),
-    (lambda: lab.inject(wrong(["latency"]), "refund"), TypeError, "fault is ['latency']: it should be the name of a "
-                                                                  "fault"),
-    (lambda: lab.inject("latency", "refund", name=wrong(3)), TypeError, "name of latency on refund is 3: it should be "
-                                                                        "a text"),
-    (lambda: lab.inject("tool_error", "refund", status=200), ValueError, "status of tool_error is 200: it should be "
-                                                                         "an error's, from 400"),
+    (lambda: lab.inject(wrong(None), "refund"), TypeError,
+     "fault is None: it should be the name of a fault, as in 'latency'"),
+    (lambda: lab.inject(wrong(["latency"]), "refund"), TypeError,
+     "fault is ['latency']: it should be the name of a fault"),
+    (lambda: lab.inject("latency", "refund", name=wrong(3)), TypeError,
+     "name of latency on refund is 3: it should be a text"),
+    (lambda: lab.inject("tool_error", "refund", status=200), ValueError,
+     "status of tool_error is 200: it should be an error's, from 400"),
     (lambda: lab.inject("truncate_context", "refund"), ValueError, "refund is no model"),
-    (lambda: trial_of(faults=[lab.inject("latency", "refnud")]), LookupError, "no function or service 'refnud' to "
-                                                                              "hit: did you mean 'refund'?"),
-    (lambda: trial_of(faults=["latency"]), ValueError, "faults has 'latency' in it: it should be lab.inject(fault, "
-                                                       "target, …)"),
-    (lambda: trial_of(faults=TWICE[0]), TypeError, "…: it should be a list, as in [lab.inject(\"latency\", "
-                                                   "\"refund\")]"),
+    (lambda: trial_of(faults=[lab.inject("latency", "refnud")]), LookupError,
+     "no function or service 'refnud' to hit: did you mean 'refund'?"),
+    (lambda: trial_of(faults=["latency"]), ValueError,
+     "faults has 'latency' in it: it should be lab.inject(fault, target, …)"),
+    (lambda: trial_of(faults=TWICE[0]), TypeError,
+     "…: it should be a list, as in [lab.inject(\"latency\", \"refund\")]"),
     (lambda: trial_of(faults="latency"), TypeError, "faults is 'latency': it should be a list, as in [lab.inject("),
-    (lambda: trial_of(faults=TWICE * 2), ValueError, "two injections are called 'lost_reply on refund': give one of "
-                                                     "them another name="),
+    (lambda: trial_of(faults=TWICE * 2), ValueError,
+     "two injections are called 'lost_reply on refund': give one of them another name="),
     (lambda: trial_of(world="compose"), ValueError, "functions cannot be moved into containers"),
-    (lambda: trial_of(world="vrtual"), ValueError, "world is 'vrtual': it should be 'virtual' (a clock that jumps) or "
-                                                   "'local' (real time)"),
+    (lambda: trial_of(world="vrtual"), ValueError,
+     "world is 'vrtual': it should be 'virtual' (a clock that jumps) or 'local' (real time)"),
     (lambda: trial_of(seed="x"), ValueError, "seed is 'x': it should be a whole number from 0 to 9223372036854775807"),
-    (lambda: trial_of(seed=10**30), ValueError, "seed is 1000000000000000000000000000000: it should be a whole number "
-                                                "from 0 to"),
+    (lambda: trial_of(seed=10**30), ValueError,
+     "seed is 1000000000000000000000000000000: it should be a whole number from 0 to"),
     (lambda: trial_of(timeout_s=10**400), ValueError, "0…: it should be a number of seconds above 0"),
     (lambda: trial_of(timeout_s=0), ValueError, "timeout_s is 0: it should be a number of seconds above 0"),
-    (lambda: trial_of(calls_max=0), ValueError, "calls_max is 0: it should be a whole number from 1 to "
-                                                "9223372036854775807"),
+    (lambda: trial_of(calls_max=0), ValueError,
+     "calls_max is 0: it should be a whole number from 1 to 9223372036854775807"),
     (lambda: trial_of(calls_max=1e4), ValueError, "calls_max is 10000.0: it should be a whole number from 1 to"),
-    (lambda: trial_of(tools=[refund, "refund"]), TypeError, "tools has 'refund' in it: it should be a function, or a "
-                                                            "LangChain tool"),
+    (lambda: trial_of(tools=[refund, "refund"]), TypeError,
+     "tools has 'refund' in it: it should be a function, or a LangChain tool"),
     (lambda: trial_of(tools=refund), TypeError, "tools is <function refund at "),
     (lambda: trial_of(tools=refund), TypeError, ">: it should be a list, as in [refund]"),
     (lambda: trial_of(reads={lookup}), TypeError, "}: it should be a list, as in [refund]"),
-    (lambda: trial_of(tools=StructuredTool.from_function(func=book)), TypeError, "…: it should be a list, as in "
-                                                                                 "[book]"),
+    (lambda: trial_of(tools=StructuredTool.from_function(func=book)), TypeError,
+     "…: it should be a list, as in [book]"),
     (lambda: trial_of(tools=[refund, lookup]), ValueError, "two of tools, reads and services are called 'lookup'"),
-    (lambda: trial_of(effects=[{"effect": "refunds"}]), LookupError, "effects names 'refunds', which is no tool: did "
-                                                                     "you mean 'refund'?"),
-    (lambda: trial_of(effects=[{"effect": "refund", "ordr": 1}]), LookupError, "'ordr', no parameter of refund: did "
-                                                                               "you mean 'order'?"),
-    (lambda: trial_of(effects=[{"effect": "lookup"}]), LookupError, "effects names 'lookup', which is no tool: known "
-                                                                    "are refund"),
-    (lambda: trial_of(effects="x"), TypeError, "effects is 'x': it should be a list, as in [{'effect': 'refund', "
-                                               "'order': 17}]"),
-    (lambda: trial_of(effects={"effect": "r"}), TypeError, "effects is {'effect': 'r'}: it should be a list, as in "
-                                                           "[{'effect': 'r'}]"),
-    (lambda: trial_of(effects=["r"]), TypeError, "effects has 'r' in it: it should be as in {'effect': 'refund', "
-                                                 "'order': 17}"),
-    (lambda: trial_of(effects=[{"a": 1}]), TypeError, "effects has {'a': 1} in it: it should be as in {'effect': "
-                                                      "'refund', 'order': 17}"),
+    (lambda: trial_of(effects=[{"effect": "refunds"}]), LookupError,
+     "effects names 'refunds', which is no tool: did you mean 'refund'?"),
+    (lambda: trial_of(effects=[{"effect": "refund", "ordr": 1}]), LookupError,
+     "'ordr', no parameter of refund: did you mean 'order'?"),
+    (lambda: trial_of(effects=[{"effect": "lookup"}]), LookupError,
+     "effects names 'lookup', which is no tool: known are refund"),
+    (lambda: trial_of(effects="x"), TypeError,
+     "effects is 'x': it should be a list, as in [{'effect': 'refund', 'order': 17}]"),
+    (lambda: trial_of(effects={"effect": "r"}), TypeError,
+     "effects is {'effect': 'r'}: it should be a list, as in [{'effect': 'r'}]"),
+    (lambda: trial_of(effects=["r"]), TypeError,
+     "effects has 'r' in it: it should be as in {'effect': 'refund', 'order': 17}"),
+    (lambda: trial_of(effects=[{"a": 1}]), TypeError,
+     "effects has {'a': 1} in it: it should be as in {'effect': 'refund', 'order': 17}"),
     (lambda: trial_of(facts="booked"), TypeError, "facts is 'booked': it should be a list, as in ['booked']"),
     (lambda: trial_of(facts=30), TypeError, "facts is 30: it should be a list, as in ['30']"),
-    (lambda: trial_of(facts=[""]), TypeError, "facts has '' in it: it should be a text, as in '30', or a list of "
-                                              "spellings"),
-    (lambda: trial_of(facts=[[]]), TypeError, "facts has [] in it: it should be a text, as in '30', or a list of "
-                                              "spellings"),
-    (lambda: trial_of(facts=["30", ["31", " "]]), TypeError, "facts has ['31', ' '] in it: it should be a text, as in "
-                                                             "'30', or a list"),
-    (lambda: trial_of(facts=[3]), TypeError, "facts has 3 in it: it should be a text, as in '30', or a list of "
-                                             "spellings"),
+    (lambda: trial_of(facts=[""]), TypeError,
+     "facts has '' in it: it should be a text, as in '30', or a list of spellings"),
+    (lambda: trial_of(facts=[[]]), TypeError,
+     "facts has [] in it: it should be a text, as in '30', or a list of spellings"),
+    (lambda: trial_of(facts=["30", ["31", " "]]), TypeError,
+     "facts has ['31', ' '] in it: it should be a text, as in '30', or a list"),
+    (lambda: trial_of(facts=[3]), TypeError,
+     "facts has 3 in it: it should be a text, as in '30', or a list of spellings"),
     (lambda: trial_of(twin="yes"), TypeError, "twin is 'yes': it should be True, False or None"),
     (lambda: trial_of(logs=3), TypeError, "logs is 3: it should be a folder, as in 'logs'"),
-    (lambda: trial_of(services=["a"]), TypeError, "services is ['a']: it should be WSGI applications by host name, as "
-                                                  "in {'bank': app}"),
+    (lambda: trial_of(services=["a"]), TypeError,
+     "services is ['a']: it should be WSGI applications by host name, as in {'bank': app}"),
     (lambda: trial_of(services={"a": None}), TypeError, "services has None as 'a': it should be a WSGI application"),
     *(
         (functools.partial(trial_of, services={name: weather}), ValueError,

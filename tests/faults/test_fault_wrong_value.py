@@ -32,8 +32,10 @@ SHAPES: dict[str, Any] = {
         ],
     },
     "weather": {
-        "coord": {"lon": 10.8, "lat": 59.9}, "weather": [{"id": 800, "main": "Clear", "description": "clear sky", "icon": "01d"}],
-        "base": "stations", "main": {"temp": 10.27, "feels_like": 9.56, "pressure": 1025, "humidity": 48}, "visibility": 10000,
+        "coord": {"lon": 10.8, "lat": 59.9},
+        "weather": [{"id": 800, "main": "Clear", "description": "clear sky", "icon": "01d"}],
+        "base": "stations", "main": {"temp": 10.27, "feels_like": 9.56, "pressure": 1025, "humidity": 48},
+        "visibility": 10000,
         "wind": {"speed": 2.38, "deg": 4}, "clouds": {"all": 0}, "dt": 1780304400,
         "sys": {"type": 2, "id": 1000001, "country": "NO", "sunrise": 1780280416, "sunset": 1780344799},
         "timezone": 7200, "id": 1000001, "name": "Oslo", "cod": 200,

@@ -23,7 +23,8 @@ QUIET = ("TOXIC_PROB=0", "ERROR_PROB=0")
 SHORT = ("LATENCY_MS=60", "JITTER_MS=30")
 EVERY = "TOXICS=latency:1,timeout:1,reset_peer:1,refused:1"
 RUNS = {
-    "tools": (26, ("SEED=11", "TOXIC_PROB=0.35", EVERY, *SHORT, "TIMEOUT_MS=40", "ERROR_PROB=0.3", "HALLUCINATION_PROB=0.15",
+    "tools": (26, ("SEED=11", "TOXIC_PROB=0.35", EVERY, *SHORT, "TIMEOUT_MS=40", "ERROR_PROB=0.3",
+                   "HALLUCINATION_PROB=0.15",
                    "CONTEXT_PROB=0.15")),
     "model": (14, ("SEED=3", *QUIET, "MODEL_TOXIC_PROB=0.35", EVERY, *SHORT, "TIMEOUT_MS=60", "BUDGET=soft",
                    "CALL_LIMIT=3",
