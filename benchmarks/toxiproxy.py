@@ -1,8 +1,8 @@
 """What a proxy without toxics costs: the embedded Toxiproxy, plain and on uvloop, beside the real one, in one run.
 
-Run as `python benchmarks/toxiproxy.py [ROUNDS [SECONDS [CHECKOUT]]]`; another checkout adds its embedded server as further columns.
-One nginx answers behind every proxy, one wrk asks. All servers are up at
-the same time and take turns round by round, so that what else the machine does meets all alike; the ratios are medians over rounds.
+Run as `python benchmarks/toxiproxy.py [ROUNDS [SECONDS [CHECKOUT]]]`; another checkout adds its embedded server as
+further columns. One nginx answers behind every proxy, one wrk asks. All servers are up at the same time and take turns
+round by round, so that what else the machine does meets all alike; the ratios are medians over rounds.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""What a trial in virtual time costs: the lab's own agent with all its HTTP and faults, against the same agent over mock transports.
+"""What a trial in virtual time costs: the lab's own agent with all its HTTP and faults, against the same agent over
+mock transports.
 
-The mock is the least that any test of an agent costs: the same graph, Groq's SDK, the same tools and clients, every request answered at
-once with what it was answered in the virtual world, retries included, without faults to tell, log, network or clock. Both are CPU
-seconds of one process, measured by turns in one run.
+The mock is the least that any test of an agent costs: the same graph, Groq's SDK, the same tools and clients, every
+request answered at once with what it was answered in the virtual world, retries included, without faults to tell, log,
+network or clock. Both are CPU seconds of one process, measured by turns in one run.
 """
 
 from __future__ import annotations

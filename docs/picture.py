@@ -1,4 +1,7 @@
-"""Draws docs/refund.svg, a terminal with what README's Python program finds: `python docs/picture.py`. A test holds the two equal."""
+"""Draws docs/refund.svg, a terminal with what README's Python program finds: `python docs/picture.py`.
+
+A test holds the two equal.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Writes the pages of docs/reference from the code: `python docs/reference.py`. A test holds the committed pages equal to what this makes."""
+"""Writes the pages of docs/reference from the code: `python docs/reference.py`.
+
+A test holds the committed pages equal to what this makes.
+"""
 
 from __future__ import annotations
 

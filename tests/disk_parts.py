@@ -1,4 +1,4 @@
-"""What the tests of failing disks share: small and read-only disks, limits, and a lab whose manager and agent come and go."""
+"""Shared by the tests of failing disks: small and read-only disks, limits, and a lab whose parts come and go."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the import contracts of pyproject.toml cannot say: who reads the environment, and what loads only where it is used."""
+"""Beyond the import contracts of pyproject.toml: who reads the environment, and what loads only where it is used."""
 
 from __future__ import annotations
 
@@ -183,6 +183,6 @@ def circles(*, typed: bool) -> list[set[str]]:
 
 
 def test_no_files_import_each_other_in_a_circle() -> None:
-    """In a virtual world the machine, the loop and the sockets name each other's types, and import none of them in a circle."""
+    """In a virtual world machine, loop and sockets name each other's types, and import none of them in a circle."""
     assert circles(typed=False) == []
     assert {name for circle in circles(typed=True) for name in circle if "worlds.virtual" not in name} == set()

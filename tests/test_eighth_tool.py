@@ -1,4 +1,4 @@
-"""A new tool is one new file in flask_tools and one line in the table of services; the lab then uses it like the others."""
+"""A new tool is one file in flask_tools and one line in the table of services; the lab uses it like the others."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ def taken(folder: Path, *files: str) -> None:
 def test_the_parts_are_found_where_the_command_itself_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """The command `chaoslab` does not look in this folder for them, as this process does not, and as no part that it starts may."""
+    """`chaoslab` does not look in this folder for them, nor does this process; no part that it starts may either."""
     taken(tmp_path, *(f"{part}.py" for part in PARTS), "logs.py")
     monkeypatch.chdir(tmp_path)
     ports, run = Ports(free_base()), Run.create(Path("logs"), now=Settings().now)

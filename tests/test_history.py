@@ -1,4 +1,7 @@
-"""Reading is parsing: what a log's line holds is looked at once, where it becomes an event, and no reader meets anything else."""
+"""Reading is parsing: a log's line is looked at once, where it becomes an event.
+
+No reader meets anything else.
+"""
 
 from __future__ import annotations
 
@@ -121,8 +124,9 @@ def read_by(names: Sequence[str], folder: Path) -> None:
 def test_what_a_field_cannot_hold_makes_its_line_unread_and_all_else_is_read_by_all(
     kind: str, logs: dict[str, list[bytes]], tmp_path: Path
 ) -> None:
-    """The kind's first line stands there once for each value of each field. What replay takes from a line it takes from the run's beginning,
-    and ends at the first that it cannot take, so there it gets a log for each field."""
+    """The kind's first line stands there once for each value of each field. What replay takes from a line it takes from
+    the run's beginning, and ends at the first that it cannot take, so there it gets a log for each field.
+    """
     name, at = next((n, i) for n, each in logs.items() for i, line in enumerate(each) if parse(line).event.kind == kind)
     write(tmp_path, logs)
     every: list[bytes] = []

@@ -1,4 +1,4 @@
-"""The README and the pages of docs/ say what is so: their commands run, and their programs print what stands below them."""
+"""The README and the pages of docs/ are true: their commands run, their programs print what stands below them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run made in virtual time, run again from its log: byte for byte the same, or said where it first differs, or refused."""
+"""A run in virtual time, run again from its log: the same byte for byte, or said where it first differs, or refused."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_one_trial_alone_of_a_run_found_by_its_name_is_the_same_too(there: Path,
 
 
 def test_a_purse_is_as_full_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Said) -> None:
-    """Dollars are counted over the run: the last trial, made alone, is refused the model for what those before it have spent."""
+    """Dollars are counted over the run: the last trial, made alone, is refused for what those before it have spent."""
     priced = ("MODEL=llama-3.3-70b-versatile", "COST_LIMIT_USD=0.002", "TOXIC_PROB=0", "ERROR_PROB=0")
     ended = chaoslab(tmp_path, "run", "--world", "virtual", prompts(tmp_path, ["What is 17 times 24?"] * 3), *priced)
     assert ended.returncode == 0, ended.stderr

@@ -1,4 +1,4 @@
-"""Runs whose model or service was not the lab's own: what was said is in the log, and the replay needs nobody to say it again."""
+"""Runs with a foreign model or service: what was said is in the log, and the replay needs nobody to say it again."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Moody:
 
 @dataclass
 class Weather:
-    """A real weather service: it gives other figures each time, as no stand-in would, and wants a key in the address."""
+    """A real weather service: other figures each time, as no stand-in would give, and a key in the address."""
 
     asked: int = 0
 

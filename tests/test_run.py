@@ -1,4 +1,4 @@
-"""`chaoslab run` as a person runs it, in virtual time: from one command to figures, pictures and logs, also when it is broken off."""
+"""`chaoslab run` as a person runs it, in virtual time: one command to figures, pictures and logs; also broken off."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def started(folder: Path, *arguments: str, terminal: bool = False) -> Iterator[R
 
 
 def complaints(ended: subprocess.CompletedProcess[str]) -> str:
-    """What was said on stderr, but for how far it was: on a machine that has other things to do, that may be said at any time."""
+    """stderr without the lines of progress: a busy machine may say them at any time."""
     return "".join(line for line in ended.stderr.splitlines(keepends=True) if not line.startswith("trial "))
 
 

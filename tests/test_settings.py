@@ -1,4 +1,4 @@
-"""A setting means the same wherever it was said; one that cannot be says what is wrong, where, and what would be right."""
+"""A setting means the same wherever it was said; a bad one says what is wrong, where, and what would be right."""
 
 from __future__ import annotations
 

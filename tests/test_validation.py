@@ -1,4 +1,7 @@
-"""What a Python user states may be anything that Python can make; it is told as a call's arguments are, or refused in one line."""
+"""A Python user may state any value that Python can make.
+
+It is told as a call's arguments are, or refused in one line.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A warm start is a real one in all that the lab and its tests look at, but for the time that the libraries take to load."""
+"""A warm start is a real one in all that the lab and its tests look at, but for the time that loading takes."""
 
 from __future__ import annotations
 

@@ -30,7 +30,10 @@ class Strange(Exception):
 
 @dataclass(frozen=True)
 class Squares:
-    """A unit is a number. `folder`: where each process leaves its id, and each unit a mark for every time that it was begun."""
+    """A unit is a number.
+
+    `folder`: where each process leaves its id, and each unit a mark for every time that it was begun.
+    """
 
     folder: Path
     deadly: tuple[int, ...] = ()

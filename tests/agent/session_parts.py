@@ -123,8 +123,9 @@ def session(
     clock: Clock = system,
     **chosen: Any,
 ) -> Told:
-    """Works through the prompts in virtual time, with a model that says this in turn, the last for ever; `model`: one that need not
-    speak HTTP."""
+    """Works through the prompts in virtual time, with a model that says this in turn, the last for ever; `model`: one
+    that need not speak HTTP.
+    """
     wish = Wish(prompts, plan, steps_max, clock, chosen)
 
     async def run() -> Told:

@@ -1,4 +1,4 @@
-"""A model that loops, says nothing, or says what no SDK expects: its prompt fails by a name, and the next prompt is answered."""
+"""A model that loops, says nothing, or says what no SDK expects: its prompt fails by a name, the next is answered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the faults' tests share: an ideal target in virtual seconds, and a caller that meets one fault and says what it saw."""
+"""Shared by the faults' tests: an ideal target in virtual seconds, and a caller that meets one fault."""
 
 from __future__ import annotations
 

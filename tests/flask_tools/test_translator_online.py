@@ -1,4 +1,5 @@
-"""The translator asks a LibreTranslate server that was named, and no other; what goes wrong there is said in the service's own words.
+"""The translator asks a LibreTranslate server that was named, and no other; what goes wrong there is said in the
+service's own words.
 
 The server is one of our own on loopback. No connection to any other address is let through, and each is counted.
 """

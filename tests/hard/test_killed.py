@@ -1,4 +1,4 @@
-"""kill -9 in mid-run: what was logged stays, nobody is left, one line says who it was, and the next run starts clean."""
+"""kill -9 in mid-run: what was logged stays, nobody is left, one line says who it was, the next run starts clean."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Logs that cannot be written, or not to the end: nothing that was said to be written is lost, and nobody goes on without a record."""
+"""Logs that cannot be written, or not to the end.
+
+Nothing that was said to be written is lost, and nobody goes on without a record.
+"""
 
 from __future__ import annotations
 
@@ -296,7 +299,8 @@ async def two_more(lab: Bench, episode: TrialContext) -> None:
 
 
 def with_lab(folder: Path, story: Callable[[Bench], None]) -> tuple[Path, int]:
-    """A run that has met its fault once, on a small disk; then the story, and two calls more of which none may end well.
+    """A run that has met its fault once, on a small disk; then the story, and two calls more of which none may end
+    well.
 
     Where its logs are kept, and how many calls went out after the story.
     """

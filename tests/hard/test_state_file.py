@@ -1,4 +1,7 @@
-"""The state that agent and manager share, locked, lost, overwritten, full: one line and an end, never a run that only seems to go on."""
+"""The state that agent and manager share, locked, lost, overwritten, full.
+
+One line and an end, never a run that only seems to go on.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Toxiproxy dies with kill -9 under a run and comes back: the run goes on, and nothing is claimed of what was hit by that."""
+"""Toxiproxy dies with kill -9 under a run and comes back: the run goes on, and claims nothing of what that hit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lab in containers as a person has it: a copy of this repository in a folder of its own, driven by `docker compose`."""
+"""The lab in containers as a person has it: a copy of this repository, driven by `docker compose`."""
 
 from __future__ import annotations
 
@@ -75,7 +75,10 @@ class Stack:
         )
 
     def begin(self, command: Sequence[str], **settings: str) -> Begun:
-        """A command in the copy that goes on by itself, its output in a file; a process group of its own, as a terminal gives it."""
+        """A command in the copy that goes on by itself, its output in a file.
+
+        It has a process group of its own, as a terminal gives it.
+        """
         out = self.folder / "out.txt"
         with out.open("w") as file:
             process = subprocess.Popen(

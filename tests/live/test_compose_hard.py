@@ -1,4 +1,7 @@
-"""Parts of the lab that die in containers: the agent goes on only where what comes is still an experiment, and says so where not."""
+"""Parts of the lab that die in containers.
+
+The agent goes on only where what comes is still an experiment, and says so where not.
+"""
 
 from __future__ import annotations
 

@@ -233,7 +233,10 @@ def test_one_service_scaled_stopped_and_started_again(stack: Stack) -> None:
 
 
 def test_the_commands_of_the_readme(stack: Stack) -> None:
-    """The lines about containers in README and docs/, in order; what would go on for ever is ended, and the ports are this test's."""
+    """The lines about containers in README and docs/, in order.
+
+    What would go on for ever is ended, and the ports are this test's.
+    """
     stack.prompts(["What's the weather in Oslo right now?"])
     lines = dict.fromkeys(line for line in commands() if in_containers(line))
     assert len(lines) >= 6

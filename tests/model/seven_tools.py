@@ -192,7 +192,10 @@ def talk(
     before: list[dict[str, Any]] | None = None,
     system: str = SYSTEM,
 ) -> Talk:
-    """Plays the tools (`replies` is given name, arguments and how often that very call was made before) until an answer comes."""
+    """Plays the tools until an answer comes.
+
+    `replies` is given name, arguments and how often that very call was made before.
+    """
     messages: list[dict[str, Any]] = [
         {"role": "system", "content": system},
         *(before or []),

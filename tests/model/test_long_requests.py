@@ -14,7 +14,10 @@ from chaoslab.model.endpoint import create_app
 from tests.model.seven_tools import TOOLS
 
 CPU_S = 30
-"""What is read here takes some 5 s of the processor's time. One rule that takes the square of the length takes minutes."""
+"""CPU time for what is read here; it takes some 5 s.
+
+One rule that takes the square of the length takes minutes.
+"""
 RUNS = ("7", "_", "1.", "-1", "(", ".", "hundred ")
 PIECES = (
     *"7aA_éx ,.;:!?&%$€§()\n\t-'\"`“‘„«’", "-1", "1.", "1,", "1,234", "a and ", "Oslo, ", "a-", "1e", "2^", "a! ",

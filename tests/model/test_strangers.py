@@ -1,4 +1,4 @@
-"""Requests as strangers word them: conditions, several people, other units, single details, comparisons and dead ends."""
+"""Requests as strangers word them: conditions, several people, other units, details, comparisons and dead ends."""
 
 from __future__ import annotations
 

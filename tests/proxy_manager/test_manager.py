@@ -1,4 +1,4 @@
-"""The nemesis: a fault stands before the call that shall meet it, is gone afterwards, and nothing is claimed that was not so."""
+"""The nemesis: a fault stands before the call that shall meet it, is gone afterwards, and nothing false is claimed."""
 
 from __future__ import annotations
 

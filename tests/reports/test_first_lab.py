@@ -1,6 +1,8 @@
-"""Logs of the first lab of this kind are read for what they tell; what they do not tell stays unknown and never becomes a 0.
+"""Logs of the first lab of this kind are read for what they tell; what they do not tell stays unknown and never becomes
+a 0.
 
-The fixture holds three runs in one pair of files: one that ended, one that was killed in the middle of a record, and one of 26 prompts.
+The fixture holds three runs in one pair of files: one that ended, one that was killed in the middle of a record, and
+one of 26 prompts.
 """
 
 from __future__ import annotations

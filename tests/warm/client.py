@@ -1,7 +1,8 @@
 """The program that a warm start runs in place of Python: it stands for the child that the server forks.
 
-It hands over what it was given, passes signals on and ends as the child ends; when it is killed, the server kills the child. It imports only
-what is built into Python, so it costs little. `tests.warm.python` adds the line that calls `main`.
+It hands over what it was given, passes signals on and ends as the child ends; when it is killed, the server kills the
+child. It imports only what is built into Python, so it costs little. `tests.warm.python` adds the line that calls
+`main`.
 """
 
 import _signal  # type: ignore[import-not-found]

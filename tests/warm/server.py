@@ -1,4 +1,7 @@
-"""Has the libraries loaded that the lab's parts use, and forks a child for each start that a client hands over. It ends when stdin closes."""
+"""Has the libraries loaded that the lab's parts use, and forks a child for each start that a client hands over.
+
+It ends when stdin closes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same requests to two servers, and what must be equal in the answers: everything but the time, ids and free ports."""
+"""The same requests to two servers, and what must be equal in the answers: all but the time, ids and free ports."""
 
 from __future__ import annotations
 

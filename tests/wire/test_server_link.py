@@ -329,7 +329,7 @@ def test_a_reader_that_stalls_does_not_hold_up_a_toxic_change() -> None:
 def test_a_sender_is_stalled_by_what_a_toxic_holds_back(
     kind: str, attributes: dict[str, int], least_mb: float, most_mb: float
 ) -> None:
-    """A latency holds as much as a fast stream needs, any other toxic hardly more than the sockets do: a write times out."""
+    """A latency holds as much as a fast stream needs, other toxics hardly more than the sockets do: a write times out."""
     poured = [0]
     stopped = threading.Event()
 

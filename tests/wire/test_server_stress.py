@@ -1,4 +1,5 @@
-"""The embedded server under far more than a lab asks of it: it answers all the time, and is afterwards what it was before.
+"""The embedded server under far more than a lab asks of it: it answers all the time, and is afterwards what it was
+before.
 
 Each server is a process of its own, so that its files, its memory and its processor time are its alone.
 """

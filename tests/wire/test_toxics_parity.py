@@ -1,4 +1,4 @@
-"""The list of what the embedded server does otherwise is the docs' list, and what no script shows of it is shown here."""
+"""The list of the embedded server's differences is the docs' list; what no script shows of it is shown here."""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""A script of one connection through a proxy, played on a server of either kind with both ends in our hands, and two plays compared.
+"""A script of one connection through a proxy, played on a server of either kind, and two plays compared.
 
-Times in scripts are milliseconds from the connect. "There" is the end that receives the stream a script is about, "here" the one
-that sends it, so that one script serves both streams.
+Both ends are in our hands.
+
+Times in scripts are milliseconds from the connect. "There" is the end that receives the stream a script is about,
+"here" the one that sends it, so that one script serves both streams.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The lab's prompts under every fault there is, on loopback and again in virtual time: each attempt meets the same and ends alike.
+"""The lab's prompts under every fault there is, on loopback and again in virtual time: each attempt meets the same and
+ends alike.
 
 The third world is tried in tests/live, where there are containers.
 """

@@ -1,4 +1,4 @@
-"""What the tests of threads, clients and agents run in: a world with a service and a model, and how long a story took there."""
+"""A world with a service and a model, for the tests of threads, clients and agents; a story's time there."""
 
 from __future__ import annotations
 

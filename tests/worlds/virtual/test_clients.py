@@ -1,4 +1,4 @@
-"""The HTTP clients that agents use, unedited, over the virtual network: each gets what it would in life, at the exact second."""
+"""The HTTP clients that agents use, unedited, over the virtual network: each gets what it would in life, to the second."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Every patch of threads and sockets is there for something: without it, a story that it carries breaks.
 
-A story without its remedy may wait for real, for ever. So it is told in a process of its own that an alarm ends. All of these are forks of
-one, which has loaded everything already, and each story is told there with all remedies too: that is what it can be compared to.
+A story without its remedy may wait for real, for ever. So it is told in a process of its own that an alarm ends. All of
+these are forks of one, which has loaded everything already, and each story is told there with all remedies too: that is
+what it can be compared to.
 """
 
 from __future__ import annotations
@@ -419,7 +420,7 @@ def test_without_its_remedy_it_cannot(
 
 
 def test_all_that_these_stories_leave_alone_is_told_elsewhere() -> None:
-    """A new patch of threads, order or sockets needs a story here, or stands in this list with the test that has one."""
+    """A new patch of threads, order or sockets needs a story here, or stands here with the test that has one."""
     elsewhere = {
         "gethostbyname",
         "gethostbyname_ex",

@@ -1,4 +1,4 @@
-"""In a virtual world the faults of the wire come over lanes of the world's own, and are met at the moment that arithmetic says."""
+"""In a virtual world the wire's faults come over lanes of its own, and are met when arithmetic says."""
 
 from __future__ import annotations
 

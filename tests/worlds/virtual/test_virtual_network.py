@@ -1,4 +1,4 @@
-"""A blocking socket on the virtual network meets resets, ends and refusals as one on loopback does: the same stories on either."""
+"""A blocking socket on the virtual network meets resets, ends and refusals as on loopback: the same stories."""
 
 from __future__ import annotations
 
