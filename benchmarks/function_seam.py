@@ -1,6 +1,6 @@
 """What the seam of Python functions costs a call, how many trials a second run on it, and whether memory stays flat.
 
-python benchmarks/function_seam.py [--calls N] [--trials N] [--rounds N]
+    python benchmarks/function_seam.py [--calls N] [--trials N] [--rounds N]
 
 One call: the same function bare, and with an armed seam whose injection has chance 0; the two take turns, the figure is
 the median of the paired differences. "Log apart" notes nothing, "noted" keeps all that the log will say, "written"
@@ -123,7 +123,7 @@ def a_call(calls: int, rounds: int) -> dict[str, list[float]]:
 def a_second(
     count: int, *, judged: bool = False, jobs: int = 1, clock: Callable[[], float] = time.process_time
 ) -> float:
-    """Trials a second of processor time, since neighbours take the rest; the twin and all that is done once included."""
+    """Trials a second of processor time, since neighbours take the rest; the twin and all done once included."""
     gc.collect()
     began = clock()
     done = 0

@@ -38,7 +38,11 @@ http {{
   client_body_temp_path {folder}/a; proxy_temp_path {folder}/b; fastcgi_temp_path {folder}/c;
   uwsgi_temp_path {folder}/d; scgi_temp_path {folder}/e;
   access_log off; keepalive_requests 1000000000; sendfile on;
-  server {{ listen 127.0.0.1:{port} backlog=1024; location / {{ return 200 "ok"; }} location /big {{ root {folder}; }} }}
+  server {{
+    listen 127.0.0.1:{port} backlog=1024;
+    location / {{ return 200 "ok"; }}
+    location /big {{ root {folder}; }}
+  }}
 }}
 """
 FIGURES = {

@@ -45,8 +45,10 @@ def pages() -> dict[str, str]:
 def _settings() -> str:
     return f"""# Settings
 
-A setting is given on the command line (`make lab TOXIC_PROB=0.3`), in the environment, or in a file `.env`. The first of these that names it
-counts; else its default does. `chaoslab settings` prints this list as a file `.env.example`, `chaoslab settings --markdown` as the table below.
+A setting is given on the command line (`make lab TOXIC_PROB=0.3`), in the environment, or in a file `.env`. \
+The first of these that names it
+counts; else its default does. `chaoslab settings` prints this list as a file `.env.example`, \
+`chaoslab settings --markdown` as the table below.
 
 {table()}"""
 

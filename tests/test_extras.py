@@ -139,7 +139,9 @@ def agent(prompt):
     return pay(3)
 
 for world in ("virtual", "local"):
-    print(lab.run(agent, "Pay.", tools=[pay], effects=[{"effect": "pay", "amount": 3}], world=world, logs="runs").outcome)
+    print(lab.run(
+        agent, "Pay.", tools=[pay], effects=[{"effect": "pay", "amount": 3}], world=world, logs="runs"
+    ).outcome)
 print(*(trial.outcome for trial in lab.run_many(agent, "Pay.", tools=[pay], trials=2, jobs=2)))
 """
 

@@ -21,7 +21,8 @@ import json, os, signal, sys
 
 def told(stream):
     raw = getattr(stream.buffer, "raw", stream.buffer)
-    return [stream.encoding, stream.errors, stream.line_buffering, stream.write_through, type(stream.buffer).__name__, raw.fileno()]
+    return [stream.encoding, stream.errors, stream.line_buffering, stream.write_through,
+            type(stream.buffer).__name__, raw.fileno()]
 
 pid, mask = os.getpid(), os.umask(0o77)
 print(json.dumps({

@@ -1,6 +1,6 @@
 """Breaks the lab's modules in small ways, one at a time, and counts the ways that no test notices.
 
-python -m tests.mutation.run [MODULE …] [--seed 1] [--each 12] [--jobs 1] [--list]
+    python -m tests.mutation.run [MODULE …] [--seed 1] [--each 12] [--jobs 1] [--list]
 
 Each mutant is made in a copy of the tree, so that the tree itself is never changed, whatever becomes of this program.
 The tests of guards.py run on it; it is killed when one of them fails, or when they hang. Survivors that mean the same

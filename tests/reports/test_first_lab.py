@@ -390,7 +390,8 @@ MESSAGES = WORDS.filter(lambda text: not text.startswith("{"))
 FIELDS = st.fixed_dictionaries(
     {},
     optional={
-        name: st.none() | st.booleans() | st.integers() | st.floats() | WORDS | st.just({"a": [1]}) | st.just("14:00:01")
+        name: st.none() | st.booleans() | st.integers() | st.floats() | WORDS
+        | st.just({"a": [1]}) | st.just("14:00:01")
         for name in (
             "status", "response", "start_time", "end_time", "duration", "error_type", "prompt_attempt_no",
             "network_start",

@@ -1,4 +1,4 @@
-"""The HTTP clients that agents use, unedited, over the virtual network: each gets what it would in life, to the second."""
+"""The HTTP clients that agents use, unedited, over the virtual network: each gets what it would in life."""
 
 from __future__ import annotations
 
