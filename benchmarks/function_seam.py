@@ -160,8 +160,8 @@ def main() -> int:
     found = a_call(given.calls, given.rounds)
     for name, us in found.items():
         print(
-            f"  {name:26}{min(us):8.2f}   median "
-            f"{median(us):.2f}{f'   (goal {CALL_GOAL_US:g})' if name == 'log apart' else ''}"
+            f"  {name:26}{min(us):8.2f}"
+            f"   median {median(us):.2f}{f'   (goal {CALL_GOAL_US:g})' if name == 'log apart' else ''}"
         )
     if min(found["log apart"]) > CALL_GOAL_US * 1.5:
         missed.append("a call")

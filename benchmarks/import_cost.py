@@ -41,8 +41,8 @@ def main() -> int:
         cost_ms = median(beyond[name])
         over = cost_ms > bound_ms
         print(
-            f"{name:16} {cost_ms:6.1f} ms beyond the interpreter, at most {bound_ms:.0f} "
-            f"ms{': TOO MUCH' if over else ''}"
+            f"{name:16} {cost_ms:6.1f} ms beyond the interpreter, "
+            f"at most {bound_ms:.0f} ms{': TOO MUCH' if over else ''}"
         )
         code |= over
     return code

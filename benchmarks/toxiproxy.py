@@ -266,8 +266,8 @@ def main(arguments: Sequence[str]) -> int:
         upstream = stack.enter_context(nginx(Path(folder)))
         sides = [stack.enter_context(side(name, command, upstream)) for name, command in commands(beside).items()]
         print(
-            f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, Python {sys.version.split()[0]}, {rounds} rounds "
-            f"of {seconds} s"
+            f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, Python {sys.version.split()[0]}, "
+            f"{rounds} rounds of {seconds} s"
         )
         for one in sides:  # first, while no heap has grown yet
             asyncio.run(idle(one))

@@ -38,8 +38,8 @@ def drawn(text: str) -> str:
     height = 2 * EDGE + LINE * len(lines)
     return "".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height}" viewBox="0 0 {width:.0f} '
-            f'{height}">\n',
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height}" '
+            f'viewBox="0 0 {width:.0f} {height}">\n',
             "<title>One refund was asked for, its reply was lost, and the agent refunds again</title>\n",
             f'<rect width="100%" height="100%" rx="8" fill="{GROUND}"/>\n',
             '<g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, monospace" font-size="13" '

@@ -25,7 +25,7 @@ A lab spans 3,500 ports.
 
 
 def _slot() -> int:
-    """Which worker of the test run this is; a run that has no workers takes the last slot."""
+    """The number of this worker of the test run; a run that has no workers takes the last slot."""
     worker = os.environ.get("PYTEST_XDIST_WORKER", "")
     return int(worker.removeprefix("gw")) % (SLOTS - 1) if worker else SLOTS - 1
 

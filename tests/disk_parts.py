@@ -96,7 +96,7 @@ class Working:
         return self.agent.returncode, words
 
     def history(self) -> History:
-        """What was logged; a person's figures can be had from it."""
+        """The logged records; a person's figures can be had from it."""
         history = History.read(self.run.folder)
         assert f"run {self.run.name}" in summary.render(RunReport.of(history))
         return history

@@ -45,8 +45,7 @@ TOO_LARGE = "is larger than 16 MiB, the most that is read"
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """What is typed, over which files (`FOLDER`, `PIPE` …: what stands in a file's place), and the whole line that
-    answers.
+    """A command, its files (`FOLDER`, `PIPE` …: what stands in a file's place), and the whole line that answers.
 
     In all texts, `{name}` stands for what the fixture `there` calls so; the line is matched from its start to its end,
     with `…` for what another machine may word differently. `apart`: as a process of its own. `starts`: it fails only
@@ -499,7 +498,7 @@ def known(heard: Heard) -> Reply:
 
 @pytest.fixture(scope="module")
 def there() -> Iterator[dict[str, str]]:
-    """What the cases find on this machine: servers that refuse, tools at work, a free port, and ports that are held."""
+    """The surroundings of the cases: servers that refuse, tools at work, a free port, and ports that are held."""
     refusal = {"error": {"message": "Invalid API Key", "type": "invalid_request_error", "code": "invalid_api_key"}}
     answers: dict[str, Callable[[Heard], Reply]] = {
         "refuses": lambda _: said(refusal, 401),
@@ -583,7 +582,7 @@ def tree(folder: Path) -> dict[str, bytes]:
 
 @dataclass(frozen=True)
 class Came:
-    """What came of a case."""
+    """The outcome of a case."""
 
     code: int
     out: str

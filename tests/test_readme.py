@@ -41,7 +41,7 @@ LABS = [line for line in ONCE if line.startswith(("make lab", RUN)) and "mine.js
 
 @dataclass
 class Ran:
-    """What came of a lab command, in which folder."""
+    """The outcome of a lab command, and its folder."""
 
     folder: Path
     ended: subprocess.CompletedProcess[str]

@@ -52,7 +52,7 @@ def program(folder: Path, text: str) -> None:
 
 
 def both(folder: Path, *arguments: str, **how: Any) -> list[subprocess.CompletedProcess[str]]:
-    """How it ends when started really, and warm."""
+    """Its ends when started really, and warm."""
     return [
         subprocess.run([python, *arguments], cwd=folder, text=True, capture_output=True, timeout=60, check=False, **how)
         for python in (sys.executable, warm.python())

@@ -58,7 +58,7 @@ SUM = calls("calculate", expression="6*7")
 
 @dataclass
 class Told:
-    """What came of a session."""
+    """The outcome of a session."""
 
     history: History
     model: list[Heard]
@@ -80,7 +80,7 @@ def in_turn(replies: Sequence[Reply]) -> Callable[[Heard], Reply]:
 
 @dataclass(frozen=True)
 class Wish:
-    """What a session is to do; the rest is settings."""
+    """A session's task; the rest is settings."""
 
     prompts: Sequence[Prompt]
     plan: Plan | None

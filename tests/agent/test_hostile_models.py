@@ -63,7 +63,7 @@ UNREAD = "the model called calculate with arguments that are no JSON: "
 
 @dataclass(frozen=True)
 class Case:
-    """What the model answers, whatever it is asked; how its prompt fails; and after how many requests."""
+    """The model's answer to all it is asked; how its prompt fails; and after how many requests."""
 
     answer: bytes
     error_type: str

@@ -60,7 +60,7 @@ def played(flow: Flow, driver: Driver) -> Reply:
 
 @dataclass
 class Meeting:
-    """What became of a call: its reply or error, the story as it was told, and the caller's observation."""
+    """The outcome of a call: its reply or error, the story as it was told, and the caller's observation."""
 
     reply: Reply | None
     error: str | None

@@ -57,7 +57,7 @@ SHAPES: dict[str, Any] = {
     "translator": {"translatedText": "buenos días", "detectedLanguage": {"confidence": 100.0, "language": "en"}},
     "many translations": {"translatedText": ["uno", "dos"]},
 }  # fmt: skip
-"""What the real services answer, by their own documents; shortened."""
+"""Answers of the real services, by their own documents; shortened."""
 
 
 def wrong(value: Any, **params: float) -> Any:

@@ -91,7 +91,7 @@ def far_end() -> Iterator[FarEnd]:
 
 @pytest.fixture(autouse=True)
 def places(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Where this process connected to; anywhere but loopback is refused."""
+    """The addresses that this process connected to; anywhere but loopback is refused."""
     seen: list[str] = []
     real: Callable[[socket.socket, Any], None] = socket.socket.connect
 

@@ -32,7 +32,7 @@ def status(stack: Stack, path: str = "/status") -> dict[str, Any]:
 
 
 def process(stack: Stack, service: str) -> dict[str, str]:
-    """What the kernel says of a container's first process."""
+    """The kernel's words on a container's first process."""
     pid = stack.container(service).attrs["State"]["Pid"]
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}

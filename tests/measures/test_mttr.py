@@ -56,7 +56,7 @@ def effect(t: float, request_id: str = "", *, tool: str = "charge", cents: int =
 
 
 def only(found: History) -> tuple[str, float, float | None]:
-    """How the incident ended, how long it was from its beginning, and from its notice."""
+    """The incident's end, and its length from its beginning and from its notice."""
     (incident,) = incidents(found)
     return incident.ending, incident.duration_s, incident.since_notice_s
 

@@ -88,7 +88,7 @@ _SUMS = {
 
 
 def reply_of(name: str, arguments: Mapping[str, Any]) -> Any:
-    """What the service behind a tool would answer."""
+    """The answer of the service behind a tool."""
     return _REPLIES[name](arguments)
 
 

@@ -71,7 +71,7 @@ def _functions(
 
 
 class Reached:
-    """How long each test takes, and which functions it, or a fixture that it shares with its file, has called."""
+    """Each test's time, and the functions that it, or a fixture that it shares with its file, has called."""
 
     def __init__(self, notes: Path) -> None:
         self.took_s: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""What the tests of the whole path share: a site that answers as told, a manager at work, and a seam with its run."""
+"""Shared by the tests of the whole path: a site that answers as told, a manager at work, and a seam with its run."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ class Bench:
     state: Path
 
     def history(self) -> History:
-        """What was logged, once every lane that was used is healed."""
+        """The logged records, once every lane that was used is healed."""
         control = Control(self.state)
         try:
             eventually(lambda: not control.pending([self.run.name]))

@@ -48,7 +48,7 @@ async def refund_soon(order: int, amount: float = 30.0) -> dict[str, Any]:
 
 
 def met_by(function: Callable[..., Any], fault: Any, **options: Any) -> tuple[Met, lab.Trial]:
-    """What one call of the function came to (its result or its exception), after how long, and the trial."""
+    """The result or exception of one call of the function, its seconds, and the trial."""
     met: list[Met] = []
 
     def agent(_: str) -> str:

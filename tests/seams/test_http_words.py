@@ -42,7 +42,7 @@ def fault(name: str, target: str = "weather", *, calls: tuple[int, ...] = (), **
 
 
 def told(folder: Path, answer: Callable[[Heard], Reply], story: Story, *injections: Injection, **of_target: Any) -> Any:
-    """What comes of the story with one target that answers so, called `weather` and `model` alike."""
+    """The outcome of the story with one target that answers so, called `weather` and `model` alike."""
 
     async def run() -> Any:
         for name in ("weather", "model"):

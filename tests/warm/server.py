@@ -31,7 +31,7 @@ LIBRARIES = (
 
 
 class Start(NamedTuple):
-    """What a client hands over."""
+    """The things that a client hands over."""
 
     request: dict[str, Any]
     streams: list[int]

@@ -15,7 +15,7 @@ PLACED = '{"name":"placed","upstream":"a:1","listen":"127.0.0.1:0","enabled":fal
 
 @dataclass(frozen=True)
 class Difference:
-    """What the real server does (in the words of the docs), and the requests whose last one shows it.
+    """The real server's behaviour (in the words of the docs), and the requests whose last one shows it.
 
     `metrics` are the ones to be shown; `shown_by` says what shows it where requests cannot.
     """

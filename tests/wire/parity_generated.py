@@ -93,7 +93,7 @@ def _toxic_change(dice: Dice) -> Ask:
 
 
 def _shared(dice: Dice) -> list[str]:
-    """What a toxic is made with and changed with."""
+    """The attributes that a toxic is made with and changed with."""
     parts = []
     if dice.hits(0.4):
         parts.append(f'"toxicity":{dice.pick(SHARES)}')

@@ -42,7 +42,7 @@ class Ask:
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back, with its free ports named in the order of their appearance."""
+    """The answer, with its free ports named in the order of their appearance."""
 
     status: str
     headers: tuple[tuple[str, str], ...]

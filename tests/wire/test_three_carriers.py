@@ -111,7 +111,7 @@ def played_virtually(scripts: Sequence[Script]) -> list[Play]:
 
 @cache
 def virtually() -> dict[str, Play]:
-    """What is heard of each script, by its name."""
+    """The play of each script, by its name."""
     return dict(zip((script.name for script in SCRIPTS), played_virtually(SCRIPTS), strict=True))
 
 
@@ -192,7 +192,7 @@ def processes() -> Iterator[list[str]]:
 
 
 async def over_loopback(urls: Sequence[str], scripts: Sequence[Script], at_once: int) -> list[tuple[Play, ...]]:
-    """What is heard of each script, played on all servers at the same time."""
+    """The plays of each script, played on all servers at the same time."""
     gate = asyncio.Semaphore(at_once)
     async with contextlib.AsyncExitStack() as stack:
         clients = [
@@ -209,7 +209,7 @@ async def over_loopback(urls: Sequence[str], scripts: Sequence[Script], at_once:
 
 
 def complaints(script: Script, plays: Sequence[Play]) -> list[str]:
-    """What is heard otherwise than it should be: on the embedded server, and then, if it is here, on the real one."""
+    """The differences from what should be heard: on the embedded server, and then, if it is here, on the real one."""
     found = []
     if unlike := differences(virtually()[script.name], plays[0]):
         found.append(f"{script.name}: virtual against embedded: {unlike}")

@@ -83,6 +83,6 @@ DIFFERENCES = (
 
 
 def listed(script: Script) -> frozenset[str]:
-    """What must be heard otherwise in this script: the first entry that names it counts."""
+    """The difference that must be heard in this script: the first entry that names it counts."""
     entries = (entry for difference in DIFFERENCES for entry in difference.scripts)
     return next((aspects for pattern, aspects in entries if fnmatchcase(script.name, pattern)), frozenset())

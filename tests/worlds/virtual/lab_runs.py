@@ -39,7 +39,7 @@ def spec(settings: Mapping[str, str], asked: Sequence[Any] | None = None) -> Lab
 
 
 def done(work: LabSpec, *, jobs: int = 1, method: str | None = None, shuffled: bool = False) -> list[LabResult]:
-    """What came of each trial, in the order of their numbers. `shuffled`: done in another."""
+    """The outcome of each trial, in the order of their numbers. `shuffled`: done in another."""
     specs = [TrialSpec(number) for number in range(work.settings.trials_of(len(work.prompts)))]
     if shuffled:
         specs.sort(key=lambda spec: Dice("shuffled", spec.number).uniform())

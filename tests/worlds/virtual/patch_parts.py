@@ -1,4 +1,4 @@
-"""What the tests of stand-ins share: a world to run something in, and the stand-ins with one of them taken out."""
+"""Shared by the tests of stand-ins: a world to run something in, and the stand-ins with one of them taken out."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def of_the_process() -> dict[str, Any]:
 
 @dataclass
 class Watched:
-    """What was patched, seen before and to be compared with what is afterwards."""
+    """The patched values as they were before, to be compared with those afterwards."""
 
     stand_ins: list[Patch] = field(default_factory=list)
     attributes: dict[tuple[int, str], tuple[Any, Any]] = field(default_factory=dict)

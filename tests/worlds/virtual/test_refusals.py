@@ -72,7 +72,7 @@ CASES: list[tuple[str, Callable[[], Any], str]] = [
 
 @pytest.fixture(scope="module")
 def refused() -> dict[str, BaseException | None]:
-    """What came of each."""
+    """The outcome of each."""
 
     def outcome(do: Callable[[], Any]) -> BaseException | None:
         try:

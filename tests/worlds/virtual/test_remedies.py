@@ -385,7 +385,7 @@ CASES = [*((story.__name__, "") for story in STORIES), *((story.__name__, remedy
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], tuple[int, str]]:
-    """What became of each story without each remedy: the exit code of its process, and what that said."""
+    """The outcome of each story without each remedy: the exit code of its process, and what that said."""
     folder: Path = tmp_path_factory.mktemp("told")
     code = f"from tests.worlds.virtual import test_remedies; test_remedies.tell_all({CASES!r}, {str(folder)!r})"
     done = subprocess.run(

@@ -54,7 +54,7 @@ class Bench:
     asked: int = 0
 
     async def get(self, target: str) -> str:
-        """What came of the one attempt of a new request: the body, or the name of the error."""
+        """The outcome of the one attempt of a new request: the body, or the name of the error."""
         self.asked += 1
         wish = self.trial.requests.ask(target, "look", {"n": self.asked})
         asked = RequestTag(wish, 1, {})
@@ -69,7 +69,7 @@ Story = Callable[[Bench], Awaitable[None]]
 
 
 def played(folder: Path, plan: Plan, story: Story, targets: tuple[str, ...] = ("search",)) -> History:
-    """What was logged of a story in a world with these services."""
+    """The log of a story in a world with these services."""
     with Patches():
         return _played(folder, plan, story, targets)
 
