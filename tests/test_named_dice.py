@@ -72,7 +72,7 @@ def trial_of(plan: Plan) -> tuple[dict[Place, str], set[Place]]:
 
 
 def drawn(plan: Plan, places: set[Place]) -> dict[Place, str]:
-    """The plan's own words on these places."""
+    """The draws of the plan alone at these places."""
     by_name = {injection.name: injection for injection in plan.injections}
     found = {}
     for name, target, request, attempt in places:

@@ -52,7 +52,7 @@ def program(folder: Path, text: str) -> None:
 
 
 def both(folder: Path, *arguments: str, **how: Any) -> list[subprocess.CompletedProcess[str]]:
-    """Its ends when started really, and warm."""
+    """The outcomes of a real start and of a warm one."""
     return [
         subprocess.run([python, *arguments], cwd=folder, text=True, capture_output=True, timeout=60, check=False, **how)
         for python in (sys.executable, warm.python())

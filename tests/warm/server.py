@@ -31,7 +31,7 @@ LIBRARIES = (
 
 
 class Start(NamedTuple):
-    """The things that a client hands over."""
+    """A request and the streams that a client hands over with it."""
 
     request: dict[str, Any]
     streams: list[int]

@@ -165,7 +165,7 @@ def test_toxics_act_in_the_order_of_adding_whichever_begins_later(
 
 
 def draws(seed: int) -> list[bool]:
-    """Those of 40 connections that a toxic of toxicity 0.5 hits."""
+    """For each of 40 connections, True if a toxic of toxicity 0.5 hits it."""
     with upstream(echo) as address, lab_over(address, seed=seed) as lab:
         lab.add("limit_data", toxicity=0.5, bytes=1)
         hits = []

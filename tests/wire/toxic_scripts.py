@@ -184,7 +184,7 @@ class Server:
 
 
 async def play(carrier: Carrier, script: Script) -> tuple[Heard, Heard]:
-    """The plays of both ends, here and there."""
+    """Plays the script and returns what was heard here and there."""
     loop = asyncio.get_running_loop()
     here, there = Peer(), Peer()
     dialler, dialled = (there, here) if script.stream == "downstream" else (here, there)
@@ -229,7 +229,7 @@ async def act(carrier: Carrier, proxy: str, script: Script, step: Step, here: Pe
 
 
 def words(who: str, size: int) -> bytes:
-    """The words of an end."""
+    """`size` bytes for this end to send; each end has its own."""
     again = bytes(range(251 if who == "here" else 239))
     return (again * (size // len(again) + 1))[:size]
 
