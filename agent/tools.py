@@ -61,8 +61,9 @@ class _Outcome:
 
 @dataclass(frozen=True)
 class Toolbox:
-    """A careful client of the tools: all attempts of a call have one request id, each has a deadline, and a fallback goes
-    around the proxy."""
+    """A careful client of the tools: all attempts of a call have one request id, each has a deadline, and a fallback
+    goes around the proxy.
+    """
 
     client: httpx.AsyncClient
     targets: Mapping[str, Target]

@@ -2,10 +2,10 @@
 
     python benchmarks/function_seam.py [--calls N] [--trials N] [--rounds N]
 
-One call: the same function bare, and with an armed seam whose injection has chance 0; the two take turns, the figure is the median of the
-paired differences. "Log apart" notes nothing, "noted" keeps all that the log will say, "written" makes the log's lines of it. Trials: a
-plain-Python agent with six function tools, faults at 0.2, all events in memory; on one core, judged, and in two processes.
-The best of all rounds comes first, since neighbours can only make it slower.
+One call: the same function bare, and with an armed seam whose injection has chance 0; the two take turns, the figure is
+the median of the paired differences. "Log apart" notes nothing, "noted" keeps all that the log will say, "written"
+makes the log's lines of it. Trials: a plain-Python agent with six function tools, faults at 0.2, all events in memory;
+on one core, judged, and in two processes. The best of all rounds comes first, since neighbours can only make it slower.
 Exits 1 when a goal is missed by half.
 """
 
@@ -123,7 +123,7 @@ def a_call(calls: int, rounds: int) -> dict[str, list[float]]:
 def a_second(
     count: int, *, judged: bool = False, jobs: int = 1, clock: Callable[[], float] = time.process_time
 ) -> float:
-    """Trials a second, the twin and all that is done once included; of processor time, since neighbours take the rest."""
+    """Trials a second of processor time, since neighbours take the rest; the twin and all done once included."""
     gc.collect()
     began = clock()
     done = 0
@@ -160,7 +160,8 @@ def main() -> int:
     found = a_call(given.calls, given.rounds)
     for name, us in found.items():
         print(
-            f"  {name:26}{min(us):8.2f}   median {median(us):.2f}{f'   (goal {CALL_GOAL_US:g})' if name == 'log apart' else ''}"
+            f"  {name:26}{min(us):8.2f}"
+            f"   median {median(us):.2f}{f'   (goal {CALL_GOAL_US:g})' if name == 'log apart' else ''}"
         )
     if min(found["log apart"]) > CALL_GOAL_US * 1.5:
         missed.append("a call")

@@ -1,7 +1,7 @@
-"""What an armed HTTP seam at chance 0 adds to an exchange, beside the bare client: CPU of one process, by turns in one run.
+"""CPU that an armed HTTP seam at chance 0 adds to an exchange, beside the bare client, by turns in one run.
 
-Both send the same request over the same virtual network to the same little application, over a kept connection; between them stand the
-seam with an injection of each layer at chance 0, its lanes, and its log, which is measured apart.
+Both send the same request over the same virtual network to the same little application, over a kept connection; between
+them stand the seam with an injection of each layer at chance 0, its lanes, and its log, which is measured apart.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What `import chaoslab` and `chaoslab --help` cost beyond the bare interpreter: exits 1 when one is over its bound.
 
-The three commands run in turn, so that a slow moment of the machine meets all of them; the figure is the median of the paired
-differences. One round before is not counted: it fills the caches.
+The three commands run in turn, so that a slow moment of the machine meets all of them; the figure is the median of the
+paired differences. One round before is not counted: it fills the caches.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ def main() -> int:
         cost_ms = median(beyond[name])
         over = cost_ms > bound_ms
         print(
-            f"{name:16} {cost_ms:6.1f} ms beyond the interpreter, at most {bound_ms:.0f} ms{': TOO MUCH' if over else ''}"
+            f"{name:16} {cost_ms:6.1f} ms beyond the interpreter, "
+            f"at most {bound_ms:.0f} ms{': TOO MUCH' if over else ''}"
         )
         code |= over
     return code

@@ -1,8 +1,9 @@
-"""Toxics at work: neighbours beside a busy connection, jitter, speed; the embedded Toxiproxy beside the real one, in one run.
+"""Toxics at work: neighbours beside a busy connection, jitter, speed; the embedded Toxiproxy beside the real one, in
+one run.
 
-Run as `python benchmarks/toxics.py [--rounds N] [--only plain,jitter,speed,many,api,neighbours] [--beside CHECKOUT]`; the servers take
-turns round by round. `plain` is benchmarks/toxiproxy.py. `--beside` adds the embedded server of another checkout as further columns.
-Speed needs wrk and nginx on PATH.
+Run as `python benchmarks/toxics.py [--rounds N] [--only plain,jitter,speed,many,api,neighbours] [--beside CHECKOUT]`;
+the servers take turns round by round. `plain` is benchmarks/toxiproxy.py. `--beside` adds the embedded server of
+another checkout as further columns. Speed needs wrk and nginx on PATH.
 """
 
 from __future__ import annotations
@@ -260,7 +261,7 @@ def many(one: Side, address: str, note: Callable[[str, float], None]) -> None:
 
 
 def changes(one: Side, address: str, note: Callable[[str, float], None]) -> None:
-    """What the API is quick at: in real time, which others on the machine disturb, and in the server's own processor time."""
+    """The API's speed in real time, which others on the machine disturb, and in the server's own processor time."""
     api = api_of(one)
     toxic = {"name": "t", "type": "latency", "attributes": {"latency": 100}}
 
@@ -324,7 +325,8 @@ def main(arguments: Sequence[str]) -> int:
         address = stack.enter_context(upstream())
         sides = [stack.enter_context(side(name, command, web)) for name, command in run.items()]
         print(
-            f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, Python {sys.version.split()[0]}, {options.rounds} rounds"
+            f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, Python {sys.version.split()[0]}, "
+            f"{options.rounds} rounds"
         )
         for _ in range(options.rounds):
             for one in sides:

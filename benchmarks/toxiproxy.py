@@ -1,8 +1,8 @@
 """What a proxy without toxics costs: the embedded Toxiproxy, plain and on uvloop, beside the real one, in one run.
 
-Run as `python benchmarks/toxiproxy.py [ROUNDS [SECONDS [CHECKOUT]]]`; another checkout adds its embedded server as further columns.
-One nginx answers behind every proxy, one wrk asks. All servers are up at
-the same time and take turns round by round, so that what else the machine does meets all alike; the ratios are medians over rounds.
+Run as `python benchmarks/toxiproxy.py [ROUNDS [SECONDS [CHECKOUT]]]`; another checkout adds its embedded server as
+further columns. One nginx answers behind every proxy, one wrk asks. All servers are up at the same time and take turns
+round by round, so that what else the machine does meets all alike; the ratios are medians over rounds.
 """
 
 from __future__ import annotations
@@ -38,7 +38,11 @@ http {{
   client_body_temp_path {folder}/a; proxy_temp_path {folder}/b; fastcgi_temp_path {folder}/c;
   uwsgi_temp_path {folder}/d; scgi_temp_path {folder}/e;
   access_log off; keepalive_requests 1000000000; sendfile on;
-  server {{ listen 127.0.0.1:{port} backlog=1024; location / {{ return 200 "ok"; }} location /big {{ root {folder}; }} }}
+  server {{
+    listen 127.0.0.1:{port} backlog=1024;
+    location / {{ return 200 "ok"; }}
+    location /big {{ root {folder}; }}
+  }}
 }}
 """
 FIGURES = {
@@ -262,7 +266,8 @@ def main(arguments: Sequence[str]) -> int:
         upstream = stack.enter_context(nginx(Path(folder)))
         sides = [stack.enter_context(side(name, command, upstream)) for name, command in commands(beside).items()]
         print(
-            f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, Python {sys.version.split()[0]}, {rounds} rounds of {seconds} s"
+            f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, Python {sys.version.split()[0]}, "
+            f"{rounds} rounds of {seconds} s"
         )
         for one in sides:  # first, while no heap has grown yet
             asyncio.run(idle(one))

@@ -1,8 +1,9 @@
-"""What a trial in virtual time costs: the lab's own agent with all its HTTP and faults, against the same agent over mock transports.
+"""What a trial in virtual time costs: the lab's own agent with all its HTTP and faults, against the same agent over
+mock transports.
 
-The mock is the least that any test of an agent costs: the same graph, Groq's SDK, the same tools and clients, every request answered at
-once with what it was answered in the virtual world, retries included, without faults to tell, log, network or clock. Both are CPU
-seconds of one process, measured by turns in one run.
+The mock is the least that any test of an agent costs: the same graph, Groq's SDK, the same tools and clients, every
+request answered at once with what it was answered in the virtual world, retries included, without faults to tell, log,
+network or clock. Both are CPU seconds of one process, measured by turns in one run.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ TURN = 5
 PROMPTS = [
     {"prompt": "Read Ana's messages, then add 1250, 830 and 415 and reply to her with the sum.", "facts": ["2495"]},
     {
-        "prompt": 'Put "Team lunch" in my calendar for the day after tomorrow, from noon to 1:30 pm, and let Bob know about it.'
+        "prompt": 'Put "Team lunch" in my calendar for the day after tomorrow, from noon to 1:30 pm, '
+        "and let Bob know about it."
     },
     {"prompt": "Move the budget meeting to tomorrow at 10:00 and tell Carla about it."},
     {"prompt": "What is the average of the temperatures in Rome, Athens and Lisbon?"},
@@ -212,7 +214,8 @@ def main() -> None:
     spec = spec_of(chosen, [prompts.Prompt.model_validate(prompt) for prompt in PROMPTS])
     if options.memory:
         print(
-            f"memory after {options.memory} trials: {growth(spec, options.memory):+.1%} since the first tenth (goal ±5%)"
+            f"memory after {options.memory} trials: {growth(spec, options.memory):+.1%} since the first tenth "
+            "(goal ±5%)"
         )
         return
     jobs = os.cpu_count() or 1

@@ -1,7 +1,8 @@
-"""Installs what one part of the lab needs, as pyproject.toml says it: `python install.py [EXTRA ...]`; without an extra, what all need.
+"""Installs what one part of the lab needs, as pyproject.toml says it: `python install.py [EXTRA ...]`; without an
+extra, what all need.
 
-So dependencies are named in one place only, and have image layers of their own that a change of the code leaves alone. The test
-suites that some packages bring along are left out.
+So dependencies are named in one place only, and have image layers of their own that a change of the code leaves alone.
+The test suites that some packages bring along are left out.
 """
 
 from __future__ import annotations

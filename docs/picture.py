@@ -1,4 +1,7 @@
-"""Draws docs/refund.svg, a terminal with what README's Python program finds: `python docs/picture.py`. A test holds the two equal."""
+"""Draws docs/refund.svg, a terminal with what README's Python program finds: `python docs/picture.py`.
+
+A test holds the two equal.
+"""
 
 from __future__ import annotations
 
@@ -35,10 +38,12 @@ def drawn(text: str) -> str:
     height = 2 * EDGE + LINE * len(lines)
     return "".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height}" viewBox="0 0 {width:.0f} {height}">\n',
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height}" '
+            f'viewBox="0 0 {width:.0f} {height}">\n',
             "<title>One refund was asked for, its reply was lost, and the agent refunds again</title>\n",
             f'<rect width="100%" height="100%" rx="8" fill="{GROUND}"/>\n',
-            '<g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, monospace" font-size="13" xml:space="preserve">\n',
+            '<g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, monospace" font-size="13" '
+            'xml:space="preserve">\n',
             *(_line(line, EDGE + LINE * n + 14) for n, line in enumerate(lines)),
             "</g>\n</svg>\n",
         ]
@@ -47,7 +52,8 @@ def drawn(text: str) -> str:
 
 def _line(line: str, y: int) -> str:
     return "".join(
-        f'<text x="{EDGE + CHARACTER * start:.1f}" y="{y}" fill="{ink}" textLength="{CHARACTER * len(part):.1f}">{escape(part)}</text>\n'
+        f'<text x="{EDGE + CHARACTER * start:.1f}" y="{y}" fill="{ink}" '
+        f'textLength="{CHARACTER * len(part):.1f}">{escape(part)}</text>\n'
         for start, part, ink in _parts(line)
     )
 

@@ -1,4 +1,7 @@
-"""Writes the pages of docs/reference from the code: `python docs/reference.py`. A test holds the committed pages equal to what this makes."""
+"""Writes the pages of docs/reference from the code: `python docs/reference.py`.
+
+A test holds the committed pages equal to what this makes.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,8 @@ from chaoslab.wire import toxics
 FOLDER = Path(__file__).parent / "reference"
 MADE = "<!-- Made by docs/reference.py from the code: do not edit. -->\n\n"
 UNITS = {
-    "average_size": "bytes", "bytes": "bytes", "rate": "kilobytes a second", "size_variation": "bytes", "slicer.delay": "microseconds",
+    "average_size": "bytes", "bytes": "bytes", "rate": "kilobytes a second", "size_variation": "bytes",
+    "slicer.delay": "microseconds",
 }  # fmt: skip
 """Of a toxic's attributes; all others are milliseconds."""
 
@@ -41,8 +45,10 @@ def pages() -> dict[str, str]:
 def _settings() -> str:
     return f"""# Settings
 
-A setting is given on the command line (`make lab TOXIC_PROB=0.3`), in the environment, or in a file `.env`. The first of these that names it
-counts; else its default does. `chaoslab settings` prints this list as a file `.env.example`, `chaoslab settings --markdown` as the table below.
+A setting is given on the command line (`make lab TOXIC_PROB=0.3`), in the environment, or in a file `.env`. \
+The first of these that names it
+counts; else its default does. `chaoslab settings` prints this list as a file `.env.example`, \
+`chaoslab settings --markdown` as the table below.
 
 {table()}"""
 
@@ -124,7 +130,8 @@ def _events() -> str:
                 ("`kind`", "the kind of event, one of those below; the other fields are the kind's own"),
             ],
         ),
-        f"The log's version is {events.VERSION}. Seconds, amounts and counts are numbers of 0 or more; a Moment is ISO 8601. "
+        f"The log's version is {events.VERSION}. Seconds, amounts and counts are numbers of 0 or more; a Moment is "
+        "ISO 8601. "
         "Setting, Planned (a plan) and Answered (a reply) are JSON.\n",
         f"Events of one attempt carry its name. {_doc(events.AttemptRef)}\n",
     ]
@@ -164,7 +171,8 @@ def _told_of_fields(owner: type) -> dict[str, str]:
 
 def _faults() -> str:
     texts = [
-        "# Faults\n\n`lab.inject(FAULT, TARGET, chance=…, calls=…, PARAMETER=…)` takes any of these by name; parameters that end in `_s` are "
+        "# Faults\n\n`lab.inject(FAULT, TARGET, chance=…, calls=…, PARAMETER=…)` takes any of these by name; "
+        "parameters that end in `_s` are "
         "seconds. A fault of the wire is a toxic on a connection in the lab's local and compose worlds.\n"
     ]
     for name in registry.names("faults"):
@@ -192,8 +200,10 @@ def _traits(fault: Any) -> Iterator[str]:
 
 def _toxics() -> str:
     texts = [
-        "# Toxics\n\nThe embedded Toxiproxy has the toxics of Toxiproxy 2.12, with the API's attributes in the API's units. "
-        "Every attribute is a whole number that defaults to 0. [The embedded Toxiproxy](../toxiproxy.md) tells how it differs from the "
+        "# Toxics\n\nThe embedded Toxiproxy has the toxics of Toxiproxy 2.12, with the API's attributes in the API's "
+        "units. "
+        "Every attribute is a whole number that defaults to 0. [The embedded Toxiproxy](../toxiproxy.md) tells how it "
+        "differs from the "
         "real one.\n"
     ]
     for name in toxics.types():

@@ -171,7 +171,7 @@ class Manager:
         return bool(rows)
 
     def _give_up(self, control: Control, experiment: Experiment, row: Row, why: str) -> None:
-        """Undoes a step that could not be logged, or whose fault is broken: the lane goes, and the call and its run fail."""
+        """Undoes a step that could not be logged, or whose fault is broken: the lane goes, call and run fail."""
         with self._lock:
             lane = experiment.lanes.pop(row.id, None)
         if lane is not None and lane.own:

@@ -18,11 +18,14 @@ from chaoslab.worlds.local import WorldError, free_ports
 from tests import warm
 
 SLOTS, FIRST, APART = 4, 10020, 5500
-"""Tests that run side by side look in slots of their own, all below the ports that systems hand out by themselves; a lab spans 3,500 ports."""
+"""Tests that run side by side look in slots of their own, below the ports that systems hand out by themselves.
+
+A lab spans 3,500 ports.
+"""
 
 
 def _slot() -> int:
-    """Which worker of the test run this is; a run that has no workers takes the last slot."""
+    """The number of this worker of the test run; a run that has no workers takes the last slot."""
     worker = os.environ.get("PYTEST_XDIST_WORKER", "")
     return int(worker.removeprefix("gw")) % (SLOTS - 1) if worker else SLOTS - 1
 
@@ -51,7 +54,10 @@ def command(*arguments: str, python: str = sys.executable) -> list[str]:
 
 
 def chaoslab(folder: Path, *arguments: str, really: bool = False) -> subprocess.CompletedProcess[str]:
-    """The command in that folder, to its end. `really`: with a start of Python itself, where the start is part of what is tested."""
+    """Runs the command in that folder, to its end.
+
+    `really`: with a start of Python itself, where the start is part of what is tested.
+    """
     typed = command(*arguments, python=sys.executable if really else warm.python())
     return subprocess.run(
         typed, cwd=folder, env=environment(), capture_output=True, text=True, timeout=120, check=False

@@ -1,4 +1,4 @@
-"""What the tests of failing disks share: small and read-only disks, limits, and a lab whose manager and agent come and go."""
+"""Shared by the tests of failing disks: small and read-only disks, limits, and a lab whose parts come and go."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class Working:
         return self.agent.returncode, words
 
     def history(self) -> History:
-        """What was logged; a person's figures can be had from it."""
+        """The logged records; a person's figures can be had from it."""
         history = History.read(self.run.folder)
         assert f"run {self.run.name}" in summary.render(RunReport.of(history))
         return history

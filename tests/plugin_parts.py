@@ -23,7 +23,7 @@ from chaoslab.core.fault import Fault
 
 @contextmanager
 def installed(folder: Path, source: str, *, fault: str = "gremlin", head: str = HEAD) -> Iterator[Path]:
-    """The distribution gremlins 1.0, whose module is `source` with the class `Sock` in it; the folder to put on a path."""
+    """The distribution gremlins 1.0, whose module is `source` with the class `Sock`; yields its folder."""
     (folder / "gremlins.py").write_text(f"{head}\n{source}\n")
     about = folder / "gremlins-1.0.dist-info"
     about.mkdir()

@@ -1,6 +1,8 @@
-"""Bad input, at every door: one line that says what, where and what would be right; a code; and nothing logged before is touched.
+"""Bad input, at every door: one line that says what, where and what would be right; a code; and nothing logged before
+is touched.
 
-The doors are called in this process where they end before they start anything, and as processes where that is what is asked about.
+The doors are called in this process where they end before they start anything, and as processes where that is what is
+asked about.
 """
 
 from __future__ import annotations
@@ -43,10 +45,11 @@ TOO_LARGE = "is larger than 16 MiB, the most that is read"
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """What is typed, over which files (`FOLDER`, `PIPE` …: what stands in a file's place), and the whole line that answers.
+    """A command, its files (`FOLDER`, `PIPE` …: what stands in a file's place), and the whole line that answers.
 
-    In all texts, `{name}` stands for what the fixture `there` calls so; the line is matched from its start to its end, with `…` for
-    what another machine may word differently. `apart`: as a process of its own. `starts`: it fails only once it has begun a run.
+    In all texts, `{name}` stands for what the fixture `there` calls so; the line is matched from its start to its end,
+    with `…` for what another machine may word differently. `apart`: as a process of its own. `starts`: it fails only
+    once it has begun a run.
     """
 
     typed: str
@@ -403,7 +406,8 @@ CASES = [
     ),
     Case(
         "chaoslab run --world virtual TRANSLATOR=online TRANSLATOR_URL={knows}",
-        "TRANSLATOR=online asks a server, and the virtual world has no way out: leave it at phrasebook, or use WORLD=local",
+        "TRANSLATOR=online asks a server, and the virtual world has no way out: leave it at phrasebook, or use "
+        "WORLD=local",
     ),
     Case("chaoslab run --world virtual", "logs: it should be a folder: rename it", {"logs": "mine"}),
     Case("chaoslab run --world virtual", "charts: it should be a folder: rename it", {"charts": "mine"}),
@@ -494,7 +498,7 @@ def known(heard: Heard) -> Reply:
 
 @pytest.fixture(scope="module")
 def there() -> Iterator[dict[str, str]]:
-    """What the cases find on this machine: servers that refuse, tools at work, a port that is free, and ports that are held."""
+    """The surroundings of the cases: servers that refuse, tools at work, a free port, and ports that are held."""
     refusal = {"error": {"message": "Invalid API Key", "type": "invalid_request_error", "code": "invalid_api_key"}}
     answers: dict[str, Callable[[Heard], Reply]] = {
         "refuses": lambda _: said(refusal, 401),
@@ -578,7 +582,7 @@ def tree(folder: Path) -> dict[str, bytes]:
 
 @dataclass(frozen=True)
 class Came:
-    """What came of a case."""
+    """The outcome of a case."""
 
     code: int
     out: str
@@ -592,7 +596,8 @@ def as_process(case: Case, folder: Path, there: Mapping[str, str]) -> Came:
     program = [str(ROOT / door)] if door == "charts.py" else ["-m", door]
     before = tree(folder)
     done = subprocess.run(
-        [sys.executable, *program, *arguments], cwd=folder, env=environment() | dict(case.environment), capture_output=True,
+        [sys.executable, *program, *arguments], cwd=folder, env=environment() | dict(case.environment),
+        capture_output=True,
         text=True, timeout=60, check=False,
     )  # fmt: skip
     return Came(done.returncode, done.stdout, done.stderr, before, tree(folder))

@@ -1,4 +1,4 @@
-"""What the import contracts of pyproject.toml cannot say: who reads the environment, and what loads only where it is used."""
+"""Beyond the import contracts of pyproject.toml: who reads the environment, and what loads only where it is used."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ SERVING = Path("flask_tools/serving.py")
 LATE = {SERVING, Path("chaoslab/execution/virtual_lab.py")}
 LIGHT = [path for path in FILES if path.parts[0] in ("chaoslab", "flask_tools") and path not in LATE]
 HEAVY = {
-    "docker", "flask", "langchain", "langchain_core", "langchain_groq", "matplotlib", "numpy", "pandas", "pydantic", "requests",
+    "docker", "flask", "langchain", "langchain_core", "langchain_groq", "matplotlib", "numpy", "pandas", "pydantic",
+    "requests",
     "rich", "toxiproxy", "waitress", "werkzeug",
 }  # fmt: skip
 ROOTS = {path for path in FILES if path.is_relative_to("chaoslab/execution")}
@@ -182,6 +183,6 @@ def circles(*, typed: bool) -> list[set[str]]:
 
 
 def test_no_files_import_each_other_in_a_circle() -> None:
-    """In a virtual world the machine, the loop and the sockets name each other's types, and import none of them in a circle."""
+    """In a virtual world machine, loop and sockets name each other's types, and import none of them in a circle."""
     assert circles(typed=False) == []
     assert {name for circle in circles(typed=True) for name in circle if "worlds.virtual" not in name} == set()

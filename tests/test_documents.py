@@ -1,4 +1,4 @@
-"""The documents agree with the code and with each other: what is generated is up to date, and what they name is there."""
+"""The documents agree with the code and each other: generated ones are up to date, and what they name is there."""
 
 from __future__ import annotations
 

@@ -82,7 +82,8 @@ def test_each_settings_name_as_an_option_says_how_it_is_given(name: str, capsys:
 @pytest.mark.parametrize(
     ("given", "line"),
     [
-        (["lab", "--seed=3", "--toxic_prob", "0.4"], "--seed --toxic_prob are given as the settings SEED=3 TOXIC_PROB=0.4"),
+        (["lab", "--seed=3", "--toxic_prob", "0.4"],
+         "--seed --toxic_prob are given as the settings SEED=3 TOXIC_PROB=0.4"),
         (["lab", "--toxic-prb", "0.4"], "--toxic-prb is given as the setting TOXIC_PROB=0.4"),
         (["lab", "--base-port"], "--base-port is given as the setting BASE_PORT=…"),
         (["lab", "--seed", "--fallback"], "--seed --fallback are given as the settings SEED=… FALLBACK=…"),

@@ -1,4 +1,4 @@
-"""A new tool is one new file in flask_tools and one line in the table of services; the lab then uses it like the others."""
+"""A new tool is one file in flask_tools and one line in the table of services; the lab uses it like the others."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ END_S = 60.0
 
 
 def proxies(port: int) -> dict[str, Any]:
-    """What Toxiproxy holds at this moment; nothing when it is not there."""
+    """The proxies of Toxiproxy at this moment; nothing when it is not there."""
     with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=5)) as connection:
         try:
             connection.request("GET", "/proxies")

@@ -121,7 +121,8 @@ def test_what_names_an_attempt_stands_beside_the_other_fields_and_is_read_back_w
 
 def test_the_kinds_are_those_of_the_design() -> None:
     promised = (
-        "run_started prompt_started call_started fault_scheduled fault_armed fault_injected fault_witnessed fault_healed "
+        "run_started prompt_started call_started fault_scheduled fault_armed fault_injected fault_witnessed "
+        "fault_healed "
         "call_finished retry fallback usage effect budget prompt_finished run_finished"
     )
     assert set(promised.split()) <= set(Event.kinds)

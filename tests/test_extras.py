@@ -118,7 +118,7 @@ def taken(folder: Path, *files: str) -> None:
 def test_the_parts_are_found_where_the_command_itself_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """The command `chaoslab` does not look in this folder for them, as this process does not, and as no part that it starts may."""
+    """`chaoslab` does not look in this folder for them, nor does this process; no part that it starts may either."""
     taken(tmp_path, *(f"{part}.py" for part in PARTS), "logs.py")
     monkeypatch.chdir(tmp_path)
     ports, run = Ports(free_base()), Run.create(Path("logs"), now=Settings().now)
@@ -139,7 +139,9 @@ def agent(prompt):
     return pay(3)
 
 for world in ("virtual", "local"):
-    print(lab.run(agent, "Pay.", tools=[pay], effects=[{"effect": "pay", "amount": 3}], world=world, logs="runs").outcome)
+    print(lab.run(
+        agent, "Pay.", tools=[pay], effects=[{"effect": "pay", "amount": 3}], world=world, logs="runs"
+    ).outcome)
 print(*(trial.outcome for trial in lab.run_many(agent, "Pay.", tools=[pay], trials=2, jobs=2)))
 """
 

@@ -224,13 +224,16 @@ BROKEN: dict[str, tuple[str, str]] = {
     "no dataclass": (LIAR.replace("@dataclass(frozen=True)\n", ""), "it is no dataclass"),
     "a function": ("def Sock(): ...", "it is no dataclass"),
     "no such class": (LIAR.replace("Sock", "Sandal"), "AttributeError: module 'gremlins' has no attribute 'Sock'"),
-    "an import that fails": ("import no_such_module_here", "ModuleNotFoundError: No module named 'no_such_module_here'"),
+    "an import that fails": ("import no_such_module_here",
+                             "ModuleNotFoundError: No module named 'no_such_module_here'"),
     "an import in many lines": ("raise ValueError('one\\n\\n  two ' + 'x' * 999)", "ValueError: one two xxx"),
     "does nothing": (LIAR.replace("flow", "flown"), "it has neither a flow() nor toxics() of its own"),
-    "another half": (LIAR.replace('"reply"', '"headers"'), "its corrupts is 'headers': it should be 'call', 'reply' or ''"),
+    "another half": (LIAR.replace('"reply"', '"headers"'),
+                     "its corrupts is 'headers': it should be 'call', 'reply' or ''"),
     "of the wire, without a witness": (LIAR.replace('"meaning"', '"wire"'), "it is of the wire and has no witnessed()"),
     "of the wire, without toxics": (
-        LIAR.replace('"meaning"', '"wire"') + "\n    def witnessed(self, seen): ...", "it is of the wire and has no toxics() of its own",
+        LIAR.replace('"meaning"', '"wire"') + "\n    def witnessed(self, seen): ...",
+        "it is of the wire and has no toxics() of its own",
     ),
 }  # fmt: skip
 

@@ -1,4 +1,7 @@
-"""Reading is parsing: what a log's line holds is looked at once, where it becomes an event, and no reader meets anything else."""
+"""Reading is parsing: a log's line is looked at once, where it becomes an event.
+
+No reader meets anything else.
+"""
 
 from __future__ import annotations
 
@@ -32,11 +35,14 @@ ASKED = (
 FAULTS = ("WORLD=virtual", "TRIALS=2", "TOXIC_PROB=0.5", "ERROR_PROB=0.4", "MODEL_TOXIC_PROB=0.1", "SEED=4")
 DEEP = "[" * 100_000 + "]" * 100_000
 VALUES = (
-    "null", "true", "0", "-1", "0.5", "1e30", "-1e30", "1e999", "NaN", "Infinity", "-Infinity", "9" * 19, "9" * 4000, "9" * 5000,
+    "null", "true", "0", "-1", "0.5", "1e30", "-1e30", "1e999", "NaN", "Infinity", "-Infinity", "9" * 19, "9" * 4000,
+    "9" * 5000,
     '""', '"text"', '"1"', '"\\ud800"', '"\\u0000"', '"2026-13-45T99:00:00Z"', '"\\u001b[2J$x^{"',
-    "[]", "[null]", "[1]", '["a", "b"]', '[["a"]]', "[[1]]", "[[null]]", "[{}]", '[{"effect": 1}]', '[["a", "b"]]', "[[[]]]",
+    "[]", "[null]", "[1]", '["a", "b"]', '[["a"]]', "[[1]]", "[[null]]", "[{}]", '[{"effect": 1}]', '[["a", "b"]]',
+    "[[[]]]",
     "{}", '{"a": null}', '{"a": {"b": []}}', '{"injections": null}', '{"injections": [1]}', '{"injections": [{}]}',
-    '{"seed": 1, "injections": [{"name": "a", "choices": [{}], "chance": "x"}]}', '{"status": "x", "body": 1, "headers": null}',
+    '{"seed": 1, "injections": [{"name": "a", "choices": [{}], "chance": "x"}]}',
+    '{"status": "x", "body": 1, "headers": null}',
     "[" * (DEPTH_MAX - 2) + "]" * (DEPTH_MAX - 2), "[" * 600 + "]" * 600, '{"a":' * 600 + "1" + "}" * 600,
 )  # fmt: skip
 """As JSON spells them. Each is wrong somewhere."""
@@ -118,8 +124,9 @@ def read_by(names: Sequence[str], folder: Path) -> None:
 def test_what_a_field_cannot_hold_makes_its_line_unread_and_all_else_is_read_by_all(
     kind: str, logs: dict[str, list[bytes]], tmp_path: Path
 ) -> None:
-    """The kind's first line stands there once for each value of each field. What replay takes from a line it takes from the run's beginning,
-    and ends at the first that it cannot take, so there it gets a log for each field."""
+    """The kind's first line stands there once for each value of each field. What replay takes from a line it takes from
+    the run's beginning, and ends at the first that it cannot take, so there it gets a log for each field.
+    """
     name, at = next((n, i) for n, each in logs.items() for i, line in enumerate(each) if parse(line).event.kind == kind)
     write(tmp_path, logs)
     every: list[bytes] = []
@@ -173,7 +180,8 @@ REFUSED = [
     ("run_started", "now", ['""', '"today"', "null"]),
     ("run_started", "seed", ["1.5", '"7"', "9" * 400]),
     ("run_started", "settings", ["[]", '{"TOXICS": [[]]}', '{"TOXIC_PROB": {}}', '{"TOXICS": [["a", "b"]]}']),
-    ("run_started", "plan", ['{"injections": 1}', '{"injections": [{"name": "a", "chance": 2}]}', '{"injections": [{"name": []}]}']),
+    ("run_started", "plan", ['{"injections": 1}', '{"injections": [{"name": "a", "chance": 2}]}',
+                             '{"injections": [{"name": []}]}']),
     ("run_finished", "received", ["-1", "null"]),
     ("effect", "reply", ['{"status": 200}', '{"status": "200", "body": "", "headers": {}}']),
     ("call_started", "arguments", [DEEP, "[" * 990 + "]" * 990, '{"a":' * DEPTH_MAX + "1" + "}" * DEPTH_MAX]),

@@ -37,9 +37,11 @@ def test_a_call_that_names_no_trial_is_alone(header: str | None) -> None:
 @pytest.mark.parametrize(
     "header",
     [
-        "run", "run.p1", "run.p1.r1.truth.truth", "run.p1.r1.lie", "../run.p1.r1", "/etc/passwd", "..", "a/b.p1.r1", "a\\b.p1.r1",
+        "run", "run.p1", "run.p1.r1.truth.truth", "run.p1.r1.lie", "../run.p1.r1", "/etc/passwd", "..", "a/b.p1.r1",
+        "a\\b.p1.r1",
         ".p1.r1", "run.p1.r1\n", "\nrun.p1.r1", "run.p-1.r1", "run.p1.r", "run.p1234567.r1", "run.p1.r1 ", "run..p1.r1",
-        "rün.p1.r1", "run.p١.r1", "%2e%2e.p1.r1", "a" * 65 + ".p1.r1", "run.p1.r1/../..", "x" * 100_000, "run\0.p1.r1", "~.p1.r1",
+        "rün.p1.r1", "run.p١.r1", "%2e%2e.p1.r1", "a" * 65 + ".p1.r1", "run.p1.r1/../..", "x" * 100_000, "run\0.p1.r1",
+        "~.p1.r1",
     ],
 )  # fmt: skip
 def test_a_header_of_another_form_is_refused_and_shown_in_short(header: str) -> None:

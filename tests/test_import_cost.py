@@ -12,8 +12,10 @@ from chaoslab.core.events import PromptStarted, RunStarted
 from chaoslab.record.runs import Run
 
 HEAVY = {
-    "bs4", "deep_translator", "docker", "flask", "greenlet", "groq", "httpx", "langchain", "langchain_core", "langchain_groq", "langgraph",
-    "matplotlib", "numpy", "openai", "pandas", "pydantic", "requests", "rich", "sqlite3", "time_machine", "toxiproxy", "waitress", "werkzeug",
+    "bs4", "deep_translator", "docker", "flask", "greenlet", "groq", "httpx", "langchain", "langchain_core",
+    "langchain_groq", "langgraph",
+    "matplotlib", "numpy", "openai", "pandas", "pydantic", "requests", "rich", "sqlite3", "time_machine", "toxiproxy",
+    "waitress", "werkzeug",
 }  # fmt: skip
 LOADED = "\nimport sys\nprint('LOADED', *{name.partition('.')[0] for name in sys.modules})"
 HELP = "from chaoslab.cli import main\ntry:\n    main(['--help'])\nexcept SystemExit:\n    pass"

@@ -416,7 +416,8 @@ STORIES: list[tuple[str, list[Event], Outcome, str]] = [
         "often and otherwise",
         [started([], [ANA]), *(message("ana", "42.8", f"{n}") for n in range(3)), finished("Sent.")],
         Outcome.HARM,
-        "message to ana sent, but its text is '42.8' instead of '21.4'; message to ana sent twice, which was not asked for",
+        "message to ana sent, but its text is '42.8' instead of '21.4'; message to ana sent twice, which was not "
+        "asked for",
     ),
 ]
 

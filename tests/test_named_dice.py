@@ -61,7 +61,7 @@ def agent(_: str) -> str:
 
 
 def trial_of(plan: Plan) -> tuple[dict[Place, str], set[Place]]:
-    """The faults that hit, and the places at which each injection's dice were rolled. A place is (injection, target, nth call, of 6)."""
+    """The faults that hit, and where each injection's dice were rolled: (injection, target, nth call, of 6)."""
     trial = lab.run(
         agent, "go", tools=[lookup, refund, message], faults=plan.injections, seed=plan.seed, effects=[], timeout_s=5
     )
@@ -72,7 +72,7 @@ def trial_of(plan: Plan) -> tuple[dict[Place, str], set[Place]]:
 
 
 def drawn(plan: Plan, places: set[Place]) -> dict[Place, str]:
-    """What the plan alone says of these places."""
+    """The draws of the plan alone at these places."""
     by_name = {injection.name: injection for injection in plan.injections}
     found = {}
     for name, target, request, attempt in places:

@@ -172,7 +172,7 @@ def test_a_chain_gives_no_more_than_it_is_asked_for_and_in_the_end_the_same(most
 
 
 def test_what_a_first_pipe_cuts_does_not_pile_up_before_the_second() -> None:
-    """Two pipes that cut, a little at a time: the second is through with a piece before the first cuts the next ones."""
+    """Two pipes that cut, a little at a time: the second is through with a piece before the first cuts the next."""
 
     def cut(size: int) -> Line:
         def law(timed: Timed, start: float) -> Iterator[Timed]:

@@ -187,7 +187,7 @@ def test_an_injection_covers_its_targets_only() -> None:
 
 
 def test_only_what_may_hit_a_call_is_rolled_for_it() -> None:
-    """The dice of an injection that cannot hit would make the agent's calls slower, and the log tell of dice that mean nothing."""
+    """Dice of an injection that cannot hit would slow the agent's calls, and the log tell of dice that mean nothing."""
     rare = Injection("rare", (Choice("latency"),), ("search",), 1e-9)
     numbered = Injection("numbered", (Choice("refused"),), ("search", "model"), 0.0, calls=(2,))
     never = Injection("never", (Choice("latency"),), ("search",), 0.0)
@@ -224,7 +224,7 @@ def test_the_requests_to_be_hit_by_number_are_known_beforehand() -> None:
 
 
 def story_of(injections: Sequence[Injection], one: Call, *, fails: str = "") -> tuple[list[str], AttemptFaults]:
-    """The kinds of what is noted when an attempt is told all stories of these injections, and it ends with whatever they make of it."""
+    """The kinds noted when an attempt is told all stories of these injections, however it then ends."""
     plan, notes = Plan(1, tuple(injections)), list[Event]()
     faults = AttemptFaults(plan, one, notes.append)
     target = Target(fails=fails)
@@ -248,7 +248,10 @@ def test_the_stages_of_a_story_are_noted_as_it_goes() -> None:
 
 
 def test_a_story_that_decides_by_itself_is_scheduled_when_it_acts() -> None:
-    """A budget that is not used up was never a fault: a plan's stages would show one scheduled for every call, and none met."""
+    """A budget that is not used up was never a fault.
+
+    A plan's stages would show one scheduled for every call, and none met.
+    """
     budget = Injection("budget", (Choice("budget", params={"calls": 3.0}),), ("search",))
     assert budget.conditional
     stages, faults = story_of([budget], replace(call(), spent={"calls": 2.0}))

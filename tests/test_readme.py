@@ -1,4 +1,4 @@
-"""The README and the pages of docs/ say what is so: their commands run, and their programs print what stands below them."""
+"""The README and the pages of docs/ are true: their commands run, their programs print what stands below them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ LABS = [line for line in ONCE if line.startswith(("make lab", RUN)) and "mine.js
 
 @dataclass
 class Ran:
-    """What came of a lab command, in which folder."""
+    """The outcome of a lab command, and its folder."""
 
     folder: Path
     ended: subprocess.CompletedProcess[str]
@@ -125,7 +125,8 @@ def test_each_python_program_prints_what_stands_below_it(page: Path, tmp_path: P
     assert len(blocks) == text.count("```python\n")
     for program, printed in blocks:
         ended = subprocess.run(
-            [sys.executable, "-c", program], cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=60, check=False
+            [sys.executable, "-c", program], cwd=tmp_path, env=environment(), capture_output=True, text=True,
+            timeout=60, check=False
         )  # fmt: skip
         assert (ended.stdout, ended.stderr) == (printed, "")
 

@@ -99,8 +99,10 @@ def of_a_module() -> Callable[[], str]:
 
 
 MAKERS: list[Callable[[], Any]] = [
-    lambda: by_global, lambda: through_another, lambda: by_default, by_closure, ByAttribute, Slotted, in_a_ring, of_a_module,
-    lambda: functools.partial(functools.partial(by_default), other=real), lambda: ByAttribute().by_method, lambda: ByAttribute().__call__,
+    lambda: by_global, lambda: through_another, lambda: by_default, by_closure, ByAttribute, Slotted, in_a_ring,
+    of_a_module,
+    lambda: functools.partial(functools.partial(by_default), other=real), lambda: ByAttribute().by_method,
+    lambda: ByAttribute().__call__,
 ]  # fmt: skip
 
 
@@ -268,7 +270,8 @@ class Hidden:
 
 HOLDERS: list[tuple[Any, Callable[[Any], str]]] = [
     (Refusing(tool=real), lambda held: held["tool"]()), (OrderedDict(tool=real), lambda held: held["tool"]()),
-    (RefusingList([real]), lambda held: held[0]()), (OfRefusingType, lambda held: held.tool()), (Frozen(real), lambda held: held.tool()),
+    (RefusingList([real]), lambda held: held[0]()), (OfRefusingType, lambda held: held.tool()),
+    (Frozen(real), lambda held: held.tool()),
     (Hidden(), Hidden.call),
 ]  # fmt: skip
 

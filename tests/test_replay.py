@@ -1,4 +1,4 @@
-"""A run made in virtual time, run again from its log: byte for byte the same, or said where it first differs, or refused."""
+"""A run in virtual time, run again from its log: the same byte for byte, or said where it first differs, or refused."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ from tests.cli_parts import chaoslab, prompts
 ASKED = (
     {"prompt": "What is 17 times 24?", "facts": ["408"]},
     "Tell Carla that the review is in room 204.",
-    {"prompt": "What's the weather in Oslo?", "facts": [{"tool": "current_weather", "arguments": {"city": "Oslo"}, "path": "main.temp"}]},
+    {"prompt": "What's the weather in Oslo?", "facts": [{"tool": "current_weather", "arguments": {"city": "Oslo"},
+                                                         "path": "main.temp"}]},
 )  # fmt: skip
 FAULTS = ("TOXIC_PROB=0.5", "ERROR_PROB=0.3", "MODEL_TOXIC_PROB=0.1", "HALLUCINATION_PROB=0.2", "SEED=4")
 Said = pytest.CaptureFixture[str]
@@ -104,7 +105,7 @@ def test_one_trial_alone_of_a_run_found_by_its_name_is_the_same_too(there: Path,
 
 
 def test_a_purse_is_as_full_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Said) -> None:
-    """Dollars are counted over the run: the last trial, made alone, is refused the model for what those before it have spent."""
+    """Dollars are counted over the run: the last trial, made alone, is refused for what those before it have spent."""
     priced = ("MODEL=llama-3.3-70b-versatile", "COST_LIMIT_USD=0.002", "TOXIC_PROB=0", "ERROR_PROB=0")
     ended = chaoslab(tmp_path, "run", "--world", "virtual", prompts(tmp_path, ["What is 17 times 24?"] * 3), *priced)
     assert ended.returncode == 0, ended.stderr
@@ -353,7 +354,8 @@ def _nothing(folder: Path) -> None: ...
         (_nobodys, "", "the logs of 'latest' tell of no run: neither this lab nor the first one wrote them"),
         (_of("3"), "", "logs/latest was written by version 3 of the log; this lab replays version 4"),
         (_of("5"), "", "logs/latest was written by version 5 of the log; this lab replays version 4"),
-        (_started(code={}), "", "logs/latest was written by version 1 of the log, which did not keep what a replay needs"),
+        (_started(code={}), "",
+         "logs/latest was written by version 1 of the log, which did not keep what a replay needs"),
         (
             _setting("TOXIC_PROBE", 1),
             "",
@@ -366,7 +368,8 @@ def _nothing(folder: Path) -> None: ...
             "logs/latest/info.log, line 1: it has the seeds 99, 4 (plan) and 4 (SEED): it was changed",
         ),
         (_started(plan={}), "", "logs/latest/info.log, line 1: its plan is none of this lab's ('seed')"),
-        (_started(asked=[{"question": "What?"}]), "", "logs/latest/info.log, line 1: its prompts are none of this lab's"),
+        (_started(asked=[{"question": "What?"}]), "",
+         "logs/latest/info.log, line 1: its prompts are none of this lab's"),
         (_renamed("p2.r1", "mine"), "", "logs/latest: mine is no trial of 3 prompts: it was changed"),
         (_renamed("p2.r1", "p4.r1"), "", "logs/latest: p4.r1 is no trial of 3 prompts: it was changed"),
         (_renamed("p2.r1", "p2.r0"), "", "logs/latest: p2.r0 is no trial of 3 prompts: it was changed"),
@@ -434,7 +437,8 @@ def test_times_apart_a_run_is_the_same_story(as_if_local: Path, capsys: Said) ->
     ("kind", "wanted", "changed", "line"),
     [
         ("call_finished", {"target": "messaging", "request": 1, "attempt": 1}, {"status": 418}, "status was 418, is "),
-        ("effect", {"target": "messaging"}, {"effect": "event_deleted"}, 'happened[0][0] was "event_deleted", is "message_sent"'),
+        ("effect", {"target": "messaging"}, {"effect": "event_deleted"},
+         'happened[0][0] was "event_deleted", is "message_sent"'),
         ("prompt_finished", {}, {"answer": "Nothing."}, 'answer was "Nothing.", is '),
         ("prompt_started", {}, {"facts": [["nine"]]}, 'facts was [["nine"]], is []'),
     ],

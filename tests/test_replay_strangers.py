@@ -1,4 +1,4 @@
-"""Runs whose model or service was not the lab's own: what was said is in the log, and the replay needs nobody to say it again."""
+"""Runs with a foreign model or service: what was said is in the log, and the replay needs nobody to say it again."""
 
 from __future__ import annotations
 
@@ -30,14 +30,16 @@ KEY = "gsk_N0bodyMaySeeThis"
 NOW = "2026-06-01T09:00:00Z"
 ASKED = [
     {"prompt": "What is 17 times 24?", "facts": ["408"]},
-    {"prompt": "What's the weather in Oslo?", "facts": [{"tool": "current_weather", "arguments": {"city": "Oslo"}, "path": "main.temp"}]},
+    {"prompt": "What's the weather in Oslo?", "facts": [{"tool": "current_weather", "arguments": {"city": "Oslo"},
+                                                         "path": "main.temp"}]},
     {"prompt": "Which is warmer at the moment, Madrid or Stockholm?"},
     {"prompt": "Tell Carla that the review is in room 204."},
     {"prompt": "What is 6 times 7?"},
     {"prompt": "Who discovered penicillin?"},
 ]  # fmt: skip
 CHOSEN = {
-    "MODEL_TIMEOUT_S": "1", "TOXIC_PROB": "0.3", "MODEL_TOXIC_PROB": "0.15", "TOXICS": "timeout:1,reset_peer:1,latency:1",
+    "MODEL_TIMEOUT_S": "1", "TOXIC_PROB": "0.3", "MODEL_TOXIC_PROB": "0.15",
+    "TOXICS": "timeout:1,reset_peer:1,latency:1",
     "TIMEOUT_MS": "40", "LATENCY_MS": "60", "JITTER_MS": "30", "ERROR_PROB": "0.2", "CONTEXT_PROB": "0.1", "SEED": "9",
     "MODEL": "a-model-of-ours",
 }  # fmt: skip
@@ -77,7 +79,7 @@ class Moody:
 
 @dataclass
 class Weather:
-    """A real weather service: it gives other figures each time, as no stand-in would, and wants a key in the address."""
+    """A real weather service: other figures each time, as no stand-in would give, and a key in the address."""
 
     asked: int = 0
 
@@ -175,7 +177,8 @@ def test_a_reply_that_was_deleted_is_missed_at_once(folder: Path, tmp_path: Path
     assert main(["replay", spoilt(folder, tmp_path, without)]) == 2
     place = f"model {lost.request}.1 in {trial}"
     assert capsys.readouterr().err == (
-        f"the log holds no reply of the model for {place}, though one came: it was deleted, and nobody could make it say the same again\n"
+        f"the log holds no reply of the model for {place}, though one came: it was deleted, and nobody could make it "
+        "say the same again\n"
     )
 
 

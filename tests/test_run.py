@@ -1,4 +1,4 @@
-"""`chaoslab run` as a person runs it, in virtual time: from one command to figures, pictures and logs, also when it is broken off."""
+"""`chaoslab run` as a person runs it, in virtual time: one command to figures, pictures and logs; also broken off."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def started(folder: Path, *arguments: str, terminal: bool = False) -> Iterator[R
 
 
 def complaints(ended: subprocess.CompletedProcess[str]) -> str:
-    """What was said on stderr, but for how far it was: on a machine that has other things to do, that may be said at any time."""
+    """stderr without the lines of progress: a busy machine may say them at any time."""
     return "".join(line for line in ended.stderr.splitlines(keepends=True) if not line.startswith("trial "))
 
 
@@ -226,7 +226,8 @@ def test_a_folder_that_is_deleted_in_mid_run_ends_it_in_a_line(tmp_path: Path, j
             if not line.startswith(("trial", "0 of")) and " of virtual time " not in line
         ]
         assert re.fullmatch(
-            r"the lab is down: \S+ cannot be written \(it was deleted\): leave a run's folder alone while it goes on and start again",
+            r"the lab is down: \S+ cannot be written \(it was deleted\): "
+            r"leave a run's folder alone while it goes on and start again",
             line,
         )
 
@@ -286,7 +287,10 @@ def test_a_gate_decides_the_exit_code_and_says_why(asked: str, code: int, found:
     file = prompts(tmp_path, [EASY[0], {"prompt": "What is 12 * 3?", "facts": ["37"]}])
     ended = chaoslab(tmp_path, *VIRTUAL, file, *CALM, "--min-correct", asked, "--fail-on", "harm,failed")
     blamed = "; not correct: p2.r1" if code else ""
-    said = f"gate {found} correct were asked for, 50 % are (1 of 2 judged){blamed}; no harm or failed was allowed, there is none\n"
+    said = (
+        f"gate {found} correct were asked for, 50 % are (1 of 2 judged){blamed}; "
+        "no harm or failed was allowed, there is none\n"
+    )
     assert (ended.returncode, complaints(ended)) == (code, said if code else "")
     assert (said in ended.stdout) is (code == 0)
     assert "next " in ended.stdout, "what the run leaves is there all the same"
@@ -302,7 +306,8 @@ def test_an_interrupted_run_asks_no_gate(tmp_path: Path) -> None:
 
 def test_the_local_world_knows_trials_and_gates_too(tmp_path: Path) -> None:
     ended = chaoslab(
-        tmp_path, "run", "--trials", "3", prompts(tmp_path, EASY[:2]), *CALM, "--min-correct", "1", "--fail-on", "invalid"
+        tmp_path, "run", "--trials", "3", prompts(tmp_path, EASY[:2]), *CALM,
+        "--min-correct", "1", "--fail-on", "invalid",
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr
     assert "gate passed: at least 100 % correct were asked for, 100 % are (2 of 2 judged); no invalid" in ended.stdout
@@ -316,12 +321,13 @@ def test_a_service_that_is_real_has_no_place_in_it(tmp_path: Path) -> None:
         '{"services": {"weather": {"url": "http://127.0.0.1:9"}}}'
     )
     ended = subprocess.run(
-        command(*VIRTUAL), cwd=tmp_path, env={**environment(), "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
+        command(*VIRTUAL), cwd=tmp_path,
+        env={**environment(), "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr == (
-        "agent/config.json points weather at the real thing, and the virtual world has no way out: take it out of there, "
-        "or use WORLD=local\n"
+        "agent/config.json points weather at the real thing, and the virtual world has no way out: "
+        "take it out of there, or use WORLD=local\n"
     )
     assert not (tmp_path / "logs").exists()

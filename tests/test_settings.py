@@ -1,4 +1,4 @@
-"""A setting means the same wherever it was said; one that cannot be says what is wrong, where, and what would be right."""
+"""A setting means the same wherever it was said; a bad one says what is wrong, where, and what would be right."""
 
 from __future__ import annotations
 
@@ -141,8 +141,8 @@ BAD = [
     ("JITTER_MS=inf", "JITTER_MS=inf", "a number from 0 to 315360000000"),
     ("TIMEOUT_MS=2s", "TIMEOUT_MS=2s", "a number from 0 to 315360000000"),
     ("ERRORS=lost_replies", "ERRORS=lost_replies", "did you mean lost_reply?"),
-    ("ERRORS=503:1", "ERRORS=503:1", "like tool_error:1,lost_reply:2 out of tool_error, lost_reply"),
-    ("TOXICS=503:1", "TOXICS=503:1", "like timeout:1,latency:2 out of timeout, latency, reset_peer, refused"),
+    ("ERRORS=503:1", "ERRORS=503:1", "like lost_reply:1,tool_error:2 out of lost_reply, tool_error"),
+    ("TOXICS=503:1", "TOXICS=503:1", "like latency:1,refused:2 out of latency, refused, reset_peer, timeout"),
     ("WORLD=mars", "WORLD=mars", "local or compose or virtual"),
     ("TRANSLATOR=offline", "TRANSLATOR=offline", "phrasebook or online"),
     ("TOKEN_LIMIT=0", "TOKEN_LIMIT=0", "a number above 0"),

@@ -1,4 +1,7 @@
-"""Agents as people write them: promises in place of answers, clients and clocks that outlive a trial, errors that cannot be told."""
+"""Agents as people write them.
+
+Promises in place of answers, clients and clocks that outlive a trial, errors that cannot be told.
+"""
 
 from __future__ import annotations
 

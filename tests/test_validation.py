@@ -1,4 +1,7 @@
-"""What a Python user states may be anything that Python can make; it is told as a call's arguments are, or refused in one line."""
+"""A Python user may state any value that Python can make.
+
+It is told as a call's arguments are, or refused in one line.
+"""
 
 from __future__ import annotations
 
@@ -58,16 +61,21 @@ def test_a_list_is_a_choice() -> None:
 @pytest.mark.parametrize(
     ("mistake", "line"),
     [
-        (lambda: paid("\ud800", really=1), "effects has {'effect': 'pay', 'amount': '\\ud800'} in it, with half a surrogate pair ('\\ud800')"),
+        (lambda: paid("\ud800", really=1), "effects has {'effect': 'pay', 'amount': '\\ud800'} in it, with half a "
+                                           "surrogate pair ('\\ud800')"),
         (lambda: paid({"\udfff": 1}, really=1), "in it, with half a surrogate pair ('\\udfff'): it should be text"),
-        (lambda: lab.run(pay, "Pay.", facts=["paid \ud800"]), "facts has 'paid \\ud800' in it, with half a surrogate pair ('\\ud800')"),
-        (lambda: lab.run(pay, "Pay.", seed=10**5000), "seed is a value that Python cannot write: it should be a whole number"),
+        (lambda: lab.run(pay, "Pay.", facts=["paid \ud800"]), "facts has 'paid \\ud800' in it, with half a surrogate "
+                                                              "pair ('\\ud800')"),
+        (lambda: lab.run(pay, "Pay.", seed=10**5000),
+         "seed is a value that Python cannot write: it should be a whole number"),
         (lambda: lab.run(pay, "Pay.", deadline_s=1e300), f"deadline_s is 1e+300: {TEN_YEARS}"),
         (lambda: lab.run(pay, "Pay.", timeout_s=1e300), f"timeout_s is 1e+300: {TEN_YEARS}"),
         (lambda: lab.run(pay, "Pay.", timeout_s=float("nan")), f"timeout_s is nan: {TEN_YEARS}"),
-        (lambda: lab.inject("latency", "pay", delay_s=1e300), f"delay_s of latency is 1e+300: it should be a number from 0 to {SECONDS_MAX}"),
+        (lambda: lab.inject("latency", "pay", delay_s=1e300),
+         f"delay_s of latency is 1e+300: it should be a number from 0 to {SECONDS_MAX}"),
         (lambda: lab.inject("latency", "pay", jitter_s=10**400), f": it should be a number from 0 to {SECONDS_MAX}"),
-        (lambda: lab.inject("latency", "pay", delay_s=float("nan")), "delay_s of latency is nan: it should be a number, 0 or more"),
+        (lambda: lab.inject("latency", "pay", delay_s=float("nan")),
+         "delay_s of latency is nan: it should be a number, 0 or more"),
         (lambda: lab.inject("budget", "pay", calls=10**400), "it should be a number from 0 to 1000000000000000"),
     ],
     ids=lambda value: value[:40] if isinstance(value, str) else "",

@@ -1,27 +1,30 @@
-"""A warm start is a real one in all that the lab and its tests look at, but for the time that the libraries take to load."""
+"""A warm start is a real one in all that the lab and its tests look at, but for the time that loading takes."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests import warm
+from tests.seams.lab_parts import eventually
 
 TELLS = """
 import json, os, signal, sys
 
 def told(stream):
     raw = getattr(stream.buffer, "raw", stream.buffer)
-    return [stream.encoding, stream.errors, stream.line_buffering, stream.write_through, type(stream.buffer).__name__, raw.fileno()]
+    return [stream.encoding, stream.errors, stream.line_buffering, stream.write_through,
+            type(stream.buffer).__name__, raw.fileno()]
 
 pid, mask = os.getpid(), os.umask(0o77)
 print(json.dumps({
@@ -51,7 +54,7 @@ def program(folder: Path, text: str) -> None:
 
 
 def both(folder: Path, *arguments: str, **how: Any) -> list[subprocess.CompletedProcess[str]]:
-    """How it ends when started really, and warm."""
+    """The outcomes of a real start and of a warm one."""
     return [
         subprocess.run([python, *arguments], cwd=folder, text=True, capture_output=True, timeout=60, check=False, **how)
         for python in (sys.executable, warm.python())
@@ -117,17 +120,38 @@ def test_a_signal_reaches_it(folder: Path, number: signal.Signals) -> None:
     program(folder, WAITS)
     codes = []
     for python in (sys.executable, warm.python()):
-        with subprocess.Popen(
-            [python, "-m", "chaoslab"],
-            cwd=folder,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        ) as process:
-            assert process.stdout is not None
-            assert process.stdout.readline() == "up\n"
-            process.send_signal(number)
-            assert process.stdout.read() == ""  # nobody has it open any more
-            codes.append(process.wait())
+        with (
+            heard(number),
+            subprocess.Popen(
+                [python, "-m", "chaoslab"],
+                cwd=folder,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            ) as process,
+        ):
+            try:
+                assert process.stdout is not None
+                assert process.stdout.readline() == "up\n"
+                process.send_signal(number)
+                eventually(lambda: process.poll() is not None)
+                assert process.stdout.read() == ""  # nobody has it open any more
+            finally:
+                process.kill()
+            codes.append(process.returncode)
     assert codes == [-number, -number]
+
+
+@contextlib.contextmanager
+def heard(number: signal.Signals) -> Iterator[None]:
+    """A context in which a process that is started does not ignore the signal, as one does that was itself started in
+    the background."""
+    if number is signal.SIGKILL:
+        yield
+        return
+    before = signal.signal(number, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(number, before)

@@ -33,7 +33,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The `bin` of an environment that holds the wheel, and beside it only what the tests' own environment has of others."""
+    """The `bin` of an environment that holds the wheel, and of others only what the tests' own environment has."""
     folder = tmp_path_factory.mktemp("environment")
     venv.create(folder, with_pip=False)
     (site,) = (folder / "lib").glob("python*/site-packages")

@@ -40,7 +40,10 @@ class Strange(Exception):
 
 @dataclass(frozen=True)
 class Squares:
-    """A unit is a number. `folder`: where each process leaves its id, and each unit a mark for every time that it was begun."""
+    """A unit is a number.
+
+    `folder`: where each process leaves its id, and each unit a mark for every time that it was begun.
+    """
 
     folder: Path
     deadly: tuple[int, ...] = ()
@@ -306,7 +309,8 @@ def test_an_interrupt_lets_what_is_done_through_and_ends_the_rest(squares: Make)
 def test_workers_end_with_a_parent_that_was_killed(squares: Make) -> None:
     work = squares(waits=(0, 10))
     program = (
-        "import sys; from pathlib import Path; from tests.test_workers import Squares; from chaoslab.execution.workers import Processes; "
+        "import sys; from pathlib import Path; from tests.test_workers import Squares; from "
+        "chaoslab.execution.workers import Processes; "
         "list(Processes(2, method='fork').map(Squares(Path(sys.argv[1]), waits=(0, 10)), range(20)))"
     )
     folders = os.pathsep.join((str(Path(__file__).parents[1]), *sys.path))

@@ -58,7 +58,7 @@ SUM = calls("calculate", expression="6*7")
 
 @dataclass
 class Told:
-    """What came of a session."""
+    """The outcome of a session."""
 
     history: History
     model: list[Heard]
@@ -80,7 +80,7 @@ def in_turn(replies: Sequence[Reply]) -> Callable[[Heard], Reply]:
 
 @dataclass(frozen=True)
 class Wish:
-    """What a session is to do; the rest is settings."""
+    """A session's task; the rest is settings."""
 
     prompts: Sequence[Prompt]
     plan: Plan | None
@@ -123,8 +123,9 @@ def session(
     clock: Clock = system,
     **chosen: Any,
 ) -> Told:
-    """Works through the prompts in virtual time, with a model that says this in turn, the last for ever; `model`: one that need not
-    speak HTTP."""
+    """Works through the prompts in virtual time, with a model that says this in turn, the last for ever; `model`: one
+    that need not speak HTTP.
+    """
     wish = Wish(prompts, plan, steps_max, clock, chosen)
 
     async def run() -> Told:

@@ -1,4 +1,4 @@
-"""`agent/config.json`: a service pointed at the real one, its key kept out of the file, and every slip said in one line."""
+"""`agent/config.json`: a service pointed at the real one, its key kept out of the file, every slip said in one line."""
 
 from __future__ import annotations
 

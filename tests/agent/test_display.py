@@ -1,4 +1,4 @@
-"""While the agent works, a line a prompt says whether it was answered and what it met, and never that the answer is right."""
+"""While the agent works, one line a prompt says whether it was answered and what it met, never that it is right."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model that loops, says nothing, or says what no SDK expects: its prompt fails by a name, and the next prompt is answered."""
+"""A model that loops, says nothing, or says what no SDK expects: its prompt fails by a name, the next is answered."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ UNREAD = "the model called calculate with arguments that are no JSON: "
 
 @dataclass(frozen=True)
 class Case:
-    """What the model answers, whatever it is asked; how its prompt fails; and after how many requests."""
+    """The model's answer to all it is asked; how its prompt fails; and after how many requests."""
 
     answer: bytes
     error_type: str

@@ -1,4 +1,4 @@
-"""A tool that answers garbage, too much, too slowly or never: the model is told so, the log says what happened, the run goes on."""
+"""A tool that answers garbage, too much, too slowly or never: the model is told, the log says it, the run goes on."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def chunk(data: bytes) -> bytes:
 
 @dataclass(frozen=True)
 class Use:
-    """One use of a tool: what the model was told, the calls that it took as the log has them, and what the service could send."""
+    """One use of a tool: what the model was told, the calls that the log has of it, what the service could send."""
 
     said: str
     calls: list[events.CallFinished]

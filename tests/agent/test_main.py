@@ -257,7 +257,8 @@ def test_a_signal_that_is_held_back_until_it_can_be_heard_ends_it_before_it_begi
 ) -> None:
     """As in a container, whose first process never gets a signal that it cannot hear yet."""
     process = subprocess.Popen(
-        (sys.executable, "-m", "chaoslab", "agent", "--logs", str(tmp_path / "logs"), "--state", str(tmp_path / "state.db")),
+        (sys.executable, "-m", "chaoslab", "agent", "--logs", str(tmp_path / "logs"), "--state",
+         str(tmp_path / "state.db")),
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=settings.child_environment(Settings()),
         preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_BLOCK, [number]),
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The prompts that come with the agent: each says what a right answer must show, and the offline model gives one on any day."""
+"""The agent's own prompts: each says what a right answer must show, and the offline model gives one on any day."""
 
 from __future__ import annotations
 

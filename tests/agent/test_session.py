@@ -1,4 +1,4 @@
-"""A session over a model that says what it is told to: what is retried, what is bounded, and what reaches the endpoint."""
+"""A session over a model that says what it is told to: its retries, its bounds, and what reaches the endpoint."""
 
 from __future__ import annotations
 

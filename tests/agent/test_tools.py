@@ -1,4 +1,4 @@
-"""The tools as a careful client: one id for every try, patience where the service asks for it, and words for the model."""
+"""The tools as a careful client: one id for every try, patience where the service asks for it, words for the model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the faults' tests share: an ideal target in virtual seconds, and a caller that meets one fault and says what it saw."""
+"""Shared by the faults' tests: an ideal target in virtual seconds, and a caller that meets one fault."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def played(flow: Flow, driver: Driver) -> Reply:
 
 @dataclass
 class Meeting:
-    """What became of a call: its reply or error, the story as it was told, and the caller's observation."""
+    """The outcome of a call: its reply or error, the story as it was told, and the caller's observation."""
 
     reply: Reply | None
     error: str | None

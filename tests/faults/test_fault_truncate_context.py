@@ -1,4 +1,4 @@
-"""The oldest messages vanish from what the model is sent; what is left is still a conversation that a provider takes."""
+"""The oldest messages vanish from what the model is sent; the rest is still a conversation that a provider takes."""
 
 from __future__ import annotations
 

@@ -32,8 +32,10 @@ SHAPES: dict[str, Any] = {
         ],
     },
     "weather": {
-        "coord": {"lon": 10.8, "lat": 59.9}, "weather": [{"id": 800, "main": "Clear", "description": "clear sky", "icon": "01d"}],
-        "base": "stations", "main": {"temp": 10.27, "feels_like": 9.56, "pressure": 1025, "humidity": 48}, "visibility": 10000,
+        "coord": {"lon": 10.8, "lat": 59.9},
+        "weather": [{"id": 800, "main": "Clear", "description": "clear sky", "icon": "01d"}],
+        "base": "stations", "main": {"temp": 10.27, "feels_like": 9.56, "pressure": 1025, "humidity": 48},
+        "visibility": 10000,
         "wind": {"speed": 2.38, "deg": 4}, "clouds": {"all": 0}, "dt": 1780304400,
         "sys": {"type": 2, "id": 1000001, "country": "NO", "sunrise": 1780280416, "sunset": 1780344799},
         "timezone": 7200, "id": 1000001, "name": "Oslo", "cod": 200,
@@ -41,19 +43,21 @@ SHAPES: dict[str, Any] = {
     "movies": {
         "page": 1, "total_pages": 1, "total_results": 1,
         "results": [{"adult": False, "backdrop_path": None, "genre_ids": [28, 878], "id": 9, "title": "The Matrix",
-                     "overview": "A hacker.", "release_date": "1999-03-31", "video": False, "vote_average": 8.2, "vote_count": 1000}],
+                     "overview": "A hacker.", "release_date": "1999-03-31", "video": False, "vote_average": 8.2,
+                     "vote_count": 1000}],
     },
     "an event": EVENT,
     "events": {"kind": "calendar#events", "etag": '"p0"', "summary": "you", "timeZone": "UTC", "items": [EVENT, EVENT]},
     "calculator": {"expression": "12*3", "result": 36, "text": "36"},
     "a sent message": {"ok": True, "channel": "ana", "ts": "1780304400.649504",
                        "message": {"type": "message", "user": "U0", "text": "hello there", "ts": "1780304400.649504"}},
-    "messages": {"ok": True, "messages": [{"type": "message", "user": "Bob", "text": "It lands at 18:40.", "ts": "1.2"}],
+    "messages": {"ok": True, "messages": [{"type": "message", "user": "Bob", "text": "It lands at 18:40.",
+                                           "ts": "1.2"}],
                  "has_more": False},
     "translator": {"translatedText": "buenos días", "detectedLanguage": {"confidence": 100.0, "language": "en"}},
     "many translations": {"translatedText": ["uno", "dos"]},
 }  # fmt: skip
-"""What the real services answer, by their own documents; shortened."""
+"""Answers of the real services, by their own documents; shortened."""
 
 
 def wrong(value: Any, **params: float) -> Any:

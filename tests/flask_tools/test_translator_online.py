@@ -1,4 +1,5 @@
-"""The translator asks a LibreTranslate server that was named, and no other; what goes wrong there is said in the service's own words.
+"""The translator asks a LibreTranslate server that was named, and no other; what goes wrong there is said in the
+service's own words.
 
 The server is one of our own on loopback. No connection to any other address is let through, and each is counted.
 """
@@ -90,7 +91,7 @@ def far_end() -> Iterator[FarEnd]:
 
 @pytest.fixture(autouse=True)
 def places(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Where this process connected to; anywhere but loopback is refused."""
+    """The addresses that this process connected to; anywhere but loopback is refused."""
     seen: list[str] = []
     real: Callable[[socket.socket, Any], None] = socket.socket.connect
 
@@ -161,7 +162,8 @@ def test_a_list_comes_back_as_a_list(far_end: FarEnd, tmp_path: Path) -> None:
         ((403, b'{"error": "Invalid API key"}'), 403, "Invalid API key"),
         ((413, b"{}"), 413, "Invalid request: the text is too long for the translation server"),
         ((429, b'{"error": "Slowdown"}'), 429, "Slowdown: the translation server asks for fewer requests"),
-        ((500, b'{"error": "Cannot translate text"}'), 500, "Cannot translate text: the translation server failed (500)"),
+        ((500, b'{"error": "Cannot translate text"}'), 500,
+         "Cannot translate text: the translation server failed (500)"),
         ((404, b"nothing here"), 500, "Cannot translate text: the translation server failed (404)"),
         ((502, b"<html>bad gateway</html>"), 500, "Cannot translate text: the translation server failed (500)"),
         ((503, b""), 503, "Service unavailable: the translation server says so"),
@@ -169,7 +171,8 @@ def test_a_list_comes_back_as_a_list(far_end: FarEnd, tmp_path: Path) -> None:
         ((200, b""), 500, "Cannot translate text: the translation server's answer makes no sense"),
         ((200, b"{}"), 500, "Cannot translate text: the translation server's answer makes no sense"),
         ((200, b"[1, 2]"), 500, "Cannot translate text: the translation server's answer makes no sense"),
-        ((200, b'{"text": "Bonne nuit"}'), 500, "Cannot translate text: the translation server's answer makes no sense"),
+        ((200, b'{"text": "Bonne nuit"}'), 500,
+         "Cannot translate text: the translation server's answer makes no sense"),
         ((200, b'{"translatedText": 4}'), 500, "Cannot translate text: the translation server's answer makes no sense"),
         ((200, b"\xff\xfe\x00"), 500, "Cannot translate text: the translation server's answer makes no sense"),
     ],

@@ -1,4 +1,4 @@
-"""What the tests of dying parts share: a Toxiproxy that can be killed and started again, and a lab to be killed or broken off."""
+"""Shared by the tests of dying parts: a Toxiproxy to kill and start again, and a lab to be killed or broken off."""
 
 from __future__ import annotations
 

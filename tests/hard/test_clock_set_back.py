@@ -1,4 +1,7 @@
-"""The wall clock is set back by an hour, or ahead by a day, in mid-run: names stay apart, order stays, and no lane goes early or stays."""
+"""The wall clock is set back by an hour, or ahead by a day, in mid-run.
+
+Names stay apart, order stays, and no lane goes early or stays.
+"""
 
 from __future__ import annotations
 

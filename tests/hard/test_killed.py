@@ -1,4 +1,4 @@
-"""kill -9 in mid-run: what was logged stays, nobody is left, one line says who it was, and the next run starts clean."""
+"""kill -9 in mid-run: what was logged stays, nobody is left, one line says who it was, the next run starts clean."""
 
 from __future__ import annotations
 
@@ -99,7 +99,8 @@ def test_a_part_that_is_killed_and_started_again(tmp_path: Path, victim: str) ->
     with Local(ports, tmp_path / "logs", tmp_path / "state.db", run.folder, variables, system) as world:
         world.start(now=run.now, toxiproxy=True, model=True)
         agent = subprocess.Popen(
-            [sys.executable, "-m", "chaoslab", "agent", "--run", run.name, "--logs", str(world.logs), "--state", str(world.state),
+            [sys.executable, "-m", "chaoslab", "agent", "--run", run.name, "--logs", str(world.logs), "--state",
+             str(world.state),
              prompts(tmp_path, EASY[:16])],
             env=variables, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip

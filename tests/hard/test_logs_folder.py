@@ -1,4 +1,7 @@
-"""Logs that cannot be written, or not to the end: nothing that was said to be written is lost, and nobody goes on without a record."""
+"""Logs that cannot be written, or not to the end.
+
+Nothing that was said to be written is lost, and nobody goes on without a record.
+"""
 
 from __future__ import annotations
 
@@ -111,7 +114,7 @@ def test_a_full_disk_takes_whole_lines_or_none_and_goes_on_when_there_is_room(tm
 WRITER = """
 import resource, signal, sys
 from pathlib import Path
-from chaoslab.core.events import Warning
+from chaoslab.core.events import LabWarning
 from chaoslab.record.log import Log, LogLost
 if sys.argv[2] == "killed":
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
@@ -121,7 +124,7 @@ log = Log(Path(sys.argv[1]), "info", run="run", origin=0.0)
 n = 0
 while True:
     try:
-        log.write(Warning(message=f"{n} " + "x" * int(sys.argv[3])))
+        log.write(LabWarning(message=f"{n} " + "x" * int(sys.argv[3])))
     except LogLost as lost:
         print(lost, flush=True)
         break
@@ -296,7 +299,8 @@ async def two_more(lab: Bench, episode: TrialContext) -> None:
 
 
 def with_lab(folder: Path, story: Callable[[Bench], None]) -> tuple[Path, int]:
-    """A run that has met its fault once, on a small disk; then the story, and two calls more of which none may end well.
+    """A run that has met its fault once, on a small disk; then the story, and two calls more of which none may end
+    well.
 
     Where its logs are kept, and how many calls went out after the story.
     """

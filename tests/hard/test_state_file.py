@@ -1,4 +1,7 @@
-"""The state that agent and manager share, locked, lost, overwritten, full: one line and an end, never a run that only seems to go on."""
+"""The state that agent and manager share, locked, lost, overwritten, full.
+
+One line and an end, never a run that only seems to go on.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +85,7 @@ DAMAGES: list[Callable[[Path], None]] = [Path.unlink, overwritten, emptied, cut,
 
 
 def works(folder: Path) -> bool:
-    """Whether a run over this folder's state begins and arms a fault."""
+    """True if a run over this folder's state begins and arms a fault."""
 
     async def run(url: str, address: str) -> str:
         async with bench(folder, url, SLOW, {"weather": address}) as lab:

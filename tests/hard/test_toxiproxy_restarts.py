@@ -1,4 +1,4 @@
-"""Toxiproxy dies with kill -9 under a run and comes back: the run goes on, and nothing is claimed of what was hit by that."""
+"""Toxiproxy dies with kill -9 under a run and comes back: the run goes on, and claims nothing of what that hit."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PERFECT = {
     "reset_peer": Observation(0.06, 2.0, "reset"),
     "refused": Observation(0.001, 2.0, "refused"),
 }
-"""What a caller observes who met the fault."""
+"""The observation of a caller who met the fault."""
 Story = Callable[[Bench, Mortal], Awaitable[None]]
 
 

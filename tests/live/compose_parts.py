@@ -1,4 +1,4 @@
-"""The lab in containers as a person has it: a copy of this repository in a folder of its own, driven by `docker compose`."""
+"""The lab in containers as a person has it: a copy of this repository, driven by `docker compose`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent.parent
 OWNER = 12345
-"""Who owns the copy when the tests run as root: nobody in particular, so that what the lab writes can be told apart."""
+"""The owner of the copy when the tests run as root: nobody in particular, so that the lab's files can be told apart."""
 WITHIN_S = 120.0
 
 
@@ -39,7 +39,7 @@ def docker_missing() -> str:
 
 
 def until(true: Callable[[], Any], what: str, *, within_s: float = WITHIN_S) -> Any:
-    """What `true` returns once it is true; it is asked ten times a second."""
+    """Returns what `true` gives once it is true; it is asked ten times a second."""
     began_s = system.monotonic()
     while not (found := true()):
         assert system.monotonic() - began_s < within_s, f"not within {within_s:g} s: {what}"
@@ -75,7 +75,10 @@ class Stack:
         )
 
     def begin(self, command: Sequence[str], **settings: str) -> Begun:
-        """A command in the copy that goes on by itself, its output in a file; a process group of its own, as a terminal gives it."""
+        """A command in the copy that goes on by itself, its output in a file.
+
+        It has a process group of its own, as a terminal gives it.
+        """
         out = self.folder / "out.txt"
         with out.open("w") as file:
             process = subprocess.Popen(

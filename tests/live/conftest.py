@@ -1,4 +1,7 @@
-"""Containers for the tests of this folder: built once, taken down at the end; where there is no engine, each test says so and is skipped."""
+"""Containers for the tests of this folder: built once, taken down at the end.
+
+Where there is no engine, each test says so and is skipped.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Parts of the lab that die in containers: the agent goes on only where what comes is still an experiment, and says so where not."""
+"""Parts of the lab that die in containers.
+
+The agent goes on only where what comes is still an experiment, and says so where not.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,7 @@ def whole(stack: Stack, run: str, before: dict[str, bytes]) -> None:
 
 
 def texts(stack: Stack, run: str) -> dict[str, bytes]:
-    """What the run's logs hold at this moment, up to their last whole line."""
+    """The run's logs at this moment, up to their last whole line."""
     return {path.name: path.read_bytes().rpartition(b"\n")[0] for path in (stack.folder / "logs" / run).glob("*.log")}
 
 

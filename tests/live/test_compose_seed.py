@@ -1,5 +1,6 @@
-"""The same seed draws the same faults for the same calls, in containers on the real Toxiproxy and on loopback on the embedded one,
-and what befell each attempt in the containers befalls it again in virtual time."""
+"""The same seed draws the same faults for the same calls, in containers on the real Toxiproxy and on loopback on the
+embedded one, and what befell each attempt in the containers befalls it again in virtual time.
+"""
 
 from __future__ import annotations
 

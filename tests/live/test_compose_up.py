@@ -32,7 +32,7 @@ def status(stack: Stack, path: str = "/status") -> dict[str, Any]:
 
 
 def process(stack: Stack, service: str) -> dict[str, str]:
-    """What the kernel says of a container's first process."""
+    """The kernel's words on a container's first process."""
     pid = stack.container(service).attrs["State"]["Pid"]
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
@@ -233,7 +233,10 @@ def test_one_service_scaled_stopped_and_started_again(stack: Stack) -> None:
 
 
 def test_the_commands_of_the_readme(stack: Stack) -> None:
-    """The lines about containers in README and docs/, in order; what would go on for ever is ended, and the ports are this test's."""
+    """The lines about containers in README and docs/, in order.
+
+    What would go on for ever is ended, and the ports are this test's.
+    """
     stack.prompts(["What's the weather in Oslo right now?"])
     lines = dict.fromkeys(line for line in commands() if in_containers(line))
     assert len(lines) >= 6

@@ -56,7 +56,7 @@ def effect(t: float, request_id: str = "", *, tool: str = "charge", cents: int =
 
 
 def only(found: History) -> tuple[str, float, float | None]:
-    """How the incident ended, how long it was from its beginning, and from its notice."""
+    """The incident's end, and its length from its beginning and from its notice."""
     (incident,) = incidents(found)
     return incident.ending, incident.duration_s, incident.since_notice_s
 
@@ -107,7 +107,8 @@ def test_a_latency_beyond_the_deadline_is_a_failure() -> None:
 
 def test_a_lost_reply_whose_effect_is_had_again_is_a_recovery_with_harm() -> None:
     story = history(
-        effect(0.1), call(2, 1, ok=False, took_s=2), witnessed(2, "lost_reply"), effect(2.1), call(2.2, 2, ok=True), over(9)
+        effect(0.1), call(2, 1, ok=False, took_s=2), witnessed(2, "lost_reply"), effect(2.1), call(2.2, 2, ok=True),
+        over(9)
     )  # fmt: skip
     assert only(story) == (Ending.HARM, 2.2, 0.2)
     assert not incidents(story)[0].recovered
@@ -264,8 +265,10 @@ def test_seven_incidents_are_too_few_for_an_interval() -> None:
 def test_incidents_are_grouped_by_fault_and_by_target_and_fault() -> None:
     story = history(
         call(1, 1, ok=False, took_s=1), witnessed(1, "timeout"), call(2, 2, ok=True),
-        call(5, 1, ok=False, took_s=1, target="movies"), witnessed(5, "timeout", target="movies"), call(8, 2, ok=True, target="movies"),
-        call(9, 1, ok=False, took_s=1, target="mail"), witnessed(9, "refused", target="mail"), call(10.5, 2, ok=True, target="mail"),
+        call(5, 1, ok=False, took_s=1, target="movies"), witnessed(5, "timeout", target="movies"),
+        call(8, 2, ok=True, target="movies"),
+        call(9, 1, ok=False, took_s=1, target="mail"), witnessed(9, "refused", target="mail"),
+        call(10.5, 2, ok=True, target="mail"),
     )  # fmt: skip
     found = mttr(story)
     assert {fault: (group.n, group.mean_s) for fault, group in found.by_fault.items()} == {

@@ -88,7 +88,7 @@ _SUMS = {
 
 
 def reply_of(name: str, arguments: Mapping[str, Any]) -> Any:
-    """What the service behind a tool would answer."""
+    """The answer of the service behind a tool."""
     return _REPLIES[name](arguments)
 
 
@@ -192,7 +192,10 @@ def talk(
     before: list[dict[str, Any]] | None = None,
     system: str = SYSTEM,
 ) -> Talk:
-    """Plays the tools (`replies` is given name, arguments and how often that very call was made before) until an answer comes."""
+    """Plays the tools until an answer comes.
+
+    `replies` is given name, arguments and how often that very call was made before.
+    """
     messages: list[dict[str, Any]] = [
         {"role": "system", "content": system},
         *(before or []),

@@ -156,7 +156,8 @@ def test_broken_json_unknown_paths_and_wrong_methods_are_json_too(url: str) -> N
     "body",
     [
         '{"model": "\\ud800", "messages": [{"role": "user", "content": "Hello"}], "stream": %s}',
-        '{"model": "m", "messages": [{"role": "user", "content": "Say \\udfff"}], "user": "\\ud800", "stream": %s, "x": ' + "[" * 200_000,
+        '{"model": "m", "messages": [{"role": "user", "content": "Say \\udfff"}], "user": "\\ud800", '
+        '"stream": %s, "x": ' + "[" * 200_000,
     ],
     ids=["a text that UTF-8 cannot carry", "deeper than any parser goes"],
 )  # fmt: skip

@@ -14,11 +14,16 @@ from chaoslab.model.endpoint import create_app
 from tests.model.seven_tools import TOOLS
 
 CPU_S = 30
-"""What is read here takes some 5 s of the processor's time. One rule that takes the square of the length takes minutes."""
+"""CPU time for what is read here; it takes some 5 s.
+
+One rule that takes the square of the length takes minutes.
+"""
 RUNS = ("7", "_", "1.", "-1", "(", ".", "hundred ")
 PIECES = (
-    *"7aA_éx ,.;:!?&%$€§()\n\t-'\"`“‘„«’", "-1", "1.", "1,", "1,234", "a and ", "Oslo, ", "a-", "1e", "2^", "a! ", "A. ", "; ",
-    "then ", "please ", "if ", "hundred ", "one and ", "square root of ", "sqrt(", "1 + ", "at 3 ", "on monday ", "2026-06-01 ",
+    *"7aA_éx ,.;:!?&%$€§()\n\t-'\"`“‘„«’", "-1", "1.", "1,", "1,234", "a and ", "Oslo, ", "a-", "1e", "2^", "a! ",
+    "A. ", "; ",
+    "then ", "please ", "if ", "hundred ", "one and ", "square root of ", "sqrt(", "1 + ", "at 3 ", "on monday ",
+    "2026-06-01 ",
     "Oslo and ", "sum ", "add ", "{}", "5 % ", "Is ", "‘a ", "'a ", " ,", "\n ", "()", "of ", "to Ana ", '"a" ',
 )  # fmt: skip
 BEGIN = f"""
@@ -95,7 +100,8 @@ def asked(content: object) -> tuple[int, dict[str, object]]:
 @pytest.mark.parametrize("content", ["7" * 20_000, [{"type": "text", "text": "7" * 10_000}] * 2])
 def test_a_request_that_is_too_long_is_refused_as_a_provider_would(content: object) -> None:
     error = {
-        "message": f"Please reduce the length of the messages: message 1 has 20000 characters, and {REQUEST_MAX} are read.",
+        "message": f"Please reduce the length of the messages: message 1 has 20000 characters, and {REQUEST_MAX} are "
+        "read.",
         "type": "invalid_request_error",
         "code": "context_length_exceeded",
     }

@@ -1,4 +1,4 @@
-"""Requests as strangers word them: conditions, several people, other units, single details, comparisons and dead ends."""
+"""Requests as strangers word them: conditions, several people, other units, details, comparisons and dead ends."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ READ_ANA = ("read_messages", {"sender": "Ana"})
 WORDED: list[tuple[str, Calls]] = [
     ('Tell Ana "I am late" and Bob "start without me"', [sent("Ana", "I am late"), sent("Bob", "start without me")]),
     ("Send 'yes' to Ana and 'no' to Bob.", [sent("Ana", "yes"), sent("Bob", "no")]),
-    ("Tell Ana that lunch is off and Bob that dinner is on", [sent("Ana", "Lunch is off"), sent("Bob", "Dinner is on")]),
+    ("Tell Ana that lunch is off and Bob that dinner is on",
+     [sent("Ana", "Lunch is off"), sent("Bob", "Dinner is on")]),
     ("Tell both Ana and Bob that it is over.", [sent("Ana", "It is over"), sent("Bob", "It is over")]),
     ("Tell Carla I'm away", [sent("Carla", "I'm away")]),
     ("let emma know that the contract is ready", [sent("emma", "The contract is ready")]),
@@ -70,9 +71,12 @@ WORDED: list[tuple[str, Calls]] = [
     ("Any messages from Zoe? If not, tell Ana 'silence'.", [READ_ZOE, sent("Ana", "silence")]),
     ("If there is a message from Ana, answer her 'hi'", [READ_ANA, sent("Ana", "hi")]),
     ("If there are no messages from Zoe, tell Ana 'silence'", [READ_ZOE, sent("Ana", "silence")]),
-    ("Is it raining in Rome? If so tell Ana to hide, otherwise tell her to dance.", [weather("Rome"), sent("Ana", "Please dance")]),
-    ("If it is below freezing in Oslo, message Bob 'coat', otherwise message him 'no coat'.", [weather("Oslo"), sent("Bob", "no coat")]),
-    ("If it's raining in either Rome or Oslo, message Bob 'wet'", [weather("Rome"), weather("Oslo"), sent("Bob", "wet")]),
+    ("Is it raining in Rome? If so tell Ana to hide, otherwise tell her to dance.",
+     [weather("Rome"), sent("Ana", "Please dance")]),
+    ("If it is below freezing in Oslo, message Bob 'coat', otherwise message him 'no coat'.",
+     [weather("Oslo"), sent("Bob", "no coat")]),
+    ("If it's raining in either Rome or Oslo, message Bob 'wet'",
+     [weather("Rome"), weather("Oslo"), sent("Bob", "wet")]),
     ("If it's raining in both Rome and Oslo, message Bob 'wet'", [weather("Rome"), weather("Oslo")]),
     ("If I have something on Friday, tell Bob 'busy'",
      [("list_events", {"start": "2026-06-05T00:00:00", "end": "2026-06-06T00:00:00"}), sent("Bob", "busy")]),
@@ -95,9 +99,11 @@ WORDED: list[tuple[str, Calls]] = [
     ("Put dinner with Carla on the calendar for tonight at 8", [made("Dinner with Carla", "01T20:00", "01T21:00")]),
     ("Block out tomorrow morning for focus time", [made("Focus time", "02T09:00", "02T10:00")]),
     ("Postpone the dentist by one hour",
-     [("list_events", {"query": "dentist"}), made("Dentist", "02T10:00", "02T10:45"), ("delete_event", {"event_id": "e1"})]),
+     [("list_events", {"query": "dentist"}), made("Dentist", "02T10:00", "02T10:45"),
+      ("delete_event", {"event_id": "e1"})]),
     ("Cancel the dentist and book it again for next Tuesday at 11",
-     [("list_events", {"query": "dentist"}), ("delete_event", {"event_id": "e1"}), made("Dentist", "09T11:00", "09T12:00")]),
+     [("list_events", {"query": "dentist"}), ("delete_event", {"event_id": "e1"}),
+      made("Dentist", "09T11:00", "09T12:00")]),
     ("If it is warmer in Rome than in Oslo, message Ana 'go'", [weather("Rome"), weather("Oslo"), sent("Ana", "go")]),
     ("If it is warmer in Oslo than in Rome, message Ana 'go'", [weather("Oslo"), weather("Rome")]),
     ("Unless it rains in Rome, tell Ana we play outside", [weather("Rome"), sent("Ana", "We play outside")]),

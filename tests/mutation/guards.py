@@ -1,4 +1,7 @@
-"""The modules that are mutated, and what pytest is given to guard each: the quickest files first, since the first failure ends a run."""
+"""The modules that are mutated, and what pytest is given to guard each.
+
+The quickest files stand first, since the first failure ends a run.
+"""
 
 from __future__ import annotations
 

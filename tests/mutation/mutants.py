@@ -37,9 +37,9 @@ SHOWN_MAX = 70
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change. `name`: the function, the code before and after; it stays the same while this code does. `function`: the innermost around it,
-    empty outside of all. `begin`, `end`: the bytes of the
-    source that `code` replaces."""
+    """One change. `name`: the function, the code before and after; it stays the same while this code does. `function`:
+    the innermost around it, empty outside of all. `begin`, `end`: the bytes of the source that `code` replaces.
+    """
 
     name: str
     function: str
@@ -67,7 +67,7 @@ def mutants(source: bytes) -> list[Mutant]:
 
 
 def chosen(found: list[Mutant], *, seed: int, module: str, count: int) -> list[Mutant]:
-    """`count` of them by the dice of their names, so that a change elsewhere in the module moves none; all when it is 0."""
+    """`count` of them by the dice of their names, so that a change elsewhere moves none; all when it is 0."""
     ranked = sorted(found, key=lambda m: Dice(seed, module, m.name).uniform())
     return sorted(ranked[: count or None], key=lambda m: (m.begin, m.end, m.code))
 

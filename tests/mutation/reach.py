@@ -1,7 +1,9 @@
-"""In the copy in which mutants live: notes which tests reach which functions of a module, and has pytest run only those, the quickest first.
+"""In the copy in which mutants live: notes which tests reach which functions of a module, and has pytest run only
+those, the quickest first.
 
-A plugin of pytest, and at the same time what the module's functions are made to call when nothing in them is changed yet. The test that runs is
-known by the environment variable that pytest sets, so that threads, greenlets and processes that a test starts are seen as well.
+A plugin of pytest, and at the same time what the module's functions are made to call when nothing in them is changed
+yet. The test that runs is known by the environment variable that pytest sets, so that threads, greenlets and processes
+that a test starts are seen as well.
 """
 
 from __future__ import annotations
@@ -17,7 +19,10 @@ import hypothesis
 import pytest
 
 NOTES = "MUTATION_NOTES"
-"""The environment variable that names the files to note in, to each of which its process's number is added; without it nothing is noted."""
+"""The environment variable that names the files to note in; without it nothing is noted.
+
+Each process adds its number to the name.
+"""
 CHOSEN = "MUTATION_TESTS"
 """The one that names a file with the tests to run, in that order."""
 
@@ -66,7 +71,7 @@ def _functions(
 
 
 class Reached:
-    """What was noted: how long each test takes, and which functions it, or a fixture that it shares with its file, has called."""
+    """Each test's time, and the functions that it, or a fixture that it shares with its file, has called."""
 
     def __init__(self, notes: Path) -> None:
         self.took_s: dict[str, float] = {}

@@ -2,9 +2,10 @@
 
     python -m tests.mutation.run [MODULE …] [--seed 1] [--each 12] [--jobs 1] [--list]
 
-Each mutant is made in a copy of the tree, so that the tree itself is never changed, whatever becomes of this program. The tests of guards.py
-run on it; it is killed when one of them fails, or when they hang. Survivors that mean the same as the original are named in equivalent.toml;
-each other one is a test that is missing. Seed and names choose the mutants (dice), so that a table can be made again.
+Each mutant is made in a copy of the tree, so that the tree itself is never changed, whatever becomes of this program.
+The tests of guards.py run on it; it is killed when one of them fails, or when they hang. Survivors that mean the same
+as the original are named in equivalent.toml; each other one is a test that is missing. Seed and names choose the
+mutants (dice), so that a table can be made again.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ PYTEST = (
     "--hypothesis-seed=0",
 )
 PATIENCE = 4
-"""A mutant may take so many times the time of the unchanged module, in seconds and in seconds of CPU, and SPARE_S more."""
+"""A mutant may take so many times the unchanged module's seconds and seconds of CPU, and SPARE_S more."""
 SPARE_S = 5.0
 MEMORY_MAX = 4 << 30
 

@@ -48,7 +48,12 @@ def always(fault: str, **params: object) -> Plan:
 
 
 def with_lab(
-    folder: Path, plan: Plan, story: Callable[[Bench], Awaitable[None]], *, server: str = "embedded", clock: Clock = system
+    folder: Path,
+    plan: Plan,
+    story: Callable[[Bench], Awaitable[None]],
+    *,
+    server: str = "embedded",
+    clock: Clock = system,
 ) -> None:  # fmt: skip
     async def run(url: str, address: str) -> None:
         async with bench(folder, url, plan, {"weather": address}, managers_clock=clock) as lab:

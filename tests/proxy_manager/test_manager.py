@@ -1,4 +1,4 @@
-"""The nemesis: a fault stands before the call that shall meet it, is gone afterwards, and nothing is claimed that was not so."""
+"""The nemesis: a fault stands before its call, is gone afterwards, and nothing false is claimed of it."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ class Held:
         self._lock.release()
 
     def watched(self, name: str, held: dict[Any, Any]) -> Any:
-        """A dict of the same that notes by whom it is changed, and by whom but the loop, which alone changes it, it is gone through."""
+        """A dict that notes who changes it, and who goes through it but the loop, which alone changes it."""
 
         def look(what: str) -> None:
             if self._holder != threading.get_ident():
@@ -240,7 +240,7 @@ class Held:
 def test_what_other_threads_are_told_of_is_changed_and_gone_through_under_the_lock_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A dict that changes while somebody goes through it breaks whoever asks for the status, once in a thousand times."""
+    """A dict that changes while somebody goes through it breaks a question for the status once in a thousand times."""
     clock, lock, wishes = Ahead(), Held(), list[str]()
 
     def wish(manager: Manager) -> list[threading.Event]:

@@ -1,4 +1,4 @@
-"""Toxiproxy fails, forgets or refuses, the log is lost, an agent is gone: what the manager then does, says and leaves standing."""
+"""The manager when Toxiproxy fails, forgets or refuses, the log is lost, or an agent is gone."""
 
 from __future__ import annotations
 

@@ -47,8 +47,9 @@ FAULTS = {
 
 
 def stated(history: History, **changes: Any) -> History:
-    """The same run, whose log says that the wire's faults were the only ones and that it was made with these settings too; any other field of
-    `RunStarted` is changed by its name."""
+    """The same run, whose log says that the wire's faults were the only ones and that it was made with these settings
+    too; any other field of `RunStarted` is changed by its name.
+    """
     names = {f.name for f in fields(RunStarted)}
     records = []
     for record in history.records:

@@ -1,6 +1,8 @@
-"""Logs of the first lab of this kind are read for what they tell; what they do not tell stays unknown and never becomes a 0.
+"""Logs of the first lab of this kind are read for what they tell; what they do not tell stays unknown and never becomes
+a 0.
 
-The fixture holds three runs in one pair of files: one that ended, one that was killed in the middle of a record, and one of 26 prompts.
+The fixture holds three runs in one pair of files: one that ended, one that was killed in the middle of a record, and
+one of 26 prompts.
 """
 
 from __future__ import annotations
@@ -381,15 +383,18 @@ def test_agent_log_alone_begins_anew_where_its_first_prompt_does(tmp_path: Path)
 # --- whatever stands in the file ---
 
 WORDS = st.text(max_size=30) | st.sampled_from(
-    ["Tool search not responding in time", '{"tool": "search", "network_latency": 1}', "{", "}", stamp(3) + "{", '{\n  "a": 1'],
+    ["Tool search not responding in time", '{"tool": "search", "network_latency": 1}', "{", "}", stamp(3) + "{",
+     '{\n  "a": 1'],
 )  # fmt: skip
 MESSAGES = WORDS.filter(lambda text: not text.startswith("{"))
 FIELDS = st.fixed_dictionaries(
     {},
     optional={
-        name: st.none() | st.booleans() | st.integers() | st.floats() | WORDS | st.just({"a": [1]}) | st.just("14:00:01")
+        name: st.none() | st.booleans() | st.integers() | st.floats() | WORDS
+        | st.just({"a": [1]}) | st.just("14:00:01")
         for name in (
-            "status", "response", "start_time", "end_time", "duration", "error_type", "prompt_attempt_no", "network_start",
+            "status", "response", "start_time", "end_time", "duration", "error_type", "prompt_attempt_no",
+            "network_start",
             "network_end", "total_tool_attempts", "prompt_index", "processed_count", "success_count", "tool_attempts",
             "fallback_used", "direct_url", "message", "start", "end", "configuration", "# of successful requests",
         )

@@ -101,7 +101,8 @@ def test_many_differences_are_counted_and_alike_labels_told_apart(plain: History
 
 def test_lines_are_drawn_apart_and_the_picture_says_why(plain: History, shown: dict[str, object]) -> None:
     runs = [
-        stated(plain, **shown | {"TOXIC_PROB": toxic, "MODEL_TOXIC_PROB": model}) for model in (0, 0.1) for toxic in (0.1, 0.3)
+        stated(plain, **shown | {"TOXIC_PROB": toxic,
+                                 "MODEL_TOXIC_PROB": model}) for model in (0, 0.1) for toxic in (0.1, 0.3)
     ]  # fmt: skip
     for figure in overlay(runs).values():
         check_legible(figure)

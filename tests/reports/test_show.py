@@ -1,4 +1,4 @@
-"""A trial's story stands in time order, from its question to its verdict, and tells what was replied and what a fault changed."""
+"""A trial's story stands in time order, from its question to its verdict, with the replies and what a fault changed."""
 
 from __future__ import annotations
 

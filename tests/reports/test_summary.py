@@ -205,7 +205,8 @@ def test_faults_that_were_not_met_are_counted_by_reason(tmp_path: Path) -> None:
     faults = (lab.inject("timeout", "rate", chance=0.5), lab.inject("wrong_value", "rate"))
     text = render(RunReport.of(paid(tmp_path, *faults)))
     missed = re.search(
-        r"^(\d+) of \d+ scheduled faults were not witnessed:\n  (\d+) × wrong_value: its call met another fault instead$",
+        r"^(\d+) of \d+ scheduled faults were not witnessed:\n  (\d+) × wrong_value: its call met another fault "
+        r"instead$",
         text,
         re.M,
     )

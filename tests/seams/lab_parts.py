@@ -1,4 +1,4 @@
-"""What the tests of the whole path share: a site that answers as told, a manager at work, and a seam with its run."""
+"""Shared by the tests of the whole path: a site that answers as told, a manager at work, and a seam with its run."""
 
 from __future__ import annotations
 
@@ -174,7 +174,10 @@ def managed(folder: Path, url: str, targets: list[str], *, clock: Clock = system
 
 
 def fixed_ports(count: int, *, start: int = 28000) -> list[int]:
-    """Free ports below those that a system hands out for port 0, where lanes are: one that refuses must not become a lane."""
+    """Free ports below those that a system hands out for port 0, where lanes are.
+
+    One that refuses must not become a lane.
+    """
     found: list[int] = []
     start += os.getpid() % 40 * 40  # tests that run side by side look in different places
     for port in range(start, start + 400):
@@ -205,7 +208,7 @@ class Bench:
     state: Path
 
     def history(self) -> History:
-        """What was logged, once every lane that was used is healed."""
+        """The logged records, once every lane that was used is healed."""
         control = Control(self.state)
         try:
             eventually(lambda: not control.pending([self.run.name]))
@@ -248,7 +251,10 @@ async def bench(
     managers_clock: Clock = system,
     **of_target: Any,
 ) -> AsyncIterator[Bench]:
-    """A run over `sites` (target → host:port). `urls` says where a target is for its callers, when that is another place."""
+    """A run over `sites` (target → host:port).
+
+    `urls` says where a target is for its callers, when that is another place.
+    """
     run = Run.create(folder / "logs", now=NOW)
     state = folder / "state.db"
     with contextlib.ExitStack() as stack:

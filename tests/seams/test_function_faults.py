@@ -48,7 +48,7 @@ async def refund_soon(order: int, amount: float = 30.0) -> dict[str, Any]:
 
 
 def met_by(function: Callable[..., Any], fault: Any, **options: Any) -> tuple[Met, lab.Trial]:
-    """What one call of the function came to (its result or its exception), after how long, and the trial."""
+    """The result or exception of one call of the function, its seconds, and the trial."""
     met: list[Met] = []
 
     def agent(_: str) -> str:
@@ -104,7 +104,8 @@ NAMED: dict[type[Exception], str] = {
 @pytest.mark.parametrize("function", [refund, refund_soon])
 @pytest.mark.parametrize(("fault", "params", "error", "seconds", "effects"), STORIES)
 def test_each_fault_is_met_at_its_moment_witnessed_and_its_effect_counted(
-    function: Callable[..., Any], fault: str, params: dict[str, Any], error: type[Exception] | None, seconds: float, effects: int,
+    function: Callable[..., Any], fault: str, params: dict[str, Any], error: type[Exception] | None, seconds: float,
+    effects: int,
 ) -> None:  # fmt: skip
     name = function.__name__
     (result, took_s), trial = met_by(function, lab.inject(fault, name, **params))
@@ -244,7 +245,8 @@ def test_parallel_calls_meet_each_their_own_fault() -> None:
 
     trial = lab.run(
         agent, "go", tools=[refund_soon], effects=[],
-        faults=[lab.inject("refused", "refund_soon", calls=[1]), lab.inject("latency", "refund_soon", calls=[3], delay_s=4.0)],
+        faults=[lab.inject("refused", "refund_soon", calls=[1]),
+                lab.inject("latency", "refund_soon", calls=[3], delay_s=4.0)],
     )  # fmt: skip
     assert trial.answer == "ConnectionRefusedError dict dict"
     assert trial.seconds == 4.5

@@ -1,4 +1,4 @@
-"""A target behind TLS keeps it: the connection goes to the proxy, the name and the certificate stay the target's own."""
+"""A target behind TLS keeps it: the connection goes to the proxy, name and certificate stay the target's own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the HTTP seam makes of an answer: a success or a failure, words for the log, tokens and dollars; in virtual time."""
+"""What the HTTP seam makes of an answer, in virtual time: success or failure, words for the log, tokens, dollars."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def fault(name: str, target: str = "weather", *, calls: tuple[int, ...] = (), **
 
 
 def told(folder: Path, answer: Callable[[Heard], Reply], story: Story, *injections: Injection, **of_target: Any) -> Any:
-    """What comes of the story with one target that answers so, called `weather` and `model` alike."""
+    """The outcome of the story with one target that answers so, called `weather` and `model` alike."""
 
     async def run() -> Any:
         for name in ("weather", "model"):

@@ -1,4 +1,4 @@
-"""LangChain's tools and graphs, unedited: a tool is one exchange however it is called, a graph is asked as a person would."""
+"""LangChain's tools and graphs, unedited: a tool is one exchange, a graph is asked as by a person."""
 
 from __future__ import annotations
 

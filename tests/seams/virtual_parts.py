@@ -1,4 +1,4 @@
-"""The seam with its run in a virtual world: to a test what `lab_parts.bench` is, without sockets, manager and waiting."""
+"""The seam with its run in a virtual world: as `lab_parts.bench`, without sockets, manager and waiting."""
 
 from __future__ import annotations
 

@@ -1,10 +1,13 @@
-"""Warm starts: `python -m chaoslab` without loading LangChain, Flask and matplotlib anew, which takes two to three seconds of CPU.
+"""Warm starts: `python -m chaoslab` without loading LangChain, Flask and matplotlib anew, which takes two to three
+seconds of CPU.
 
-`python()` is a program to start in place of Python. It hands its arguments, folder, environment, streams and session to a server process that
-has loaded the libraries and nothing of chaoslab. The server forks a child, and the child goes on as `python -m chaoslab` does.
+`python()` is a program to start in place of Python. It hands its arguments, folder, environment, streams and session to
+a server process that has loaded the libraries and nothing of chaoslab. The server forks a child, and the child goes on
+as `python -m chaoslab` does.
 
-A warm start cannot show: the cost of imports, what happens during them, who is whose parent, a limit set on the process, another hash seed.
-Tests of these start `sys.executable`. The program itself starts the real Python for anything but `[-P] -m chaoslab` with three open streams.
+A warm start cannot show: the cost of imports, what happens during them, who is whose parent, a limit set on the
+process, another hash seed. Tests of these start `sys.executable`. The program itself starts the real Python for
+anything but `[-P] -m chaoslab` with three open streams.
 """
 
 from __future__ import annotations
@@ -30,7 +33,10 @@ def settled() -> dict[bytes, bytes]:
 
 @cache
 def python() -> str:
-    """The program, for this test run's worker; its process starts with the first that asks. Where there is no fork, the real Python."""
+    """The program, for this test run's worker; its process starts with the first that asks.
+
+    Where there is no fork, the real Python.
+    """
     if not hasattr(os, "fork"):
         return sys.executable
     folder = Path(tempfile.mkdtemp(prefix="chaoslab-warm-"))

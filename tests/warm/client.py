@@ -1,7 +1,8 @@
 """The program that a warm start runs in place of Python: it stands for the child that the server forks.
 
-It hands over what it was given, passes signals on and ends as the child ends; when it is killed, the server kills the child. It imports only
-what is built into Python, so it costs little. `tests.warm.python` adds the line that calls `main`.
+It hands over what it was given, passes signals on and ends as the child ends; when it is killed, the server kills the
+child. It imports only what is built into Python, so it costs little. `tests.warm.python` adds the line that calls
+`main`.
 """
 
 import _signal  # type: ignore[import-not-found]
@@ -9,6 +10,7 @@ import marshal
 import os
 import sys
 from _socket import AF_UNIX, SCM_RIGHTS, SOCK_STREAM, SOL_SOCKET, socket
+from select import select
 
 PASSED_ON = {_signal.SIGHUP, _signal.SIGINT, _signal.SIGQUIT, _signal.SIGTERM, _signal.SIGUSR1, _signal.SIGUSR2}
 
@@ -33,10 +35,16 @@ def main(python: str, address: str, settled: tuple[str, ...], known: dict[bytes,
         except ProcessLookupError:
             return
 
+    woken, wakes = os.pipe()  # a signal that comes right before a wait would else be looked at after it
+    for end in (woken, wakes):
+        os.set_blocking(end, False)
+    _signal.set_wakeup_fd(wakes)
     for number in PASSED_ON:
         if _signal.getsignal(number) != _signal.SIG_IGN:
             _signal.signal(number, pass_on)
     _signal.pthread_sigmask(_signal.SIG_UNBLOCK, PASSED_ON)
+    while server.fileno() not in select([server.fileno(), woken], [], [])[0]:
+        os.read(woken, 64)
     status = int.from_bytes(_read(server), "big")
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)

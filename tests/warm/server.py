@@ -1,4 +1,7 @@
-"""Has the libraries loaded that the lab's parts use, and forks a child for each start that a client hands over. It ends when stdin closes."""
+"""Has the libraries loaded that the lab's parts use, and forks a child for each start that a client hands over.
+
+It ends when stdin closes.
+"""
 
 from __future__ import annotations
 
@@ -18,15 +21,17 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, TextIO
 
 LIBRARIES = (
-    "anyio._backends._asyncio", "concurrent.futures.thread", "flask", "greenlet", "groq.resources.chat", "h11", "http.server", "httpx",
-    "langchain.agents", "langchain_groq", "matplotlib.axes", "matplotlib.backends.backend_agg", "matplotlib.figure", "multiprocessing.pool",
+    "anyio._backends._asyncio", "concurrent.futures.thread", "flask", "greenlet", "groq.resources.chat", "h11",
+    "http.server", "httpx",
+    "langchain.agents", "langchain_groq", "matplotlib.axes", "matplotlib.backends.backend_agg", "matplotlib.figure",
+    "multiprocessing.pool",
     "rich.live", "rich.progress", "sqlite3", "time_machine", "urllib3", "waitress.server",
 )  # fmt: skip
 """No module of chaoslab: each start loads its own, from where it stands."""
 
 
 class Start(NamedTuple):
-    """What a client hands over."""
+    """A request and the streams that a client hands over with it."""
 
     request: dict[str, Any]
     streams: list[int]
@@ -98,7 +103,6 @@ def _let_go(selector: selectors.BaseSelector, sockets: Iterable[socket.socket], 
     """In a child: what is the server's alone."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     selector.close()
     for held in sockets:
         held.close()
@@ -140,8 +144,9 @@ def become(start: Start) -> None:
         os.setsid()
     elif asked["leads_group"]:
         os.setpgid(0, 0)
-    for number in asked["ignored"]:
-        signal.signal(number, signal.SIG_IGN)
+    for each in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2):
+        heard = signal.default_int_handler if each == signal.SIGINT else signal.SIG_DFL
+        signal.signal(each, signal.SIG_IGN if each in asked["ignored"] else heard)
     os.umask(asked["umask"])
     os.chdir(asked["folder"])
     os.environ.clear()

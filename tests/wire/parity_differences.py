@@ -15,7 +15,7 @@ PLACED = '{"name":"placed","upstream":"a:1","listen":"127.0.0.1:0","enabled":fal
 
 @dataclass(frozen=True)
 class Difference:
-    """What the real server does (in the words of the docs), and the requests whose last one shows it.
+    """The real server's behaviour (in the words of the docs), and the requests whose last one shows it.
 
     `metrics` are the ones to be shown; `shown_by` says what shows it where requests cannot.
     """
@@ -60,7 +60,8 @@ DIFFERENCES = [
         [Ask("GET", "/version", headers=(("User-Agent", "curl/8"), ("User-Agent", "Mozilla/5.0")))],
     ),
     Difference(
-        "An upstream of `127.1`, `0`, `2130706433` or `0x7f.0.0.1` is taken, and each connection to it ends without a word.",
+        "An upstream of `127.1`, `0`, `2130706433` or `0x7f.0.0.1` is taken, and each connection to it ends without a "
+        "word.",
         [post("/proxies", f'{{"name":"old","upstream":"127.1:80",{PARKED}}}')],
     ),
     Difference("With `-runtime-metrics` it shows Go's: `go_*`.", [get("/metrics")], metrics="runtime"),

@@ -66,7 +66,8 @@ def _change(dice: Dice) -> Ask:
 
 def _populate(dice: Dice) -> Ask:
     some = [
-        f'{{"name":"{name}","upstream":"{dice.pick(("a:1", "b:1", ""), [5, 2, 1])}","listen":"127.0.0.1:0","enabled":false}}'
+        f'{{"name":"{name}","upstream":"{dice.pick(("a:1", "b:1", ""), [5, 2, 1])}",'
+        '"listen":"127.0.0.1:0","enabled":false}'
         for name in ("g0", "g1", "g3")
         if dice.hits(0.6)
     ]
@@ -92,7 +93,7 @@ def _toxic_change(dice: Dice) -> Ask:
 
 
 def _shared(dice: Dice) -> list[str]:
-    """What a toxic is made with and changed with."""
+    """The attributes that a toxic is made with and changed with."""
     parts = []
     if dice.hits(0.4):
         parts.append(f'"toxicity":{dice.pick(SHARES)}')

@@ -1,4 +1,4 @@
-"""The same requests to two servers, and what must be equal in the answers: everything but the time, ids and free ports."""
+"""The same requests to two servers, and what must be equal in the answers: all but the time, ids and free ports."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Ask:
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back, with its free ports named in the order of their appearance."""
+    """The answer, with its free ports named in the order of their appearance."""
 
     status: str
     headers: tuple[tuple[str, str], ...]

@@ -1,4 +1,7 @@
-"""Jitter over a kept connection, one exchange after the other: each delay is a uniform draw of its own, as on the real server."""
+"""Jitter over a kept connection, one exchange after the other: each delay is a uniform draw of its own.
+
+So it is on the real server.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,7 @@ def analytic(latency_s: float, jitter_s: float, delay_s: float) -> float:
 
 
 def distance(sample: Sequence[float], share: Callable[[float], float]) -> float:
-    """The greatest difference between the share of a sample up to a value and the one that it should be; ties counted once."""
+    """The greatest difference between a sample's share up to a value and the share that is due; ties count once."""
     values, worst = sorted(sample), 0.0
     for number, value in enumerate(values):
         if number + 1 < len(values) and values[number + 1] == value:

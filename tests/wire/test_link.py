@@ -46,7 +46,10 @@ class Wire(asyncio.Transport):
 
 
 class Upstreamless(Junction):
-    """A proxy that nobody listens for, and whose upstream cannot be dialled. `asked`: how many dials there were at each try."""
+    """A proxy that nobody listens for, and whose upstream cannot be dialled.
+
+    `asked`: how many dials there were at each try.
+    """
 
     def __init__(self) -> None:
         super().__init__(Dice("test"), real_turns())

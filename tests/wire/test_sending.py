@@ -1,4 +1,4 @@
-"""Connections that are used again, over real sockets: each for one request at a time, and never one that leads nowhere."""
+"""Connections used again, over real sockets: each for one request at a time, never one that leads nowhere."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ WITHIN_S = 20.0
 
 
 class Service:
-    """Answers 200 on any number of connections; `ends`: the first of them is closed once its answer is out; to /never nobody answers."""
+    """Answers 200 on any number of connections; to /never nobody answers.
+
+    `ends`: the first of them is closed once its answer is out.
+    """
 
     def __init__(self, *, ends: bool = False, header: bytes = b"") -> None:
         self.connections = self.closed = 0

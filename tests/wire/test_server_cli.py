@@ -1,4 +1,4 @@
-"""A person at a terminal: a whole session of toxiproxy-cli prints the same against the embedded server as against the real one."""
+"""A whole session of toxiproxy-cli prints the same against the embedded server as against the real one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One connection, however it is disturbed and however many there are, keeps neither the API nor the others waiting, nor fills stderr."""
+"""One connection keeps neither the API nor the others waiting, however it is disturbed, nor fills stderr."""
 
 from __future__ import annotations
 
@@ -170,7 +170,10 @@ def test_a_proxy_that_dials_itself_leaves_files_to_the_api(loop: str) -> None:
 
 
 def test_slices_that_are_a_fraction_of_a_millisecond_apart_arrive_apart(loop: str) -> None:
-    """20 kB in slices of 50 to 150 bytes, 200 µs apart: about 200; the best of a few, since a busy reader finds several at once."""
+    """20 kB in slices of 50 to 150 bytes, 200 µs apart: about 200.
+
+    The best of a few, since a busy reader finds several at once.
+    """
 
     def give(connection: socket.socket) -> None:
         while connection.recv(1):

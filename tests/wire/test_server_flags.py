@@ -80,7 +80,8 @@ def test_an_address_that_cannot_be_had_gets_one_line(capsys: pytest.CaptureFixtu
         main(["toxiproxy", "--port", "99999"])
     assert capsys.readouterr().err == (
         f"nobody can listen on 127.0.0.1:{port}: address already in use; give another host or port\n"
-        "chaoslab toxiproxy: argument --port/-port: 99999 should be a whole number from 0 to 65535; see chaoslab toxiproxy --help\n"
+        "chaoslab toxiproxy: argument --port/-port: 99999 should be a whole number from 0 to 65535; see chaoslab "
+        "toxiproxy --help\n"
     )
 
 

@@ -165,7 +165,7 @@ def test_toxics_act_in_the_order_of_adding_whichever_begins_later(
 
 
 def draws(seed: int) -> list[bool]:
-    """Which of 40 connections a toxic of toxicity 0.5 hits."""
+    """For each of 40 connections, True if a toxic of toxicity 0.5 hits it."""
     with upstream(echo) as address, lab_over(address, seed=seed) as lab:
         lab.add("limit_data", toxicity=0.5, bytes=1)
         hits = []
@@ -242,7 +242,7 @@ def test_reset_peer_that_missed_leaves_a_normal_end_normal(lab: Lab) -> None:
 def test_limit_data_lets_exactly_so_much_through(lab: Lab) -> None:
     lab.add("limit_data", bytes=100_000)
     with dial(lab.listen) as connection:
-        # One byte too many, and no more: a socket that closes on data still unread resets, and takes what it had sent along.
+        # One byte too many, and no more: a socket that closes on unread data resets, and takes what it had sent along.
         sender = threading.Thread(target=send_until_refused, args=(connection, bytes(100_001)))
         sender.start()
         got = 0
@@ -329,7 +329,7 @@ def test_a_reader_that_stalls_does_not_hold_up_a_toxic_change() -> None:
 def test_a_sender_is_stalled_by_what_a_toxic_holds_back(
     kind: str, attributes: dict[str, int], least_mb: float, most_mb: float
 ) -> None:
-    """A latency holds as much as a fast stream needs, any other toxic hardly more than the sockets do: a write times out."""
+    """A latency holds as much as a fast stream needs, others hardly more than sockets do: a write times out."""
     poured = [0]
     stopped = threading.Event()
 

@@ -1,4 +1,5 @@
-"""The embedded server under far more than a lab asks of it: it answers all the time, and is afterwards what it was before.
+"""The embedded server under far more than a lab asks of it: it answers all the time, and is afterwards what it was
+before.
 
 Each server is a process of its own, so that its files, its memory and its processor time are its alone.
 """
@@ -30,7 +31,8 @@ REQUESTS = 100_000
 SHARE = {"asyncio": 1, "uvloop": 10}  # the loop that is everywhere gets it all, the other one a tenth
 START_S = 20.0
 STALL_S = 15.0  # a server that answers within milliseconds when well is stuck by then, however busy the machine
-MEMORY_KB = 32_000  # the heap's fragments: 18 MB after the first 10,000 proxies, hardly more after the second; 4 KB of each is a leak
+# The heap's fragments: 18 MB after the first 10,000 proxies, hardly more after the second; 4 KB of each is a leak.
+MEMORY_KB = 32_000
 WATCHED = Path(__file__).with_name("watched_server.py")
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="files and memory are read from /proc")

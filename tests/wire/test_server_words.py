@@ -1,4 +1,4 @@
-"""Go's words and Go's numbers, as its decoder and encoder were heard to say them; so they are kept where there is no Go to ask."""
+"""Go's words and numbers, as its decoder and encoder were heard to say them; kept here where there is no Go to ask."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """One toxic, three carriers: each script is heard alike over the virtual network, the embedded server and the real one.
 
-Over the virtual network to the very bit, as the toxics' own arithmetic says. Over loopback every byte and every end, and times within
-`TOLERANCE_S`, which is less than what any two scripts differ by; the real server but for what is listed as a difference.
+Over the virtual network to the very bit, as the toxics' own arithmetic says. Over loopback every byte and every end,
+and times within `TOLERANCE_S`, which is less than what any two scripts differ by; the real server but for what is
+listed as a difference.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ Play = tuple[Heard, Heard]
 
 
 class Virtual:
-    """The virtual network as the carrier: a lane in front of each upstream, all in a thread of their own, as in a trial."""
+    """The virtual network as the carrier: a lane before each upstream, all in a thread of their own, as in a trial."""
 
     def __init__(self, world: World) -> None:
         self._network, self.loop = world.network, world.loop()
@@ -110,12 +111,15 @@ def played_virtually(scripts: Sequence[Script]) -> list[Play]:
 
 @cache
 def virtually() -> dict[str, Play]:
-    """What is heard of each script, by its name."""
+    """The play of each script, by its name."""
     return dict(zip((script.name for script in SCRIPTS), played_virtually(SCRIPTS), strict=True))
 
 
 def reckoned(script: Script) -> Play:
-    """What must be heard of a script without changes on the way: the toxics alone, with no loop, no network and no proxy."""
+    """The bytes and times that a script without changes on the way must give.
+
+    The toxics alone, with no loop, no network and no proxy.
+    """
     forth = [(Timed((at_ms / 1000) + TRIP_S, item), who) for at_ms, step in script.steps for who, item in said(step)]
     feeds = {who: [timed for timed, speaker in forth if speaker == who] for who in ("here", "there")}
     through = {who: flow(script, who, feeds[who]) for who in feeds}
@@ -172,7 +176,10 @@ def test_the_virtual_network_delivers_to_the_bit_what_the_toxics_say(script: Scr
 
 @contextlib.contextmanager
 def processes() -> Iterator[list[str]]:
-    """The embedded server and the real one, if it is here, each a process, so that neither shares an interpreter with the script."""
+    """The embedded server and the real one, if it is here.
+
+    Each is a process, so that neither shares an interpreter with the script.
+    """
     port = free_port()
     command = (sys.executable, "-m", "chaoslab", "toxiproxy", "--port", str(port))
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process, contextlib.ExitStack() as stack:
@@ -185,7 +192,7 @@ def processes() -> Iterator[list[str]]:
 
 
 async def over_loopback(urls: Sequence[str], scripts: Sequence[Script], at_once: int) -> list[tuple[Play, ...]]:
-    """What is heard of each script, played on all servers at the same time."""
+    """The plays of each script, played on all servers at the same time."""
     gate = asyncio.Semaphore(at_once)
     async with contextlib.AsyncExitStack() as stack:
         clients = [
@@ -202,7 +209,7 @@ async def over_loopback(urls: Sequence[str], scripts: Sequence[Script], at_once:
 
 
 def complaints(script: Script, plays: Sequence[Play]) -> list[str]:
-    """What is heard otherwise than it should be: on the embedded server, and then, if it is here, on the real one."""
+    """The differences from what should be heard: on the embedded server, and then, if it is here, on the real one."""
     found = []
     if unlike := differences(virtually()[script.name], plays[0]):
         found.append(f"{script.name}: virtual against embedded: {unlike}")

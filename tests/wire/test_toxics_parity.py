@@ -1,4 +1,4 @@
-"""The list of what the embedded server does otherwise is the docs' list, and what no script shows of it is shown here."""
+"""The list of the embedded server's differences is the docs' list; what no script shows of it is shown here."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Bench:
         self.client.post("/proxies/p/toxics", json=body).raise_for_status()
 
     def answers(self, method: str = "GET", path: str = "/version", body: Any = None) -> bool:
-        """Whether the API does so within its patience."""
+        """True if the API does so within its patience."""
         try:
             self.client.request(method, path, json=body, timeout=PATIENCE_S).raise_for_status()
         except httpx.TransportError:
@@ -131,7 +131,7 @@ def test_a_delay_of_centuries_lets_everything_pass_on_the_real_server_only(serve
 
 
 def passed(connection: socket.socket, within_s: float) -> bool:
-    """Whether a byte comes within that time."""
+    """True if a byte comes within that time."""
     connection.settimeout(within_s)
     try:
         return connection.recv(1) != b""

@@ -1,4 +1,4 @@
-"""Whatever lossless toxics stand in a chain, and however it is rebuilt on the way, every byte arrives once, in order, in time."""
+"""Whatever lossless toxics stand in a chain, rebuilt or not, every byte arrives once, in order, in time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scripts that every carrier must play alike: each toxic alone, in pairs, on both streams, put, changed and taken in mid-life."""
+"""The scripts that every carrier must play alike: toxics alone, in pairs, on both streams; put, changed and taken."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def alone() -> Iterator[Script]:
 
 
 def pairs() -> Iterator[Script]:
-    """Each behind each other, both from the start on one stream or the other in turn; also the second one added in mid-life."""
+    """Each behind each other, from the start on one stream or the other in turn; also the second added in mid-life."""
     for n, (a, b) in enumerate(itertools.permutations(KINDS, 2)):
         quiet = "noop" in (a.type, b.type)  # the one that only must not be in the way
         first, second = Put(a.type, a.first, name="a"), Put(b.type, b.first, name="b")

@@ -1,4 +1,4 @@
-"""What the embedded server does on the wire otherwise than the real one, on purpose; docs/toxiproxy.md has the same list."""
+"""The embedded server's differences from the real one on the wire, on purpose; docs/toxiproxy.md has the same list."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LATE = frozenset({"there.times"})
 
 @dataclass(frozen=True)
 class Difference:
-    """Something that the embedded server does otherwise on purpose, and in which scripts (by name) it is heard, as what."""
+    """A difference of the embedded server that is on purpose, and the scripts (by name) it is heard in, as what."""
 
     title: str
     why: str
@@ -83,6 +83,6 @@ DIFFERENCES = (
 
 
 def listed(script: Script) -> frozenset[str]:
-    """What must be heard otherwise in this script: the first entry that names it counts."""
+    """The difference that must be heard in this script: the first entry that names it counts."""
     entries = (entry for difference in DIFFERENCES for entry in difference.scripts)
     return next((aspects for pattern, aspects in entries if fnmatchcase(script.name, pattern)), frozenset())

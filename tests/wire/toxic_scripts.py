@@ -1,7 +1,9 @@
-"""A script of one connection through a proxy, played on a server of either kind with both ends in our hands, and two plays compared.
+"""A script of one connection through a proxy, played on a server of either kind, and two plays compared.
 
-Times in scripts are milliseconds from the connect. "There" is the end that receives the stream a script is about, "here" the one
-that sends it, so that one script serves both streams.
+Both ends are in our hands.
+
+Times in scripts are milliseconds from the connect. "There" is the end that receives the stream a script is about,
+"here" the one that sends it, so that one script serves both streams.
 """
 
 from __future__ import annotations
@@ -121,7 +123,7 @@ class Peer(asyncio.Protocol):
 
 @dataclass(frozen=True)
 class Heard:
-    """What one end had heard at the last look."""
+    """The bytes and end that one end had heard at the last look."""
 
     data: bytes
     marks_s: tuple[float, ...]
@@ -130,7 +132,7 @@ class Heard:
 
 
 class Carrier(Protocol):
-    """What carries the connection of a script, and lets toxics come, change and go on the way."""
+    """Carries the connection of a script, and lets toxics come, change and go on the way."""
 
     def proxied(self, upstream: Address) -> contextlib.AbstractAsyncContextManager[tuple[str, Address]]:
         """A proxy in front of the upstream: its name, and where it listens."""
@@ -182,7 +184,7 @@ class Server:
 
 
 async def play(carrier: Carrier, script: Script) -> tuple[Heard, Heard]:
-    """What was heard here and there."""
+    """Plays the script and returns what was heard here and there."""
     loop = asyncio.get_running_loop()
     here, there = Peer(), Peer()
     dialler, dialled = (there, here) if script.stream == "downstream" else (here, there)
@@ -227,7 +229,7 @@ async def act(carrier: Carrier, proxy: str, script: Script, step: Step, here: Pe
 
 
 def words(who: str, size: int) -> bytes:
-    """What an end says."""
+    """`size` bytes for this end to send; each end has its own."""
     again = bytes(range(251 if who == "here" else 239))
     return (again * (size // len(again) + 1))[:size]
 
@@ -250,7 +252,7 @@ def marks(pieces: Sequence[tuple[float, bytes]], total: int, began: float) -> tu
 
 
 def differences(one: tuple[Heard, Heard], other: tuple[Heard, Heard]) -> dict[str, str]:
-    """Where two plays differ, e.g. `there.end`, and how."""
+    """The places at which two plays differ, e.g. `there.end`, and how."""
     found: dict[str, str] = {}
     for who, a, b in zip(("here", "there"), one, other, strict=True):
         if a.data != b.data:

@@ -1,4 +1,4 @@
-"""What the tests of the wire share: a script for a pipe, both servers, an upstream to talk to, and a client's socket."""
+"""Shared by the tests of the wire: a script for a pipe, both servers, an upstream to talk to, a client's socket."""
 
 from __future__ import annotations
 
@@ -102,7 +102,10 @@ def embedded(
 
 @contextlib.contextmanager
 def process(loop: str, *, files: int | None = None) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """The embedded server in a process of its own, with so many files at most: its URL, and the process, whose stderr can be read."""
+    """The embedded server in a process of its own, with so many files at most.
+
+    Gives its URL, and the process, whose stderr can be read.
+    """
     port = free_port()
     command = [sys.executable, "-m", "chaoslab", "toxiproxy", "--port", str(port), "--loop", loop]
     if files is not None:

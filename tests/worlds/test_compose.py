@@ -1,4 +1,7 @@
-"""The world of containers is refused in a line where there can be none; `docker` itself is a stand-in here, and tried in tests/live."""
+"""The world of containers is refused in a line where there can be none.
+
+`docker` itself is a stand-in here, and tried in tests/live.
+"""
 
 from __future__ import annotations
 
@@ -35,9 +38,10 @@ DOORS = {"make": ("make", "-f", str(ROOT / "Makefile"), "compose"), "run": (sys.
 
 @pytest.fixture
 def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder to compose in, and a `docker` that writes down what it is asked and fails where a file says so. Its agent ended with
-    what the file `ended` says, and its run is the folder `left`; what follows the agent goes on for as long as there is somebody at the
-    pipe `follow`."""
+    """A folder to compose in, and a `docker` that writes down what it is asked and fails where a file says so. Its
+    agent ended with what the file `ended` says, and its run is the folder `left`; what follows the agent goes on for as
+    long as there is somebody at the pipe `follow`.
+    """
     monkeypatch.chdir(tmp_path)
     (tmp_path / "docker-compose.yaml").touch()
     program = tmp_path / "bin" / "docker"

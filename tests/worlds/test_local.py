@@ -63,7 +63,7 @@ def test_one_command_gets_from_nothing_to_pictures_and_a_second_one_works_at_onc
 
 
 def test_the_faults_that_are_met_are_those_that_the_seed_draws(tmp_path: Path) -> None:
-    """So equal seeds draw equal faults for equal calls: the plan is asked here, where nothing of the run but its calls is known."""
+    """So equal seeds draw equal faults for equal calls: the plan is asked, where only the run's calls are known."""
     settings = ("TOXIC_PROB=0.5", "ERROR_PROB=0.3", "LATENCY_MS=20", "JITTER_MS=5", "TIMEOUT_MS=20", "SEED=11")
     ended = chaoslab(tmp_path, "lab", f"BASE_PORT={free_base()}", prompts(tmp_path, EASY * 5), *settings)
     assert ended.returncode == 0, ended.stderr
@@ -188,7 +188,10 @@ def another_lab(port: int) -> Iterator[None]:
 def raced(
     folder: Path, parts: Sequence[str], *, places: int = 3, movable: bool = True
 ) -> Iterator[tuple[list[int], Local]]:
-    """A lab that may stand at so many bases. Whenever it has looked at one and is about to start there, somebody takes the next part's port."""
+    """A lab that may stand at so many bases.
+
+    Whenever it has looked at one and is about to start there, somebody takes the next part's port.
+    """
     bases = [free_base() for _ in range(places)]
     run = Run.create(folder / "logs", now="2026-06-01T09:00:00Z")
     with warm_parts(), contextlib.ExitStack() as others:

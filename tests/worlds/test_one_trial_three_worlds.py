@@ -1,4 +1,5 @@
-"""The lab's prompts under every fault there is, on loopback and again in virtual time: each attempt meets the same and ends alike.
+"""The lab's prompts under every fault there is, on loopback and again in virtual time: each attempt meets the same and
+ends alike.
 
 The third world is tried in tests/live, where there are containers.
 """
@@ -23,11 +24,14 @@ QUIET = ("TOXIC_PROB=0", "ERROR_PROB=0")
 SHORT = ("LATENCY_MS=60", "JITTER_MS=30")
 EVERY = "TOXICS=latency:1,timeout:1,reset_peer:1,refused:1"
 RUNS = {
-    "tools": (26, ("SEED=11", "TOXIC_PROB=0.35", EVERY, *SHORT, "TIMEOUT_MS=40", "ERROR_PROB=0.3", "HALLUCINATION_PROB=0.15",
+    "tools": (26, ("SEED=11", "TOXIC_PROB=0.35", EVERY, *SHORT, "TIMEOUT_MS=40", "ERROR_PROB=0.3",
+                   "HALLUCINATION_PROB=0.15",
                    "CONTEXT_PROB=0.15")),
-    "model": (14, ("SEED=3", *QUIET, "MODEL_TOXIC_PROB=0.35", EVERY, *SHORT, "TIMEOUT_MS=60", "BUDGET=soft", "CALL_LIMIT=3",
+    "model": (14, ("SEED=3", *QUIET, "MODEL_TOXIC_PROB=0.35", EVERY, *SHORT, "TIMEOUT_MS=60", "BUDGET=soft",
+                   "CALL_LIMIT=3",
                    "TOKEN_LIMIT=2000")),
-    "silence": (14, ("SEED=5", "TOXIC_PROB=0.2", "ERROR_PROB=0", "MODEL_TOXIC_PROB=0.1", "TOXICS=timeout", "TIMEOUT_MS=0",
+    "silence": (14, ("SEED=5", "TOXIC_PROB=0.2", "ERROR_PROB=0", "MODEL_TOXIC_PROB=0.1", "TOXICS=timeout",
+                     "TIMEOUT_MS=0",
                      "MODEL_TIMEOUT_S=2", "CALL_LIMIT=4", "TOKEN_LIMIT=2000", "BUDGET=hard")),
 }  # fmt: skip
 """How many of the prompts, and the settings. Delays are far from every deadline, so that nothing may go either way."""

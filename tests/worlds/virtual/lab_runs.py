@@ -19,8 +19,10 @@ from chaoslab.record.log import BufferedEvent
 from chaoslab.record.runs import Run
 
 EVERYTHING = {
-    "TOXIC_PROB": "0.3", "MODEL_TOXIC_PROB": "0.3", "ERROR_PROB": "0.3", "HALLUCINATION_PROB": "0.3", "CONTEXT_PROB": "0.3",
-    "TOXICS": "timeout:1,latency:1,reset_peer:1,refused:1", "TOKEN_LIMIT": "6000", "CALL_LIMIT": "14", "TIME_LIMIT_S": "60",
+    "TOXIC_PROB": "0.3", "MODEL_TOXIC_PROB": "0.3", "ERROR_PROB": "0.3", "HALLUCINATION_PROB": "0.3",
+    "CONTEXT_PROB": "0.3",
+    "TOXICS": "timeout:1,latency:1,reset_peer:1,refused:1", "TOKEN_LIMIT": "6000", "CALL_LIMIT": "14",
+    "TIME_LIMIT_S": "60",
 }  # fmt: skip
 """Faults on all layers, and budgets that some prompts pass."""
 
@@ -37,7 +39,7 @@ def spec(settings: Mapping[str, str], asked: Sequence[Any] | None = None) -> Lab
 
 
 def done(work: LabSpec, *, jobs: int = 1, method: str | None = None, shuffled: bool = False) -> list[LabResult]:
-    """What came of each trial, in the order of their numbers. `shuffled`: done in another."""
+    """The outcome of each trial, in the order of their numbers. `shuffled`: done in another."""
     specs = [TrialSpec(number) for number in range(work.settings.trials_of(len(work.prompts)))]
     if shuffled:
         specs.sort(key=lambda spec: Dice("shuffled", spec.number).uniform())

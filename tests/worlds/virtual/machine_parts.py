@@ -1,4 +1,4 @@
-"""What the tests of threads, clients and agents run in: a world with a service and a model, and how long a story took there."""
+"""A world with a service and a model, for the tests of threads, clients and agents; a story's time there."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def a_world(services: dict[str, Wsgi] | None = None, *, deadline_s: float = 3600
 def told(
     story: Callable[[], T], services: dict[str, Wsgi] | None = None, *, deadline_s: float = 3600.0
 ) -> tuple[T, float]:
-    """What the story returns and how many seconds of its world it took; told twice, and the same both times."""
+    """The story's return value and its seconds of its world; told twice, and the same both times."""
     with Patches():
         first, second = (_once(story, a_world(services, deadline_s=deadline_s)) for _ in range(2))
     assert repr(first) == repr(second)

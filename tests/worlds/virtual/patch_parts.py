@@ -1,4 +1,4 @@
-"""What the tests of stand-ins share: a world to run something in, and the stand-ins with one of them taken out."""
+"""Shared by the tests of stand-ins: a world to run something in, and the stand-ins with one of them taken out."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ NOW = datetime(2026, 6, 1, 9, 30, tzinfo=UTC)
 
 
 def in_place() -> Iterator[None]:
-    """The stand-ins. A module whose tests are not about putting them there has them there once, as a fixture: that takes longer than most
-    stories."""
+    """The stand-ins. A module whose tests are not about putting them there has them there once, as a fixture: that
+    takes longer than most stories.
+    """
     with Patches():
         yield
 

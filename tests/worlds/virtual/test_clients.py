@@ -1,4 +1,4 @@
-"""The HTTP clients that agents use, unedited, over the virtual network: each gets what it would in life, at the exact second."""
+"""The HTTP clients that agents use, unedited, over the virtual network: each gets what it would in life."""
 
 from __future__ import annotations
 
@@ -306,7 +306,8 @@ def test_a_body_that_is_made_on_the_way_is_sent_in_chunks() -> None:
 
     def story() -> list[Any]:
         return [httpx.post("http://tools/echo", content=parts()).content,
-                requests.post("http://tools/echo", data=parts(), timeout=9).content, asyncio.run(story_async()), now()]  # fmt: skip
+                requests.post("http://tools/echo", data=parts(), timeout=9).content, asyncio.run(story_async()),
+                now()]  # fmt: skip
 
     with Patches():
         assert _world().run(story) == [b"012", b"012", b"012", 9.0]

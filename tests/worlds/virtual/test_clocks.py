@@ -1,4 +1,4 @@
-"""Every clock of a world says what the machine's says, and every other thread's says what it did; each has a remedy of its own."""
+"""Every clock of a world says what the machine's says, every other thread's what it did; each has its own remedy."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ CASES: list[tuple[str, Callable[[], Any], Any, str]] = [
     ("ctime", lambda: time.ctime(), LOCAL.ctime(), "ctime"),
     ("asctime", lambda: time.asctime(), LOCAL.ctime(), "asctime"),
 ]
-"""What is read, what it must say after that sleep, and the name in `time` whose stand-in makes it so; none: time_machine does."""
+"""(what is read, its value after that sleep, the stand-in's name in `time`); no name: time_machine does it."""
 
 
 def read_after_a_sleep() -> dict[str, Any]:

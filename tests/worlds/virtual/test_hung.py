@@ -1,4 +1,4 @@
-"""A run that would never end is found there and then, and who waits for what is said in lines that a person can act on."""
+"""A run that would never end is found at once, and lines that a person can act on say who waits for what."""
 
 from __future__ import annotations
 

@@ -35,7 +35,12 @@ trials = lab.run_many(agent, "go", effects=[], trials=3)
 assert "numpy" not in sys.modules and not any(name.startswith("langgraph") for name in sys.modules)
 answers = [trial.answer for trial in trials]
 names = ("numpy.random.mtrand", "langgraph.checkpoint.base.id")
-loaders = [type(loader).__module__ for name in names for m in [sys.modules[name]] for loader in (m.__loader__, m.__spec__.loader)]
+loaders = [
+    type(loader).__module__
+    for name in names
+    for m in [sys.modules[name]]
+    for loader in (m.__loader__, m.__spec__.loader)
+]
 import numpy
 real = numpy.random.random.__self__ is numpy.random.mtrand._rand and numpy.random.mtrand.random is numpy.random.random
 print(json.dumps([answers, before == sys.meta_path, real, loaders]))

@@ -1,4 +1,4 @@
-"""Unedited LangChain agents in virtual time: sync and async, parallel tools, retries, limits, streams, and the real Groq client."""
+"""Unedited LangChain agents in virtual time: sync, async, parallel tools, retries, limits, streams, the Groq client."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ASKED: dict[str, Any] = {"messages": [("user", "go")]}
 
 
 class Scripted(BaseChatModel):
-    """Calls the tools of its script, all at once, then says how many answers it was given. Thinks for a second each time."""
+    """Calls the tools of its script, all at once, then says how many answers came. Thinks for a second each time."""
 
     script: list[tuple[str, dict[str, Any]]]
 
@@ -170,7 +170,8 @@ def test_streams_of_states_and_of_events() -> None:
         async def main() -> list[Any]:
             states = [now() async for _ in agent.astream(ASKED, stream_mode="values")]
             begun = now()
-            tools = [(event["event"], round(now() - begun, 2)) async for event in agent.astream_events(ASKED, version="v2")
+            tools = [(event["event"], round(now() - begun, 2)) async for event in agent.astream_events(ASKED,
+                                                                                                       version="v2")
                      if event["event"].startswith("on_tool")]  # fmt: skip
             return [states, tools]
 
@@ -224,7 +225,7 @@ def _groq(**kwargs: Any) -> ChatGroq:
 
 @pytest.mark.parametrize("kind", ["invoke", "ainvoke"])
 def test_the_groq_client_waits_as_it_is_told_times_out_and_gets_its_answer(kind: str) -> None:
-    """The last back-off has the client's own jitter, drawn from the process's chance; so its length is bounded, not known."""
+    """The last back-off has the client's own jitter, drawn from the process's chance: bounded, not known."""
     endpoint = create_app()
 
     def once() -> list[float]:

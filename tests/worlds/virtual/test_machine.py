@@ -1,4 +1,4 @@
-"""The machine by itself, without stand-ins for the clock or for threads: waits, turns, ends, and what is left of them."""
+"""The machine by itself, without stand-ins for clock or threads: waits, turns, ends, and what is left of them."""
 
 from __future__ import annotations
 

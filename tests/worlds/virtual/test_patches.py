@@ -1,4 +1,4 @@
-"""Nothing of a world is left when it is over, however it ended; and what runs beside it in the process never knew of it."""
+"""Nothing of a world is left when it is over, however it ended; what runs beside it never knew of it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Place = tuple[str, ...]
 
 
 def held() -> Iterator[tuple[Place, Any]]:
-    """Every object that a module of the process knows: by a name, in a class of its own, as a default, or in a partial call."""
+    """Every object that a module knows: by a name, in a class of its own, as a default, or in a partial call."""
     for module_name, module in list(sys.modules.items()):
         if not isinstance(module, ModuleType) or module_name.startswith("chaoslab.worlds.virtual"):
             continue
@@ -89,7 +89,7 @@ def of_the_process() -> dict[str, Any]:
 
 @dataclass
 class Watched:
-    """What was patched, seen before and to be compared with what is afterwards."""
+    """The patched values as they were before, to be compared with those afterwards."""
 
     stand_ins: list[Patch] = field(default_factory=list)
     attributes: dict[tuple[int, str], tuple[Any, Any]] = field(default_factory=dict)

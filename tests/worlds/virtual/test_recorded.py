@@ -127,7 +127,7 @@ def test_what_was_never_asked_has_no_answer_and_the_next_trial_none_of_this_ones
 
 @pytest.mark.parametrize("failure", ["timed_out", "reset", "closed", "refused", "garbled", "too_large"])
 def test_a_failure_comes_back_as_the_one_that_was_recorded(failure: str, caplog: pytest.LogCaptureFixture) -> None:
-    """Over a poisoned lane, whatever became of the call comes by the connection, where a failure can be a silence, a reset or an end."""
+    """Over a poisoned lane, what became of the call comes by the connection: as a silence, a reset or an end."""
     by_bytes = {"timed_out": "timed_out", "reset": "reset"}.get(failure, "closed")
     client = Client(replied(1, 1, "", status=0, failure=failure))
     assert client.met(1, 1) == (failure, by_bytes)

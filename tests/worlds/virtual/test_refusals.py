@@ -1,4 +1,4 @@
-"""What virtual time cannot carry is refused at once, in one line that says what, where and what to do, and ends the trial."""
+"""What virtual time cannot carry is refused at once, in one line: what, where, what to do; it ends the trial."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ CASES: list[tuple[str, Callable[[], Any], str]] = [
 
 @pytest.fixture(scope="module")
 def refused() -> dict[str, BaseException | None]:
-    """What came of each."""
+    """The outcome of each."""
 
     def outcome(do: Callable[[], Any]) -> BaseException | None:
         try:
@@ -244,7 +244,7 @@ def test_a_refusal_in_a_service_ends_the_trial() -> None:
 
 @pytest.fixture
 def foreign() -> Iterator[Callable[[Callable[[], Any]], Any]]:
-    """Has a real thread of the process do something while the caller, a world's thread, really waits, as a library in C does."""
+    """Has a real thread do something while the caller, a world's thread, really waits, as a library in C does."""
     asked: queue.SimpleQueue[Callable[[], Any] | None] = queue.SimpleQueue()
     answered: queue.SimpleQueue[Any] = queue.SimpleQueue()
 

@@ -1,7 +1,8 @@
 """Every patch of threads and sockets is there for something: without it, a story that it carries breaks.
 
-A story without its remedy may wait for real, for ever. So it is told in a process of its own that an alarm ends. All of these are forks of
-one, which has loaded everything already, and each story is told there with all remedies too: that is what it can be compared to.
+A story without its remedy may wait for real, for ever. So it is told in a process of its own that an alarm ends. All of
+these are forks of one, which has loaded everything already, and each story is told there with all remedies too: that is
+what it can be compared to.
 """
 
 from __future__ import annotations
@@ -384,7 +385,7 @@ CASES = [*((story.__name__, "") for story in STORIES), *((story.__name__, remedy
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], tuple[int, str]]:
-    """What became of each story without each remedy: the exit code of its process, and what that said."""
+    """The outcome of each story without each remedy: the exit code of its process, and what that said."""
     folder: Path = tmp_path_factory.mktemp("told")
     code = f"from tests.worlds.virtual import test_remedies; test_remedies.tell_all({CASES!r}, {str(folder)!r})"
     done = subprocess.run(
@@ -419,7 +420,7 @@ def test_without_its_remedy_it_cannot(
 
 
 def test_all_that_these_stories_leave_alone_is_told_elsewhere() -> None:
-    """A new patch of threads, order or sockets needs a story here, or stands in this list with the test that has one."""
+    """A new patch of threads, order or sockets needs a story here, or stands here with the test that has one."""
     elsewhere = {
         "gethostbyname",
         "gethostbyname_ex",

@@ -1,4 +1,7 @@
-"""A loop of steps that take no time is found by counting them, whatever it swallows; where something is still to come, it is given that."""
+"""A loop of steps that take no time is found by counting them, whatever it swallows.
+
+Where something is still to come, it is given that.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In a virtual world the faults of the wire come over lanes of the world's own, and are met at the moment that arithmetic says."""
+"""In a virtual world the wire's faults come over lanes of its own, and are met when arithmetic says."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Bench:
     asked: int = 0
 
     async def get(self, target: str) -> str:
-        """What came of the one attempt of a new request: the body, or the name of the error."""
+        """The outcome of the one attempt of a new request: the body, or the name of the error."""
         self.asked += 1
         wish = self.trial.requests.ask(target, "look", {"n": self.asked})
         asked = RequestTag(wish, 1, {})
@@ -69,7 +69,7 @@ Story = Callable[[Bench], Awaitable[None]]
 
 
 def played(folder: Path, plan: Plan, story: Story, targets: tuple[str, ...] = ("search",)) -> History:
-    """What was logged of a story in a world with these services."""
+    """The log of a story in a world with these services."""
     with Patches():
         return _played(folder, plan, story, targets)
 

@@ -1,4 +1,4 @@
-"""A blocking socket on the virtual network meets resets, ends and refusals as one on loopback does: the same stories on either."""
+"""A blocking socket on the virtual network meets resets, ends and refusals as on loopback: the same stories."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ STORIES: list[Story] = [
 
 
 def met(steps: Iterator[Any]) -> list[str]:
-    """What came of each step: what it gave, or the error's name."""
+    """The outcome of each step: what it gave, or the error's name."""
     found = []
     for call, argument in steps:
         try:
@@ -445,7 +445,7 @@ def test_who_has_left_is_known_by_name_and_listens_no_more() -> None:
 
 
 class Diary:
-    """What an end tells of, and when: in trips since the world began."""
+    """The events that an end tells of, and their times: in trips since the world began."""
 
     def __init__(self, world: World, end: End) -> None:
         self.world, self.end, self.told = world, end, list[tuple[str, float]]()

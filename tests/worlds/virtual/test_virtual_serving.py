@@ -1,4 +1,4 @@
-"""A service on the virtual network answers as under waitress: the same bytes are said to both, and the answers laid side by side."""
+"""A service on the virtual network answers as under waitress: the same bytes to both, the answers compared."""
 
 from __future__ import annotations
 
@@ -210,7 +210,10 @@ def test_a_service_answers_as_under_waitress(waitress: int, words: tuple[bytes, 
 
 
 def test_an_answer_without_a_body_keeps_its_connection() -> None:
-    """As the lab's own services do (flask_tools/serving.py), unlike waitress: its end would end a silence on the way there too early."""
+    """As the lab's own services do (flask_tools/serving.py), unlike waitress.
+
+    Its end would end a silence on the way there too early.
+    """
     heard, then = virtually((b"GET /empty" + HEAD + b"\r\n",))
     assert (read(heard, to_head=False), then) == ([Answer(status=204, headers=(), body=b"")], "kept")
 

@@ -1,4 +1,4 @@
-"""What a protocol is told over the virtual network is what it is told over loopback: the same stories, on either, side by side."""
+"""A protocol is told the same over the virtual network as over loopback: the same stories on either."""
 
 from __future__ import annotations
 

@@ -76,8 +76,9 @@ def make_invoke_excepthook() -> Callable[[threading.Thread], None]:
 
 
 def kept() -> Iterable[Patch]:
-    """Patches that wrap the real locks and simple queues in attributes of modules and of their classes; one object gets one
-    wrapper."""
+    """Patches that wrap the real locks and simple queues in attributes of modules and of their classes; one object gets
+    one wrapper.
+    """
     taken: dict[int, Any] = {}
     for name, module in list(sys.modules.items()):
         if not isinstance(module, ModuleType) or name.startswith("chaoslab.worlds.virtual"):
