@@ -51,8 +51,8 @@ compose:
 charts: .venv/lab
 	@$(BIN)/python charts.py
 
-# Two workers take the tests in turn; those in containers, which mostly wait, run beside them and are shown when both are through. What this
-# make says to the makes that it calls is none of the tests' business.
+# Three workers take the tests in turn, more than two cores, since many tests wait; those in containers run beside them
+# and are shown when both are through. What this make says to the makes that it calls is none of the tests' business.
 PYTEST = env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest
 
 test: .venv/dev
@@ -60,7 +60,7 @@ test: .venv/dev
 	@$(MAKE) --no-print-directory --jobs=2 --keep-going test-here test-live; code=$$?; cat tests-live.out; exit $$code
 
 test-here: .venv/dev
-	@$(PYTEST) --ignore=tests/live --numprocesses=2 --dist=worksteal
+	@$(PYTEST) --ignore=tests/live --numprocesses=3 --dist=worksteal
 
 test-live: .venv/dev
 	@$(PYTEST) tests/live -o cache_dir=.pytest_cache/live >tests-live.out 2>&1
