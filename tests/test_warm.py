@@ -111,6 +111,8 @@ def test_only_a_start_of_chaoslab_as_the_server_was_started_finds_the_libraries_
     for name, value in {"PYTHONHASHSEED": "1", "LANG": "de_DE", "TZ": "UTC+3", "MPLBACKEND": "svg"}.items():
         ended = both(folder, *start, env=os.environ | {name: value})[1]
         assert (ended.stdout, ended.stderr) == real, name
+    for name in ("LANGSMITH_TRACING", "TZNAME", "GROQ_API_KEY"):  # read when it is wanted, whoever has set it meanwhile
+        assert both(folder, *start, env=os.environ | {name: "x"})[1].stdout == "True\n", name
     closed = f"{shlex.quote(warm.python())} -m chaoslab 0<&-"
     assert subprocess.run(closed, shell=True, cwd=folder, capture_output=True, text=True, check=False).stdout == real[0]
 

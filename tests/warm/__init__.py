@@ -22,13 +22,13 @@ from functools import cache
 from pathlib import Path
 
 HERE = Path(__file__).parent
-SETTLED = ("PYTHON", "LC_", "LANG", "TZ", "LD_", "MPL")
+SETTLED = ("PYTHON", "LC_", "LANG=", "LANGUAGE=", "TZ=", "LD_", "MPL")
 """What begins so is read while Python or a library starts: a start with other values of these is a real one."""
 
 
 def settled() -> dict[bytes, bytes]:
     """Such variables of this process."""
-    return {name: value for name, value in os.environb.items() if name.decode("latin-1").startswith(SETTLED)}
+    return {name: value for name, value in os.environb.items() if f"{name.decode('latin-1')}=".startswith(SETTLED)}
 
 
 @cache

@@ -20,7 +20,7 @@ def main(python: str, address: str, settled: tuple[str, ...], known: dict[bytes,
     _signal.pthread_sigmask(_signal.SIG_BLOCK, PASSED_ON)
     given = sys.argv[1:]
     module = given[1:] if given[:1] == ["-P"] else given
-    own = {name: value for name, value in os.environb.items() if name.decode("latin-1").startswith(settled)}
+    own = {name: value for name, value in os.environb.items() if f"{name.decode('latin-1')}=".startswith(settled)}
     server = _server(address) if module[:2] == ["-m", "chaoslab"] and own == known else None
     if server is None:
         _signal.pthread_sigmask(_signal.SIG_UNBLOCK, PASSED_ON)
