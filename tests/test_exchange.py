@@ -15,7 +15,7 @@ from chaoslab.core.exchange import Call, Failure, Flow, Note, Observation, Reply
 from chaoslab.core.fault import Fault
 from chaoslab.core.service_spec import ErrorReply
 from chaoslab.faults.tool.tool_error import ToolError
-from tests.faults.fault_parts import played
+from tests.faults.fault_parts import Attempt, played
 
 CALL = Call("weather", "current_weather", "p1.r1", 1, 1, value={"city": "Oslo"})
 TRUTH = Reply(200, {"Content-Type": "application/json"}, b'{"temp": 20}')
@@ -23,15 +23,11 @@ LIE = TRUTH.with_value({"temp": 40})
 
 
 @dataclass
-class World:
-    """A target that answers at once, and what happened in order; time passes only in waits, up to the deadline."""
+class World(Attempt):
+    """A target that answers at once, and what happened in order."""
 
-    deadline_s: float = 2.0
     fails: list[str] = field(default_factory=list)
-    now_s: float = 0.0
     diary: list[str] = field(default_factory=list)
-    sent: list[Call] = field(default_factory=list)
-    noted: list[Event] = field(default_factory=list)
 
     def tell(self, flow: Flow) -> Reply:
         return played(flow, self)
@@ -42,15 +38,6 @@ class World:
         if self.fails:
             raise Failure(self.fails.pop(0))
         return TRUTH
-
-    async def wait(self, delay_s: float) -> None:
-        left_s = self.deadline_s - self.now_s
-        self.now_s += min(left_s, delay_s)
-        if delay_s >= left_s:
-            raise Failure("timed_out")
-
-    def note(self, event: Event) -> None:
-        self.noted.append(event)
 
 
 class Story(Fault):

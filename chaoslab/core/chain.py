@@ -10,7 +10,7 @@ from chaoslab.base.differences import differences
 from chaoslab.base.jsonable import brief, cut
 from chaoslab.core.events import REPLY_MAX, Event, FaultScheduled
 from chaoslab.core.exchange import Call, Failure, Flow, Note, Observation, Reply, Step, Toxic, Wait
-from chaoslab.core.fault import Fault, guarded
+from chaoslab.core.fault import Fault, broken_by, guarded
 
 REPLY_SHOWN = 120
 """The most characters that `ActiveFault.changed` shows of a reply that a fault kept from its caller."""
@@ -125,8 +125,8 @@ def chain(
         except StopIteration as end:
             reply: Reply = end.value
             if not isinstance(reply, Reply):
-                with guarded(active.fault_name, "flow"):
-                    raise TypeError(f"it returned {type(reply).__name__}: a story returns a Reply") from None
+                wrong = TypeError(f"it returned {type(reply).__name__}: a story returns a Reply")
+                raise broken_by(active.fault_name, "flow", wrong) from None
             if reply is not inner:
                 active.reply = reply
                 touched()
@@ -138,8 +138,7 @@ def chain(
                 touched()
             raise
         except Exception as error:
-            with guarded(active.fault_name, "flow"):
-                raise error
+            raise broken_by(active.fault_name, "flow", error) from error
         try:
             if isinstance(step, Call):
                 if step is not call:

@@ -89,8 +89,12 @@ def guarded(name: str, method: str) -> Iterator[None]:
     except Failure:
         raise
     except Exception as error:
-        why = f"its {method}() raised {describe_error(error)}"
-        raise BrokenFault(broken(GROUP, name, why).args[0]) from error
+        raise broken_by(name, method, error) from error
+
+
+def broken_by(name: str, method: str, error: Exception) -> BrokenFault:
+    """The error for a fault of this name whose method raised that error."""
+    return BrokenFault(broken(GROUP, name, f"its {method}() raised {describe_error(error)}").args[0])
 
 
 def load(name: str) -> type[Fault]:

@@ -49,8 +49,8 @@ class NotPicklable(TypeError):
     def of(cls, error: Exception) -> NotPicklable:
         return cls(
             f"other processes cannot be given this ({error}): where they are not forked, as from a notebook or any "
-            "other process with "
-            "threads, functions have to stand at the top level of a module; move them into one, or take jobs=1"
+            "other process with threads, functions have to stand at the top level of a module; move them into one, "
+            "or take jobs=1"
         )
 
 

@@ -20,22 +20,14 @@ def answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = No
     return Reply(status, headers or {"content-type": "application/json"}, json.dumps(value).encode())
 
 
-@dataclass
-class Target:
-    """Answers at once, or fails as it is told to; time passes only in waits, up to the attempt's deadline."""
+@dataclass(kw_only=True)
+class Attempt:
+    """The clock and the record of an attempt: time passes only in waits, up to the deadline."""
 
-    reply: Reply = field(default_factory=lambda: answer({"temp": 20}))
-    fails: str = ""
     deadline_s: float = 2.0
     now_s: float = 0.0
     sent: list[Call] = field(default_factory=list)
     notes: list[Event] = field(default_factory=list)
-
-    async def send(self, call: Call) -> Reply:
-        self.sent.append(call)
-        if self.fails:
-            raise Failure(self.fails)
-        return self.reply
 
     async def wait(self, delay_s: float) -> None:
         left_s = self.deadline_s - self.now_s
@@ -45,6 +37,20 @@ class Target:
 
     def note(self, event: Event) -> None:
         self.notes.append(event)
+
+
+@dataclass
+class Target(Attempt):
+    """Answers at once, or fails as it is told to."""
+
+    reply: Reply = field(default_factory=lambda: answer({"temp": 20}))
+    fails: str = ""
+
+    async def send(self, call: Call) -> Reply:
+        self.sent.append(call)
+        if self.fails:
+            raise Failure(self.fails)
+        return self.reply
 
 
 def played(flow: Flow, driver: Driver) -> Reply:
