@@ -18,7 +18,7 @@ from chaoslab.config.settings import Settings
 from chaoslab.core import events
 from chaoslab.record.log import Log
 from chaoslab.record.runs import Run
-from chaoslab.seams.http import HttpSeam, TrialContext
+from chaoslab.seams.http import HttpSeam, TrialState
 
 SYSTEM = """You are a careful assistant with tools. Today is {day}, {time} UTC.
 Use a tool for whatever it can tell or do; do not guess what a tool can tell. Do what is asked, once, and nothing else.
@@ -143,7 +143,7 @@ class Session:
         system = SYSTEM.format(day=now.strftime("%A %Y-%m-%d"), time=now.strftime("%H:%M"))
         return {"messages": [("system", system), ("user", prompt)]}
 
-    async def _attempt(self, prompt: Prompt, trial: TrialId, episode: TrialContext, now: datetime) -> _Outcome:
+    async def _attempt(self, prompt: Prompt, trial: TrialId, episode: TrialState, now: datetime) -> _Outcome:
         from langgraph.errors import GraphRecursionError
 
         episode.stopped_by = None

@@ -23,7 +23,7 @@ from chaoslab.core import events
 from chaoslab.core.exchange import Reply
 from chaoslab.core.service_spec import ServiceSpec, ToolSpec, fill
 from chaoslab.record.log import Log
-from chaoslab.seams.http import EXTENSION, ProbeTag, RequestTag, Target, TrialContext, episode
+from chaoslab.seams.http import EXTENSION, ProbeTag, RequestTag, Target, TrialState, episode
 
 TYPES: dict[str, type] = {"string": str, "integer": int, "number": float, "boolean": bool}
 AGAIN = {408, 425, 429, 500, 502, 503, 504}
@@ -135,7 +135,7 @@ class Toolbox:
 
     async def _attempt(
         self, service: ServiceSpec, tool: ToolSpec, arguments: Mapping[str, Any], request: Request, attempt: int,
-        trial: TrialContext, *, direct: bool = False,
+        trial: TrialState, *, direct: bool = False,
     ) -> _Outcome:  # fmt: skip
         asked = RequestTag(request, attempt, dict(arguments), direct)
         built = self._request(service, tool, arguments, trial.trial)
@@ -188,7 +188,7 @@ class Toolbox:
         except (httpx.HTTPError, ValueError):
             return None
 
-    def _write(self, trial: TrialContext, event: events.Event) -> None:
+    def _write(self, trial: TrialState, event: events.Event) -> None:
         self.log.write(event, trial=trial.trial.key)
 
 

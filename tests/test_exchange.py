@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from chaoslab.core.chain import ActiveFault, chain, play
+from chaoslab.core.context import TrialContext
 from chaoslab.core.events import AttemptRef, Event, FaultScheduled, LabWarning
 from chaoslab.core.exchange import Call, Failure, Flow, Note, Observation, Reply, Wait, forever
 from chaoslab.core.fault import Fault
@@ -48,7 +49,7 @@ class Story(Fault):
     def __init__(self, tell: Callable[[Call], Flow]) -> None:
         self.tell = tell
 
-    def flow(self, call: Call) -> Flow:
+    def flow(self, call: Call, context: TrialContext) -> Flow:
         return self.tell(call)
 
 

@@ -18,6 +18,7 @@ from chaoslab.cli import main
 from chaoslab.config.scenario import from_settings
 from chaoslab.config.settings import SettingError, Settings
 from chaoslab.core.chain import ActiveFault
+from chaoslab.core.context import TrialContext
 from chaoslab.core.events import CallFinished, FaultWitnessed, PromptFinished
 from chaoslab.core.exchange import Call, Flow, Observation, Reply
 from chaoslab.core.fault import BrokenFault, Fault, load
@@ -41,7 +42,7 @@ class Sock(Fault):
     layer = "meaning"
     corrupts = "reply"
 
-    def flow(self, call):
+    def flow(self, call, context):
         reply = yield call
         return reply.with_value({"sock": self.size})
 """
@@ -57,7 +58,7 @@ class Plain(Fault):
 def test_the_defaults_draw_nothing_pass_the_call_on_and_name_no_toxics() -> None:
     fault = Plain()
     assert fault.draw(Dice(1)) is fault
-    story: Flow = fault.flow(CALL)
+    story: Flow = fault.flow(CALL, TrialContext())
     assert next(story) is CALL
     with pytest.raises(StopIteration) as over:
         story.send(GIVEN)

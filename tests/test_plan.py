@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from chaoslab.analysis.measures.intervals import clopper_pearson
 from chaoslab.base.registry import names
 from chaoslab.core.chain import ActiveFault, chain
+from chaoslab.core.context import TrialContext
 from chaoslab.core.events import Event
 from chaoslab.core.exchange import Call, Failure, Observation, Reply
 from chaoslab.core.plan import LAYERS, AttemptFaults, Choice, Injection, Plan
@@ -223,10 +224,12 @@ def test_the_requests_to_be_hit_by_number_are_known_beforehand() -> None:
     assert named == ((both, "search", 1), (both, "search", 4), (both, "model", 1), (both, "model", 4))
 
 
-def story_of(injections: Sequence[Injection], one: Call, *, fails: str = "") -> tuple[list[str], AttemptFaults]:
+def story_of(
+    injections: Sequence[Injection], one: Call, *, fails: str = "", spent: Mapping[str, float] | None = None
+) -> tuple[list[str], AttemptFaults]:
     """The kinds noted when an attempt is told all stories of these injections, however it then ends."""
     plan, notes = Plan(1, tuple(injections)), list[Event]()
-    faults = AttemptFaults(plan, one, notes.append)
+    faults = AttemptFaults(plan, one, notes.append, TrialContext(spent=spent or {}))
     target = Target(fails=fails)
     reply: Reply | None = None
     error: str | None = None
@@ -254,9 +257,9 @@ def test_a_story_that_decides_by_itself_is_scheduled_when_it_acts() -> None:
     """
     budget = Injection("budget", (Choice("budget", params={"calls": 3.0}),), ("search",))
     assert budget.conditional
-    stages, faults = story_of([budget], replace(call(), spent={"calls": 2.0}))
+    stages, faults = story_of([budget], call(), spent={"calls": 2.0})
     assert (stages, faults.rolled) == ([], ["budget"])
-    stages, _ = story_of([budget], replace(call(), spent={"calls": 3.0}))
+    stages, _ = story_of([budget], call(), spent={"calls": 3.0})
     assert stages == ["scheduled", "injected", "witnessed"]
 
 

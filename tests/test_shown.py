@@ -90,7 +90,7 @@ def test_the_help_of_inject_lists_each_fault_with_its_parameters_and_defaults() 
 
 def test_the_list_has_the_plug_ins_too_and_says_what_is_wrong_with_one(tmp_path: Path) -> None:
     good = "@dataclass(frozen=True)\nclass Sock(Fault):\n    'A sock.'\n    size: int = 42\n    layer = 'tool'\n"
-    good += "    def flow(self, call): yield call"
+    good += "    def flow(self, call, context): yield call"
     with installed(tmp_path, good):
         text = inspect.getdoc(lab.inject) or ""
         assert "gremlin(size=42), of the layer tool\n    A sock.\n" in text

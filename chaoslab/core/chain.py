@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from chaoslab.base.differences import differences
 from chaoslab.base.jsonable import brief, cut
+from chaoslab.core.context import TrialContext
 from chaoslab.core.events import REPLY_MAX, Event, FaultScheduled
 from chaoslab.core.exchange import Call, Failure, Flow, Note, Observation, Reply, Step, Toxic, Wait
 from chaoslab.core.fault import Fault, broken_by, guarded
@@ -22,12 +23,13 @@ class ActiveFault:
 
     `given` is the call that came to the story, `call` the different one that it sent. `got` is the reply that came
     back, `reply` the different one that it returned. `sent` counts the calls that it sent on. `failed` is the kind of
-    the failure that it raised itself.
+    the failure that it raised itself. `context` is the trial around the call.
     """
 
     injection: str
     fault_name: str
     fault: Fault
+    context: TrialContext = field(default_factory=TrialContext)
     injected: bool = False
     call: Call | None = None
     reply: Reply | None = None
@@ -112,7 +114,7 @@ def chain(
 
     active.given = call
     with guarded(active.fault_name, "flow"):
-        story = active.fault.flow(call)
+        story = active.fault.flow(call, active.context)
     resume: Callable[[], Step] = lambda: next(story)  # noqa: E731
     inner: Reply | None = None
     failed: Failure | None = None

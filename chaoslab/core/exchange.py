@@ -25,7 +25,7 @@ class Call:
     """One attempt of a request, as it leaves the seam.
 
     `value` is its meaning: a tool's arguments, or a chat request's JSON. `errors` are the target's own replies for a
-    failure, by status. `spent` counts the use before this call: tokens, cost_usd, calls, seconds.
+    failure, by status.
     """
 
     target: str
@@ -36,7 +36,6 @@ class Call:
     request_id: str = ""
     value: Any = None
     errors: Mapping[int, ErrorReply] = field(default_factory=dict)
-    spent: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def at(self) -> AttemptRef:

@@ -16,6 +16,7 @@ from chaoslab.base.dice import Dice
 from chaoslab.base.jsonable import describe_error
 from chaoslab.base.registry import broken
 from chaoslab.base.registry import load as load_plugin
+from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call, Failure, Flow, Observation, Toxic
 
 GROUP = "faults"
@@ -37,6 +38,7 @@ class Fault:
       nobody recovers.
     - `lasts`: it goes on until its trial ends, so nothing recovers from it.
     - `delays`: it only makes a call slow. An attempt that meets it may succeed.
+    - `looks_back`: its story reads `context.earlier`.
     - `refuses`: its connection is refused. It needs no lane of its own, and no toxics.
     """
 
@@ -46,13 +48,14 @@ class Fault:
     corrupts: ClassVar[Literal["", "call", "reply"]] = ""
     lasts: ClassVar[bool] = False
     delays: ClassVar[bool] = False
+    looks_back: ClassVar[bool] = False
     refuses: ClassVar[bool] = False
 
     def draw(self, dice: Dice) -> Self:  # noqa: ARG002 - nothing is left to chance
         """The fault for one exchange, with all its chances drawn."""
         return self
 
-    def flow(self, call: Call) -> Flow:
+    def flow(self, call: Call, context: TrialContext) -> Flow:  # noqa: ARG002 - it needs nothing of the trial
         """The fault's story for a call (see `exchange`)."""
         return (yield call)
 

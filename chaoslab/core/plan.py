@@ -13,6 +13,7 @@ from typing import Any
 
 from chaoslab.base.dice import Dice
 from chaoslab.core.chain import ActiveFault
+from chaoslab.core.context import TrialContext
 from chaoslab.core.events import Event, FaultInjected, FaultWitnessed
 from chaoslab.core.exchange import Call, Observation
 from chaoslab.core.fault import LAYERS as LAYERS
@@ -154,14 +155,14 @@ class AttemptFaults:
     """The faults of one attempt. Rolls each injection's dice when it is reached, and notes the stages of those that
     hit.
 
-    `rolled`: the names of the injections whose dice were rolled; `active`: the faults that hit. `note` takes the
-    events.
+    `rolled`: the names of the injections whose dice were rolled; `active`: the faults that hit. `context` is the trial
+    around the call, `note` takes the events.
     """
 
-    __slots__ = ("_call", "_note", "_plan", "active", "rolled")
+    __slots__ = ("_call", "_context", "_note", "_plan", "active", "rolled")
 
-    def __init__(self, plan: Plan, call: Call, note: Callable[[Event], object]) -> None:
-        self._plan, self._call, self._note = plan, call, note
+    def __init__(self, plan: Plan, call: Call, note: Callable[[Event], object], context: TrialContext) -> None:
+        self._plan, self._call, self._note, self._context = plan, call, note, context
         self.rolled: list[str] = []
         self.active: list[ActiveFault] = []
 
@@ -177,6 +178,7 @@ class AttemptFaults:
     def begin(self, injection: Injection, call: Call) -> ActiveFault:
         """Begins the fault of an injection whose dice have hit; `chain` calls it."""
         active = self._plan.fault_for(injection, call)
+        active.context = self._context
         self.active.append(active)
         if not injection.conditional:
             self._note(active.scheduled(self._call))

@@ -21,6 +21,7 @@ from chaoslab.base.identity import IDEMPOTENCY_KEY, Request, Requests, request_i
 from chaoslab.base.jsonable import ATOMS, BITS_MAX, UNCHANGING, brief, describe_error, line_of, to_jsonable
 from chaoslab.core import events
 from chaoslab.core.chain import ActiveFault, chain, play
+from chaoslab.core.context import TrialContext
 from chaoslab.core.events import REPLY_MAX, Event
 from chaoslab.core.exchange import Call, Failure, Observation, Reply
 from chaoslab.core.plan import AttemptFaults, Injection, Plan
@@ -405,8 +406,9 @@ class _Attempt:
         self.sent: Call | None = None
         spent = {"calls": book.calls - 1, "seconds": self.began_s - book.origin}
         number, attempt, _ = made.place
-        self.call = Call(made.name, made.name, book.key, number, attempt, made.request.id, made.content, spent=spent)
-        self.faults = faults = AttemptFaults(seam.plan, self.call, book.note)
+        self.call = Call(made.name, made.name, book.key, number, attempt, made.request.id, made.content)
+        around = TrialContext(book.key, 1, spent["seconds"], spent)
+        self.faults = faults = AttemptFaults(seam.plan, self.call, book.note, around)
         faults.rolled += [injection.name for injection in reach[: depth + 1]]
         made.rolled = faults.rolled
         first: Callable[[Call], ActiveFault | None] = functools.partial(faults.begin, reach[depth])

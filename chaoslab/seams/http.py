@@ -23,6 +23,7 @@ from chaoslab.base.identity import Request, Requests, TrialId, digest, parsed
 from chaoslab.base.jsonable import line, line_of
 from chaoslab.core import events
 from chaoslab.core.chain import chain, play
+from chaoslab.core.context import TrialContext
 from chaoslab.core.events import REPLY_MAX, Event
 from chaoslab.core.exchange import Call, Failure, Observation, Reply
 from chaoslab.core.plan import AttemptFaults, Plan
@@ -69,7 +70,7 @@ class Target:
 
 
 @dataclass
-class TrialContext:
+class TrialState:
     """A trial's state in the seam: its requests, its spending, and the last limit of the lab's that made the model
     refuse."""
 
@@ -105,10 +106,10 @@ class ProbeTag:
     trial: str
 
 
-_episode: ContextVar[TrialContext] = ContextVar("episode")
+_episode: ContextVar[TrialState] = ContextVar("episode")
 
 
-def episode() -> TrialContext:
+def episode() -> TrialState:
     """The trial in which this code runs."""
     return _episode.get()
 
@@ -147,9 +148,9 @@ class HttpSeam(httpx.AsyncBaseTransport):
         self._places = {httpx.URL(target.url).netloc: target for target in targets.values()}
 
     @contextmanager
-    def trial(self, trial: TrialId) -> Iterator[TrialContext]:
+    def trial(self, trial: TrialId) -> Iterator[TrialState]:
         """A context in which every call belongs to this trial."""
-        began = TrialContext(trial, Requests(trial), self.clock.monotonic())
+        began = TrialState(trial, Requests(trial), self.clock.monotonic())
         token = _episode.set(began)
         try:
             yield began
@@ -221,7 +222,7 @@ class _Attempt:
     """One attempt of a request, from the client's call to its answer: a driver of stories."""
 
     def __init__(
-        self, seam: HttpSeam, request: httpx.Request, target: Target, asked: RequestTag, trial: TrialContext
+        self, seam: HttpSeam, request: httpx.Request, target: Target, asked: RequestTag, trial: TrialState
     ) -> None:
         self.seam, self.request, self.target, self.asked, self.trial = seam, request, target, asked, trial
         self.began_s = seam.clock.monotonic()
@@ -237,13 +238,11 @@ class _Attempt:
             asked.request.id,
             asked.arguments,
             target.errors,
-            self._spent(),
         )
-        self.faults = AttemptFaults(seam.plan, self.call, self.note)
-
-    def _spent(self) -> dict[str, float]:
-        seconds = self.seam.clock.monotonic() - self.trial.began_s
-        return {**self.trial.spent, "cost_usd": self.seam.cost_usd, "seconds": seconds}
+        seconds = self.began_s - trial.began_s
+        spent = {**trial.spent, "cost_usd": seam.cost_usd, "seconds": seconds}
+        around = TrialContext(trial.trial.key, 1, seconds, spent)
+        self.faults = AttemptFaults(seam.plan, self.call, self.note, around)
 
     @property
     def _of_model(self) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chaoslab.core.chain import ActiveFault, Driver, chain, play
+from chaoslab.core.context import TrialContext
 from chaoslab.core.events import Event
 from chaoslab.core.exchange import Call, Failure, Flow, Observation, Reply
 from chaoslab.core.fault import Fault
@@ -82,10 +83,10 @@ class Meeting:
         return self.active.fault.witnessed(self.seen)
 
 
-def meet(fault: Fault, target: Target | None = None, *, call: Call = CALL) -> Meeting:
-    """One call to the target with this fault in its way."""
+def meet(fault: Fault, target: Target | None = None, *, call: Call = CALL, **context: Any) -> Meeting:
+    """One call to the target with this fault in its way. `context`: fields of the trial around it."""
     target = target or Target()
-    active = ActiveFault("injection", type(fault).__name__, fault)
+    active = ActiveFault("injection", type(fault).__name__, fault, TrialContext(**context))
     reply: Reply | None = None
     error: str | None = None
     try:

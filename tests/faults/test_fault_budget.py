@@ -18,7 +18,7 @@ LIMITS = ("tokens", "cost_usd", "calls", "seconds")
 @pytest.mark.parametrize("limit", LIMITS)
 def test_hard_refuses_the_call_that_finds_the_limit_reached(limit: str) -> None:
     target = Target()
-    met = meet(Budget(**{limit: 3.0}, mode="hard"), target, call=replace(CALL, errors=WORDS, spent={limit: 3.0}))
+    met = meet(Budget(**{limit: 3.0}, mode="hard"), target, call=replace(CALL, errors=WORDS), spent={limit: 3.0})
     assert met.reply is not None
     assert (met.reply.status, met.reply.value, target.sent) == (402, {"broke": True}, [])
     assert target.notes == [events.Budget(limit=limit, spent=3.0, allowed=3.0, mode="hard", target="weather")]
@@ -29,7 +29,7 @@ def test_hard_refuses_the_call_that_finds_the_limit_reached(limit: str) -> None:
 @pytest.mark.parametrize("limit", LIMITS)
 def test_soft_only_writes_it_down(limit: str) -> None:
     target = Target()
-    met = meet(Budget(**{limit: 3.0}, mode="soft"), target, call=replace(CALL, spent={limit: 3.5}))
+    met = meet(Budget(**{limit: 3.0}, mode="soft"), target, spent={limit: 3.5})
     assert met.reply == target.reply
     assert target.notes == [events.Budget(limit=limit, spent=3.5, allowed=3.0, mode="soft", target="weather")]
     assert (met.injected, met.evidence) == (False, None)
@@ -39,7 +39,7 @@ def test_soft_only_writes_it_down(limit: str) -> None:
 @pytest.mark.parametrize("mode", ["hard", "soft"])
 def test_below_its_limit_a_call_passes_unnoticed(limit: str, mode: Literal["hard", "soft"]) -> None:
     target = Target()
-    met = meet(Budget(**{limit: 3.0}, mode=mode), target, call=replace(CALL, spent=dict.fromkeys(LIMITS, 2.999)))
+    met = meet(Budget(**{limit: 3.0}, mode=mode), target, spent=dict.fromkeys(LIMITS, 2.999))
     assert (met.reply, target.notes, met.injected, met.evidence) == (target.reply, [], False, None)
 
 
@@ -55,18 +55,18 @@ def test_of_two_limits_that_are_reached_one_is_told() -> None:
     meet(
         Budget(tokens=10.0, calls=3.0, mode="soft"),
         target,
-        call=replace(CALL, spent={"tokens": 12.3456789, "calls": 3.0}),
+        spent={"tokens": 12.3456789, "calls": 3.0},
     )
     assert target.notes == [events.Budget(limit="tokens", spent=12.345679, allowed=10.0, mode="soft", target="weather")]
 
 
 def test_no_limit_never_refuses() -> None:
     target = Target()
-    assert meet(Budget(), target, call=replace(CALL, spent=dict.fromkeys(LIMITS, 1e9))).reply == target.reply
+    assert meet(Budget(), target, spent=dict.fromkeys(LIMITS, 1e9)).reply == target.reply
 
 
 def test_a_target_without_words_for_it_says_429_and_asks_nobody_to_come_back() -> None:
-    met = meet(Budget(calls=1), call=replace(CALL, errors={429: WORDS[429]}, spent={"calls": 1.0}))
+    met = meet(Budget(calls=1), call=replace(CALL, errors={429: WORDS[429]}), spent={"calls": 1.0})
     assert met.reply is not None
     assert (met.reply.status, met.reply.value) == (429, {"busy": True})
     assert met.reply.headers["x-should-retry"] == "false"
@@ -74,7 +74,7 @@ def test_a_target_without_words_for_it_says_429_and_asks_nobody_to_come_back() -
 
 
 def test_a_refusal_of_the_services_own_is_no_witness() -> None:
-    met = meet(Budget(calls=1), call=replace(CALL, spent={"calls": 1.0}))
+    met = meet(Budget(calls=1), spent={"calls": 1.0})
     assert met.evidence
     assert met.active.fault.witnessed(replace(met.seen, reply=answer({"error": "quota"}, 429))) is None
     assert met.active.fault.witnessed(replace(met.seen, reply=None)) is None

@@ -44,7 +44,7 @@ from chaoslab.record.history import History
 from chaoslab.record.log import Log, LogLost
 from chaoslab.record.runs import Run
 from chaoslab.reports import charts
-from chaoslab.seams.http import TrialContext
+from chaoslab.seams.http import TrialState
 from chaoslab.wire.control import Control
 from chaoslab.wire.lanes import LabDown
 from tests.cli_parts import command, environment, prompts
@@ -291,7 +291,7 @@ def _trouble(run: Run, why: str, remedy: str) -> str:
 # The manager.
 
 
-async def two_more(lab: Bench, episode: TrialContext) -> None:
+async def two_more(lab: Bench, episode: TrialState) -> None:
     """One that meets the fault, and one that nothing covers."""
     await lab.get(episode.requests.ask("weather", "t", {"n": 2}))
     lab.history()

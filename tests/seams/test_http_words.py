@@ -18,7 +18,7 @@ from chaoslab.core import events
 from chaoslab.core.exchange import Call, Reply
 from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.core.service_spec import TROUBLE, ErrorReply
-from chaoslab.seams.http import EXTENSION, ProbeTag, Target, TrialContext
+from chaoslab.seams.http import EXTENSION, ProbeTag, Target, TrialState
 from chaoslab.wire.body import BODY_MAX
 from chaoslab.wire.control import Answer
 from chaoslab.wire.lanes import LabDown
@@ -520,7 +520,7 @@ def test_who_is_done_closes_the_old_connections_too(tmp_path: Path) -> None:
 
 def test_a_trial_has_spent_nothing_when_it_begins() -> None:
     trial = TrialId("run", 1)
-    first, second = (TrialContext(trial, Requests(trial), 0.0) for _ in range(2))
+    first, second = (TrialState(trial, Requests(trial), 0.0) for _ in range(2))
     first.spent["tokens"] += 5
     assert second.spent == {"tokens": 0.0, "calls": 0.0}
     assert json.dumps(second.spent) == '{"tokens": 0.0, "calls": 0.0}'

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from chaoslab.core import events
+from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call, Flow, Note, Observation, Reply
 from chaoslab.core.fault import Fault
 
@@ -30,10 +31,10 @@ class Budget(Fault):
     conditional = True
     lasts = True
 
-    def flow(self, call: Call) -> Flow:
+    def flow(self, call: Call, context: TrialContext) -> Flow:
         for limit in ("tokens", "cost_usd", "calls", "seconds"):
             allowed: float = getattr(self, limit)
-            spent = call.spent.get(limit, 0.0)
+            spent = context.spent.get(limit, 0.0)
             if allowed and spent >= allowed:
                 yield Note(
                     events.Budget(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call, Flow, Observation
 from chaoslab.core.fault import Fault
 
@@ -20,7 +21,7 @@ class TruncateContext(Fault):
     layer = "context"
     corrupts = "call"
 
-    def flow(self, call: Call) -> Flow:
+    def flow(self, call: Call, context: TrialContext) -> Flow:
         messages: list[dict[str, Any]] = (call.value or {}).get("messages", [])
         kept = self._kept(messages)
         if len(kept) == len(messages):

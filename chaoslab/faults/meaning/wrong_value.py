@@ -10,6 +10,7 @@ from datetime import date, timedelta
 from typing import Any
 
 from chaoslab.base.dice import Dice
+from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call, Flow, Observation, Reply
 from chaoslab.core.fault import Fault
 
@@ -42,7 +43,7 @@ class WrongValue(Fault):
         point = self.point if self.point >= 0 else dice("point").uniform()
         return replace(self, point=point, factor=self.factor or dice("factor").pick((0.5, 1.5, 2.0, 3.0)))
 
-    def flow(self, call: Call) -> Flow:
+    def flow(self, call: Call, context: TrialContext) -> Flow:
         reply: Reply = yield call
         if reply.status >= 300 or not isinstance(reply.value, dict | list | str | int | float):
             return reply

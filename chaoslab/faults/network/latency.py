@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from chaoslab.base.dice import Dice
+from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call, Flow, Observation, Toxic, Wait
 from chaoslab.core.fault import Fault
 
@@ -32,7 +33,7 @@ class Latency(Fault):
         stream = self.stream or dice("stream").pick(STREAMS)
         return Latency(max(0.0, round(self.delay_s + jitter_s, 3)), stream=stream)
 
-    def flow(self, call: Call) -> Flow:
+    def flow(self, call: Call, context: TrialContext) -> Flow:
         if self.stream == "upstream":
             yield Wait(self.delay_s)
             return (yield call)

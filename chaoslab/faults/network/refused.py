@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call, Failure, Flow, Observation
 from chaoslab.core.fault import Fault
 
@@ -15,7 +16,7 @@ class Refused(Fault):
     layer = "wire"
     refuses = True
 
-    def flow(self, call: Call) -> Flow:
+    def flow(self, call: Call, context: TrialContext) -> Flow:
         raise Failure("refused")
         yield call
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from chaoslab.base.dice import Dice
+from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call, Failure, Flow, Observation, Toxic, Wait
 from chaoslab.core.fault import Fault
 from chaoslab.faults.network.latency import STREAMS, Stream
@@ -23,7 +24,7 @@ class ResetPeer(Fault):
     def draw(self, dice: Dice) -> ResetPeer:
         return replace(self, stream=self.stream or dice("stream").pick(STREAMS))
 
-    def flow(self, call: Call) -> Flow:
+    def flow(self, call: Call, context: TrialContext) -> Flow:
         if self.stream == "downstream":
             yield call
         if self.after_s:

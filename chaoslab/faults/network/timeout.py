@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from chaoslab.base.dice import Dice
+from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call, Failure, Flow, Observation, Toxic, Wait, forever
 from chaoslab.core.fault import Fault
 from chaoslab.faults.network.latency import STREAMS, TIMER_SLACK_S, Stream
@@ -25,7 +26,7 @@ class Timeout(Fault):
     def draw(self, dice: Dice) -> Timeout:
         return replace(self, stream=self.stream or dice("stream").pick(STREAMS))
 
-    def flow(self, call: Call) -> Flow:
+    def flow(self, call: Call, context: TrialContext) -> Flow:
         if self.stream == "downstream":
             yield call
         yield Wait(self.after_s or forever)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call, Flow, Observation, Reply, Wait, forever
 from chaoslab.core.fault import Fault
 
@@ -14,7 +15,7 @@ class LostReply(Fault):
 
     layer = "tool"
 
-    def flow(self, call: Call) -> Flow:
+    def flow(self, call: Call, context: TrialContext) -> Flow:
         reply: Reply = yield call
         yield Wait(forever)
         return reply

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from chaoslab.base.dice import Dice
+from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call, Flow, Observation
 from chaoslab.core.fault import Fault
 
@@ -26,7 +27,7 @@ class ToolError(Fault):
     def draw(self, dice: Dice) -> ToolError:
         return replace(self, status=self.status or dice("status").pick(STATUSES))
 
-    def flow(self, call: Call) -> Flow:
+    def flow(self, call: Call, context: TrialContext) -> Flow:
         return call.refused_with(self.status)
         yield call
 

@@ -22,7 +22,7 @@ from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.model.prices import cost_usd
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
-from chaoslab.seams.http import EXTENSION, HttpSeam, RequestTag, Target, TrialContext
+from chaoslab.seams.http import EXTENSION, HttpSeam, RequestTag, Target, TrialState
 from chaoslab.worlds.virtual.lanes import VirtualLanes
 from chaoslab.worlds.virtual.machine import STARTS_S
 from chaoslab.worlds.virtual.network import TRIP_S
@@ -49,7 +49,7 @@ class Bench:
     lanes: VirtualLanes
     seam: HttpSeam
     client: httpx.AsyncClient
-    trial: TrialContext
+    trial: TrialState
     served: list[tuple[str, float]] = field(default_factory=list)
     asked: int = 0
 
