@@ -1,0 +1,356 @@
+"""Conditions on a call's arguments, such as `amount > 100 and currency == "EUR"`: parsed once, asked of each call.
+
+    condition   or, and, not and parentheses, as in Python, around: comparison, path, has path
+    comparison  operand (== != < <= > >= in contains) operand
+    operand     path, value, or list of values, as in ["Oslo", "Rome"]
+    value       number, text in " or ' with the escapes \\\\ \\" \\' \\n \\t, true, false, null
+    path        items[0].price, options["strange key"]; from $, all the arguments: $["strange key"], $.in
+
+A bare path holds if its value is truthy, `has path` if there is a value, null too. A comparison with a missing value
+is false, `!=` too: `city != "Oslo"` is about calls that name another city, not about those that have no city. Its
+`not` is true. A comparison with NaN is false in the same way.
+
+Kinds are those of JSON; a tuple is a list. Values of different kinds are unequal, and only two numbers or two texts
+have an order. A boolean is no number. A value of any other kind is truthy and equals nothing. `in` looks for a list's
+entry or a text's part; `contains` is `in` the other way round.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from functools import cached_property, partial, reduce
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from chaoslab.base.jsonable import cut
+
+TEXT_MAX = 500
+DEPTH_MAX = 20
+"""The most parentheses and `not` within each other."""
+ENTRIES_MAX = 100
+NUMBER_MAX = 50
+"""The most characters of a number."""
+Scalar = None | bool | int | float | str
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A condition. `text` is its source; `str` gives the canonical text, which means the same."""
+
+    text: str
+
+    def __post_init__(self) -> None:
+        _ = self._read
+
+    def __str__(self) -> str:
+        return self._read.text
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Condition, (self.text,)
+
+    def holds(self, arguments: Any) -> bool:
+        """Tells if the condition holds for a call's arguments, which may be any value. It never raises."""
+        return self._read.of(arguments)
+
+    @cached_property
+    def _read(self) -> _Part[bool]:
+        return _Parser(self.text).whole()
+
+
+def parse(text: str) -> Condition:
+    """The condition that a text states.
+
+    Raises:
+        ValueError: it states none; one line with the column (from 1), what is there, and what would be right.
+    """
+    return Condition(text)
+
+
+class _Kinds(dict[type, int]):
+    def __missing__(self, subclass: type) -> int:
+        return next(self[base] for base in subclass.__mro__ if base in self)
+
+
+_MISSING = object()
+_OTHER, _NULL, _FLAG, _NUMBER, _TEXT, _LIST, _OBJECT = range(7)
+_KINDS = _Kinds({object: _OTHER, type(None): _NULL, bool: _FLAG, int: _NUMBER, float: _NUMBER, str: _TEXT})
+_KINDS |= {list: _LIST, tuple: _LIST, dict: _OBJECT}
+_ORDERED = (_NUMBER, _TEXT)
+
+
+def _equal(left: Any, right: Any) -> bool:
+    kind = _KINDS[type(left)]
+    if kind == _OTHER or kind != _KINDS[type(right)]:
+        return False
+    return bool(left == right) if kind < _LIST else _alike(left, right)
+
+
+def _alike(left: Any, right: Any) -> bool:
+    """Equality as JSON has it: [1] is not [true]. Each pair is followed once, so that depth and cycles do no harm."""
+    pairs, seen = [(left, right)], set()
+    while pairs:
+        left, right = pairs.pop()
+        if (kind := _KINDS[type(left)]) < _LIST:
+            if not _equal(left, right):
+                return False
+        elif kind != _KINDS[type(right)] or len(left) != len(right):
+            return False
+        elif (pair := (id(left), id(right))) not in seen:
+            seen.add(pair)
+            if kind == _LIST:
+                pairs += zip(left, right, strict=False)
+            else:  # copied at once: another thread of the agent's may change it meanwhile
+                pairs += [(held, dict.get(right, key, _MISSING)) for key, held in list(dict.items(left))]
+    return True
+
+
+def _unequal(left: Any, right: Any) -> bool:
+    return not (_equal(left, right) or _incomparable(left) or _incomparable(right))
+
+
+def _incomparable(value: Any) -> bool:
+    return value is _MISSING or (isinstance(value, float) and math.isnan(value))
+
+
+def _within(part: Any, whole: Any) -> bool:
+    if (kind := _KINDS[type(whole)]) == _TEXT:
+        return _KINDS[type(part)] == _TEXT and part in whole
+    return kind == _LIST and any(map(partial(_equal, part), whole))
+
+
+def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+    def holds(left: Any, right: Any) -> bool:
+        kind = _KINDS[type(left)]
+        return kind in _ORDERED and kind == _KINDS[type(right)] and compare(left, right)
+
+    return holds
+
+
+_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {"==": _equal, "!=": _unequal, "in": _within}
+_COMPARISONS["contains"] = lambda whole, part: _within(part, whole)
+for _sign, _compare in (("<", operator.lt), ("<=", operator.le), (">", operator.gt), (">=", operator.ge)):
+    _COMPARISONS[_sign] = _ordered(_compare)
+_VALUES: dict[str, Scalar] = {"true": True, "false": False, "null": None}
+_MEANT_VALUES = {"True": "'true'", "False": "'false'", "None": "'null'"}
+_MEANT_JOINTS = {"&&": "'and'", "||": "'or'", "AND": "'and'", "OR": "'or'"}
+_MEANT_SIGNS = {"=": "'=='", "<>": "'!='"} | _MEANT_JOINTS
+_RESERVED = {"or", "and", "not", "has", *_COMPARISONS, *_VALUES, *_MEANT_VALUES}
+_NAME = re.compile(r"[^\W\d]\w*+")
+_ESCAPES = {"\\": "\\", '"': '"', "'": "'", "n": "\n", "t": "\t"}
+_ESCAPED = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t"})
+
+T = TypeVar("T")
+
+
+class _Part(NamedTuple, Generic[T]):
+    """A part of a condition: its canonical text, and a function from the arguments to its value or truth. `joint`: the
+    word between its parts, if it has several."""
+
+    text: str
+    of: Callable[[Any], T]
+    joint: str = ""
+
+
+def _path(steps: list[str | int]) -> _Part[Any]:
+    places = [f".{step}" if _is_name(step) else f"[{_written(step)}]" for step in steps]
+    bare = bool(steps) and _is_name(steps[0]) and steps[0] not in _RESERVED
+    text = "".join(places)[1:] if bare else "".join(["$", *places])
+    if len(steps) == 1:
+        return _Part(text, lambda arguments: _at(arguments, steps[0]))
+    return _Part(text, lambda arguments: reduce(_at, steps, arguments))
+
+
+def _is_name(step: str | int) -> bool:
+    return isinstance(step, str) and _NAME.fullmatch(step) is not None
+
+
+def _at(value: Any, step: str | int) -> Any:
+    """The value at a key of an object or at a position in a list."""
+    if isinstance(step, str):
+        return dict.get(value, step, _MISSING) if issubclass(type(value), dict) else _MISSING
+    held = value[step : step + 1] if issubclass(type(value), list | tuple) else ()
+    return held[0] if held else _MISSING
+
+
+def _written(value: Scalar | tuple[Scalar, ...]) -> str:
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_written, value))}]"
+    if isinstance(value, str):
+        return f'"{value.translate(_ESCAPED)}"'
+    return next((word for word, constant in _VALUES.items() if constant is value), repr(value))
+
+
+def _compared(left: _Part[Any], sign: str, right: _Part[Any]) -> _Part[bool]:
+    first, compare, second = left.of, _COMPARISONS[sign], right.of
+    return _Part(f"{left.text} {sign} {right.text}", lambda arguments: compare(first(arguments), second(arguments)))
+
+
+def _present(path: _Part[Any]) -> _Part[bool]:
+    return _Part(f"has {path.text}", lambda arguments: path.of(arguments) is not _MISSING)
+
+
+def _truthy(path: _Part[Any]) -> _Part[bool]:
+    def holds(arguments: Any) -> bool:
+        value = path.of(arguments)
+        return value is not _MISSING and (_KINDS[type(value)] == _OTHER or bool(value))
+
+    return _Part(path.text, holds)
+
+
+def _negated(part: _Part[bool]) -> _Part[bool]:
+    test = part.of
+    return _Part(f"not ({part.text})" if part.joint else f"not {part.text}", lambda arguments: not test(arguments))
+
+
+def _joined(word: str, parts: list[_Part[bool]]) -> _Part[bool]:
+    enough, tests = word == "or", [part.of for part in parts]
+
+    def holds(arguments: Any) -> bool:
+        for test in tests:  # faster than any() and all()
+            if test(arguments) is enough:
+                return enough
+        return not enough
+
+    texts = (f"({part.text})" if part.joint and (word, part.joint) != ("or", "and") else part.text for part in parts)
+    return _Part(f" {word} ".join(texts), holds, word)
+
+
+class _Token(NamedTuple):
+    kind: str
+    text: str
+    column: int
+
+    def wrong(self, text: str, right: str) -> ValueError:
+        found = f"'{cut(self.text, 20)}'" if self.text else "the end"
+        return ValueError(f"when is '{cut(text, 60)}': column {self.column} has {found}, where {right} should stand")
+
+
+_TOKEN = re.compile(
+    rf"""[ \t\r\n]*+(?:
+    (?P<number>-?[0-9]++(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?)|(?P<word>{_NAME.pattern})|
+    (?P<text>"(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+')|(?P<open>["'].*)|
+    (?P<sign>==|!=|<=|>=|<>|&&|\|\||.)|(?P<end>\Z))""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
+class _Parser:
+    """Recursive descent, which DEPTH_MAX bounds. `bare`: the last condition read is a bare path."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.bare = text, False
+        matches = ((str(match.lastgroup), match) for match in _TOKEN.finditer(text))
+        self.tokens = (_Token(kind, match[kind], match.start(kind) + 1) for kind, match in matches)
+        self.now = next(self.tokens)
+
+    def wrong(self, right: str) -> ValueError:
+        return self.now.wrong(self.text, right)
+
+    def unfinished(self, closing: str) -> ValueError:
+        meant, right = (_MEANT_SIGNS, "an operator") if self.bare else (_MEANT_JOINTS, "'and', 'or'")
+        return self.wrong(meant.get(self.now.text, f"{right} or {closing}"))
+
+    def step(self) -> _Token:
+        token, self.now = self.now, next(self.tokens, self.now)
+        return token
+
+    def take(self, *texts: str) -> str:
+        """Steps over the token if it is one of the texts, and returns it; else an empty text."""
+        return self.step().text if self.now.text in texts else ""
+
+    def whole(self) -> _Part[bool]:
+        if len(self.text) > TEXT_MAX:
+            last = _Token("sign", self.text[TEXT_MAX], TEXT_MAX + 1)
+            raise last.wrong(self.text, f"the end after {TEXT_MAX} characters")
+        part = self.joined(0)
+        if self.now.text:
+            raise self.unfinished("the end")
+        return part
+
+    def joined(self, depth: int, word: str = "or") -> _Part[bool]:
+        parts: list[_Part[bool]] = []
+        while not parts or self.take(word):
+            parts.append(self.joined(depth, "and") if word == "or" else self.one(depth))
+        return _joined(word, parts) if len(parts) > 1 else parts[0]
+
+    def one(self, depth: int) -> _Part[bool]:
+        if depth == DEPTH_MAX and self.now.text in ("not", "("):
+            raise self.wrong(f"no 'not' or '(' within {DEPTH_MAX} others")
+        if self.take("not"):
+            return _negated(self.one(depth + 1))
+        if self.take("("):
+            part = self.joined(depth + 1)
+            if not self.take(")"):
+                raise self.unfinished("')'")
+        elif self.take("has"):
+            part = _present(self.path())
+        else:
+            value = self.now.kind in ("number", "text") or self.now.text in ("[", *_VALUES)
+            left = self.operand("'not'" if self.now.text == "!" else "a condition")
+            if not (sign := self.take(*_COMPARISONS)):
+                if value:
+                    raise self.wrong(_MEANT_SIGNS.get(self.now.text, "an operator"))
+                self.bare = True
+                return _truthy(left)
+            part = _compared(left, sign, self.operand("a value"))
+        self.bare = False
+        return part
+
+    def operand(self, right: str) -> _Part[Any]:
+        if self.now.text == "$" or (self.now.kind == "word" and self.now.text not in _RESERVED):
+            return self.path()
+        value = self.entries() if self.take("[") else self.scalar(right)
+        return _Part(_written(value), lambda _: value)
+
+    def entries(self) -> tuple[Scalar, ...]:
+        entries: list[Scalar] = []
+        while not self.take("]"):
+            if len(entries) == ENTRIES_MAX:
+                raise self.wrong(f"']' after {ENTRIES_MAX} entries")
+            if entries and not self.take(","):
+                raise self.wrong("',' or ']'")
+            entries.append(self.scalar("a number, a text, true, false or null"))
+        return tuple(entries)
+
+    def scalar(self, right: str) -> Scalar:
+        kind, text, column = self.now
+        if kind == "text":
+            return re.sub(r"\\(.)", lambda m: self.unescaped(m, column + 1), self.step().text[1:-1], flags=re.DOTALL)
+        if text in _VALUES:
+            return _VALUES[self.step().text]
+        if kind != "number":
+            raise self.wrong("a text with its closing quote" if kind == "open" else _MEANT_VALUES.get(text, right))
+        if len(text) > NUMBER_MAX:
+            raise self.wrong(f"a number of at most {NUMBER_MAX} characters")
+        number = int(text) if text.lstrip("-").isdecimal() else float(text)
+        if number in (math.inf, -math.inf):
+            raise self.wrong("a number below 1.8e308")
+        self.step()
+        return number
+
+    def unescaped(self, match: re.Match[str], start: int) -> str:
+        if match[1] not in _ESCAPES:
+            raise _Token("text", match[0], start + match.start()).wrong(self.text, r"""\\, \", \', \n or \t""")
+        return _ESCAPES[match[1]]
+
+    def path(self) -> _Part[Any]:
+        steps: list[str | int] = [] if self.take("$") else [self.name("a path", _RESERVED)]
+        while sign := self.take(".", "["):
+            if sign == ".":
+                steps.append(self.name("a name"))
+                continue
+            if self.now.kind not in ("text", "open") and not self.now.text.isdecimal():
+                raise self.wrong("a position from 0 or a key in quotes")
+            place = self.scalar("")
+            steps.append(place if isinstance(place, str) else int(place or 0))
+            if not self.take("]"):
+                raise self.wrong("']'")
+        return _path(steps)
+
+    def name(self, right: str, reserved: Collection[str] = ()) -> str:
+        if self.now.kind != "word" or self.now.text in reserved:
+            raise self.wrong(right)
+        return self.step().text
