@@ -124,7 +124,7 @@ def _within(part: Any, whole: Any) -> bool:
 def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
     def holds(left: Any, right: Any) -> bool:
         kind = _KINDS[type(left)]
-        return kind in _ORDERED and kind == _KINDS[type(right)] and compare(left, right)
+        return kind in _ORDERED and kind == _KINDS[type(right)] and bool(compare(left, right))
 
     return holds
 
