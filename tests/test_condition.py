@@ -411,7 +411,7 @@ def test_the_canonical_text_keeps_groups_and_drops_all_other_parentheses() -> No
     assert str(parse("( ( a==1 ) )or(b and((not(c))))")) == "a == 1 or b and not c"
     assert str(parse("not(a or b)and((a and b)and c)")) == "not (a or b) and ((a and b) and c)"
     assert str(parse("""$["a"]['b c'] in ['"', -0, 1E2,null]""")) == r"""a["b c"] in ["\"", 0, 100.0, null]"""
-    assert str(parse("$.or[007].or==$ or has $.True")) == '$.or[7].or == $ or has $.True'
+    assert str(parse("$.or[007].or==$ or has $.True")) == "$.or[7].or == $ or has $.True"
 
 
 def test_a_condition_is_a_value() -> None:
