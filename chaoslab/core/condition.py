@@ -52,7 +52,8 @@ class Condition:
         return Condition, (self.text,)
 
     def holds(self, arguments: Any) -> bool:
-        """Tells if the condition holds for a call's arguments, which may be any value. It never raises."""
+        """Tells if the condition holds for a call's arguments, which may be any value. It raises nothing, but for what
+        the methods of a subclass of str, list or the like raise."""
         return self._read.of(arguments)
 
     @cached_property
@@ -70,6 +71,8 @@ def parse(text: str) -> Condition:
 
 
 class _Kinds(dict[type, int]):
+    """Kinds by type. A subclass is of its base's kind."""
+
     def __missing__(self, subclass: type) -> int:
         return next(self[base] for base in subclass.__mro__ if base in self)
 
@@ -241,6 +244,9 @@ class _Parser:
     """Recursive descent, which DEPTH_MAX bounds. `bare`: the last condition read is a bare path."""
 
     def __init__(self, text: str) -> None:
+        if len(text) > TEXT_MAX:
+            beyond = _Token("sign", text[TEXT_MAX], TEXT_MAX + 1)
+            raise beyond.wrong(text, f"the end after {TEXT_MAX} characters")
         self.text, self.bare = text, False
         matches = ((str(match.lastgroup), match) for match in _TOKEN.finditer(text))
         self.tokens = (_Token(kind, match[kind], match.start(kind) + 1) for kind, match in matches)
@@ -262,9 +268,6 @@ class _Parser:
         return self.step().text if self.now.text in texts else ""
 
     def whole(self) -> _Part[bool]:
-        if len(self.text) > TEXT_MAX:
-            last = _Token("sign", self.text[TEXT_MAX], TEXT_MAX + 1)
-            raise last.wrong(self.text, f"the end after {TEXT_MAX} characters")
         part = self.joined(0)
         if self.now.text:
             raise self.unfinished("the end")
