@@ -220,9 +220,16 @@ def _story(module: ModuleType, plug_in: type) -> str:
 
 
 def _doc(thing: Any) -> str:
-    """The docstring as Markdown: what stands indented below "Raises:" becomes a list."""
-    text = re.sub(r"^    (?! )", "- ", inspect.getdoc(thing) or "", flags=re.MULTILINE)
-    return _angles(re.sub(r"^Raises:\n", "Raises:\n\n", text, flags=re.MULTILINE))
+    """The docstring as Markdown. An indented line below one that ends with ":" becomes an item of a list; below any
+    other line, the indented lines and that line become one item."""
+    text = re.sub(r"\n {8,}", " ", inspect.getdoc(thing) or "")  # the rest of an item that wraps
+    text = re.sub(r"^(\S.*[^:\n])((?:\n    .+)+)", _item, text, flags=re.MULTILINE)
+    text = re.sub(r"^    ", "- ", text, flags=re.MULTILINE)
+    return _angles(text.replace(":\n- ", ":\n\n- "))
+
+
+def _item(found: re.Match[str]) -> str:
+    return f"- {found[1]}: {' '.join(found[2].split())}"
 
 
 def _angles(text: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from chaoslab.base import registry
 from chaoslab.cli import COMMANDS
 from chaoslab.config.settings import table
 from docs import picture, reference
@@ -49,6 +50,13 @@ def test_the_reference_is_what_the_code_says(name: str) -> None:
 
 def test_there_is_no_page_of_the_reference_that_is_not_made() -> None:
     assert {path.name for path in (DOCS / "reference").iterdir()} == set(MADE)
+
+
+def test_each_fault_is_one_item_below_inject_however_long_its_description_is() -> None:
+    section = MADE["python.md"].partition("## lab.inject\n")[2].partition("\n## ")[0]
+    items = section.partition("defaults:\n\n")[2].strip().splitlines()
+    assert [item.partition("(")[0] for item in items] == [f"- {name}" for name in registry.names("faults")]
+    assert any(len(item) > 200 for item in items)
 
 
 def test_the_table_of_settings_is_the_codes() -> None:
