@@ -217,7 +217,7 @@ def test_a_global_and_a_closed_over_name_that_the_program_bound_anew_stay_as_it_
     held: Callable[[], str] = real
 
     def agent() -> str:
-        global bound_anew
+        global bound_anew  # noqa: PLW0603 - an agent may bind names anew
         nonlocal held
         before = f"{held()} {bound_anew()}"
         held = bound_anew = other

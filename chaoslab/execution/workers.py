@@ -19,6 +19,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -252,8 +253,21 @@ class _Came(Generic[R_co]):
 
 # In a worker process.
 
-_stack = ExitStack()
-_doing: list[Callable[[Any], Any]] = []
+
+class _Worker:
+    """A worker process's work, which stays open until the process ends. If it cannot be opened, each trial raises the
+    error, for the parent."""
+
+    def __init__(self, sent: Work[Any, Any] | bytes) -> None:
+        self._stack = ExitStack()
+        try:
+            self.do = self._stack.enter_context(_unpacked(sent).opened())
+        except BaseException as error:  # noqa: BLE001 - it is raised again in the parent
+            self.do = _raiser(error)
+
+
+_worker: ContextVar[_Worker] = ContextVar("worker")
+"""Set by `_open`; the pool calls `_do` in the same context."""
 
 
 def _open(sent: Work[Any, Any] | bytes) -> None:
@@ -261,10 +275,7 @@ def _open(sent: Work[Any, Any] | bytes) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
     threading.Thread(target=_end_with_parent, name="lifeline", daemon=True).start()
-    try:
-        _doing[:] = [_stack.enter_context(_unpacked(sent).opened())]
-    except BaseException as error:  # noqa: BLE001 - the first trial raises it, for the parent
-        _doing[:] = [_raiser(error)]
+    _worker.set(_Worker(sent))
 
 
 def _unpacked(sent: Work[Any, Any] | bytes) -> Work[Any, Any]:
@@ -292,10 +303,10 @@ def _raiser(error: BaseException) -> Callable[[Any], Any]:
 
 
 def _do(chunk: Sequence[Any]) -> _Came[Any]:
-    done = []
+    do, done = _worker.get().do, []
     for spec in chunk:
         try:
-            done.append(_doing[0](spec))
+            done.append(do(spec))
         except BaseException as error:  # noqa: BLE001 - it is raised again in the parent
             return _Came.of(done, _from_here(error))
     return _Came.of(done)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Annotated
 
@@ -49,7 +50,9 @@ def lines_of(path: Path) -> Iterator[bytes]:
 _ENVELOPE = Shape.of(Record, without=("event",))
 
 
-_shapes: dict[type[Event], Shape] = {}
+@cache
+def _shape(kind: type[Event]) -> Shape:
+    return Shape.of(kind)
 
 
 def parse_line(line: bytes) -> Record | None:
@@ -66,8 +69,7 @@ def parse_line(line: bytes) -> Record | None:
         return None
     try:
         record: Record = _ENVELOPE.made(data)
-        shape = _shapes.get(kind) or _shapes.setdefault(kind, Shape.of(kind))
-        vars(record)["event"] = shape.made(data)
+        vars(record)["event"] = _shape(kind).made(data)  # type: ignore[arg-type]  # mypy looks for the hash of an instance
     except ValueError:
         return None
     return record

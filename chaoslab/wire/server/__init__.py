@@ -41,18 +41,19 @@ async def serve(
     """
     # Here, so that naming this package does not load h11.
     from chaoslab.wire.server.catalog import Catalog
-    from chaoslab.wire.server.http import Http
+    from chaoslab.wire.server.http import Dates, Http
     from chaoslab.wire.server.metrics import Meters
     from chaoslab.wire.server.rest import begin
 
     dice = Dice(secrets.randbits(64) if seed is None else seed, "toxiproxy")
     catalog = Catalog(dice, meters=Meters() if proxy_metrics else None, of_process=runtime_metrics)
     connections: set[Http] = set()
+    dates = Dates()
     try:
         if config is not None:
             await _configure(catalog, config)
         respond = functools.partial(begin, catalog)
-        listeners = await _listen(lambda: Http(respond, connections), host, port)
+        listeners = await _listen(lambda: Http(respond, connections, dates), host, port)
         try:
             if ready is not None:
                 ready(*listeners[0].getsockname())

@@ -37,12 +37,26 @@ class Refused(Exception):
         self.status, self.more, self.body = status, more, body
 
 
+class Dates:
+    """The present moment in HTTP's format, made once a second."""
+
+    def __init__(self) -> None:
+        self._second, self._text = -1.0, ""
+
+    def now(self) -> str:
+        second = asyncio.get_running_loop().time() // 1
+        if self._second != second:
+            self._second, self._text = second, formatdate(usegmt=True)
+        return self._text
+
+
 class Http(asyncio.Protocol):
     """One client's connection. Its requests are answered one after the other."""
 
-    def __init__(self, answer: Answer, connections: set[Http]) -> None:
+    def __init__(self, answer: Answer, connections: set[Http], dates: Dates) -> None:
         self._answer = answer
         self._connections = connections
+        self._dates = dates
         self._buffer = bytearray()  # not read yet
         self._h11: h11.Connection | None = None  # while it reads
         self._head: h11.Request | None = None
@@ -216,7 +230,7 @@ class Http(asyncio.Protocol):
 
     def _reply(self, request: Request, response: Response) -> None:
         if self._h11 is None:
-            self._write(plain.spell(response, _date()))
+            self._write(plain.spell(response, self._dates.now()))
             return
         self._send(self._h11, response, head_only=request.method == "HEAD")
         if self._h11.our_state is h11.MUST_CLOSE:
@@ -227,7 +241,7 @@ class Http(asyncio.Protocol):
 
     def _send(self, parser: h11.Connection, response: Response, *, head_only: bool) -> None:
         headers = [] if response.content_type is None else [("Content-Type", response.content_type)]
-        headers += [*response.headers.items(), ("Date", _date())]
+        headers += [*response.headers.items(), ("Date", self._dates.now())]
         unsaid = response.status == HTTPStatus.NO_CONTENT or (head_only and not response.body)
         if len(response.body) <= plain.WHOLE_BYTES_MAX and not unsaid and "Content-Length" not in response.headers:
             headers.append(("Content-Length", str(len(response.body))))
@@ -275,15 +289,3 @@ def _check(head: h11.Request) -> None:
                 raise Refused(400)
             if int(value) > BODY_BYTES_MAX:
                 raise Refused(413)
-
-
-_dated = (-1.0, "")
-
-
-def _date() -> str:
-    """The present moment in HTTP's format; made once a second."""
-    global _dated
-    second = asyncio.get_running_loop().time() // 1
-    if _dated[0] != second:
-        _dated = (second, formatdate(usegmt=True))
-    return _dated[1]

@@ -74,7 +74,7 @@ Wait = str | Callable[[], str] | Reporter
 
 class VirtualThread(greenlet):
     """One thread of the machine. `waits_for`: the wait in which it is parked. `over`: called once at its end, for
-    whatever reason.
+    whatever reason. `sentinel`: the lock by which `Thread.join` learns of its end, before Python 3.13.
 
     The first one is the thread of the process that runs the machine, and has no number of its own.
     """
@@ -85,6 +85,7 @@ class VirtualThread(greenlet):
         self.first = False
         self.waits_for: Wait = "its first turn"
         self.locals: Any = None
+        self.sentinel: Any = None
 
 
 class Waiter:
@@ -162,6 +163,8 @@ class Machine:
         self.locals = ThreadLocals()
         self.endings: list[Callable[[], Any]] = []
         """Called when the run is over and no thread is left."""
+        self.pools: set[int] = set()
+        """The ids of the thread pools that were moved to this machine; `endings` keeps them alive."""
         self._numbers: defaultdict[type, itertools.count[int]] = defaultdict(lambda: itertools.count(1))
         self._numbered: dict[int, int] = {}
         self.thread_names, self.pool_names = itertools.count(1), itertools.count()

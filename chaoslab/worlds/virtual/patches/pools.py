@@ -20,13 +20,10 @@ _Pool: Any = ThreadPoolExecutor
 real_submit, real_pool_counter = ThreadPoolExecutor.submit, _Pool._counter
 _INSIDE = ("_work_queue", "_idle_semaphore", "_threads", "_shutdown_lock")
 
-_moved: dict[int, tuple[Any, Machine]] = {}
-"""The pools that work in a world now."""
-
 
 def submit(self: Any, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
     world = here.world
-    if world is not None and (id(self) not in _moved or _moved[id(self)][1] is not world.machine):
+    if world is not None and id(self) not in world.machine.pools:
         _move(self, world.machine)
     return real_submit(self, fn, *args, **kwargs)
 
@@ -36,12 +33,11 @@ def _move(pool: Any, machine: Machine) -> None:
     that."""
     before = {name: getattr(pool, name) for name in _INSIDE}
     inside = (SimpleQueue(), threading.Semaphore(0), set[threading.Thread](), Lock())
-    _moved[id(pool)] = (pool, machine)
+    machine.pools.add(id(pool))
     for name, value in zip(_INSIDE, inside, strict=True):
         setattr(pool, name, value)
 
     def back() -> None:
-        del _moved[id(pool)]
         for name, value in before.items():
             setattr(pool, name, value)
         if pool._shutdown:  # it was shut down in the world; its own threads are told now

@@ -137,14 +137,11 @@ _real_start = _thread.start_new_thread
 
 
 def _free(strand: VirtualThread) -> None:
-    sentinel = _sentinels.pop(strand, None)
+    sentinel, strand.sentinel = strand.sentinel, None
     if sentinel is not None:
         _threading._shutdown_locks.discard(sentinel)
         if sentinel.locked():
             sentinel.release()
-
-
-_sentinels: dict[VirtualThread, Any] = {}
 
 
 def set_sentinel() -> Any:
@@ -152,7 +149,7 @@ def set_sentinel() -> Any:
     strand = getcurrent()
     if type(strand) is not VirtualThread:
         return _real_sentinel()
-    lock = _sentinels[strand] = Lock()
+    lock = strand.sentinel = Lock()
     return lock
 
 
