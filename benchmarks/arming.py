@@ -1,4 +1,4 @@
-"""How long a call waits for the proxy manager, over the embedded Toxiproxy and the real one: ask → clear, ask → armed.
+"""Times a call's wait for the proxy manager, over the embedded Toxiproxy and the real one: ask → clear, ask → armed.
 
 Run as `python benchmarks/arming.py [ROUNDS]`. Both servers and a manager each are up at the same time and take turns,
 so that what else the machine does meets both alike. Times are of this process, in milliseconds.

@@ -1,4 +1,4 @@
-"""What the seam of Python functions costs a call, how many trials a second run on it, and whether memory stays flat.
+"""Measures the seam of Python functions: its cost for a call, the trials a second on it, and the growth of memory.
 
     python benchmarks/function_seam.py [--calls N] [--trials N] [--rounds N]
 
@@ -140,7 +140,7 @@ def resident_kb() -> int:
 
 
 def growth(count: int) -> float:
-    """How much more memory is held after all trials than after the first tenth, as a share."""
+    """The growth of memory from the first tenth of the trials to the last trial, as a share."""
     early = 0
     for number, trial in enumerate(trials(count), 1):
         _ = trial.history

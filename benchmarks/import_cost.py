@@ -1,4 +1,4 @@
-"""What `import chaoslab` and `chaoslab --help` cost beyond the bare interpreter: exits 1 when one is over its bound.
+"""Times `import chaoslab` and `chaoslab --help` beyond the bare interpreter; exits 1 if one is over its bound.
 
 The three commands run in turn, so that a slow moment of the machine meets all of them; the figure is the median of the
 paired differences. One round before is not counted: it fills the caches.

@@ -97,7 +97,7 @@ def dial(address: str) -> socket.socket:
 
 
 def _serve(connection: socket.socket) -> None:
-    """What the first byte asks for: `p` pours without an end, anything else is echoed."""
+    """Serves one connection by its first byte: `p` pours without an end, anything else is echoed."""
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     with connection, contextlib.suppress(OSError):
         data = connection.recv(65536)

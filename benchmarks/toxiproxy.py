@@ -1,4 +1,4 @@
-"""What a proxy without toxics costs: the embedded Toxiproxy, plain and on uvloop, beside the real one, in one run.
+"""Measures a proxy without toxics: the embedded Toxiproxy, plain and on uvloop, beside the real one, in one run.
 
 Run as `python benchmarks/toxiproxy.py [ROUNDS [SECONDS [CHECKOUT]]]`; another checkout adds its embedded server as
 further columns. One nginx answers behind every proxy, one wrk asks. All servers are up at the same time and take turns
@@ -164,7 +164,7 @@ def speed(one: Side, seconds: int) -> None:
 
 
 def without(one: Side, seconds: int, found: Figures) -> None:
-    """What toxics cost a connection that has none: elsewhere on the server, and when they were here and are gone."""
+    """Measures a connection without toxics while there are some elsewhere on the server, and after its own are gone."""
 
     def note(what: str) -> None:
         found.setdefault(what, []).append(wrk(one.listen, connections=32, seconds=seconds))

@@ -1,5 +1,5 @@
-"""What a trial in virtual time costs: the lab's own agent with all its HTTP and faults, against the same agent over
-mock transports.
+"""Measures a trial in virtual time: the lab's own agent with all its HTTP and faults, against the same agent over mock
+transports.
 
 The mock is the least that any test of an agent costs: the same graph, Groq's SDK, the same tools and clients, every
 request answered at once with what it was answered in the virtual world, retries included, without faults to tell, log,
@@ -145,7 +145,7 @@ class Nowhere(MemoryLog):
 
 
 def heard(spec: lab.LabSpec, trials: int) -> list[tuple[dict[str, list[Any]], int]]:
-    """What every request of each trial came to, and how many there were."""
+    """The answers to the requests of each trial, and the number of its calls."""
     found = []
     made = lab.Lab(spec)
     with made.ready():
@@ -193,7 +193,7 @@ def many(spec: lab.LabSpec, trials: int, jobs: int) -> tuple[float, float]:
 
 
 def growth(spec: lab.LabSpec, trials: int) -> float:
-    """How much more memory one process holds after all trials than after the first tenth, as a share."""
+    """The growth of a process's memory from the first tenth of the trials to the last trial, as a share."""
     early = 0
     for number, _ in enumerate(executor(1).map(spec, (TrialSpec(n) for n in range(trials))), 1):
         if number == trials // 10:

@@ -23,7 +23,7 @@ INKS = {"fault": "#ffa657", "effect": "#79c0ff", "verdict": "#ff7b72", "answer":
 
 
 def story() -> str:
-    """What README's first Python program finds, told by `Trial.story`."""
+    """The finding of README's first Python program, told by `Trial.story`."""
     found = PROGRAM.search((FOLDER.parent / "README.md").read_text(encoding="utf-8"))
     assert found is not None
     program = re.sub(r"^print\(.*\)$", "print(trial.story())", found[1], flags=re.MULTILINE)

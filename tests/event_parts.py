@@ -38,13 +38,13 @@ SAMPLES: dict[str, Any] = {
 
 
 def call_at(target: str, tool: str, request: int, attempt: int, request_id: str) -> dict[str, Any]:
-    """What an event of a call begins with."""
+    """The first fields of an event of a call."""
     at = AttemptRef(target=target, request=request, attempt=attempt, request_id=request_id)
     return {"at": at, "tool": tool}
 
 
 def fault_at(fault: str, injection: str, target: str, request: int, attempt: int, request_id: str) -> dict[str, Any]:
-    """What a stage of a fault begins with."""
+    """The first fields of a stage of a fault."""
     at = AttemptRef(target=target, request=request, attempt=attempt, request_id=request_id)
     return {"fault": fault, "injection": injection, "at": at}
 

@@ -1,4 +1,4 @@
-"""What a program prints is written as well as it can be: no terminal, reader or stream can end it in a traceback."""
+"""Output is written as well as it can be: no terminal, reader or stream can end a program in a traceback."""
 
 from __future__ import annotations
 

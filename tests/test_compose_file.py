@@ -14,7 +14,7 @@ from chaoslab.config.topology import MODEL, SERVICES, Ports
 ROOT = Path(__file__).parent.parent
 SERVICE_PARTS: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yaml").read_text())["services"]
 PLACES = {"TOXIPROXY_URL", "BASE_PORT"}
-"""Where things are is for the compose file to say."""
+"""Settings of places, which the compose file sets by itself."""
 OF_VIRTUAL_TIME = {"JOBS", "DEADLINE_S"}
 TRANSLATORS = {"TRANSLATOR", "TRANSLATOR_URL", "TRANSLATOR_KEY"}
 

@@ -21,7 +21,7 @@ HEAVY = {
     "rich", "toxiproxy", "waitress", "werkzeug",
 }  # fmt: skip
 ROOTS = {path for path in FILES if path.is_relative_to("chaoslab/execution")}
-"""What puts a run together, and so chooses the world that it is in."""
+"""The files that put a run together, and so choose its world."""
 VIRTUAL = Path("chaoslab/worlds/virtual")
 OF_VIRTUAL = {"greenlet", "time_machine"}
 ENVIRONMENT = {"environ", "environb", "getenv", "getenvb", "putenv", "unsetenv"}
@@ -65,7 +65,7 @@ def loads_at_all(module: ast.Module) -> set[str]:
 
 
 def asks_for_virtual(module: ast.Module) -> Iterator[int]:
-    """Where something is done or not because a world is virtual."""
+    """The lines that ask if a world is virtual."""
     for node in ast.walk(module):
         tests: list[ast.AST] = []
         if isinstance(node, ast.If | ast.IfExp | ast.While | ast.Assert):

@@ -1,4 +1,4 @@
-"""What differs between two values is told by place and with both values, in one line of bounded length."""
+"""A difference between two values is told by place and with both values, in one line of bounded length."""
 
 from __future__ import annotations
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +116,20 @@ def test_the_files_that_the_code_names_exist() -> None:
     for path in CODE:
         named = set(re.findall(r"[`(]([\w/]+\.py)[`)]", path.read_text(encoding="utf-8")))
         assert _missing(named) == [], path
+
+
+def test_a_docstring_begins_with_its_subject_and_no_question_word() -> None:
+    questions = re.compile(r"(what|who|whose|whom|which|where|when|how|why)(ever)?\b|whether\b", re.IGNORECASE)
+    assert [f"{path}: {text}" for path, text in _docstrings() if questions.match(text)] == []
+
+
+def _docstrings() -> Iterator[tuple[str, str]]:
+    """The texts below modules, classes, functions and variables, each with its file."""
+    for path in (path for tree in TREES for path in tree.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            match node:
+                case ast.Expr(ast.Constant(str(text))):
+                    yield path.relative_to(ROOT).as_posix(), text.strip()
 
 
 def _missing(named: set[str]) -> list[str]:

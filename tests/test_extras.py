@@ -1,4 +1,4 @@
-"""What is not installed, or hidden by a file of the user's, is said in a line before anything begins."""
+"""A part that is not installed, or hidden by a user's file, is named in one line before anything begins."""
 
 from __future__ import annotations
 

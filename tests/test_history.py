@@ -90,7 +90,7 @@ def write(folder: Path, lines: dict[str, list[bytes]]) -> Path:
 
 
 def replay(folder: Path) -> None:
-    """What a replay does with the log before it runs anything."""
+    """Reads the log as a replay does before it runs anything."""
     run = recorded_run.read(str(folder))
     trials = recorded_run.choose(run, ())
     recorded_run.spec_of(run)

@@ -1,4 +1,4 @@
-"""Who asks what: a request keeps its id for as long as it was not answered, and no header can be a path."""
+"""A request keeps its id until it is answered, and no header can be a path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether an injection hits depends on names alone: what else is in the plan, or was asked before, moves nothing."""
+"""An injection hits by names alone: neither the rest of the plan nor an earlier question changes it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def key_of(injection: Injection, one: Call) -> tuple[str, str, str, int, int]:
 
 
 def drawn(plan: Plan, asked: Sequence[Call] = ASKED) -> dict[tuple[str, str, str, int, int], ActiveFault | None]:
-    """What every injection of the plan has for each call that it covers, asked in this order."""
+    """The draw of every injection of the plan for each call that it covers, asked in this order."""
     return {key_of(i, one): plan.roll(i, one) for i in plan.injections for one in asked if i.covers(one)}
 
 

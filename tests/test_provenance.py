@@ -1,4 +1,4 @@
-"""What a run was made with, and how a difference is said."""
+"""A run names the versions that made it, and a difference is said by name."""
 
 from __future__ import annotations
 

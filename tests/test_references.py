@@ -1,4 +1,4 @@
-"""Wherever a program may hold a function, the stand-in is found there, and afterwards the function again."""
+"""A stand-in is found in every place where a program may hold a function, and afterwards the function again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person sees who prints a trial or its history, or asks for help on `inject`."""
+"""A printed trial, a printed history, and the help on `inject`."""
 
 from __future__ import annotations
 

@@ -511,7 +511,7 @@ def reserve(day: str) -> str:
 
 
 def test_what_was_called_in_the_twin_or_in_the_trial_was_called() -> None:
-    """Who gives up over one function has no use for the next, or for another."""
+    """An agent that gives up over one function calls another, and not the next."""
 
     def asks(_: str) -> str:
         try:

@@ -1,4 +1,4 @@
-"""What is installed: one name, and a lab that works from any folder, whatever that folder holds."""
+"""The wheel installs one name, and a lab that works from any folder, whatever that folder holds."""
 
 from __future__ import annotations
 

@@ -144,7 +144,7 @@ def test_a_later_result_waits_for_an_earlier_one(squares: Make) -> None:
 
 
 def test_results_are_handed_on_and_not_heaped_up(squares: Make) -> None:
-    """However many there are: what is out at any time is bounded by the jobs."""
+    """The number of results on the way is bounded by the jobs, however many trials there are."""
     work = squares()
     done = Processes(2, method="fork").map(work, range(100_000))
     for _ in range(CHUNK_MAX):

@@ -1,4 +1,4 @@
-"""What the agent's tests need of the whole path's."""
+"""Names of the whole path's tests that the agent's tests use."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class Target(Attempt):
 
 
 def played(flow: Flow, driver: Driver) -> Reply:
-    """What `play` makes of it with a driver that never really waits."""
+    """The reply that `play` makes of a flow, with a driver that never really waits."""
     playing = play(flow, driver)
     try:
         playing.send(None)

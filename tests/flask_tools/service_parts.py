@@ -1,4 +1,4 @@
-"""What the services' tests share: a run in a folder of its own, and a client for any service in it."""
+"""Parts of the services' tests: a run in a folder of its own, and a client for any service in it."""
 
 from __future__ import annotations
 

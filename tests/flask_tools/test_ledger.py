@@ -1,4 +1,4 @@
-"""What was asked once is done once: within a process, between threads, and after a restart."""
+"""An effect asked for once is done once: within a process, between threads, and after a restart."""
 
 from __future__ import annotations
 

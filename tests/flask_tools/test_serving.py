@@ -56,7 +56,7 @@ def _out(process: subprocess.Popen[str]) -> IO[str]:
 
 
 def talk(port: int, data: bytes) -> bytes:
-    """What comes back over a bare connection until the service closes it."""
+    """All bytes that come back over a bare connection until the service closes it."""
     with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
         connection.sendall(data)
         return b"".join(iter(lambda: connection.recv(65536), b""))

@@ -69,7 +69,7 @@ def test_within_a_prompt(tmp_path: Path, moment: str) -> None:
 
 
 def test_while_the_charts_are_drawn(tmp_path: Path) -> None:
-    """However late it comes: the drawing waits at a pipe that nobody reads from."""
+    """The interrupt comes late: the drawing waits at a pipe that nobody reads from."""
     with lab(tmp_path, prompts(tmp_path, EASY[:1]), "TOXIC_PROB=0", "ERROR_PROB=0") as it:
         it.until("said.txt", "the lab is up")
         for folder, part in (

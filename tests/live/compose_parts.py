@@ -28,7 +28,7 @@ WITHIN_S = 120.0
 
 
 def docker_missing() -> str:
-    """Why containers cannot be had here; empty when they can."""
+    """The reason that there are no containers here; empty if there are."""
     if shutil.which("docker") is None:
         return "no docker command on PATH"
     for command in (["docker", "info"], ["docker", "compose", "version"]):

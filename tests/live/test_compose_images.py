@@ -1,4 +1,4 @@
-"""What is in the images: as little as each part needs, in layers that are shared."""
+"""Each image holds as little as its part needs, in layers that are shared."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PARTS = [*SERVICES, "model", "proxy_manager", "agent", "charts"]
 
 
 def inside(stack: Stack, service: str, code: str) -> str:
-    """What a Python program prints in a service's image."""
+    """The output of a Python program in a service's image."""
     image = f"{stack.project}-{service}"
     command = ["docker", "run", "--rm", "--network", "none", "--entrypoint", "python", image, "-c", code]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()

@@ -1,4 +1,4 @@
-"""What a person does with the lab in containers, and what they see."""
+"""A person starts, interrupts and restarts the lab in containers, and sees the outcome."""
 
 from __future__ import annotations
 

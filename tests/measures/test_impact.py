@@ -1,4 +1,4 @@
-"""What each fault led to and what it cost, by hand: six trials of two prompts, two faults, two targets."""
+"""The consequences and the cost of each fault, by hand: six trials of two prompts, two faults, two targets."""
 
 from __future__ import annotations
 

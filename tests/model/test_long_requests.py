@@ -1,4 +1,4 @@
-"""However long and strange a request is, it is read in a time that grows with its length, or refused as too long."""
+"""A long or strange request is read in a time that grows with its length, or is refused as too long."""
 
 from __future__ import annotations
 

@@ -167,7 +167,7 @@ def _end(tests: subprocess.Popen[bytes]) -> None:
 
 
 def end_all() -> None:
-    """Whatever still runs."""
+    """Ends all tests that still run."""
     for tests in tuple(RUNNING):
         _end(tests)
 

@@ -1,4 +1,4 @@
-"""What the manager's tests need of the whole path's, and a run whose weather meets one fault."""
+"""Parts of the manager's tests, some from the whole path's, and a run whose weather meets one fault."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ from tests.proxy_manager.manager_parts import (
 )
 
 MET = {"latency": seen(0.06), "refused": seen(0.001, error="refused")}
-"""What a caller observes who met the fault."""
+"""The observation of a caller that met the fault."""
 PARAMS: dict[str, dict[str, object]] = {"latency": SLOW, "refused": {}}
 
 

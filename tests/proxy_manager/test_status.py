@@ -1,4 +1,4 @@
-"""What a person may ask of the manager over HTTP."""
+"""The manager answers a person over HTTP: health, status, pause and resume."""
 
 from __future__ import annotations
 

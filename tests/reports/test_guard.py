@@ -49,7 +49,7 @@ PARTS = [
 
 
 def paragraphs(text: str) -> set[str]:
-    """What each measure says; the wrapped lines of one together."""
+    """The text of each measure; the wrapped lines of one are together."""
     return set(re.split(r"\n(?! )", text))
 
 

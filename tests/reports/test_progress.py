@@ -1,4 +1,4 @@
-"""How far a run is: a live line in a terminal, now and then a line elsewhere, and how it went at the end."""
+"""Progress of a run: a live line in a terminal, now and then a line elsewhere, and the outcomes at the end."""
 
 from __future__ import annotations
 

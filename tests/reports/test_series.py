@@ -1,4 +1,4 @@
-"""Which runs share a line when they are laid over each other."""
+"""Runs share a line in an overlay if they differ in TOXIC_PROB, the seed or the number of trials alone."""
 
 from __future__ import annotations
 

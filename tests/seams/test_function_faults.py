@@ -98,7 +98,7 @@ NAMED: dict[type[Exception], str] = {
     ConnectionRefusedError: "refused",
     lab.ToolError: "Service Unavailable",
 }
-"""What the log calls the failure that the caller met as this exception."""
+"""The log's name for the failure that the caller met as this exception."""
 
 
 @pytest.mark.parametrize("function", [refund, refund_soon])

@@ -1,4 +1,4 @@
-"""What the plan says is what happens: every fault delivered, none besides, and nothing left on the server."""
+"""Every fault of the plan is delivered, no other is, and nothing is left on the server."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Ideal:
         """Nobody reads it here."""
 
     async def meet(self, plan: Plan, call: Call) -> tuple[bool, set[str]]:
-        """Whether this call is answered well, and the faults that its caller witnesses."""
+        """True if this call is answered well, and the faults that its caller witnesses."""
         error, reply = None, None
         injections = (*plan.on_the_wire(wire=False), *plan.on_the_wire(wire=True))
         reach = [lambda c, i=i: plan.roll(i, c) if i.covers(c) else None for i in injections]
@@ -85,7 +85,7 @@ class Ideal:
 
 
 async def ideally(plan: Plan, *, trials: int, requests: int, targets: list[str]) -> tuple[set[Met], int]:
-    """What must be witnessed, and in how many calls."""
+    """The faults that must be witnessed, and the number of calls."""
     met: set[Met] = set()
     calls = 0
     for trial in (TrialId("any", n).key for n in range(1, trials + 1)):

@@ -172,7 +172,7 @@ def test_what_a_trial_spends_is_its_own(tmp_path: Path) -> None:
 
 
 def logged(folder: Path, answer: Reply, *, plan: Plan | None = None, target: str = "weather") -> list[Any]:
-    """What was written down of one call of a service, or of the model, that answers so."""
+    """The events of one call of a service, or of the model, that answers so."""
 
     async def story() -> list[Any]:
         virtual_parts.site(target, lambda _: answer)
@@ -294,6 +294,6 @@ def test_a_key_that_a_service_repeats_is_not_written_down(
     ("said", "counted"), [(7, 7), (0, 0), (-7, 0), ("7", 0), (7.0, 0), (None, 0), (True, 0), (10**30, 0)]
 )
 def test_a_count_of_tokens_is_one_that_a_log_can_hold(said: object, counted: int) -> None:
-    """Whatever the model's server says."""
+    """The model's server may say anything."""
     assert _tokens(said) == counted
     assert type(_tokens(said)) is int

@@ -1,4 +1,4 @@
-"""What the HTTP seam makes of an answer, in virtual time: success or failure, words for the log, tokens, dollars."""
+"""The HTTP seam reads an answer, in virtual time: success or failure, words for the log, tokens, dollars."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a framework fills in for a tool is known by its annotation, and a call is told without it."""
+"""An argument that a framework fills in is known by its annotation, and is left out of the call's record."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 SETTLED = ("PYTHON", "LC_", "LANG=", "LANGUAGE=", "TZ=", "LD_", "MPL")
-"""What begins so is read while Python or a library starts: a start with other values of these is a real one."""
+"""Variables that begin so are read while Python or a library starts: a start with other values is a real one."""
 
 
 def settled() -> dict[bytes, bytes]:

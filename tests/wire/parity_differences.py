@@ -1,4 +1,4 @@
-"""Where the embedded server answers otherwise on purpose; docs/toxiproxy.md has the same list, with the reasons."""
+"""Answers that differ on purpose in the embedded server; docs/toxiproxy.md has the same list, with the reasons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the two servers are asked, by dice: stories of right requests, and of right ones with one byte spoiled."""
+"""Questions for the two servers, by dice: stories of right requests, and of right ones with one byte spoiled."""
 
 from __future__ import annotations
 

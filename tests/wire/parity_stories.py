@@ -1,4 +1,4 @@
-"""What the two servers are asked, by hand: what is right, what is wrong, and what nobody would think of."""
+"""Questions for the two servers, by hand: right ones, wrong ones, and ones that nobody would think of."""
 
 from __future__ import annotations
 

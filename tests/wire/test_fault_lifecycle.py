@@ -1,4 +1,4 @@
-"""How a fault of the wire lives is told in one order, and Toxiproxy is told of it in its own words and units."""
+"""The life of a wire fault is logged in one order, and Toxiproxy gets it in its own words and units."""
 
 from __future__ import annotations
 

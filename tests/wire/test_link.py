@@ -168,7 +168,7 @@ def test_it_is_over_when_both_ends_are_lost_or_the_only_one() -> None:
 
 
 def test_a_client_that_goes_as_soon_as_the_upstream_is_there_calls_off_no_dial() -> None:
-    """What it has sent is still to be delivered, and a dial that is called off closes its socket."""
+    """Its data is still to be delivered, and a dial that is called off closes its socket."""
 
     async def story(proxy: Upstreamless) -> None:
         before = asyncio.all_tasks()

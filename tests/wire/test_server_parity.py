@@ -56,7 +56,7 @@ def sides(servers: Sides) -> Sides:
 
 
 def asked_alike(sides: Sides, asks: Iterable[Ask]) -> int:
-    """How many requests both answered alike; fails with those that they did not."""
+    """The number of requests that both answered alike; fails with those that they did not."""
     differing, count = [], 0
     for ask in asks:
         count += 1
@@ -79,7 +79,7 @@ def test_requests_by_dice_are_answered_alike(sides: Sides, number: int) -> None:
 
 
 def test_changes_from_several_threads_end_alike(sides: Sides) -> None:
-    """Whoever comes first, as many succeed, and what is there at the end is the same."""
+    """As many succeed whoever comes first, and the end is the same."""
     assert changed_at_once(sides[0]) == changed_at_once(sides[1])
 
 
@@ -138,7 +138,7 @@ def test_bytes_are_counted_alike_when_a_connection_closes() -> None:
 
 
 def counted(text: str) -> bool:
-    """Whether both connections are in it, both ways: all that was echoed, and what passed the limit."""
+    """True if both connections are in it, both ways: all that was echoed, and what passed the limit."""
     return text.count(" 1.234577e+06\n") == 3 and text.count(" 1.234572e+06\n") == 1
 
 

@@ -1,4 +1,4 @@
-"""What the server's own process brings: the quickest event loop there is, and as many files as the system grants."""
+"""The server's own process takes the quickest event loop there is, and as many files as the system grants."""
 
 from __future__ import annotations
 

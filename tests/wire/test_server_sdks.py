@@ -1,4 +1,4 @@
-"""What others wrote for Toxiproxy works with the embedded server: toxiproxy-python's own classes."""
+"""Clients written for Toxiproxy work with the embedded server: toxiproxy-python's own classes."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ def said(step: Step) -> Iterator[tuple[str, bytes | Signal]]:
 
 
 def flow(script: Script, who: str, feed: Sequence[Timed]) -> list[Timed]:
-    """What leaves the toxics on the way of what this end says."""
+    """The pieces that leave the toxics on the way from this end."""
     chain = Pipeline()
     for put in script.before:
         if put.opposite == (who == "there") and put.toxicity:
@@ -153,7 +153,7 @@ def stop(out: Sequence[Timed]) -> Timed:
 
 
 def ear(script: Script, out: Sequence[Timed], *, rude: bool) -> Heard:
-    """What the end hears to which this comes, one trip later."""
+    """The pieces that arrive at the other end, one trip later."""
     last, end = stop(out)
     until_s = script.until_ms / 1000 - TRIP_S
     pieces = [(at + TRIP_S, item) for at, item in out if isinstance(item, bytes) and at <= min(last, until_s)]

@@ -142,7 +142,7 @@ def passed(connection: socket.socket, within_s: float) -> bool:
 @shows("The draw of another toxic")
 @both
 def test_a_toxic_draws_anew_for_another_that_is_added_on_the_real_server_only(server: str) -> None:
-    """Which of 16 live connections a latency of toxicity 0.5 hits, before and after a noop is added."""
+    """A latency of toxicity 0.5 hits some of 16 live connections, before and after a noop is added."""
 
     def hit() -> list[bool]:
         for connection in connections:
@@ -248,7 +248,7 @@ def test_equal_seeds_draw_alike_on_the_embedded_server_only(server: str) -> None
 
 @shows("What limit_data leaves behind")
 def test_limit_data_leaves_goroutines_behind() -> None:
-    """What the embedded one leaves (nothing) is counted in test_server_stress.py."""
+    """The embedded one leaves nothing, as test_server_stress.py counts."""
 
     def goroutines() -> int:
         found = re.search(r"^go_goroutines (\d+)", it.client.get("/metrics").text, re.MULTILINE)

@@ -1,4 +1,4 @@
-"""Whatever lossless toxics stand in a chain, rebuilt or not, every byte arrives once, in order, in time."""
+"""Every byte arrives once, in order and in time through any chain of lossless toxics, rebuilt or not."""
 
 from __future__ import annotations
 

@@ -241,7 +241,7 @@ def heard(peer: Peer, began: float) -> Heard:
 
 
 def marks(pieces: Sequence[tuple[float, bytes]], total: int, began: float) -> tuple[float, ...]:
-    """When the first byte was there, and each eighth of all."""
+    """The moments of the first byte and of each eighth of all bytes."""
     found: list[float] = []
     got = 0
     for at, piece in pieces:

@@ -27,7 +27,7 @@ WATCHED = (Proxy, Attached, Link, End, Pipeline, Line)
 
 
 def held() -> dict[str, int]:
-    """How many files, tasks and things of ours there are, and the memory (KB) once all that is free is given back."""
+    """The numbers of files, tasks and watched objects, and the memory (KB) once all that is free is given back."""
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
     found = Counter(type(thing).__name__ for thing in gc.get_objects() if isinstance(thing, WATCHED))

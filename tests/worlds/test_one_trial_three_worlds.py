@@ -34,12 +34,12 @@ RUNS = {
                      "TIMEOUT_MS=0",
                      "MODEL_TIMEOUT_S=2", "CALL_LIMIT=4", "TOKEN_LIMIT=2000", "BUDGET=hard")),
 }  # fmt: skip
-"""How many of the prompts, and the settings. Delays are far from every deadline, so that nothing may go either way."""
+"""The number of prompts, and the settings. Delays are far from every deadline, so that nothing may go either way."""
 
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]]:
-    """Where each of them has run on loopback, side by side."""
+    """The folder of each run. All ran on loopback, side by side."""
     asked = json.loads(LAB.read_text())
     with contextlib.ExitStack() as stack:
         started: dict[str, tuple[Path, subprocess.Popen[str]]] = {}
@@ -68,7 +68,7 @@ def test_each_attempt_meets_the_same_in_virtual_time(name: str, folders: dict[st
 
 
 def test_every_fault_was_met(folders: dict[str, Path]) -> None:
-    """What the stories hold of each attempt includes that its fault was witnessed, so it was in both worlds."""
+    """The stories tell of each attempt that its fault was witnessed, so it was in both worlds."""
     met, spent = set(), set()
     for folder in folders.values():
         history = History.read(folder / "logs" / "latest")

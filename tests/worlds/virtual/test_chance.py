@@ -1,4 +1,4 @@
-"""What is left to chance depends on a world's seed and on nothing else, and no world's draws move anybody else's."""
+"""Chance depends on a world's seed and on nothing else, and no world's draws move anybody else's."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ if hasattr(os, "sched_getaffinity"):
 
 @pytest.fixture(autouse=True)
 def another_computer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Which is not what a world says by chance."""
+    """A computer that differs from the one that a world shows."""
     from chaoslab.worlds.virtual.patches import computer
 
     found = platform.uname()._replace(node="elsewhere")

@@ -49,7 +49,7 @@ def _begin(end: End) -> None:
 
 
 def _hung(story: Callable[[], Any], **kwargs: Any) -> list[str]:
-    """Why, and who waits for what, without the numbers of lines; the same in the second world as in the first."""
+    """The reason, and who waits for what, without line numbers; the same in the second world as in the first."""
     said = []
     with Patches():
         for _ in range(2):

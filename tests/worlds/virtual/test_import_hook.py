@@ -1,4 +1,4 @@
-"""What the first trial imports is patched in the first trial, and nothing of how that was done is left."""
+"""A module that the first trial imports is patched in that trial, and no trace of the patching is left."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def app(answer: Callable[[dict[str, Any], bytes], Answer]) -> serving.Wsgi:
 def sent(
     ways: TransportFactory, wsgi: serving.Wsgi, request: httpx.Request, *, within_s: float = 5.0
 ) -> tuple[Reply | str, float]:
-    """What came of it, and after how many virtual seconds."""
+    """The reply or the failure, and the virtual seconds that it took."""
     world = World(1, now=NOW)
     serving.serve(world.network, "weather", 80, wsgi)
 

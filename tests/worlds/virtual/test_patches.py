@@ -68,7 +68,7 @@ def within(place: Place, value: Any) -> Iterator[tuple[Place, Any]]:
 
 
 def of_the_process() -> dict[str, Any]:
-    """What belongs to nobody's module."""
+    """State of the process that belongs to no module."""
     policy: Any = asyncio.get_event_loop_policy()
     return {
         "loop": asyncio._get_running_loop(),
@@ -153,7 +153,7 @@ class Clocked:
 
 @dataclass
 class Stamped:
-    """What its initializer calls is in a closure of it."""
+    """The functions that its initializer calls are in a closure of it."""
 
     at: float = field(default_factory=time.monotonic)
     chance: float = field(default_factory=random.random)

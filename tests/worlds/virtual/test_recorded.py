@@ -1,4 +1,4 @@
-"""Who stands in for a model or a service that is gone gives each attempt what it was given then."""
+"""The stand-in of a model or a service that is gone gives each attempt the recorded answer."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Client:
         return began[0][0], dict(began[0][1]), said
 
     def met(self, request: int, attempt: int, *, within_s: float = 9.0) -> tuple[str, str]:
-        """How the attempt fails, handed over whole and byte by byte."""
+        """The attempt's failure, handed over whole and byte by byte."""
         self.log.write(
             CallStarted(
                 at=AttemptRef(target="model", request=request, attempt=attempt, request_id="an id"), tool="chat"

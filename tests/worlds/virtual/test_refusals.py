@@ -1,4 +1,4 @@
-"""What virtual time cannot carry is refused at once, in one line: what, where, what to do; it ends the trial."""
+"""Virtual time refuses at once what it cannot carry, in one line: what, where, what to do; this ends the trial."""
 
 from __future__ import annotations
 

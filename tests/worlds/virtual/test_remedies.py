@@ -154,7 +154,7 @@ def an_old_queue() -> None:
 
 @dataclass
 class Job:
-    """What its initializer calls is in a closure of it."""
+    """The function that its initializer calls is in a closure of it."""
 
     lock: Any = field(default_factory=threading.Lock)
 

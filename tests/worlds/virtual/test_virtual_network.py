@@ -225,7 +225,7 @@ def test_nobody_listening_refuses_and_a_stranger_is_not_covered() -> None:
 
 
 def dialled(make: Callable[[], Any], wait: Callable[..., Any], there: Any, gone: Any) -> list[Any]:
-    """Who will not wait for a connection sees it come about, or not, by waiting to write."""
+    """Dials without waiting: the connection, or its failure, shows by waiting to write."""
     found = []
     for address in (there, gone):
         with make() as sock:
