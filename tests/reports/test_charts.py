@@ -38,6 +38,7 @@ from chaoslab.core.events import (
 )
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
+from chaoslab.reports import charts
 from chaoslab.reports.charts import draw, main, overlay, save
 from chaoslab.reports.charts.errors import errors
 from chaoslab.reports.charts.mttr import mttr
@@ -50,7 +51,7 @@ from chaoslab.reports.charts.tool_latency import tool_latency
 from tests.event_parts import call_at
 from tests.reports.fake_run import TARGETS, FakeRun, ScriptedClock, stated
 
-NAMES = ["throughput", "success_rate", "network_latency", "tool_latency", "errors", "response_time", "mttr"]
+NAMES = ["errors", "mttr", "network_latency", "response_time", "success_rate", "throughput", "tool_latency"]
 LONG = {f"{'a_service_with_a_really_long_name_' * 4}of_its_own_{n}": "tool" for n in range(9)}
 
 
@@ -359,6 +360,21 @@ def test_each_picture_is_drawn_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert drawn == list(figures.values())
 
 
+def test_a_further_chart_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = """
+from chaoslab.reports.charts.style import canvas
+
+def further(report):
+    return canvas("Further")[0]
+"""
+    (tmp_path / "further.py").write_text(text)
+    monkeypatch.setattr(charts, "__path__", [*charts.__path__, str(tmp_path)])
+    figures = draw(RunReport.of(History([])))
+    del sys.modules[f"{charts.__name__}.further"]
+    del vars(charts)["further"]
+    assert sorted(figures) == sorted([*NAMES, "further"])
+
+
 def test_runs_are_laid_over_each_other_against_toxic_prob(tmp_path: Path) -> None:
     runs = [stated(history(tmp_path / str(chance), chance=chance, prompts=25)) for chance in (0.0, 0.1, 0.4)]
     figures = overlay([RunReport.of(run) for run in runs])
@@ -400,11 +416,11 @@ def test_the_pictures_of_a_run_lie_with_it_and_the_latest_ones_in_charts_too(
     newest = {path.name: path.read_bytes() for path in (logs / "20260601-100000" / "charts").iterdir()}
     assert sorted(newest) == sorted(f"{name}.png" for name in NAMES)
     assert {path.name: path.read_bytes() for path in Path("charts").iterdir()} == newest
-    assert capsys.readouterr().out.splitlines()[0] == "logs/20260601-100000/charts/throughput.png"
-    Path("charts/throughput.png").unlink()
+    assert capsys.readouterr().out.splitlines()[0] == "logs/20260601-100000/charts/errors.png"
+    Path("charts/errors.png").unlink()
     assert main(["20260601-090000"]) == 0
     assert len(list((logs / "20260601-090000" / "charts").iterdir())) == 7
-    assert not Path("charts/throughput.png").exists(), "an older run is not the latest"
+    assert not Path("charts/errors.png").exists(), "an older run is not the latest"
     assert main(["20260601-090000"], out=Path("mine")) == 0
     assert len(list(Path("mine").iterdir())) == 7
     assert History.read(logs / "latest").cut == {}

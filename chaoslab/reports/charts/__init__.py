@@ -6,10 +6,12 @@ state.
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
+import pkgutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from io import BytesIO
 from pathlib import Path
@@ -31,25 +33,15 @@ DPI = 120
 def draw(report: RunReport) -> dict[str, Figure]:
     """The charts of one run by file name (without `.png`). All are drawn, also without data."""
     _load()
-    from chaoslab.reports.charts.errors import errors
-    from chaoslab.reports.charts.mttr import mttr
-    from chaoslab.reports.charts.network_latency import network_latency
-    from chaoslab.reports.charts.response_time import response_time
-    from chaoslab.reports.charts.success_rate import success_rate
-    from chaoslab.reports.charts.throughput import throughput
-    from chaoslab.reports.charts.tool_latency import tool_latency
+    return _guarded({name: partial(chart, report) for name, chart in _charts()})
 
-    return _guarded(
-        {
-            "throughput": lambda: throughput(report),
-            "success_rate": lambda: success_rate(report),
-            "network_latency": lambda: network_latency(report),
-            "tool_latency": lambda: tool_latency(report),
-            "errors": lambda: errors(report),
-            "response_time": lambda: response_time(report),
-            "mttr": lambda: mttr(report),
-        }
-    )
+
+def _charts() -> Iterator[tuple[str, Callable[[RunReport], Figure]]]:
+    """Each file here with a function of the file's name: that function draws a chart of a run."""
+    for file in pkgutil.iter_modules(__path__, f"{__name__}."):
+        name = file.name.rpartition(".")[2]
+        if chart := getattr(importlib.import_module(file.name), name, None):
+            yield name, chart
 
 
 def overlay(reports: Sequence[RunReport]) -> dict[str, Figure]:
@@ -124,6 +116,9 @@ def write(pictures: Mapping[str, bytes], folder: Path) -> list[Path]:
     try:
         for part, picture in zip(parts.values(), pictures.values(), strict=True):
             part.write_bytes(picture)
+        for path in parts:  # before any is replaced
+            if path.is_dir() and not path.is_symlink():
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         for path, part in parts.items():
             part.replace(path)
     finally:
