@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from chaoslab.base.clock import Clock
@@ -10,7 +11,7 @@ from chaoslab.core.chain import ActiveFault
 from chaoslab.proxy_manager.experiment import Experiment, Lane
 from chaoslab.wire.client import ToxiproxyClient, ToxiproxyDown, ToxiproxyError
 from chaoslab.wire.control import Row
-from chaoslab.wire.fault_lifecycle import REFUSED, in_toxiproxys_words, is_refused
+from chaoslab.wire.fault_lifecycle import REFUSED, is_refused, toxics_of
 
 LEASE_S = 60
 """The time that a lane may stand after its deadline. One that stands longer has lost its owner, and any manager may
@@ -36,14 +37,14 @@ class Arming:
         self._toxiproxy, self._places, self._clock = toxiproxy, places, clock
         self.trouble = ""
 
-    def arm(self, experiment: Experiment, row: Row, active: ActiveFault) -> tuple[Lane, int]:
+    def arm(self, experiment: Experiment, row: Row, active: Sequence[ActiveFault]) -> tuple[Lane, int]:
         """Makes a proxy for this call alone with its toxics, and reads it back; returns the lane and its port."""
         until_s = self._clock.monotonic() + row.deadline_s + LEASE_S
         if is_refused(active):
             if self._toxiproxy.get(REFUSED).enabled:
                 raise ToxiproxyError(f"the proxy '{REFUSED}' has been enabled by somebody else", status=None)
             return Lane(active, REFUSED, row, until_s), self._places.refused_port
-        toxics = [in_toxiproxys_words(toxic) for toxic in active.toxics()]
+        toxics = toxics_of(active)
         experiment.count += 1
         expires = int(self._clock.utc().timestamp() + row.deadline_s) + LEASE_S
         name = f"lane.{row.call.target}.{experiment.run}.{experiment.count}.{expires}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from chaoslab.core.chain import ActiveFault
@@ -13,9 +14,10 @@ from chaoslab.wire.fault_lifecycle import REFUSED
 
 @dataclass
 class Lane:
-    """An armed fault and the proxy that carries it. `lost`: the proxy disappeared before the call was over."""
+    """The armed faults of one call and the proxy that carries them. `lost`: the proxy disappeared before the call was
+    over."""
 
-    active: ActiveFault
+    active: Sequence[ActiveFault]
     proxy: str
     row: Row
     until_s: float
@@ -26,6 +28,11 @@ class Lane:
     def own(self) -> bool:
         """True if the proxy was made for this call alone and is deleted with it."""
         return self.proxy != REFUSED
+
+    @property
+    def faults(self) -> str:
+        """The names of its faults, in one word."""
+        return " and ".join(each.fault_name for each in self.active)
 
 
 @dataclass

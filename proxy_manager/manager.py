@@ -16,6 +16,7 @@ from chaoslab.core import events
 from chaoslab.core.chain import ActiveFault
 from chaoslab.core.exchange import Observation
 from chaoslab.core.fault import BrokenFault
+from chaoslab.core.occasion import Occasion
 from chaoslab.core.plan import Plan
 from chaoslab.proxy_manager.arming import Arming, Places
 from chaoslab.proxy_manager.clean_proxies import Outage, Standing
@@ -101,7 +102,7 @@ class Manager:
                 "lanes": [
                     {
                         "lane": lane.proxy,
-                        "fault": lane.active.fault_name,
+                        "fault": lane.faults,
                         "target": lane.row.call.target,
                         "trial": lane.row.call.trial,
                     }
@@ -260,20 +261,22 @@ class Manager:
         if experiment.log.lost is not None:
             raise experiment.log.lost
         rolled: list[str] = []
-        active: ActiveFault | None = None
+        active: list[ActiveFault] = []
         if not self.paused.is_set():
-            active, rolled = experiment.plan.hit_on_the_wire(row.call)
+            plan = experiment.plan
+            active, rolled = plan.hits_on_the_wire(row.call, Occasion.from_json(plan.seed, row.call, row.occasion))
         if self._standing.gone:
             control.reply(row.id, Answer("failed", rolled=rolled, error=self._standing.gone))
-        elif active is None:
+        elif not active:
             self._reply(control, experiment, row, Answer("clear", rolled=rolled))
         else:
             self._answer_armed(control, experiment, row, active, rolled)
 
     def _answer_armed(
-        self, control: Control, experiment: Experiment, row: Row, active: ActiveFault, rolled: list[str]
+        self, control: Control, experiment: Experiment, row: Row, active: list[ActiveFault], rolled: list[str]
     ) -> None:
-        self._write(experiment, row, active.scheduled(row.call))
+        for each in active:
+            self._write(experiment, row, each.scheduled(row.call))
         began_s = self._clock.monotonic()
         for left in range(TRIES - 1, -1, -1):
             try:
@@ -292,7 +295,8 @@ class Manager:
         took_s = round(self._clock.monotonic() - began_s, 6)
         with self._lock:
             experiment.lanes[row.id] = lane
-        self._write(experiment, row, fault_lifecycle.armed(active, row.call, lane=lane.proxy, took_s=took_s))
+        for event in fault_lifecycle.armed(active, row.call, lane=lane.proxy, took_s=took_s):
+            self._write(experiment, row, event)
         self._reply(control, experiment, row, Answer("armed", self.places.dial, port, rolled))
 
     def _reply(self, control: Control, experiment: Experiment, row: Row, answer: Answer) -> None:
@@ -307,15 +311,17 @@ class Manager:
         lane = experiment.lanes.get(row.id)
         if lane is not None:
             self._take_down(control, lane)
-            evidence = None if lane.lost else lane.active.evidence(Observation(**row.observation))
+            seen = None if lane.lost else Observation(**row.observation)
             if lane.lost:
                 self._mark(experiment, row, f"its lane {lane.proxy} was lost before it was over")
-            for event in fault_lifecycle.healed(lane.active, row.call, evidence=evidence):
+            evidence: list[str] = []
+            for event in fault_lifecycle.healed(lane.active, row.call, seen):
                 self._write(experiment, row, event)
+                evidence += [event.evidence] if isinstance(event, events.FaultWitnessed) else []
             call = row.call
-            met = "lost with its lane" if lane.lost else evidence or "NOT witnessed"
+            met = "lost with its lane" if lane.lost else ", ".join(evidence) or "NOT witnessed"
             self.tell(
-                f"{lane.active.fault_name} on {call.target}.{call.tool}, {call.trial} attempt {call.attempt}: {met}"
+                f"{lane.faults} on {call.target}.{call.tool}, {call.trial} attempt {call.attempt}: {met}"
             )
             with self._lock:
                 del experiment.lanes[row.id]
@@ -351,7 +357,7 @@ class Manager:
                 if lane.own:
                     self._arming.destroy(lane.proxy)
                 with contextlib.suppress(LogLost):  # nobody is left to be told, and the loop has other runs to serve
-                    for gone in fault_lifecycle.healed(lane.active, lane.row.call, evidence=None):
+                    for gone in fault_lifecycle.healed(lane.active, lane.row.call, None):
                         self._write(experiment, lane.row, gone)
 
     def _close_ended(self, control: Control) -> None:

@@ -208,8 +208,8 @@ def test_whether_a_lane_is_needed_is_a_trait() -> None:
         layer = "wire"
         refuses = True
 
-    assert fault_lifecycle.is_refused(ActiveFault("any", "closed", Closed()))
-    assert not fault_lifecycle.is_refused(ActiveFault("any", "plain", Plain()))
+    assert fault_lifecycle.is_refused([ActiveFault("any", "plain", Plain()), ActiveFault("any", "closed", Closed())])
+    assert not fault_lifecycle.is_refused([ActiveFault("any", "plain", Plain())])
 
 
 # What is wrong with a plug-in is said when it is loaded.

@@ -13,6 +13,7 @@ import chaoslab as lab
 from chaoslab.core.events import CallFinished, CallStarted, FaultScheduled
 from chaoslab.core.exchange import Call
 from chaoslab.core.plan import LAYERS, Choice, Injection, Plan
+from tests.plan_parts import roll
 from tests.worlds.virtual.patch_parts import in_place
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
@@ -76,7 +77,7 @@ def drawn(plan: Plan, places: set[Place]) -> dict[Place, str]:
     by_name = {injection.name: injection for injection in plan.injections}
     found = {}
     for name, target, request, attempt in places:
-        told = plan.roll(by_name[name], Call(target, target, "p1.r1", request, attempt))
+        told = roll(plan, by_name[name], Call(target, target, "p1.r1", request, attempt))
         if told is not None:
             found[name, target, request, attempt] = told.fault_name
     return found

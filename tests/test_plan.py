@@ -1,4 +1,4 @@
-"""An injection hits by names alone: neither the rest of the plan nor an earlier question changes it."""
+"""An injection hits by names alone: nothing else in the plan, and nothing asked before, moves its hits."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from hypothesis import strategies as st
 
 from chaoslab.analysis.measures.intervals import clopper_pearson
 from chaoslab.base.registry import names
+from chaoslab.core.attempt import AttemptFaults
 from chaoslab.core.chain import ActiveFault, chain
-from chaoslab.core.context import TrialContext
 from chaoslab.core.events import Event
 from chaoslab.core.exchange import Call, Failure, Observation, Reply
-from chaoslab.core.plan import LAYERS, AttemptFaults, Choice, Injection, Plan
+from chaoslab.core.memory import TrialMemory
+from chaoslab.core.plan import LAYERS, Choice, Injection, Plan
 from chaoslab.faults.network.latency import Latency
 from chaoslab.faults.tool.tool_error import ToolError
 from tests.faults.fault_parts import Target, played
+from tests.plan_parts import first, roll
 
 TARGETS = ("search", "weather", "model")
 FAULTS = names("faults")
@@ -61,7 +63,7 @@ def key_of(injection: Injection, one: Call) -> tuple[str, str, str, int, int]:
 
 def drawn(plan: Plan, asked: Sequence[Call] = ASKED) -> dict[tuple[str, str, str, int, int], ActiveFault | None]:
     """The draw of every injection of the plan for each call that it covers, asked in this order."""
-    return {key_of(i, one): plan.roll(i, one) for i in plan.injections for one in asked if i.covers(one)}
+    return {key_of(i, one): roll(plan, i, one) for i in plan.injections for one in asked if i.covers(one.target)}
 
 
 @settings(deadline=None)
@@ -97,7 +99,7 @@ def test_a_plan_survives_its_own_json_and_draws_the_same_there(plan: Plan) -> No
 def test_over_20000_draws_the_rate_of_hits_is_what_was_asked_for(chance: float) -> None:
     injection = Injection("wire", (Choice("latency"),), ("search",), chance)
     plan, draws = Plan(7, (injection,)), 20_000
-    hit = sum(plan.roll(injection, call(n)) is not None for n in range(draws))
+    hit = sum(roll(plan, injection, call(n)) is not None for n in range(draws))
     interval = clopper_pearson(hit, draws, confidence=0.999)
     assert interval is not None
     assert chance in interval
@@ -107,7 +109,7 @@ def test_alternatives_come_up_by_their_weight() -> None:
     weights = {"timeout": 1.0, "latency": 3.0, "reset_peer": 6.0, "refused": 0.0}
     injection = Injection("wire", tuple(Choice(name, weight) for name, weight in weights.items()), ("search",))
     plan, draws = Plan(7, (injection,)), 20_000
-    fell = [active.fault_name for n in range(draws) if (active := plan.roll(injection, call(n)))]
+    fell = [active.fault_name for n in range(draws) if (active := roll(plan, injection, call(n)))]
     assert len(fell) == draws
     for name, weight in weights.items():
         interval = clopper_pearson(fell.count(name), draws, confidence=0.999)
@@ -117,7 +119,7 @@ def test_alternatives_come_up_by_their_weight() -> None:
 
 def test_a_rare_hit_is_any_of_the_alternatives() -> None:
     injection = Injection("wire", (Choice("timeout"), Choice("refused")), ("search",), 0.1)
-    fell = [active.fault_name for n in range(5000) if (active := Plan(7).roll(injection, call(n)))]
+    fell = [active.fault_name for n in range(5000) if (active := roll(Plan(7), injection, call(n)))]
     interval = clopper_pearson(fell.count("timeout"), len(fell), confidence=0.999)
     assert interval is not None
     assert 0.5 in interval
@@ -126,7 +128,7 @@ def test_a_rare_hit_is_any_of_the_alternatives() -> None:
 def test_which_fault_it_is_does_not_depend_on_the_chance() -> None:
     rare = Injection("wire", (Choice("timeout"), Choice("latency", params={"jitter_s": 0.1})), ("search",), 0.2)
     sure = replace(rare, chance=1.0)
-    pairs = [(Plan(1).roll(rare, call(n)), Plan(1).roll(sure, call(n))) for n in range(200)]
+    pairs = [(roll(Plan(1), rare, call(n)), roll(Plan(1), sure, call(n))) for n in range(200)]
     assert all(active == always for active, always in pairs if active is not None)
     assert sum(active is not None for active, _ in pairs) in range(15, 80)
 
@@ -134,29 +136,29 @@ def test_which_fault_it_is_does_not_depend_on_the_chance() -> None:
 def test_an_injection_of_which_nothing_is_said_hits_every_attempt() -> None:
     injection = Injection("wire", (Choice("latency"),), ("search",))
     assert (injection.chance, injection.calls, injection.choices[0].weight) == (1.0, (), 1.0)
-    assert all(Plan(1).roll(injection, call(n, attempt)) for n in range(50) for attempt in (1, 2))
+    assert all(roll(Plan(1), injection, call(n, attempt)) for n in range(50) for attempt in (1, 2))
 
 
 def test_never_and_always() -> None:
     never, always = (Injection("wire", (Choice("latency"),), ("search",), chance) for chance in (0.0, 1.0))
-    assert [Plan(1).roll(never, call(n)) for n in range(500)] == [None] * 500
-    assert all(Plan(1).roll(always, call(n)) for n in range(500))
+    assert [roll(Plan(1), never, call(n)) for n in range(500)] == [None] * 500
+    assert all(roll(Plan(1), always, call(n)) for n in range(500))
 
 
 def test_explicit_calls_hit_exactly_those_requests_first_attempts() -> None:
-    injection = Injection("errors", (Choice("tool_error", params={"status": 503}),), ("search",), 0.0, calls=(2, 5))
-    hit = [(n, attempt) for n in range(1, 7) for attempt in (1, 2) if Plan(1).roll(injection, call(n, attempt))]
+    injection = Injection("errors", (Choice("tool_error", params={"status": 503}),), ("search",), calls=(2, 5))
+    hit = [(n, attempt) for n in range(1, 7) for attempt in (1, 2) if roll(Plan(1), injection, call(n, attempt))]
     assert hit == [(2, 1), (5, 1)]
-    assert Plan(1).roll(injection, call(2)) == ActiveFault("errors", "tool_error", ToolError(503))
+    assert roll(Plan(1), injection, call(2)) == ActiveFault("errors", "tool_error", ToolError(503))
 
 
 def test_seed_trial_target_request_attempt_and_name_each_make_other_dice() -> None:
     base = Injection("wire", (Choice("latency"),), ("search", "weather"), 0.5)
 
     def pattern(seed: int = 1, injection: Injection = base, **names: str) -> list[bool]:
-        return [Plan(seed).roll(injection, call(n, **names)) is not None for n in range(64)]  # type: ignore[arg-type]
+        return [roll(Plan(seed), injection, call(n, **names)) is not None for n in range(64)]  # type: ignore[arg-type]
 
-    retried = [Plan(1).roll(base, call(n, 2)) is not None for n in range(64)]
+    retried = [roll(Plan(1), base, call(n, 2)) is not None for n in range(64)]
     others = [pattern(2), pattern(injection=replace(base, name="other")), pattern(target="weather"), retried]
     others.append(pattern(trial="p1.r2"))
     assert pattern() == pattern()
@@ -165,7 +167,7 @@ def test_seed_trial_target_request_attempt_and_name_each_make_other_dice() -> No
 
 def test_parameters_reach_the_fault_and_its_own_chances_are_drawn() -> None:
     injection = Injection("wire", (Choice("latency", params={"delay_s": 1.0, "jitter_s": 0.5}),), ("search",))
-    active = Plan(1, (injection,)).roll(injection, call())
+    active = roll(Plan(1, (injection,)), injection, call())
     assert active is not None
     assert isinstance(active.fault, Latency)
     assert active.fault.jitter_s == 0
@@ -184,13 +186,13 @@ def test_the_wire_is_told_apart_and_the_rest_is_outermost_first() -> None:
 
 def test_an_injection_covers_its_targets_only() -> None:
     injection = Injection("wire", (Choice("latency"),), ("search", "model"))
-    assert [target for target in TARGETS if injection.covers(call(target=target))] == ["search", "model"]
+    assert [target for target in TARGETS if injection.covers(target)] == ["search", "model"]
 
 
 def test_only_what_may_hit_a_call_is_rolled_for_it() -> None:
     """Dice of an injection that cannot hit would slow the agent's calls, and the log tell of dice that mean nothing."""
     rare = Injection("rare", (Choice("latency"),), ("search",), 1e-9)
-    numbered = Injection("numbered", (Choice("refused"),), ("search", "model"), 0.0, calls=(2,))
+    numbered = Injection("numbered", (Choice("refused"),), ("search", "model"), calls=(2,))
     never = Injection("never", (Choice("latency"),), ("search",), 0.0)
     error = Injection("error", (Choice("tool_error"),), ("search",))
     plan = Plan(1, (rare, numbered, never, error))
@@ -203,22 +205,33 @@ def test_only_what_may_hit_a_call_is_rolled_for_it() -> None:
     )  # found once: it is asked for with every call
 
 
-def test_a_call_meets_one_fault_of_the_wire_and_the_dice_after_it_stay_in_the_cup() -> None:
-    second = Injection("second", (Choice("refused"),), ("search",), 0.0, calls=(2,))
-    third = Injection("third", (Choice("latency"),), ("search",), 0.0, calls=(2, 3))
+def hits(plan: Plan, one: Call) -> tuple[list[str], list[str]]:
+    """The injections of the wire that hit a call, and those that were asked."""
+    active, asked = plan.hits_on_the_wire(one, first(plan, one))
+    return [each.injection for each in active], asked
+
+
+def test_a_call_meets_all_faults_of_the_wire_that_hit_it_in_the_plans_order() -> None:
+    second = Injection("second", (Choice("timeout"),), ("search",), calls=(2,))
+    third = Injection("third", (Choice("latency"),), ("search",), calls=(2, 3))
     plan = Plan(1, (second, third))
-    active, rolled = plan.hit_on_the_wire(call(2))
-    assert active is not None
-    assert (active.injection, rolled) == ("second", ["second"])
-    active, rolled = plan.hit_on_the_wire(call(3))
-    assert active is not None
-    assert (active.injection, rolled) == ("third", ["second", "third"])
-    assert plan.hit_on_the_wire(call(4)) == (None, ["second", "third"])
-    assert plan.hit_on_the_wire(call(2, target="weather")) == (None, [])
+    assert hits(plan, call(2)) == (["second", "third"], ["second", "third"])
+    assert hits(plan, call(3)) == (["third"], ["second", "third"])
+    assert hits(plan, call(4)) == ([], ["second", "third"])
+    assert hits(plan, call(2, target="weather")) == ([], [])
+
+
+def test_a_refused_connection_leaves_nothing_for_the_other_faults() -> None:
+    late = Injection("late", (Choice("latency"),), ("search",), calls=(2, 3))
+    closed = Injection("closed", (Choice("refused"),), ("search",), calls=(2,))
+    spared = Injection("spared", (Choice("latency"),), ("search",), calls=(9,))
+    plan = Plan(1, (late, closed, spared))
+    assert hits(plan, call(2)) == (["closed"], ["closed", "spared"])
+    assert hits(plan, call(3)) == (["late"], ["late", "closed", "spared"])
 
 
 def test_the_requests_to_be_hit_by_number_are_known_beforehand() -> None:
-    both = Injection("both", (Choice("refused"),), ("search", "model"), 0.0, calls=(1, 4))
+    both = Injection("both", (Choice("refused"),), ("search", "model"), calls=(1, 4))
     by_chance = Injection("by chance", (Choice("latency"),), ("search",), 0.5)
     named = Plan(1, (both, by_chance)).named
     assert named == ((both, "search", 1), (both, "search", 4), (both, "model", 1), (both, "model", 4))
@@ -229,12 +242,14 @@ def story_of(
 ) -> tuple[list[str], AttemptFaults]:
     """The kinds noted when an attempt is told all stories of these injections, however it then ends."""
     plan, notes = Plan(1, tuple(injections)), list[Event]()
-    faults = AttemptFaults(plan, one, notes.append, TrialContext(spent=spent or {}))
+    memory, candidates = TrialMemory(plan, one.trial), plan.candidates(one.target, wire=False)
+    decisions = memory.decide(candidates, first(plan, one))
+    faults = AttemptFaults(memory, one, notes.append, spent=spent)
     target = Target(fails=fails)
     reply: Reply | None = None
     error: str | None = None
     try:
-        reply = played(chain(faults.candidates(plan.candidates(one.target, wire=False)), one, faults.injected), target)
+        reply = played(chain(faults.stories(candidates, decisions), one, faults.injected), target)
     except Failure as failure:
         error = failure.kind
     sent = target.sent[-1] if target.sent else None
@@ -292,7 +307,7 @@ def test_a_story_with_nothing_to_change_was_scheduled_and_never_injected() -> No
 def test_each_of_several_stories_is_told_and_counted() -> None:
     lie = Injection("lie", (Choice("wrong_value"),), ("search",))
     cut = Injection("cut", (Choice("truncate_context", params={"keep": 0.5}),), ("search",))
-    missed = Injection("missed", (Choice("tool_error"),), ("search",), 0.0, calls=(9,))
+    missed = Injection("missed", (Choice("tool_error"),), ("search",), calls=(9,))
     talk = {"messages": [{"role": "user", "content": str(n)} for n in range(4)]}
     stages, faults = story_of([lie, cut, missed], replace(call(), value=talk))
     assert faults.rolled == ["cut", "lie", "missed"]
@@ -303,4 +318,4 @@ def test_each_of_several_stories_is_told_and_counted() -> None:
 def test_a_fault_that_nobody_knows_says_what_was_meant() -> None:
     injection = Injection("wire", (Choice("latencyy"),), ("search",))
     with pytest.raises(LookupError, match="did you mean 'latency'"):
-        Plan(1).roll(injection, call())
+        roll(Plan(1), injection, call())

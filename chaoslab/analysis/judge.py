@@ -22,6 +22,7 @@ from chaoslab.core.events import (
     CallDisturbed,
     Effect,
     FaultArmed,
+    FaultHealed,
     FaultUnreached,
     FaultWitnessed,
     PromptAttempt,
@@ -57,7 +58,8 @@ HUNG = "hung"
 
 
 JUDGED = (
-    CallDisturbed, Effect, FaultArmed, FaultUnreached, FaultWitnessed, PromptAttempt, PromptFinished, PromptStarted,
+    CallDisturbed, Effect, FaultArmed, FaultHealed, FaultUnreached, FaultWitnessed, PromptAttempt, PromptFinished,
+    PromptStarted,
 )  # fmt: skip
 """The kinds of events that a verdict depends on."""
 
@@ -220,10 +222,11 @@ def _ended_by(history: History, trial: str, error_type: str) -> str:
 
 
 def _armed_in_vain(history: History, trial: str) -> str:
-    def where(event: FaultArmed | FaultWitnessed) -> tuple[str, str, str, int, int]:
+    def where(event: FaultArmed | FaultWitnessed | FaultHealed) -> tuple[str, str, str, int, int]:
         return event.fault, event.injection, event.target, event.request, event.attempt
 
     met = {where(event) for _, event in history.of(FaultWitnessed, trial=trial)}
+    met |= {where(event) for _, event in history.of(FaultHealed, trial=trial) if event.masked_by}
     for _, event in history.of(FaultArmed, trial=trial):
         if where(event) not in met:
             return f"{event.fault} was armed on {event.target} {event.request}.{event.attempt} and not witnessed"

@@ -62,8 +62,7 @@ def load(group: str, name: str) -> Any:
             raise broken(group, name, describe_error(error)) from error
     place = _bundled(group).get(name)
     if place is None:
-        kind = group.removesuffix("s")
-        raise LookupError(f"no {kind} is called '{name}': {did_you_mean(name, names(group))}")
+        raise LookupError(f"no {_kind(group)} is called '{name}': {did_you_mean(name, names(group))}")
     return getattr(importlib.import_module(place), "".join(part.capitalize() for part in name.split("_")))
 
 
@@ -72,7 +71,12 @@ def broken(group: str, name: str, why: str) -> BrokenPlugin:
     found = next(iter(entry_points(group=f"chaoslab.{group}", name=name)), None)
     package = found.dist if found is not None else None
     origin = f"the package {package.name} {package.version}" if package else found.value if found else "chaoslab"
-    return BrokenPlugin(line(f"the {group.removesuffix('s')} '{name}' of {origin} cannot be used: {why}", SAID))
+    return BrokenPlugin(line(f"the {_kind(group)} '{name}' of {origin} cannot be used: {why}", SAID))
+
+
+def _kind(group: str) -> str:
+    """One plug-in of the group, in a word."""
+    return group.rpartition(".")[2].removesuffix("s")
 
 
 @cache

@@ -226,9 +226,9 @@ class _Token(NamedTuple):
     text: str
     column: int
 
-    def wrong(self, text: str, right: str) -> ValueError:
+    def wrong(self, right: str) -> ValueError:
         found = f"'{cut(self.text, 20)}'" if self.text else "the end"
-        return ValueError(f"when is '{cut(text, 60)}': column {self.column} has {found}, where {right} should stand")
+        return ValueError(f"column {self.column} has {found}, where {right} should stand")
 
 
 _TOKEN = re.compile(
@@ -246,14 +246,14 @@ class _Parser:
     def __init__(self, text: str) -> None:
         if len(text) > TEXT_MAX:
             beyond = _Token("sign", text[TEXT_MAX], TEXT_MAX + 1)
-            raise beyond.wrong(text, f"the end after {TEXT_MAX} characters")
+            raise beyond.wrong(f"the end after {TEXT_MAX} characters")
         self.text, self.bare = text, False
         matches = ((str(match.lastgroup), match) for match in _TOKEN.finditer(text))
         self.tokens = (_Token(kind, match[kind], match.start(kind) + 1) for kind, match in matches)
         self.now = next(self.tokens)
 
     def wrong(self, right: str) -> ValueError:
-        return self.now.wrong(self.text, right)
+        return self.now.wrong(right)
 
     def unfinished(self, closing: str) -> ValueError:
         meant, right = (_MEANT_SIGNS, "an operator") if self.bare else (_MEANT_JOINTS, "'and', 'or'")
@@ -336,7 +336,7 @@ class _Parser:
 
     def unescaped(self, match: re.Match[str], start: int) -> str:
         if match[1] not in _ESCAPES:
-            raise _Token("text", match[0], start + match.start()).wrong(self.text, r"""\\, \", \', \n or \t""")
+            raise _Token("text", match[0], start + match.start()).wrong(r"""\\, \", \', \n or \t""")
         return _ESCAPES[match[1]]
 
     def path(self) -> _Part[Any]:

@@ -47,6 +47,7 @@ class _Injection(TypedDict):
     targets: NotRequired[list[str]]
     chance: NotRequired[Annotated[float, Within(0.0, 1.0)]]
     calls: NotRequired[list[Count]]
+    triggers: NotRequired[dict[str, Any]]
 
 
 class _Plan(TypedDict):
@@ -246,6 +247,9 @@ class FaultHealed(FaultEvent):
     """The lane is gone. An armed fault that was healed unwitnessed makes its trial invalid."""
 
     witnessed: bool = True
+    masked_by: str = ""
+    """The fault of the same lane that ended the call first, so that this one could not be met; empty: none. Its trial
+    stays valid."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import MISSING, Field, fields
+from fnmatch import fnmatchcase
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from chaoslab.base.parsers import SECONDS_MAX
 from chaoslab.base.registry import did_you_mean
+from chaoslab.core import triggers
 from chaoslab.core.fault import load
 from chaoslab.core.fault_list import WithFaults
-from chaoslab.core.plan import Choice, Injection
+from chaoslab.core.plan import Choice, Injection, check_cascades
 
 NUMBER_MAX = 10**15
 """The largest value of a limit or a factor."""
@@ -21,26 +23,59 @@ def inject(
     fault: str,
     target: str | Sequence[str],
     *,
+    name: str | None = None,
     chance: float = 1.0,
     calls: Sequence[int] | int | float = (),
-    name: str | None = None,
+    attempts: Sequence[int] | None = None,
+    every: int | None = None,
+    after_calls: int | None = None,
+    max_times: int | None = None,
+    on_turn: Sequence[int] | int | None = None,
+    between_turns: bool | None = None,
+    window_s: Sequence[float] | None = None,
+    persistence: str | None = None,
+    tool: str | None = None,
+    when: str | None = None,
+    after: str | Sequence[Any] | None = None,
     **params: Parameter,
 ) -> Injection:
-    """One source of faults for a trial.
+    """One source of faults for a trial. `target` is the name of a function or service, a pattern such as "get_*", or
+    several of these. `name` names the dice, "<fault> on <target>" by default. `params` are the fault's own (listed
+    below), in seconds where they end in `_s`.
 
-    `target` is the name of a function or service, or several names. `chance` (0–1) is rolled for each attempt. `calls`
-    hits the first attempts of exactly those requests to the target instead, counted from 1; a trial in which it cannot
-    hit them is invalid. (For `budget`, `calls` is a plain number: the limit of that name.) `name` names the dice,
-    "<fault> on <target>" by default. `params` are the fault's own (listed below), in seconds where they end in `_s`.
+    The fault hits an attempt if all triggers hold that are given:
+
+        `chance` (0–1): rolled for each attempt. Alone, 0 switches the injection off.
+        `calls`: the requests to the target with these numbers, from 1: their first attempts, unless `attempts` names
+            others. A trial in which a fault with no other trigger cannot hit them is invalid. (For `budget`, `calls`
+            is a plain number: the limit of that name.)
+        `attempts`: these attempts of a request; 2 is its first retry.
+        `every`: each nth request to the target.
+        `after_calls`: all requests to the target but the first n.
+        `max_times`: at most n hits in a trial.
+        `on_turn`: in these turns of a conversation. `between_turns`: the first request of each turn but the first.
+        `window_s`: from the first to before the second of two moments, in seconds since the trial began.
+        `persistence`: "once", "burst 3" (three hits in a row), "for_s 2.5" (all attempts for 2.5 s after a hit) or
+            "for_good" (all attempts after a hit).
+        `tool`: the calls of this tool, or of those that match a pattern.
+        `when`: the calls whose arguments fulfil a condition, as in 'amount > 100 and currency == "EUR"'.
+        `after`: once the injection of this name has hit; ["name", 3]: once it has hit three times.
 
     Raises:
-        LookupError: no such fault. ValueError, TypeError: a parameter or a value that it does not take.
+        LookupError: no such fault. ValueError, TypeError: a parameter or a value that it does not take, or triggers
+        that can never hold together.
     """
     if not isinstance(fault, str):
         raise TypeError(f"fault is {fault!r}: it should be the name of a fault, as in 'latency'")
     known = {f.name: f for f in fields(load(fault))}
     if isinstance(calls, int | float) and "calls" in known:
         params["calls"], calls = calls, ()
+    given = {
+        "attempts": attempts, "every": every, "after_calls": after_calls, "max_times": max_times, "on_turn": on_turn,
+        "between_turns": between_turns, "window_s": window_s, "persistence": persistence, "tool": tool, "when": when,
+        "after": after,
+    }  # fmt: skip
+    wanted = {key: value for key, value in given.items() if value is not None}
     hints = get_type_hints(load(fault))
     for key, value in params.items():
         if key not in known:
@@ -48,19 +83,17 @@ def inject(
             raise ValueError(f"{fault} has no parameter '{key}': {hint}")
         if wrong := _wrong(known[key], hints[key], value):
             raise ValueError(f"{key} of {fault} is {value!r:.60}: it should be {wrong}")
-    load(fault)(**params)  # a fault may check its own parameters
     targets = (target,) if isinstance(target, str) else tuple(target) if isinstance(target, Iterable) else ()
     if not targets or not all(isinstance(one, str) and one for one in targets):
         raise ValueError(f"{fault} has the target {target!r}: it should be the name of a function or service")
-    if not isinstance(chance, int | float) or not 0 <= chance <= 1:
-        raise ValueError(f"chance of {fault} on {targets[0]} is {chance!r}: it should be a number from 0 to 1")
-    if not isinstance(calls, list | tuple | set | range) or not all(type(n) is int and n >= 1 for n in calls):
-        raise ValueError(f"calls of {fault} on {targets[0]} is {calls!r}: it should be requests' numbers, as in [1, 3]")
     if name is not None and not isinstance(name, str):
         raise TypeError(f"name of {fault} on {targets[0]} is {name!r}: it should be a text")
-    found = Injection(
-        name or f"{fault} on {', '.join(targets)}", (Choice(fault, 1.0, params),), targets, float(chance), tuple(calls)
-    )
+    name, where = name or f"{fault} on {', '.join(targets)}", f" of {fault} on {targets[0]}"
+    numbers = triggers.of("calls", calls, where=where).value if calls != () else ()
+    rolled = triggers.of("chance", chance, where=where).value
+    checked = {key: triggers.of(key, value, where=where).plain for key, value in wanted.items()}
+    found = Injection(name, (Choice(fault, 1.0, params),), targets, rolled, numbers, checked)
+    found.check()
     if found.layer == "context":
         raise ValueError(f"{fault} works on the messages that a model is sent, and {targets[0]} is no model")
     return found
@@ -86,11 +119,12 @@ def _wrong(parameter: Field[Any], hint: Any, value: Any) -> str:
     return "" if value <= most else f"{a_number} from {least:g} to {most}"
 
 
-def check(injections: Iterable[Injection], known: Iterable[str]) -> tuple[Injection, ...]:
-    """The injections, if each has a name of its own and targets that exist.
+def check(injections: Iterable[Injection], known: Iterable[str], *, turns: int = 1) -> tuple[Injection, ...]:
+    """The injections, if each has a name of its own, targets that exist and triggers that can hold in a conversation of
+    so many turns.
 
     Raises:
-        LookupError: a target does not exist. ValueError: two of one name.
+        LookupError: a target does not exist. ValueError: two of one name, or one that can never hit.
     """
     names, there = set(), list(known)
     checked = tuple(injections)
@@ -98,10 +132,12 @@ def check(injections: Iterable[Injection], known: Iterable[str]) -> tuple[Inject
         if not isinstance(injection, Injection):
             raise ValueError(f"faults has {injection!r} in it: it should be lab.inject(fault, target, …)")
         for target in injection.targets:
-            if target not in there:
+            if target not in there and not any(fnmatchcase(name, target) for name in there):
                 hint = did_you_mean(target, there) if there else "there are none, give them as tools= or reads="
                 raise LookupError(f"'{injection.name}' has no function or service '{target}' to hit: {hint}")
         if injection.name in names:
             raise ValueError(f"two injections are called '{injection.name}': give one of them another name=")
         names.add(injection.name)
+        injection.check(turns=turns)
+    check_cascades(checked)
     return checked

@@ -1,4 +1,4 @@
-"""Plans as data: which fault may hit which call, with what chance. A hit is a pure function of names.
+"""Plans as data: which fault may hit which call, and when. A hit is a pure function of seed, names and occasion.
 
 The dice of an injection are named (seed, trial, injection, target, request, attempt). So taking one injection out
 changes no other, and one retry more changes no later request.
@@ -6,18 +6,37 @@ changes no other, and one retry more changes no later request.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property, partial
-from typing import Any
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from fnmatch import translate
+from functools import cached_property
+from typing import Any, Literal
 
 from chaoslab.base.dice import Dice
+from chaoslab.base.registry import did_you_mean
+from chaoslab.core import triggers
 from chaoslab.core.chain import ActiveFault
-from chaoslab.core.context import TrialContext
-from chaoslab.core.events import Event, FaultInjected, FaultWitnessed
-from chaoslab.core.exchange import Call, Observation
+from chaoslab.core.exchange import Call
 from chaoslab.core.fault import LAYERS as LAYERS
 from chaoslab.core.fault import guarded, load, trait
+from chaoslab.core.occasion import Met, Occasion
+from chaoslab.core.triggers import Trigger
+from chaoslab.core.triggers.attempts import Attempts
+from chaoslab.core.triggers.persistence import Persistence
+
+Decision = Literal["", "spared", "begins", "lasts"]
+"""An injection's decision on an attempt. APART: it does not concern it, by its tool, its arguments or the hits left;
+SPARED: it does not hit; BEGINS: it hits; LASTS: an earlier hit goes on."""
+APART: Decision = ""
+SPARED: Decision = "spared"
+BEGINS: Decision = "begins"
+LASTS: Decision = "lasts"
+HITS = (BEGINS, LASTS)
+WILDCARDS = frozenset("*?[")
+"""The characters that make a target's name a pattern."""
+STATE = ("after", "max_times", "persistence")
+"""The triggers that depend on the hits so far."""
 
 
 @dataclass(frozen=True)
@@ -31,14 +50,18 @@ class Choice:
 
 @dataclass(frozen=True)
 class Injection:
-    """One source of faults for its `targets`. `chance` (0–1) is rolled per attempt. `calls` instead hits the first
-    attempts of exactly those requests (counted from 1)."""
+    """One source of faults for its `targets`: names, or patterns with `*`.
+
+    It hits an attempt if all its triggers hold. The two usual ones have a field each: `chance` (0–1) is rolled for
+    each attempt, `calls` are the requests' numbers, from 1. `triggers` holds all others, by name.
+    """
 
     name: str
     choices: tuple[Choice, ...]
     targets: tuple[str, ...]
     chance: float = 1.0
     calls: tuple[int, ...] = ()
+    triggers: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def layer(self) -> str:
@@ -49,13 +72,122 @@ class Injection:
         """True if one of its faults decides itself if it acts."""
         return any(trait(load(choice.fault), "conditional") for choice in self.choices)
 
-    def covers(self, call: Call) -> bool:
-        return call.target in self.targets
+    @cached_property
+    def _patterns(self) -> tuple[re.Pattern[str], ...]:
+        return tuple(re.compile(translate(target)) for target in self.targets)
+
+    def covers(self, target: str) -> bool:
+        return target in self.targets or any(pattern.match(target) for pattern in self._patterns)
 
     @property
     def may_hit(self) -> bool:
-        """True if there is any call that it could hit."""
-        return self.chance > 0 or bool(self.calls)
+        """True if it is not switched off."""
+        return self.chance > 0
+
+    @property
+    def certain(self) -> bool:
+        """True if it must hit exactly the requests of `calls`, to targets that are named in full."""
+        open_ended = self.triggers or any(set(target) & WILDCARDS for target in self.targets)
+        return bool(self.calls) and self.chance == 1 and not open_ended
+
+    @cached_property
+    def by_name(self) -> dict[str, Trigger]:
+        """Its triggers that can fail, by name.
+
+        Raises:
+            LookupError: no such trigger. ValueError: one takes no such value.
+        """
+        given = {**({"calls": self.calls} if self.calls else {}), **self.triggers}
+        if self.chance != 1:
+            given["chance"] = self.chance
+        return {name: triggers.of(name, value, where=f" of '{self.name}'") for name, value in given.items()}
+
+    @cached_property
+    def _lasting(self) -> Persistence | None:
+        found = self.by_name.get("persistence")
+        return found if isinstance(found, Persistence) else None
+
+    @cached_property
+    def _ordered(self) -> tuple[tuple[Trigger, ...], tuple[Trigger, ...]]:
+        """The triggers that say which attempts are concerned, and the others, cheap ones first."""
+        found = dict(self.by_name)
+        if "attempts" not in found and ("calls" in found or "every" in found):
+            found["attempts"] = Attempts((1,))
+        ordered = sorted(found.values(), key=lambda trigger: trigger.order)
+        return tuple(t for t in ordered if t.place), tuple(t for t in ordered if not t.place)
+
+    @cached_property
+    def decide(self) -> Callable[[Occasion, Met], Decision]:
+        """The injection's decision on an attempt, given its own hits so far. Made once, since most attempts cost no
+        more than this."""
+        places, begins = ([trigger.holds for trigger in each] for each in self._ordered)
+        lasts = self._lasting.lasts if self._lasting is not None else None
+        if not places and not begins:
+            return lambda occasion, met: BEGINS  # noqa: ARG005
+        if len(begins) == 1 and not places and lasts is None:
+            (only,) = begins
+            return lambda occasion, met: BEGINS if only(occasion, met) else SPARED
+
+        def decision(occasion: Occasion, met: Met) -> Decision:
+            for holds in places:
+                if not holds(occasion, met):
+                    return APART
+            if lasts is not None and lasts(occasion, met):
+                return LASTS
+            for holds in begins:
+                if not holds(occasion, met):
+                    return SPARED
+            return BEGINS
+
+        return decision
+
+    def check(self, *, turns: int | None = None) -> None:
+        """Checks the faults and triggers. `turns`: the conversation's, if known.
+
+        Raises:
+            LookupError: a fault or trigger is not installed here, or cannot be used. TypeError, ValueError: one takes
+            no such value, the faults are of several layers, or the injection can never hit.
+        """
+        layers = dict.fromkeys(load(choice.fault).layer for choice in self.choices)
+        if len(layers) > 1:
+            each = ", ".join(f"{choice.fault} ({load(choice.fault).layer})" for choice in self.choices)
+            raise ValueError(f"'{self.name}' chooses between faults of several layers: {each}; make one of each layer")
+        for choice in self.choices:
+            load(choice.fault)(**choice.params)
+        found = self.by_name
+        for name, trigger in found.items():
+            why = trigger.never({other: found[other] for other in found if other != name})
+            if not why and turns and (why := trigger.beyond(turns)):
+                why += f", and the conversation has {turns} turn{'s' if turns != 1 else ''}"
+            if why:
+                raise ValueError(f"'{self.name}' can never hit: {why}")
+
+
+class Candidates(tuple[Injection, ...]):
+    """Injections that may hit the calls of one target, outermost first."""
+
+    @cached_property
+    def names(self) -> list[str]:
+        return [injection.name for injection in self]
+
+    @cached_property
+    def timed(self) -> bool:
+        """True if a trigger of theirs reads the time."""
+        return any(trigger.timed for injection in self for trigger in injection.by_name.values())
+
+    @cached_property
+    def reads(self) -> bool:
+        """True if a trigger of theirs reads the arguments."""
+        return any(trigger.reads for injection in self for trigger in injection.by_name.values())
+
+    @cached_property
+    def state(self) -> list[str]:
+        """The names of the injections whose hits their triggers depend on."""
+        found = [i.name for i in self if any(name in i.triggers for name in STATE)]
+        return list(dict.fromkeys([*found, *(i.by_name["after"].value for i in self if "after" in i.triggers)]))
+
+    def __add__(self, other: object) -> Candidates:
+        return Candidates((*self, *other)) if isinstance(other, Candidates) else NotImplemented
 
 
 @dataclass(frozen=True)
@@ -68,22 +200,24 @@ class Plan:
     @cached_property
     def named(self) -> tuple[tuple[Injection, str, int], ...]:
         """Each request to be hit by its number: the injection, the target and the number."""
-        return tuple((i, target, request) for i in self.injections for target in i.targets for request in i.calls)
+        return tuple(
+            (i, target, request) for i in self.injections if i.certain for target in i.targets for request in i.calls
+        )
 
     def on_the_wire(self, *, wire: bool) -> tuple[Injection, ...]:
         """The injections of the wire, or all others, outermost first."""
         return self._by_wire[wire]
 
-    def candidates(self, target: str, *, wire: bool) -> tuple[Injection, ...]:
+    def candidates(self, target: str, *, wire: bool) -> Candidates:
         """The injections of `on_the_wire` that may hit a call of this target."""
         found = self._candidates.get((target, wire))
         if found is None:
-            found = tuple(i for i in self.on_the_wire(wire=wire) if i.may_hit and target in i.targets)
+            found = Candidates(i for i in self.on_the_wire(wire=wire) if i.may_hit and i.covers(target))
             self._candidates[target, wire] = found
         return found
 
     @cached_property
-    def _candidates(self) -> dict[tuple[str, bool], tuple[Injection, ...]]:
+    def _candidates(self) -> dict[tuple[str, bool], Candidates]:
         return {}
 
     @cached_property
@@ -91,20 +225,30 @@ class Plan:
         ordered = sorted(self.injections, key=lambda i: LAYERS.index(i.layer))
         return {wire: tuple(i for i in ordered if (i.layer == "wire") is wire) for wire in (True, False)}
 
-    def hit_on_the_wire(self, call: Call) -> tuple[ActiveFault | None, list[str]]:
-        """The fault of the wire that hits this call, if any, and the injections whose dice were rolled for it."""
-        rolled: list[str] = []
-        for injection in self.candidates(call.target, wire=True):
-            rolled.append(injection.name)
-            if (active := self.roll(injection, call)) is not None:
-                return active, rolled
-        return None, rolled
+    @cached_property
+    def stateful(self) -> bool:
+        """True if a trigger depends on the hits so far, so all hits must be counted."""
+        return any(name in injection.triggers for injection in self.injections for name in STATE)
 
-    def hits(self, injection: Injection, trial: str, target: str, request: int, attempt: int) -> bool:
-        """Tells if the injection hits this attempt."""
-        if injection.calls:
-            return request in injection.calls and attempt == 1
-        return Dice(self.seed, trial, injection.name, target, request, attempt, "hit").hits(injection.chance)
+    @cached_property
+    def looks_back(self) -> bool:
+        """True if a fault reads the earlier exchanges, so they must be kept."""
+        return any(trait(load(choice.fault), "looks_back") for i in self.injections for choice in i.choices)
+
+    def hits_on_the_wire(self, call: Call, occasion: Occasion) -> tuple[list[ActiveFault], list[str]]:
+        """The faults of the wire that this call meets, in the plan's order, and the injections that were asked; without
+        those that a refusal masks."""
+        asked: list[str] = []
+        hit: list[ActiveFault] = []
+        for injection in self.candidates(call.target, wire=True):
+            decision = injection.decide(occasion, occasion.of(injection.name))
+            if decision:
+                asked.append(injection.name)
+                if decision in HITS:
+                    hit.append(self.fault_for(injection, call))
+        met = together(hit)
+        masked = {active.injection for active in hit}.difference(active.injection for active in met)
+        return met, [name for name in asked if name not in masked]
 
     def fault_for(self, injection: Injection, call: Call) -> ActiveFault:
         """The fault with which an injection hits this call, all its chances drawn."""
@@ -117,19 +261,15 @@ class Plan:
             fault = fault.draw(dice("draw"))
         return ActiveFault(injection.name, choice.fault, fault)
 
-    def roll(self, injection: Injection, call: Call) -> ActiveFault | None:
-        """The fault with which the injection hits this call, or None."""
-        hit = self.hits(injection, call.trial, call.target, call.request, call.attempt)
-        return self.fault_for(injection, call) if hit else None
+    def check(self, *, turns: int | None = None) -> None:
+        """Checks each injection, and that no two wait for each other.
 
-    def check(self) -> None:
-        """Checks the plan by making each of its faults once.
-
-        Raises: LookupError: one is not installed here, or cannot be used. TypeError, ValueError: one has no such
-        parameters.
+        Raises: LookupError: a fault or trigger is not installed here, or cannot be used. TypeError, ValueError: one
+        takes no such value, or an injection can never hit.
         """
-        for choice in (choice for injection in self.injections for choice in injection.choices):
-            load(choice.fault)(**choice.params)
+        for injection in self.injections:
+            injection.check(turns=turns)
+        check_cascades(self.injections)
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -145,64 +285,39 @@ class Plan:
                     targets=tuple(i["targets"]),
                     chance=float(i["chance"]),
                     calls=tuple(i["calls"]),
+                    triggers=dict(i.get("triggers", {})),
                 )
                 for i in data["injections"]
             ),
         )
 
 
-class AttemptFaults:
-    """The faults of one attempt. Rolls each injection's dice when it is reached, and notes the stages of those that
-    hit.
+def together(hit: Sequence[ActiveFault]) -> list[ActiveFault]:
+    """The faults of the wire that one call meets: all that hit it, or the first that refuses its connection, since
+    then there is none for the others."""
+    refusing = next((active for active in hit if trait(active.fault, "refuses")), None)
+    return list(hit) if refusing is None else [refusing]
 
-    `rolled`: the names of the injections whose dice were rolled; `active`: the faults that hit. `context` is the trial
-    around the call, `note` takes the events.
+
+def check_cascades(injections: Iterable[Injection]) -> None:
+    """Checks that each `after` names another injection that can hit first.
+
+    Raises:
+        ValueError: one names an injection that is not there, one whose fault decides itself if it acts, one that is
+        switched off, or itself, be it through others.
     """
-
-    __slots__ = ("_call", "_context", "_note", "_plan", "active", "rolled")
-
-    def __init__(self, plan: Plan, call: Call, note: Callable[[Event], object], context: TrialContext) -> None:
-        self._plan, self._call, self._note, self._context = plan, call, note, context
-        self.rolled: list[str] = []
-        self.active: list[ActiveFault] = []
-
-    def candidates(self, injections: Iterable[Injection]) -> list[Callable[[Call], ActiveFault | None]]:
-        """A function per injection, in the same order, for `chain`."""
-        return [partial(self._roll, injection) for injection in injections]
-
-    def _roll(self, injection: Injection, call: Call) -> ActiveFault | None:
-        self.rolled.append(injection.name)
-        hit = self._plan.hits(injection, call.trial, call.target, call.request, call.attempt)
-        return self.begin(injection, call) if hit else None
-
-    def begin(self, injection: Injection, call: Call) -> ActiveFault:
-        """Begins the fault of an injection whose dice have hit; `chain` calls it."""
-        active = self._plan.fault_for(injection, call)
-        active.context = self._context
-        self.active.append(active)
-        if not injection.conditional:
-            self._note(active.scheduled(self._call))
-        return active
-
-    def injected(self, active: ActiveFault) -> None:
-        """Notes that the story has changed the exchange; `chain` calls it."""
-        if trait(active.fault, "conditional"):
-            self._note(active.scheduled(self._call))
-        self._note(FaultInjected(fault=active.fault_name, injection=active.injection, at=self._call.at))
-
-    def witnessed(self, seen: Observation) -> None:
-        """Notes which of the faults the caller met, once the attempt is over."""
-        for active in self.active:
-            changed = active.call or active.reply
-            its = replace(seen, changed_call=active.call, changed_reply=active.reply) if changed else seen
-            evidence = active.injected and active.evidence(its)
-            if evidence:
-                self._note(
-                    FaultWitnessed(
-                        fault=active.fault_name,
-                        injection=active.injection,
-                        at=self._call.at,
-                        evidence=evidence,
-                        changed=active.changed(),
-                    )
-                )
+    there = {injection.name: injection for injection in injections}
+    waits = {name: after.value for name, i in there.items() if (after := i.by_name.get("after")) is not None}
+    for name, other in waits.items():
+        if other not in there:
+            raise ValueError(f"'{name}' is after '{other}', which is no injection: {did_you_mean(other, there)}")
+        if there[other].conditional:
+            raise ValueError(f"'{name}' is after '{other}', whose fault decides itself if it acts: name another one")
+        if not there[other].may_hit:
+            raise ValueError(f"'{name}' can never hit: it is after '{other}', whose chance is 0")
+        seen, at = {name}, other
+        while at in waits and at not in seen:
+            seen.add(at)
+            at = waits[at]
+        if at == name:
+            raise ValueError(f"'{name}' can never hit: it is after '{other}', which waits for '{name}' itself")

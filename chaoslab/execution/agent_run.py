@@ -297,7 +297,8 @@ class AgentSpec:
             result.seconds = round(system.monotonic() - book.origin, 6)
             seam.book = None
 
-        seam.book, seam.pace, seam.left = book, place.pace, 0
+        seam.begin(book)
+        seam.pace, seam.left = place.pace, 0
         try:
             with _caught(result, hung):  # a task or thread may have ended everything by raising
                 if of_coroutine:
@@ -323,7 +324,8 @@ class AgentSpec:
         names = [name for function in (*self.tools, *self.reads) if (name := name_of(function)) not in known]
         if not names:
             return ()
-        idle = [i.name for i in self.plan.injections if i.may_hit and not i.calls and set(i.targets) <= set(names)]
+        used = {name_of(function) for function in (*self.tools, *self.reads)}.difference(names)
+        idle = [i.name for i in self.plan.injections if i.may_hit and not i.calls and not any(map(i.covers, used))]
         where = "" if self.called is None else ", neither in the trial nor in its twin"
         were, them, others = ("was", "it", "another object") if len(names) == 1 else ("were", "them", "other objects")
         said = f"{_listed(names)} {were} never called{where}: the agent had no use for {them}, or calls {others}"

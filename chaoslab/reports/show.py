@@ -148,7 +148,9 @@ def _said(event: Event) -> str:
             changed = f" ({_flat(event.changed)})" if event.changed else ""
             return f"fault    {_place(event)} {event.fault} witnessed: {_flat(event.evidence)}{changed}"
         case FaultHealed():
-            return f"fault    {_place(event)} {event.fault} healed{'' if event.witnessed else ', NOT WITNESSED'}"
+            unmet = f", since {event.masked_by} ended the call first" if event.masked_by else ""
+            said = "" if event.witnessed else f", NOT WITNESSED{unmet}"
+            return f"fault    {_place(event)} {event.fault} healed{said}"
         case FaultUnreached():
             return f"fault    {event.target} {event.request} NOT REACHED by {event.injection}"
         case CallDisturbed():

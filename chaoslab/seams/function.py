@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from math import isfinite
 from threading import Lock
 from typing import Any
 
@@ -20,11 +21,12 @@ from chaoslab.base.clock import Clock, system
 from chaoslab.base.identity import IDEMPOTENCY_KEY, Request, Requests, request_id
 from chaoslab.base.jsonable import ATOMS, BITS_MAX, UNCHANGING, brief, describe_error, line_of, to_jsonable
 from chaoslab.core import events
-from chaoslab.core.chain import ActiveFault, chain, play
-from chaoslab.core.context import TrialContext
+from chaoslab.core.attempt import AttemptFaults
+from chaoslab.core.chain import chain, play
 from chaoslab.core.events import REPLY_MAX, Event
 from chaoslab.core.exchange import Call, Failure, Observation, Reply
-from chaoslab.core.plan import AttemptFaults, Injection, Plan
+from chaoslab.core.memory import TrialMemory
+from chaoslab.core.plan import APART, BEGINS, LASTS, Candidates, Decision, Plan
 from chaoslab.record.trial_log import TrialLog
 
 NATIVE: dict[str, tuple[type[OSError], str]] = {
@@ -147,6 +149,12 @@ def kept(result: Any) -> Any:
     return Spelt(brief(result, REPLY_MAX))
 
 
+def _is_plain(value: Any) -> bool:
+    """True if `to_jsonable` would return the value itself. Most arguments are such, and this costs less."""
+    kind = type(value)
+    return kind in ATOMS or (kind is int and -_NUMBER_MAX < value < _NUMBER_MAX) or (kind is float and isfinite(value))
+
+
 def _is_small(value: Any) -> bool:
     kind = type(value)
     if kind is str:
@@ -195,7 +203,7 @@ class CallRecord:
         """The arguments as the log shows them."""
         if self.content is None:
             self.content = self.tool.arguments(self.args, self.kwargs)
-            if not ATOMS.issuperset(map(type, self.content.values())):  # a default may be anything
+            if not all(map(_is_plain, self.content.values())):  # a default may be anything
                 self.content = to_jsonable(self.content)
         return self.content
 
@@ -304,6 +312,10 @@ class _Noted:
         book.note_part(made, "end")
 
 
+def _concerned(reach: Candidates, decisions: Sequence[Decision]) -> list[str]:
+    return [name for name, decision in zip(reach.names, decisions, strict=True) if decision]
+
+
 class FunctionSeam:
     """Makes the stand-ins of functions. `timeout_s` limits the wait that a fault may cause in one attempt. The
     function's own work has no limit, as without the lab.
@@ -315,18 +327,23 @@ class FunctionSeam:
     def __init__(self, plan: Plan, *, timeout_s: float, clock: Clock = system) -> None:
         self.plan, self.timeout_s, self.clock = plan, timeout_s, clock
         self.book: TrialLog | None = None
+        self.memory = TrialMemory(plan, "")
         self.pace: Callable[[str], int] = lambda _: UNPACED
         self.left = 0
         # A trial's threads may call at once. No thread waits while it holds this, so no world need know of it.
         self._numbering = Lock()
 
+    def begin(self, book: TrialLog) -> None:
+        """Begins a trial, whose calls go into this log."""
+        self.book, self.memory = book, TrialMemory(self.plan, book.key)
+
     def stand_in(self, tool: WrappedFunction) -> Callable[..., Any]:
         """Returns a wrapper with the function's signature; async if the function is."""
-        reach = (*self.plan.candidates(tool.name, wire=False), *self.plan.candidates(tool.name, wire=True))
+        reach = self.plan.candidates(tool.name, wire=False) + self.plan.candidates(tool.name, wire=True)
         stand_in = self._of_coroutine(tool, reach) if tool.of_coroutine else self._of_function(tool, reach)
         return functools.wraps(tool.function)(stand_in)
 
-    def _of_function(self, tool: WrappedFunction, reach: Sequence[Injection]) -> Callable[..., Any]:
+    def _of_function(self, tool: WrappedFunction, reach: Candidates) -> Callable[..., Any]:
         function, effect = tool.function, tool.effect
 
         def stand_in(*args: Any, **kwargs: Any) -> Any:
@@ -348,7 +365,7 @@ class FunctionSeam:
 
         return stand_in
 
-    def _of_coroutine(self, tool: WrappedFunction, reach: Sequence[Injection]) -> Callable[..., Any]:
+    def _of_coroutine(self, tool: WrappedFunction, reach: Candidates) -> Callable[..., Any]:
         function, effect = tool.function, tool.effect
 
         async def stand_in(*args: Any, **kwargs: Any) -> Any:
@@ -370,15 +387,20 @@ class FunctionSeam:
 
         return stand_in
 
-    def _met(self, reach: Sequence[Injection], book: TrialLog, made: CallRecord) -> _Attempt | None:
-        """The attempt if an injection hits it, else None. Dice are rolled from the outermost injection on. Most
-        attempts meet no fault and cost no more than this."""
+    def _met(self, reach: Candidates, book: TrialLog, made: CallRecord) -> _Attempt | None:
+        """The attempt if an injection hits it, else None. Most attempts meet no fault and cost no more than this."""
+        memory = self.memory
         with self._numbering:
             number, attempt, _ = made.asked(book.requests)
-        for depth, injection in enumerate(reach):
-            if self.plan.hits(injection, book.key, made.name, number, attempt):
-                return _Attempt(self, book, made, reach, depth)
-        made.rolled = [injection.name for injection in reach]
+            occasion = memory.occasion(made.name, made.name, number, attempt)
+            if reach.timed:
+                occasion.elapsed_s = self.clock.monotonic() - book.origin
+            if reach.reads:
+                occasion.arguments = made.arguments()
+            decisions = memory.decide(reach, occasion)
+        if BEGINS in decisions or LASTS in decisions:
+            return _Attempt(self, book, made, reach, decisions)
+        made.rolled = reach.names if APART not in decisions else _concerned(reach, decisions)
         return None
 
 
@@ -396,9 +418,13 @@ class _Attempt:
     """One attempt that an injection hits: a driver of stories, which suspends only if the function is async."""
 
     def __init__(
-        self, seam: FunctionSeam, book: TrialLog, made: CallRecord, reach: Sequence[Injection], depth: int
+        self,
+        seam: FunctionSeam,
+        book: TrialLog,
+        made: CallRecord,
+        reach: Candidates,
+        decisions: Sequence[Decision],
     ) -> None:
-        """`depth`: the index in `reach` of the injection that hits. Those before it did not."""
         assert made.request is not None
         assert made.place is not None
         self.seam, self.book, self.made, self.tool = seam, book, made, made.tool
@@ -407,12 +433,11 @@ class _Attempt:
         spent = {"calls": book.calls - 1, "seconds": self.began_s - book.origin}
         number, attempt, _ = made.place
         self.call = Call(made.name, made.name, book.key, number, attempt, made.request.id, made.content)
-        around = TrialContext(book.key, 1, spent["seconds"], spent)
-        self.faults = faults = AttemptFaults(seam.plan, self.call, book.note, around)
-        faults.rolled += [injection.name for injection in reach[: depth + 1]]
+        self.faults = faults = AttemptFaults(
+            seam.memory, self.call, book.note, elapsed_s=spent["seconds"], spent=spent
+        )
         made.rolled = faults.rolled
-        first: Callable[[Call], ActiveFault | None] = functools.partial(faults.begin, reach[depth])
-        self.reach = [first, *faults.candidates(reach[depth + 1 :])]
+        self.reach = faults.stories(reach, decisions)
 
     async def run(self) -> Any:
         reply: Reply | None = None

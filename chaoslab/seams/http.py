@@ -22,14 +22,15 @@ from chaoslab.base.clock import Clock
 from chaoslab.base.identity import Request, Requests, TrialId, digest, parsed
 from chaoslab.base.jsonable import line, line_of
 from chaoslab.core import events
+from chaoslab.core.attempt import AttemptFaults
 from chaoslab.core.chain import chain, play
-from chaoslab.core.context import TrialContext
 from chaoslab.core.events import REPLY_MAX, Event
 from chaoslab.core.exchange import Call, Failure, Observation, Reply
-from chaoslab.core.plan import AttemptFaults, Plan
+from chaoslab.core.memory import TrialMemory
+from chaoslab.core.plan import Plan
 from chaoslab.core.service_spec import TROUBLE, ErrorReply
 from chaoslab.record.log import Log
-from chaoslab.wire.control import Answer
+from chaoslab.wire.control import FIRST, Answer
 from chaoslab.wire.lanes import LaneBroker
 from chaoslab.wire.sending import Sockets, Transport, TransportFactory, native, send
 
@@ -77,6 +78,7 @@ class TrialState:
     trial: TrialId
     requests: Requests
     began_s: float
+    memory: TrialMemory
     spent: dict[str, float] = field(default_factory=lambda: {"tokens": 0.0, "calls": 0.0})
     turn: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
     stopped_by: events.Budget | None = None
@@ -150,7 +152,7 @@ class HttpSeam(httpx.AsyncBaseTransport):
     @contextmanager
     def trial(self, trial: TrialId) -> Iterator[TrialState]:
         """A context in which every call belongs to this trial."""
-        began = TrialState(trial, Requests(trial), self.clock.monotonic())
+        began = TrialState(trial, Requests(trial), self.clock.monotonic(), TrialMemory(self.plan, trial.key))
         token = _episode.set(began)
         try:
             yield began
@@ -239,10 +241,22 @@ class _Attempt:
             asked.arguments,
             target.errors,
         )
-        seconds = self.began_s - trial.began_s
-        spent = {**trial.spent, "cost_usd": seam.cost_usd, "seconds": seconds}
-        around = TrialContext(trial.trial.key, 1, seconds, spent)
-        self.faults = AttemptFaults(seam.plan, self.call, self.note, around)
+        self._ask_the_plan()
+
+    def _ask_the_plan(self) -> None:
+        """Lets each injection decide on this attempt. Those of the wire are decided by the manager, which is sent the
+        occasion as it was before; here their hits are only counted, if a trigger depends on them."""
+        plan, call, trial = self.seam.plan, self.call, self.trial
+        inner, wire = plan.candidates(call.target, wire=False), plan.candidates(call.target, wire=True)
+        elapsed_s = self.began_s - trial.began_s
+        occasion = trial.memory.occasion(
+            call.target, call.tool, call.request, call.attempt, elapsed_s=elapsed_s, arguments=call.value
+        )
+        self.occasion = occasion.to_json(wire) if wire else FIRST
+        decisions = trial.memory.decide(inner + wire if plan.stateful else inner, occasion)
+        spent = {**trial.spent, "cost_usd": self.seam.cost_usd, "seconds": elapsed_s}
+        self.faults = AttemptFaults(trial.memory, call, self.note, elapsed_s=elapsed_s, spent=spent)
+        self.reach = self.faults.stories(inner, decisions[: len(inner)])
 
     @property
     def _of_model(self) -> bool:
@@ -255,11 +269,12 @@ class _Attempt:
         note(events.CallStarted(at=call.at, tool=call.tool, arguments=shown))
         self.seam.on_call(f"{call.target}.{call.tool}")
         self.trial.spent["calls"] += 1
-        reach = self.faults.candidates(self.seam.plan.candidates(call.target, wire=False))
         reply: Reply | None = None
         failure: Failure | None = None
         try:
-            reply = await (play(chain(reach, call, self.faults.injected), self) if reach else self.send(call))
+            reply = await (
+                play(chain(self.reach, call, self.faults.injected), self) if self.reach else self.send(call)
+            )
             return reply
         except Failure as caught:
             failure = caught
@@ -309,7 +324,9 @@ class _Attempt:
             self.via = "direct"
             return await send(self.seam.clean, self.request, within_s=self._left_s(), body=body)
         asked_s = self.seam.clock.monotonic()
-        row, answer = await self.seam.lanes.ask(call, deadline_s=self.target.deadline_s)
+        row, answer = await self.seam.lanes.ask(
+            call, deadline_s=self.target.deadline_s, occasion=self.occasion
+        )
         self.faults.rolled += answer.rolled
         if answer.held:  # the lab mended itself meanwhile, which is not the target's time
             self.held_s += self.seam.clock.monotonic() - asked_s

@@ -17,11 +17,12 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from chaoslab.core.exchange import Call
 
-VERSION = 1
+VERSION = 2
 """The version of the tables below. State of another version is thrown away, since the log has all of it."""
 
 _SCHEMA = (
@@ -33,11 +34,14 @@ _SCHEMA = (
     """CREATE TABLE calls (
         id INTEGER PRIMARY KEY, run TEXT NOT NULL, state TEXT NOT NULL, trial TEXT NOT NULL, target TEXT NOT NULL,
         tool TEXT NOT NULL, request INTEGER NOT NULL, attempt INTEGER NOT NULL, request_id TEXT NOT NULL,
+        occasion TEXT NOT NULL,
         deadline_s REAL NOT NULL, answer TEXT NOT NULL DEFAULT '{}', observation TEXT NOT NULL DEFAULT '{}')""",
     "CREATE INDEX pending ON calls (state) WHERE state IN ('asked', 'done')",
     f"PRAGMA user_version = {VERSION}",
 )
 BUSY_S = 2.0
+FIRST: Mapping[str, Any] = MappingProxyType({})
+"""The occasion of a call in a first turn before which nothing was met."""
 
 _REMEDIES = {
     "SQLITE_BUSY": "end what holds it and start again",
@@ -85,6 +89,7 @@ class Row:
     call: Call
     deadline_s: float
     observation: Mapping[str, Any]
+    occasion: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -181,8 +186,8 @@ class Control:
     def end_run(self, run: str) -> None:
         self._write("UPDATE runs SET state = 'over' WHERE run = ?", (run,))
 
-    def ask(self, run: str, call: Call, *, deadline_s: float) -> int:
-        """Asks for the address of this call. Returns the row's id."""
+    def ask(self, run: str, call: Call, *, deadline_s: float, occasion: Mapping[str, Any] = FIRST) -> int:
+        """Asks for the address of this call on this occasion (`Occasion.to_json`). Returns the row's id."""
         columns = (
             run,
             "asked",
@@ -192,11 +197,12 @@ class Control:
             call.request,
             call.attempt,
             call.request_id,
+            json.dumps(dict(occasion)),
             deadline_s,
         )
         return self._write(
-            "INSERT INTO calls (run, state, trial, target, tool, request, attempt, request_id, deadline_s)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO calls (run, state, trial, target, tool, request, attempt, request_id, occasion,"
+            " deadline_s) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             columns,
         )
 
@@ -233,11 +239,15 @@ class Control:
         """The calls of these runs that wait for the manager, oldest first."""
         names = tuple(runs)
         rows = self._db.execute(
-            "SELECT id, run, state, trial, target, tool, request, attempt, request_id, deadline_s, observation"
+            "SELECT id, run, state, trial, target, tool, request, attempt, request_id, occasion, deadline_s,"
+            " observation"
             f" FROM calls WHERE state IN ('asked', 'done') AND run IN ({','.join('?' * len(names))}) ORDER BY id",
             names,
         ).fetchall()
-        return [Row(r[0], r[1], r[2], Call(r[4], r[5], r[3], r[6], r[7], r[8]), r[9], _decoded(r[10])) for r in rows]
+        return [
+            Row(r[0], r[1], r[2], Call(r[4], r[5], r[3], r[6], r[7], r[8]), r[10], _decoded(r[11]), _decoded(r[9]))
+            for r in rows
+        ]
 
     def reply(self, row: int, answer: Answer) -> None:
         self._write(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from chaoslab.core import events
 from chaoslab.core.chain import ActiveFault
 from chaoslab.core.events import Event
-from chaoslab.core.exchange import Call, Toxic
+from chaoslab.core.exchange import Call, Observation, Toxic
 from chaoslab.core.fault import trait
 from chaoslab.wire import toxics
 from chaoslab.wire.client import ToxicInfo
@@ -16,9 +18,9 @@ REFUSED = "refused"
 """The lane without a listener, to which every call goes that is to be refused."""
 
 
-def is_refused(active: ActiveFault) -> bool:
-    """Tells if the fault's connection is refused, so it needs no lane of its own."""
-    return bool(trait(active.fault, "refuses"))
+def is_refused(active: Sequence[ActiveFault]) -> bool:
+    """Tells if a fault among them refuses the connection, so the call needs no lane of its own."""
+    return any(trait(each.fault, "refuses") for each in active)
 
 
 def in_toxiproxys_words(toxic: Toxic) -> ToxicInfo:
@@ -32,16 +34,34 @@ def in_toxiproxys_words(toxic: Toxic) -> ToxicInfo:
     return ToxicInfo(f"{toxic.type}_{toxic.stream}", toxic.type, toxic.stream or "downstream", 1.0, attributes)
 
 
-def armed(active: ActiveFault, call: Call, *, lane: str, took_s: float) -> Event:
-    """The event to log once the fault's lane stands, before the call gets the lane's address."""
-    return events.FaultArmed(fault=active.fault_name, injection=active.injection, at=call.at, lane=lane, took_s=took_s)
+def toxics_of(active: Sequence[ActiveFault]) -> list[ToxicInfo]:
+    """The toxics of the lane that carries these faults, in their order, each with a name of its own."""
+    found = [in_toxiproxys_words(toxic) for each in active for toxic in each.toxics()]
+    seen: Counter[str] = Counter()
+    for place, info in enumerate(found):
+        seen[info.name] += 1
+        if seen[info.name] > 1:
+            found[place] = replace(info, name=f"{info.name}_{seen[info.name]}")
+    return found
 
 
-def healed(active: ActiveFault, call: Call, *, evidence: str | None) -> Iterator[Event]:
-    """The events to log once the call is over and the lane gone. `evidence` is the result of the fault's
-    `witnessed`."""
-    fault, injection, at = active.fault_name, active.injection, call.at
-    if evidence:
-        yield events.FaultInjected(fault=fault, injection=injection, at=at)
-        yield events.FaultWitnessed(fault=fault, injection=injection, at=at, evidence=evidence)
-    yield events.FaultHealed(fault=fault, injection=injection, at=at, witnessed=evidence is not None)
+def armed(active: Sequence[ActiveFault], call: Call, *, lane: str, took_s: float) -> Iterator[Event]:
+    """The events to log once the faults' lane stands, before the call gets the lane's address."""
+    for each in active:
+        yield events.FaultArmed(fault=each.fault_name, injection=each.injection, at=call.at, lane=lane, took_s=took_s)
+
+
+def healed(active: Sequence[ActiveFault], call: Call, seen: Observation | None) -> Iterator[Event]:
+    """The events to log once the call is over and its lane gone. `seen`: the caller's observation; None if the lane was
+    lost or its caller is gone, so nothing is known."""
+    evidence = [each.evidence(seen) if seen is not None else None for each in active]
+    ended = seen is not None and seen.error is not None
+    by = next((each.fault_name for each, said in zip(active, evidence, strict=True) if said), "") if ended else ""
+    for each, said in zip(active, evidence, strict=True):
+        fault, injection, at = each.fault_name, each.injection, call.at
+        if said:
+            yield events.FaultInjected(fault=fault, injection=injection, at=at)
+            yield events.FaultWitnessed(fault=fault, injection=injection, at=at, evidence=said)
+        yield events.FaultHealed(
+            fault=fault, injection=injection, at=at, witnessed=said is not None, masked_by="" if said else by
+        )

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from chaoslab.base.clock import Clock
 from chaoslab.core.exchange import Call, Observation
-from chaoslab.wire.control import Answer, Control, explain
+from chaoslab.wire.control import FIRST, Answer, Control, explain
 
 LATE_S = 0.25
 """Seconds after which the seam checks the manager's health."""
@@ -47,7 +47,9 @@ class LaneBroker(Protocol):
 
     down: LabDown | None
 
-    async def ask(self, call: Call, *, deadline_s: float) -> tuple[int, Answer]: ...
+    async def ask(
+        self, call: Call, *, deadline_s: float, occasion: Mapping[str, Any] = FIRST
+    ) -> tuple[int, Answer]: ...
     def done(self, row: int, seen: Observation) -> None: ...
     async def cut(self, answer: Answer) -> bool: ...
     async def check(self) -> Health: ...
@@ -67,14 +69,16 @@ class Lanes:
         self.down: LabDown | None = None
         """The error once the lab is down. A framework between this and the session may swallow the raised one."""
 
-    async def ask(self, call: Call, *, deadline_s: float) -> tuple[int, Answer]:
+    async def ask(
+        self, call: Call, *, deadline_s: float, occasion: Mapping[str, Any] = FIRST
+    ) -> tuple[int, Answer]:
         """The row of this call and the manager's answer: clear, or armed with an address.
 
         Raises:
             LabDown: the manager is dead, does not answer, or cannot arm.
         """
         try:
-            row = self._control.ask(self._run, call, deadline_s=deadline_s)
+            row = self._control.ask(self._run, call, deadline_s=deadline_s, occasion=occasion)
             asked = began = self._clock.monotonic()
             probe_at = asked + LATE_S
             while (answer := self._control.answer(row)) is None:

@@ -369,7 +369,8 @@ def test_no_two_threads_are_ever_numbered_at_once(place: str) -> None:
 
     plan = Plan(1, (Injection("wire", (Choice("latency"),), ("double",), chance=1e-9),))
     seam = FunctionSeam(plan, timeout_s=1.0)
-    seam.book = book = TrialLog(TrialId("run", 1), began=datetime(2026, 6, 1, tzinfo=UTC))
+    book = TrialLog(TrialId("run", 1), began=datetime(2026, 6, 1, tzinfo=UTC))
+    seam.begin(book)
     book.requests = Crossing(book.trial)
     double = seam.stand_in(WrappedFunction("double", lambda n: 2 * n, effect=False))
     results: list[int] = []
@@ -547,7 +548,8 @@ def test_small_results_that_cannot_change_are_kept_and_of_others_their_words(res
 def test_what_is_sent_to_another_process_is_told_there_as_it_would_be_here(chance: float | None) -> None:
     wire = () if chance is None else (Injection("wire", (Choice("latency"),), ("double",), chance=chance),)
     seam = FunctionSeam(Plan(1, wire), timeout_s=1.0)
-    seam.book = book = TrialLog(TrialId("run", 1), began=datetime(2026, 6, 1, tzinfo=UTC))
+    book = TrialLog(TrialId("run", 1), began=datetime(2026, 6, 1, tzinfo=UTC))
+    seam.begin(book)
     double = seam.stand_in(WrappedFunction("double", lambda n: 2 * n, effect=True))
     assert [double(3), double(3)] == [6, 6]
     with pytest.raises(TypeError):

@@ -21,6 +21,7 @@ from chaoslab.core.exchange import Call, Failure, Observation, Reply
 from chaoslab.core.plan import Plan
 from chaoslab.record.history import History
 from chaoslab.worlds.virtual.in_process_transport import InProcessTransports
+from tests.plan_parts import roll
 from tests.seams import virtual_parts
 from tests.seams.lab_parts import SERVERS, Bench, Heard, bench, said, site
 
@@ -67,7 +68,7 @@ class Ideal:
         """True if this call is answered well, and the faults that its caller witnesses."""
         error, reply = None, None
         injections = (*plan.on_the_wire(wire=False), *plan.on_the_wire(wire=True))
-        reach = [lambda c, i=i: plan.roll(i, c) if i.covers(c) else None for i in injections]
+        reach = [lambda c, i=i: roll(plan, i, c) if i.covers(c.target) else None for i in injections]
         try:
             reply = await play(chain(reach, call, self.active.append), self)
         except Failure as failure:

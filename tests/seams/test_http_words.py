@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,12 @@ from chaoslab.base.clock import system
 from chaoslab.base.identity import Request, Requests, TrialId, digest
 from chaoslab.core import events
 from chaoslab.core.exchange import Call, Reply
+from chaoslab.core.memory import TrialMemory
 from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.core.service_spec import TROUBLE, ErrorReply
 from chaoslab.seams.http import EXTENSION, ProbeTag, Target, TrialState
 from chaoslab.wire.body import BODY_MAX
-from chaoslab.wire.control import Answer
+from chaoslab.wire.control import FIRST, Answer
 from chaoslab.wire.lanes import LabDown
 from chaoslab.worlds.virtual.context import world
 from chaoslab.worlds.virtual.lanes import VirtualLanes
@@ -189,9 +190,11 @@ def test_a_fault_of_the_wire_is_witnessed_by_the_time_that_its_lane_took(tmp_pat
 
 def test_the_time_in_which_the_lab_mended_itself_is_none_of_the_targets(tmp_path: Path) -> None:
     class Holding(VirtualLanes):
-        async def ask(self, call: Call, *, deadline_s: float) -> tuple[int, Answer]:
+        async def ask(
+            self, call: Call, *, deadline_s: float, occasion: Mapping[str, Any] = FIRST
+        ) -> tuple[int, Answer]:
             await system.asleep(1.5)
-            row, answer = await super().ask(call, deadline_s=deadline_s)
+            row, answer = await super().ask(call, deadline_s=deadline_s, occasion=occasion)
             return row, replace(answer, held=call.request == 1)
 
     def answer(_: Heard) -> Reply:
@@ -520,7 +523,7 @@ def test_who_is_done_closes_the_old_connections_too(tmp_path: Path) -> None:
 
 def test_a_trial_has_spent_nothing_when_it_begins() -> None:
     trial = TrialId("run", 1)
-    first, second = (TrialState(trial, Requests(trial), 0.0) for _ in range(2))
+    first, second = (TrialState(trial, Requests(trial), 0.0, TrialMemory(Plan(1), trial.key)) for _ in range(2))
     first.spent["tokens"] += 5
     assert second.spent == {"tokens": 0.0, "calls": 0.0}
     assert json.dumps(second.spent) == '{"tokens": 0.0, "calls": 0.0}'

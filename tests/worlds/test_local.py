@@ -26,6 +26,7 @@ from chaoslab.record.history import History
 from chaoslab.record.runs import Run
 from chaoslab.worlds.local import Local, PortTaken, brought_up
 from tests.cli_parts import chaoslab, command, environment, free_base, prompts, warm_parts
+from tests.plan_parts import roll
 
 EASY = ({"prompt": "What is 17 times 24?", "facts": ["408"]}, "What is the weather in Oslo?")
 CHARTS = {"throughput", "success_rate", "network_latency", "tool_latency", "errors", "response_time", "mttr"}
@@ -74,7 +75,7 @@ def test_the_faults_that_are_met_are_those_that_the_seed_draws(tmp_path: Path) -
         for record, call in history.of(CallFinished)
         for injection in plan.injections
         if injection.name in call.rolled
-        if (told := plan.roll(injection, Call(call.target, call.tool, str(record.trial), call.request, call.attempt)))
+        if (told := roll(plan, injection, Call(call.target, call.tool, str(record.trial), call.request, call.attempt)))
     }
     assert len(drawn) > 3
     met = {(r.trial, e.target, e.request, e.attempt, e.fault) for r, e in history.of(FaultWitnessed)}

@@ -204,10 +204,17 @@ def _eligible(history: History) -> Counter[tuple[str, str]]:
 
 
 def _chances(history: History) -> Mapping[str, float | None]:
-    """The chance of each injection in the plan; None if it hits given calls, or if its story decides."""
+    """The chance of each injection in the plan; None if another trigger says when it hits, or if its story decides."""
     run = history.first(RunStarted)
     injections: list[Any] = run.plan.get("injections", []) if run else []
-    return {i["name"]: None if i.get("calls") or _conditional(i) else float(i.get("chance", 1.0)) for i in injections}
+    known = {i["name"]: float(i.get("chance", 1.0)) for i in injections}
+    open_ended = {i["name"] for i in injections if i.get("calls") or _other_triggers(i) or _conditional(i)}
+    return {name: None if name in open_ended else chance for name, chance in known.items()}
+
+
+def _other_triggers(injection: Mapping[str, Any]) -> bool:
+    """True if it has triggers beside its chance, other than those that only say which calls are eligible."""
+    return any(name not in ("tool", "when") for name in injection.get("triggers", {}))
 
 
 def _conditional(injection: Mapping[str, Any]) -> bool:

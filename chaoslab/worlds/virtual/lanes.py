@@ -5,18 +5,21 @@ For the seam they replace `wire/lanes.py` with its manager and Toxiproxy, and lo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from chaoslab.base.clock import Clock
 from chaoslab.base.dice import Dice
 from chaoslab.core.chain import ActiveFault
 from chaoslab.core.events import Event
-from chaoslab.core.exchange import Call, Observation, Toxic
+from chaoslab.core.exchange import Call, Observation
+from chaoslab.core.occasion import Occasion
 from chaoslab.core.plan import Plan
 from chaoslab.record.log import Log
 from chaoslab.wire import fault_lifecycle, toxics
-from chaoslab.wire.control import Answer
+from chaoslab.wire.client import ToxicInfo
+from chaoslab.wire.control import FIRST, Answer
 from chaoslab.wire.lanes import Health, LabDown
 from chaoslab.wire.server.attached import Attached
 from chaoslab.wire.server.proxy import Junction
@@ -52,15 +55,14 @@ class Lane(Junction):
         self._loop.tell(self.drop)
 
 
-def _attached(toxic: Toxic) -> Attached:
-    info = fault_lifecycle.in_toxiproxys_words(toxic)
+def _attached(info: ToxicInfo) -> Attached:
     kind = toxics.load(info.type)(**info.attributes)
     return Attached(info.name, info.type, info.stream, info.toxicity, kind)
 
 
 @dataclass
 class _Armed:
-    active: ActiveFault
+    active: Sequence[ActiveFault]
     call: Call
     lane: Lane | None
 
@@ -76,22 +78,30 @@ class VirtualLanes:
         self._loop: VirtualLoop | None = None
         self.down: LabDown | None = None
 
-    async def ask(self, call: Call, *, deadline_s: float) -> tuple[int, Answer]:  # noqa: ARG002 - no lane is late
+    async def ask(
+        self,
+        call: Call,
+        *,
+        deadline_s: float,  # noqa: ARG002 - no lane is late
+        occasion: Mapping[str, Any] = FIRST,
+    ) -> tuple[int, Answer]:
         """The number of this call, from 1, and the address to use."""
         self._rows += 1
         row = self._rows
-        active, rolled = self._plan.hit_on_the_wire(call)
-        if active is None:
+        active, rolled = self._plan.hits_on_the_wire(call, Occasion.from_json(self._plan.seed, call, occasion))
+        if not active:
             return row, Answer("clear", rolled=rolled)
-        self._write(active.scheduled(call), call)
+        for each in active:
+            self._write(each.scheduled(call), call)
         began_s = self._clock.monotonic()
         name, lane = (fault_lifecycle.REFUSED, None) if fault_lifecycle.is_refused(active) else self._lane(active, call)
         self._armed[row] = _Armed(active, call, lane)
         took_s = self._clock.monotonic() - began_s
-        self._write(fault_lifecycle.armed(active, call, lane=name, took_s=took_s), call)
+        for event in fault_lifecycle.armed(active, call, lane=name, took_s=took_s):
+            self._write(event, call)
         return row, Answer("armed", *(lane.address if lane else NOBODY), rolled)
 
-    def _lane(self, active: ActiveFault, call: Call) -> tuple[str, Lane]:
+    def _lane(self, active: Sequence[ActiveFault], call: Call) -> tuple[str, Lane]:
         self._lanes += 1
         name = f"lane.{call.target}.{self._lanes}"
         if self._loop is None:
@@ -99,8 +109,8 @@ class VirtualLanes:
             world().machine.start(self._loop.serve, name="toxiproxy")
         dice = Dice(self._plan.seed, call.trial, name)
         lane = Lane(self._network, self._loop, upstream=self._targets[call.target], dice=dice)
-        for toxic in active.toxics():
-            lane.attach(_attached(toxic))
+        for info in fault_lifecycle.toxics_of(active):
+            lane.attach(_attached(info))
         return name, lane
 
     def done(self, row: int, seen: Observation) -> None:
@@ -108,7 +118,7 @@ class VirtualLanes:
         armed = self._armed.pop(row)
         if armed.lane is not None:
             armed.lane.take_down()
-        for event in fault_lifecycle.healed(armed.active, armed.call, evidence=armed.active.evidence(seen)):
+        for event in fault_lifecycle.healed(armed.active, armed.call, seen):
             self._write(event, armed.call)
 
     def _write(self, event: Event, call: Call) -> None:

@@ -1,0 +1,93 @@
+"""The occasion of an attempt: all that a trigger may depend on. It is data, so the proxy manager can be sent it.
+
+The state of a trial's triggers counts what they decided, for every attempt in the order of beginning, whether the fault
+was reached or an outer one masked it. So taking one injection out of a plan moves no other's hits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Protocol
+
+from chaoslab.core.exchange import Call
+
+
+@dataclass(slots=True)
+class Met:
+    """An injection's hits so far in one trial.
+
+    `times`: their number. `since_s`: the time of the hit that the last row of hits began with, in seconds since the
+    trial began. `in_a_row`: the number of hits in that row, which `persistence` makes longer than 1.
+    """
+
+    injection: str
+    times: int = 0
+    since_s: float = 0.0
+    in_a_row: int = 0
+
+    def hit(self, elapsed_s: float, *, lasting: bool) -> None:
+        """Counts a hit. `lasting`: it goes on with the last row."""
+        self.times += 1
+        if lasting:
+            self.in_a_row += 1
+        else:
+            self.since_s, self.in_a_row = elapsed_s, 1
+
+
+class Asked(Protocol):
+    """Injections that an occasion is written down for (`plan.Candidates`)."""
+
+    @property
+    def reads(self) -> bool: ...
+    @property
+    def state(self) -> Sequence[str]: ...
+
+
+@dataclass(slots=True)
+class Occasion:
+    """One attempt and its place in the trial.
+
+    `request` and `attempt` are the call's numbers, from 1. `turn`: the turn of the conversation, from 1. `in_turn`: the
+    number of the request at its target within the turn. `elapsed_s`: seconds since the trial began; `arguments`: the
+    call's; both are only set if a trigger reads them. `met`: the hits of the trial so far, by injection.
+    """
+
+    seed: int
+    trial: str
+    target: str
+    tool: str
+    request: int
+    attempt: int
+    turn: int = 1
+    in_turn: int = 1
+    elapsed_s: float = 0.0
+    arguments: Any = None
+    met: dict[str, Met] = field(default_factory=dict)
+
+    def of(self, injection: str) -> Met:
+        """The hits of this injection so far."""
+        found = self.met.get(injection)
+        if found is None:
+            found = self.met[injection] = Met(injection)
+        return found
+
+    def to_json(self, asked: Asked) -> dict[str, Any]:
+        """The part that the call's own row does not hold and that these injections depend on."""
+        met = {name: asdict(self.met[name]) for name in asked.state if name in self.met}
+        return {
+            "turn": self.turn,
+            "in_turn": self.in_turn,
+            "elapsed_s": self.elapsed_s,
+            "arguments": self.arguments if asked.reads else None,
+            "met": met,
+        }
+
+    @classmethod
+    def from_json(cls, seed: int, call: Call, data: Mapping[str, Any]) -> Occasion:
+        """The occasion of a call from `to_json`; from an empty mapping, one of a first turn with nothing met."""
+        met = {name: Met(**found) for name, found in data.get("met", {}).items()}
+        return cls(
+            seed, call.trial, call.target, call.tool, call.request, call.attempt, int(data.get("turn", 1)),
+            int(data.get("in_turn", call.request)), float(data.get("elapsed_s", 0.0)), data.get("arguments"), met,
+        )  # fmt: skip

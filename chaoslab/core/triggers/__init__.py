@@ -1,0 +1,117 @@
+"""The triggers, one file each. The file's name is the trigger's, as in `inject(…, max_times=2)`.
+
+A trigger is a pure condition on an occasion. An injection hits an attempt if all its triggers hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from chaoslab.base import registry
+from chaoslab.core.occasion import Met, Occasion
+
+GROUP = "core.triggers"
+
+
+@dataclass(frozen=True)
+class Trigger:
+    """One condition on an attempt, with its checked `value`.
+
+    Traits of a class:
+
+    - `should_be`: the values that it takes, in words.
+    - `place`: it says which attempts are concerned, not when a fault begins. It holds for each attempt of a fault that
+      lasts.
+    - `timed`: it reads `elapsed_s`. `reads`: it reads the arguments.
+    - `order`: triggers are asked in this order, so the cheap ones come first.
+    """
+
+    value: Any
+    should_be: ClassVar[str]
+    place: ClassVar[bool] = False
+    timed: ClassVar[bool] = False
+    reads: ClassVar[bool] = False
+    order: ClassVar[int] = 0
+
+    @classmethod
+    def of(cls, value: Any) -> Self:
+        """The trigger of a value as a user writes it.
+
+        Raises:
+            ValueError: it takes no such value; the message says which would be right, as `refused` makes it.
+        """
+        raise NotImplementedError
+
+    @property
+    def plain(self) -> Any:
+        """The value as JSON keeps it; `of` takes it again."""
+        return list(self.value) if isinstance(self.value, tuple) else self.value
+
+    @classmethod
+    def refused(cls) -> ValueError:
+        """The error for a value that it does not take."""
+        return ValueError(f"it should be {cls.should_be}")
+
+    def holds(self, occasion: Occasion, met: Met) -> bool:
+        """Tells if the condition holds. `met`: the hits of its own injection so far."""
+        raise NotImplementedError
+
+    def never(self, others: Mapping[str, Trigger]) -> str:
+        """The reason, in words, that it can never hold together with the others of its injection; empty if it can."""
+        return ""
+
+    def beyond(self, turns: int) -> str:
+        """The reason, in words, that it cannot hold in a conversation of so many turns; empty if it can."""
+        return ""
+
+
+def names() -> tuple[str, ...]:
+    """Every trigger, found by scanning."""
+    return registry.names(GROUP)
+
+
+def of(name: str, value: Any, *, where: str = "") -> Trigger:
+    """The trigger of that name with this value. `where` stands behind the name in an error, as in " of latency".
+
+    Raises:
+        LookupError: no such trigger. ValueError: it takes no such value.
+    """
+    kind = load(name)
+    try:
+        return kind.of(value)
+    except ValueError as error:
+        raise ValueError(f"{name}{where} is {value!r:.60}: {error.args[0]}") from None
+
+
+def load(name: str) -> type[Trigger]:
+    """The class of the trigger of this name.
+
+    Raises:
+        LookupError: no such trigger. BrokenPlugin: it cannot be loaded.
+    """
+    found: type[Trigger] = registry.load(GROUP, name)
+    return found
+
+
+class OfNumbers(Trigger):
+    """A trigger whose value is a list of whole numbers from 1, kept sorted."""
+
+    @classmethod
+    def of(cls, value: Any) -> Self:
+        if not isinstance(value, list | tuple | set | frozenset | range) or not value:
+            raise cls.refused()
+        if not all(type(n) is int and n >= 1 for n in value):
+            raise cls.refused()
+        return cls(tuple(sorted(set(value))))
+
+
+class OfNumber(Trigger):
+    """A trigger whose value is a whole number from 1."""
+
+    @classmethod
+    def of(cls, value: Any) -> Self:
+        if type(value) is not int or value < 1:
+            raise cls.refused()
+        return cls(value)

@@ -1,0 +1,326 @@
+"""A trigger is a condition on an occasion, several are combined with "and", and none depends on another injection."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import chaoslab as lab
+from chaoslab.core import triggers
+from chaoslab.core.exchange import Call
+from chaoslab.core.inject import check
+from chaoslab.core.memory import TrialMemory
+from chaoslab.core.occasion import Occasion
+from chaoslab.core.plan import HITS, Choice, Injection, Plan
+
+Step = tuple[str, int, int, float, Any]
+"""An attempt: the target, the request, the attempt, the time, the arguments."""
+
+
+def hits(plan: Plan, steps: Iterable[Step], *, turns: dict[int, int] | None = None) -> dict[str, list[int]]:
+    """The places in `steps` that each injection hits. `turns`: the place at which a turn begins → its number."""
+    memory, found = TrialMemory(plan, "p1.r1"), {injection.name: list[int]() for injection in plan.injections}
+    made: dict[str, int] = {}
+    for place, (target, request, attempt, now, arguments) in enumerate(steps):
+        if turns and place in turns:
+            memory.begin_turn(turns[place], made)
+        made[target] = max(made.get(target, 0), request)
+        there = plan.candidates(target, wire=False) + plan.candidates(target, wire=True)
+        occasion = memory.occasion(target, target, request, attempt, elapsed_s=now, arguments=arguments)
+        for name, hit in zip(there.names, memory.decide(there, occasion), strict=True):
+            if hit in HITS:
+                found[name].append(place)
+    return found
+
+
+def one(**given: Any) -> Injection:
+    return lab.inject("latency", "shop", name="it", **given)
+
+
+TEN: list[Step] = [("shop", n // 2 + 1, n % 2 + 1, n * 1.0, {"amount": n * 10}) for n in range(10)]
+"""Five requests with two attempts each, one a second."""
+
+
+@pytest.mark.parametrize(
+    ("given", "places"),
+    [
+        ({}, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]),
+        ({"calls": [2, 4]}, [2, 6]),
+        ({"calls": [2, 4], "attempts": [2]}, [3, 7]),
+        ({"calls": [2], "attempts": [1, 2]}, [2, 3]),
+        ({"attempts": [2]}, [1, 3, 5, 7, 9]),
+        ({"every": 2}, [2, 6]),
+        ({"every": 2, "attempts": [1, 2]}, [2, 3, 6, 7]),
+        ({"after_calls": 3}, [6, 7, 8, 9]),
+        ({"after_calls": 3, "attempts": [1]}, [6, 8]),
+        ({"max_times": 3}, [0, 1, 2]),
+        ({"max_times": 2, "every": 2}, [2, 6]),
+        ({"window_s": [3, 6]}, [3, 4, 5]),
+        ({"window_s": [3, 6], "attempts": [2]}, [3, 5]),
+        ({"persistence": "once"}, [0]),
+        ({"persistence": "once", "after_calls": 2}, [4]),
+        ({"persistence": "burst 3", "calls": [2]}, [2, 3, 4]),
+        ({"persistence": "burst 2", "every": 2}, [2, 3, 6, 7]),
+        ({"persistence": "for_s 2.5", "calls": [2]}, [2, 3, 4]),
+        ({"persistence": "for_s 3", "calls": [2]}, [2, 3, 4]),
+        ({"persistence": "for_good", "calls": [3]}, [4, 5, 6, 7, 8, 9]),
+        ({"persistence": "for_good", "calls": [3], "max_times": 2}, [4, 5]),
+        ({"persistence": "for_good", "calls": [1], "when": "amount > 60"}, []),
+        ({"persistence": "for_good", "after_calls": 1, "when": "amount > 60"}, [7, 8, 9]),
+        ({"when": "amount >= 20 and amount < 40"}, [2, 3]),
+        ({"when": "amount > 20", "max_times": 2}, [3, 4]),
+        ({"tool": "sh*"}, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]),
+        ({"tool": "get_*"}, []),
+        ({"chance": 0.0}, []),
+        ({"on_turn": 1, "attempts": [1], "after_calls": 3}, [6, 8]),
+    ],
+)
+def test_each_trigger_and_what_it_means_with_others(given: dict[str, Any], places: list[int]) -> None:
+    assert hits(Plan(1, (one(**given),)), TEN)["it"] == places
+
+
+def test_a_chance_is_rolled_only_for_attempts_that_the_others_let_through() -> None:
+    """The dice are named, so the hits of chance and number together are those that both have alone."""
+    steps = [("shop", n, 1, 0.0, None) for n in range(1, 400)]
+    alone, both = (hits(Plan(5, (one(chance=0.3, **given),)), steps)["it"] for given in ({}, {"every": 3}))
+    assert both == [place for place in alone if (place + 1) % 3 == 0]
+    assert 20 < len(both) < 60
+
+
+TURNS = {0: 1, 4: 2, 8: 3}
+
+
+@pytest.mark.parametrize(
+    ("given", "places"),
+    [
+        ({"on_turn": 2}, [4, 5, 6, 7]),
+        ({"on_turn": [1, 3], "attempts": [1]}, [0, 2, 8]),
+        ({"between_turns": True}, [4, 5, 8, 9]),
+        ({"between_turns": True, "attempts": [1]}, [4, 8]),
+        ({"between_turns": True, "on_turn": [3]}, [8, 9]),
+    ],
+)
+def test_turns(given: dict[str, Any], places: list[int]) -> None:
+    assert hits(Plan(1, (one(**given),)), TEN, turns=TURNS)["it"] == places
+
+
+def test_a_cascade_begins_at_the_attempt_after_its_cause() -> None:
+    cause = lab.inject("latency", "shop", name="cause", calls=[2, 3, 4])
+    effect = lab.inject("refused", "bank", name="effect", after="cause")
+    third = lab.inject("refused", "bank", name="third", after=["cause", 3])
+    steps: list[Step] = [(target, n, 1, 0.0, None) for n in range(1, 6) for target in ("bank", "shop")]
+    for order in ((cause, effect, third), (third, effect, cause)):
+        found = hits(Plan(1, order), steps)
+        assert (found["cause"], found["effect"], found["third"]) == ([3, 5, 7], [4, 6, 8], [8])
+    same = lab.inject("refused", "shop", name="same", after="cause")
+    assert hits(Plan(1, (cause, same)), steps)["same"] == [5, 7, 9]
+
+
+# --- taking one out moves no other ---
+
+TARGETS = ("shop", "bank")
+conditions = st.sampled_from(["amount > 3", "amount < 8 and not city == 'Rome'", "city in ['Rome', 'Oslo']"])
+pieces = {
+    "attempts": st.lists(st.integers(1, 3), min_size=1, max_size=2),
+    "every": st.integers(1, 3),
+    "after_calls": st.integers(1, 3),
+    "max_times": st.integers(2, 4),
+    "on_turn": st.lists(st.integers(1, 3), min_size=1, max_size=2),
+    "window_s": st.tuples(st.floats(0, 3), st.floats(4, 20)).map(list),
+    "persistence": st.sampled_from(["once", "burst 2", "for_s 2.5", "for_good"]),
+    "tool": st.sampled_from(["s*", "bank", "*"]),
+    "when": conditions,
+    "between_turns": st.just(True),
+}
+
+
+@st.composite
+def injections(draw: st.DrawFn, name: str) -> Injection:
+    chosen = draw(st.lists(st.sampled_from(sorted(pieces)), max_size=3, unique=True))
+    given = {key: triggers.of(key, draw(pieces[key])).plain for key in chosen}
+    if given.get("persistence") == "once":
+        given.pop("max_times", None)
+    if "between_turns" in given and given.get("on_turn") == [1]:
+        given.pop("on_turn")
+    fault = draw(st.sampled_from(["latency", "timeout", "refused", "tool_error", "wrong_value", "lost_reply"]))
+    targets = tuple(draw(st.lists(st.sampled_from([*TARGETS, "*", "b*"]), min_size=1, max_size=2, unique=True)))
+    chance = draw(st.sampled_from([0.3, 0.7, 1.0]))
+    return Injection(name, (Choice(fault),), targets, chance, triggers=given)
+
+
+steps_of = st.lists(
+    st.tuples(
+        st.sampled_from(TARGETS), st.integers(1, 4), st.integers(1, 3), st.floats(0, 2),
+        st.fixed_dictionaries({"amount": st.integers(0, 10), "city": st.sampled_from(["Rome", "Bern"])}),
+    ),
+    min_size=1,
+    max_size=25,
+)  # fmt: skip
+
+
+@st.composite
+def situations(draw: st.DrawFn) -> tuple[Plan, list[Step], dict[int, int]]:
+    plan = Plan(draw(st.integers(0, 999)), tuple(draw(injections(f"i{n}")) for n in range(draw(st.integers(1, 5)))))
+    plan.check()
+    now, steps = 0.0, list[Step]()
+    for target, request, attempt, passed, arguments in draw(steps_of):
+        now += passed
+        steps.append((target, request, attempt, now, arguments))
+    begins = sorted(draw(st.sets(st.integers(1, len(steps)), max_size=2)))
+    return plan, steps, {place: turn for turn, place in enumerate(begins, 2)}
+
+
+@settings(deadline=None, max_examples=300)
+@given(situations(), st.data())
+def test_taking_an_injection_out_moves_no_other_whatever_its_triggers_remember(
+    situation: tuple[Plan, list[Step], dict[int, int]], data: st.DataObject
+) -> None:
+    plan, steps, turns = situation
+    before = hits(plan, steps, turns=turns)
+    gone = data.draw(st.sampled_from(plan.injections))
+    rest = tuple(i for i in plan.injections if i is not gone)
+    shuffled = tuple(data.draw(st.permutations(rest)))
+    del before[gone.name]
+    assert hits(Plan(plan.seed, shuffled), steps, turns=turns) == before
+
+
+@settings(deadline=None, max_examples=200)
+@given(situations())
+def test_the_manager_decides_as_the_seam_counts(situation: tuple[Plan, list[Step], dict[int, int]]) -> None:
+    """The manager is sent each occasion as text and remembers nothing."""
+    plan, steps, turns = situation
+    memory = TrialMemory(plan, "p1.r1")
+    made: dict[str, int] = {}
+    for place, (target, request, attempt, now, arguments) in enumerate(steps):
+        if place in turns:
+            memory.begin_turn(turns[place], made)
+        made[target] = max(made.get(target, 0), request)
+        wire = plan.candidates(target, wire=True)
+        occasion = memory.occasion(target, target, request, attempt, elapsed_s=now, arguments=arguments)
+        row = json.loads(json.dumps(occasion.to_json(wire)))
+        counted = [name for name, hit in zip(wire.names, memory.decide(wire, occasion), strict=True) if hit in HITS]
+        call = Call(target, target, "p1.r1", request, attempt)
+        there = Occasion.from_json(plan.seed, call, row)
+        decided = [i.name for i in wire if i.decide(there, there.of(i.name)) in HITS]
+        assert decided == counted
+        met, asked = plan.hits_on_the_wire(call, there)
+        assert {active.injection for active in met} <= set(counted)
+        assert set(asked) <= set(wire.names)
+
+
+def test_nothing_of_a_trial_is_known_in_the_next() -> None:
+    plan = Plan(1, (one(persistence="for_good", calls=[2], attempts=[1]),))
+    assert [hits(plan, TEN)["it"] for _ in range(2)] == [[2, 3, 4, 5, 6, 7, 8, 9]] * 2
+
+
+def test_a_plan_with_triggers_is_the_same_from_its_json() -> None:
+    plan = Plan(
+        3,
+        (
+            one(max_times=2, when="amount > 3", window_s=[1, 9], persistence="burst 2", on_turn=[1, 2]),
+            lab.inject("refused", "b*", name="then", after=["it", 2], tool="b*", chance=0.5),
+        ),
+    )
+    again = Plan.from_json(json.loads(json.dumps(plan.to_json())))
+    assert again.to_json() == plan.to_json()
+    assert hits(again, TEN) == hits(plan, TEN)
+
+
+def test_a_plan_of_an_older_log_has_no_triggers() -> None:
+    old = {"seed": 1, "injections": [
+        {"name": "a", "choices": [{"fault": "latency"}], "targets": ["shop"], "chance": 0.5, "calls": []}
+    ]}  # fmt: skip
+    assert Plan.from_json(old).injections[0].triggers == {}
+
+
+# --- wrong input ---
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        ({"when": "amount >> 100"},
+         "when of latency on shop is 'amount >> 100': column 9 has '>', where a value should stand"),
+        ({"when": 5}, "when of latency on shop is 5: it should be a condition on the arguments, as in 'amount > 100'"),
+        ({"chance": 0, "calls": [1]},
+         "'it' can never hit: chance is 0, so calls can never hit: leave chance out, or raise it"),
+        ({"chance": 2}, "chance of latency on shop is 2: it should be a number from 0 to 1"),
+        ({"chance": True}, "chance of latency on shop is True: it should be a number from 0 to 1"),
+        ({"calls": []}, "calls of latency on shop is []: it should be requests' numbers, as in [1, 3]"),
+        ({"calls": [0]}, "calls of latency on shop is [0]: it should be requests' numbers, as in [1, 3]"),
+        ({"attempts": 2}, "attempts of latency on shop is 2: it should be attempts' numbers, as in [1, 2]"),
+        ({"every": 0},
+         "every of latency on shop is 0: it should be a whole number, 1 or more, as in 3 for the 3rd, 6th, 9th "
+         "request"),
+        ({"after_calls": True},
+         "after_calls of latency on shop is True: it should be a whole number, 1 or more: the requests that are "
+         "spared"),
+        ({"calls": [1, 2], "after_calls": 2},
+         "'it' can never hit: calls are [1, 2] and after_calls=2 leaves all of them out"),
+        ({"calls": [1, 5], "every": 2}, "'it' can never hit: calls are [1, 5] and every=2 leaves all of them out"),
+        ({"max_times": 0}, "max_times of latency on shop is 0: it should be a whole number, 1 or more"),
+        ({"window_s": [3, 1]},
+         "window_s of latency on shop is [3, 1]: it should be two moments in seconds since the trial began, the first "
+         "before the second, as in [5, 20]"),
+        ({"window_s": [0, float("nan")]},
+         "window_s of latency on shop is [0, nan]: it should be two moments in seconds since the trial began, the "
+         "first before the second, as in [5, 20]"),
+        ({"persistence": "twice"},
+         "persistence of latency on shop is 'twice': it should be 'once', 'burst 3', 'for_s 2.5' or 'for_good'"),
+        ({"persistence": "for_s 0"},
+         "persistence of latency on shop is 'for_s 0': it should be 'once', 'burst 3', 'for_s 2.5' or 'for_good'"),
+        ({"persistence": "burst 3", "max_times": 2},
+         "'it' can never hit: persistence is 'burst 3', and max_times=2 ends it before"),
+        ({"persistence": "once", "max_times": 2}, "'it' can never hit: persistence is 'once', and max_times is 2"),
+        ({"tool": ""}, "tool of latency on shop is '': it should be a tool's name, or a pattern such as 'get_*'"),
+        ({"after": ["x", 0]},
+         "after of latency on shop is ['x', 0]: it should be another injection's name, or its name and a number of "
+         "hits, as in ['latency on search', 3]"),
+        ({"between_turns": False}, "between_turns of latency on shop is False: it should be True"),
+        ({"on_turn": [1], "between_turns": True},
+         "'it' can never hit: on_turn is [1], and between_turns holds from turn 2 on"),
+        ({"on_turn": 0}, "on_turn of latency on shop is 0: it should be turns' numbers, as in [2]"),
+    ],
+)  # fmt: skip
+def test_a_trigger_that_is_wrong_or_can_never_hold_is_refused_in_one_line(given: dict[str, Any], line: str) -> None:
+    with pytest.raises((ValueError, LookupError)) as refused:
+        one(**given)
+    assert str(refused.value) == line
+
+
+IT = lab.inject("latency", "shop", name="it")
+
+
+@pytest.mark.parametrize(
+    ("faults", "line"),
+    [
+        ([lab.inject("latency", "sop")],
+         "'latency on sop' has no function or service 'sop' to hit: did you mean 'shop'?"),
+        ([lab.inject("latency", "x*")], "'latency on x*' has no function or service 'x*' to hit: known are bank, shop"),
+        ([one(on_turn=2)], "'it' can never hit: on_turn is [2], and the conversation has 1 turn"),
+        ([one(between_turns=True)],
+         "'it' can never hit: between_turns needs two turns, and the conversation has 1 turn"),
+        ([IT, lab.inject("refused", "bank", name="b", after="its")],
+         "'b' is after 'its', which is no injection: did you mean 'it'?"),
+        ([one(after="it")], "'it' can never hit: it is after 'it', which waits for 'it' itself"),
+        ([one(after="b"), lab.inject("refused", "bank", name="b", after="it")],
+         "'it' can never hit: it is after 'b', which waits for 'it' itself"),
+        ([one(chance=0), lab.inject("refused", "bank", name="b", after="it")],
+         "'b' can never hit: it is after 'it', whose chance is 0"),
+        ([lab.inject("budget", "shop", name="money", tokens=5), lab.inject("refused", "bank", name="b", after="money")],
+         "'b' is after 'money', whose fault decides itself if it acts: name another one"),
+        ([Injection("mixed", (Choice("latency"), Choice("tool_error")), ("shop",))],
+         "'mixed' chooses between faults of several layers: latency (wire), tool_error (tool); make one of each layer"),
+        ([replace(IT, triggers={"evry": 2})], "no trigger is called 'evry': did you mean 'every'?"),
+    ],
+)  # fmt: skip
+def test_a_plan_that_cannot_be_as_meant_is_refused_before_anything_starts(faults: list[Injection], line: str) -> None:
+    with pytest.raises((ValueError, LookupError)) as refused:
+        check(faults, TARGETS)
+    assert refused.value.args[0] == line
