@@ -320,9 +320,7 @@ class Manager:
                 evidence += [event.evidence] if isinstance(event, events.FaultWitnessed) else []
             call = row.call
             met = "lost with its lane" if lane.lost else ", ".join(evidence) or "NOT witnessed"
-            self.tell(
-                f"{lane.faults} on {call.target}.{call.tool}, {call.trial} attempt {call.attempt}: {met}"
-            )
+            self.tell(f"{lane.faults} on {call.target}.{call.tool}, {call.trial} attempt {call.attempt}: {met}")
             with self._lock:
                 del experiment.lanes[row.id]
         control.healed(row.id)

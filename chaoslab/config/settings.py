@@ -95,6 +95,12 @@ class Settings:
     toxic_targets: tuple[str, ...] = _setting(
         ("all",), parsers.names, "Services whose connections may be poisoned: all, or names with commas."
     )
+    toxic_triggers: str = _setting(
+        "",
+        str,
+        "More conditions on these faults, as JSON with the names of inject(): "
+        '{"max_times": 2, "tool": "get_*", "when": "amount > 100"}. Empty: none.',
+    )
     latency_ms: float = _setting(500.0, parsers.milliseconds, "How late, in milliseconds.")
     jitter_ms: float = _setting(200.0, parsers.milliseconds, "More or less by up to so much, in milliseconds.")
     timeout_ms: float = _setting(
@@ -117,6 +123,7 @@ class Settings:
     error_targets: tuple[str, ...] = _setting(
         ("all",), parsers.names, "Services that may fail or answer wrongly: all, or names with commas."
     )
+    error_triggers: str = _setting("", str, "The same conditions for errors of tools and wrong values. Empty: none.")
     hallucination_prob: float = _setting(0.0, parsers.chance, "Chance that a tool's answer has a wrong value in it.")
     context_prob: float = _setting(
         0.0, parsers.chance, "Chance that a model call loses the oldest half of its messages."

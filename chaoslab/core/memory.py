@@ -13,6 +13,7 @@ from chaoslab.core.plan import HITS, LASTS, Decision, Injection, Plan
 EARLIER_MAX = 256
 """The most exchanges that are kept for faults that look back."""
 
+
 class TrialMemory:
     """Decides the hits of one trial, attempt by attempt in the order of beginning. `turn`: the turn that goes on."""
 

@@ -433,9 +433,7 @@ class _Attempt:
         spent = {"calls": book.calls - 1, "seconds": self.began_s - book.origin}
         number, attempt, _ = made.place
         self.call = Call(made.name, made.name, book.key, number, attempt, made.request.id, made.content)
-        self.faults = faults = AttemptFaults(
-            seam.memory, self.call, book.note, elapsed_s=spent["seconds"], spent=spent
-        )
+        self.faults = faults = AttemptFaults(seam.memory, self.call, book.note, elapsed_s=spent["seconds"], spent=spent)
         made.rolled = faults.rolled
         self.reach = faults.stories(reach, decisions)
 

@@ -272,9 +272,7 @@ class _Attempt:
         reply: Reply | None = None
         failure: Failure | None = None
         try:
-            reply = await (
-                play(chain(self.reach, call, self.faults.injected), self) if self.reach else self.send(call)
-            )
+            reply = await (play(chain(self.reach, call, self.faults.injected), self) if self.reach else self.send(call))
             return reply
         except Failure as caught:
             failure = caught
@@ -324,9 +322,7 @@ class _Attempt:
             self.via = "direct"
             return await send(self.seam.clean, self.request, within_s=self._left_s(), body=body)
         asked_s = self.seam.clock.monotonic()
-        row, answer = await self.seam.lanes.ask(
-            call, deadline_s=self.target.deadline_s, occasion=self.occasion
-        )
+        row, answer = await self.seam.lanes.ask(call, deadline_s=self.target.deadline_s, occasion=self.occasion)
         self.faults.rolled += answer.rolled
         if answer.held:  # the lab mended itself meanwhile, which is not the target's time
             self.held_s += self.seam.clock.monotonic() - asked_s
