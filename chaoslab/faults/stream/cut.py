@@ -1,0 +1,64 @@
+"""The stream ends too early, as if it had ended as it should."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from chaoslab.base.dice import Dice
+from chaoslab.core.context import TrialContext
+from chaoslab.core.exchange import Call, Flow, Observation, Reply
+from chaoslab.core.fault import Fault
+from chaoslab.core.pipe import Line, Signal, Timed
+from chaoslab.core.stream import is_done
+
+EVENTS_MAX = 8
+"""The most events that pass before a fault whose `after_events` is drawn."""
+DONE = b"data: [DONE]\n\n"
+
+
+def drawn(after_events: int | None, dice: Dice) -> int:
+    """The number of events that pass: the given one, or one from 1 to `EVENTS_MAX`."""
+    return dice("after_events").pick(range(1, EVENTS_MAX + 1)) if after_events is None else after_events
+
+
+@dataclass(frozen=True)
+class Cut(Fault):
+    """Ends the body cleanly after `after_events` events, which are drawn if it is None. `done`: a `[DONE]` comes last.
+
+    A client that does not look for `[DONE]` takes the part for the whole.
+    """
+
+    after_events: int | None = None
+    done: bool = False
+    layer = "stream"
+    corrupts = "reply"
+
+    def draw(self, dice: Dice) -> Cut:
+        return replace(self, after_events=drawn(self.after_events, dice))
+
+    def flow(self, call: Call, context: TrialContext) -> Flow:
+        reply: Reply = yield call
+        return reply.through(Line(_Law(self.after_events or 0, done=self.done), room_bytes=0))
+
+    def witnessed(self, seen: Observation) -> str | None:
+        stream = seen.streamed
+        passed = (self.after_events or 0) + self.done
+        if stream is None or stream.ended != "end" or (stream.events, stream.done) != (passed, self.done):
+            return None
+        return f"the answer ended after {stream.events} events, {'with' if stream.done else 'without'} [DONE]"
+
+
+class _Law:
+    """Lets so many events pass, then ends the stream."""
+
+    def __init__(self, after_events: int, *, done: bool) -> None:
+        self._left, self._done = after_events, done
+
+    def __call__(self, timed: Timed, start: float) -> Iterable[Timed]:
+        item = timed.item
+        if isinstance(item, Signal) or self._left or (self._done and is_done(item)):
+            self._left -= 1
+            return (Timed(start, item),)
+        end = Timed(start, Signal.END)
+        return (Timed(start, DONE), end) if self._done else (end,)
