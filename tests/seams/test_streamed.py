@@ -117,7 +117,7 @@ def test_no_more_is_read_than_the_pipes_have_room_for() -> None:
     assert max(taken - read_ for read_, taken in enumerate(ahead, 1)) <= 1
 
 
-@pytest.mark.parametrize("fault", [Cut(9), Cut(3, done=True), Stall(9), SlowChunks(0.1)])
+@pytest.mark.parametrize("fault", [Cut(9), Cut(3, ending="done"), Stall(9), SlowChunks(0.1)])
 def test_a_pipe_that_changed_nothing_is_no_fault(fault: Fault) -> None:
     pipe = pipe_of(fault)
     acted: list[int] = []
@@ -126,7 +126,7 @@ def test_a_pipe_that_changed_nothing_is_no_fault(fault: Fault) -> None:
     assert (notes.body, acted) == (b"".join(events(3)), [])
 
 
-@pytest.mark.parametrize("fault", [Cut(2), Cut(2, done=True), Cut(3), Stall(3, 0.1), SlowChunks(0.3), Stall(0)])
+@pytest.mark.parametrize("fault", [Cut(2), Cut(2, ending="done"), Cut(3), Stall(3, 0.1), SlowChunks(0.3), Stall(0)])
 def test_a_pipe_that_changed_something_says_so_once(fault: Fault) -> None:
     pipe = pipe_of(fault)
     acted: list[int] = []

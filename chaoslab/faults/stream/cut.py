@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from chaoslab.base.dice import Dice
 from chaoslab.core.context import TrialContext
@@ -17,20 +18,20 @@ EVENTS_MAX = 8
 DONE = b"data: [DONE]\n\n"
 
 
-def drawn(after_events: int | None, dice: Dice) -> int:
-    """The number of events that pass: the given one, or one from 1 to `EVENTS_MAX`."""
-    return dice("after_events").pick(range(1, EVENTS_MAX + 1)) if after_events is None else after_events
+def drawn(after_events: int, dice: Dice) -> int:
+    """The number of events that pass: the given one, or one from 1 to `EVENTS_MAX` if it is 0."""
+    return after_events or dice("after_events").pick(range(1, EVENTS_MAX + 1))
 
 
 @dataclass(frozen=True)
 class Cut(Fault):
-    """Ends the body cleanly after `after_events` events, which are drawn if it is None. `done`: a `[DONE]` comes last.
+    """Ends the body cleanly after `after_events` events (0: drawn, 1 to 8). `ending`: "bare", or "done" for a `[DONE]`.
 
-    A client that does not look for `[DONE]` takes the part for the whole.
+    A client that does not look for `[DONE]` takes a part for the whole; with one in the end nobody can tell.
     """
 
-    after_events: int | None = None
-    done: bool = False
+    after_events: int = 0
+    ending: Literal["bare", "done"] = "bare"
     layer = "stream"
     corrupts = "reply"
 
@@ -39,12 +40,12 @@ class Cut(Fault):
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         reply: Reply = yield call
-        return reply.through(Line(_Law(self.after_events or 0, done=self.done), room_bytes=0))
+        return reply.through(Line(_Law(self.after_events, done=self.ending == "done"), room_bytes=0))
 
     def witnessed(self, seen: Observation) -> str | None:
         stream = seen.streamed
-        passed = (self.after_events or 0) + self.done
-        if stream is None or stream.ended != "end" or (stream.events, stream.done) != (passed, self.done):
+        done = self.ending == "done"
+        if stream is None or stream.ended != "end" or (stream.events, stream.done) != (self.after_events + done, done):
             return None
         return f"the answer ended after {stream.events} events, {'with' if stream.done else 'without'} [DONE]"
 

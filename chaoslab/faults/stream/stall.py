@@ -16,12 +16,12 @@ from chaoslab.faults.stream.cut import drawn
 
 @dataclass(frozen=True)
 class Stall(Fault):
-    """Holds back the event after `after_events` events, which are drawn if it is None, for `stall_s`; 0 is for ever.
+    """Holds back the next event after `after_events` events (0: drawn, 1 to 8) for `stall_s`; 0 is for ever.
 
     The connection stays open. A client without a timeout of its own waits for ever.
     """
 
-    after_events: int | None = None
+    after_events: int = 0
     stall_s: float = 0.0
     layer = "stream"
 
@@ -30,7 +30,7 @@ class Stall(Fault):
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         reply: Reply = yield call
-        return reply.through(Line(_Law(self.after_events or 0, self.stall_s or forever), room_bytes=0))
+        return reply.through(Line(_Law(self.after_events, self.stall_s or forever), room_bytes=0))
 
     def witnessed(self, seen: Observation) -> str | None:
         stream = seen.streamed
