@@ -13,16 +13,26 @@ from chaoslab.core import triggers
 from chaoslab.core.fault import load
 from chaoslab.core.plan import Choice, Injection, Plan, check_cascades
 
-SETTINGS = {"wire": ("TOXICS", True), "model_wire": ("TOXICS", True), "errors": ("ERRORS", False)}
-"""Injection → (the setting that names its faults, True if these are faults of the wire)."""
+SETTINGS = {
+    "wire": ("TOXICS", ("wire",)),
+    "model_wire": ("TOXICS", ("wire",)),
+    "errors": ("ERRORS", ("budget", "context", "meaning", "tool")),
+    "stream": ("STREAM_FAULTS", ("stream",)),
+}
+"""Injection → (the setting that names its faults, the layers of these)."""
 
 
 def from_settings(settings: Settings) -> Plan:
     """The plan that the settings describe. An injection that can never hit is left out.
 
     Raises:
-        SettingError: a target that the table of services does not know, or a plug-in's fault that cannot be used.
+        SettingError: a target that the table of services does not know, a plug-in's fault that cannot be used, or
+            faults of streams where nothing is streamed.
     """
+    if settings.stream_prob and settings.stream == "off":
+        raise SettingError(
+            f"STREAM_PROB={settings.stream_prob:g} needs STREAM=on, since without it no answer is streamed"
+        )
     params: dict[str, dict[str, Any]] = {
         "latency": {"delay_s": settings.latency_ms / 1000, "jitter_s": settings.jitter_ms / 1000},
         "timeout": {"after_s": settings.timeout_ms / 1000},
@@ -46,6 +56,7 @@ def from_settings(settings: Settings) -> Plan:
         Injection("wire", choices(settings.toxics), poisoned, settings.toxic_prob, *wire),
         Injection("model_wire", choices(settings.toxics), (MODEL,), settings.model_toxic_prob),
         Injection("errors", choices(settings.errors), failing, settings.error_prob, *errors),
+        Injection("stream", choices(settings.stream_faults), (MODEL,), settings.stream_prob),
         Injection("hallucination", (Choice("wrong_value"),), failing, settings.hallucination_prob, *errors),
         Injection("context", (Choice("truncate_context"),), (MODEL,), settings.context_prob),
         Injection(
@@ -93,14 +104,14 @@ def _check(injection: Injection) -> None:
     Raises:
         SettingError: a fault cannot be used, or is of another layer than the setting that names it.
     """
-    setting, wire = SETTINGS.get(injection.name, ("", False))
+    setting, layers = SETTINGS.get(injection.name, ("", ()))
     for choice in injection.choices:
         try:
             layer = load(choice.fault).layer
         except LookupError as error:
             raise SettingError(error.args[0]) from None
-        if setting and (layer == "wire") is not wire:
-            other = next(name for name, of_wire in SETTINGS.values() if of_wire is not wire)
+        if setting and layer not in layers:
+            other = next(name for name, others in SETTINGS.values() if layer in others)
             raise SettingError(f"{setting} names '{choice.fault}', a fault of the layer {layer}: name it in {other}")
     try:
         injection.check(turns=1)

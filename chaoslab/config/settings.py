@@ -48,6 +48,12 @@ class Settings:
         f"An OpenAI-compatible address, without its /openai/v1. Empty: {GROQ_URL} with a key, `chaoslab model` "
         "without.",
     )
+    stream: str = _setting(
+        "off", parsers.one_of("off", "on"), "on: the model's answers come in parts, as its tokens are made."
+    )
+    model_token_ms: float = _setting(
+        0.0, parsers.milliseconds, "Milliseconds between two parts of an offline answer that is streamed."
+    )
 
     seed: int = _setting(
         1, parsers.whole(0, 2**63 - 1), "The seed of all dice: the same seed draws the same faults.", group="The run"
@@ -127,6 +133,19 @@ class Settings:
     hallucination_prob: float = _setting(0.0, parsers.chance, "Chance that a tool's answer has a wrong value in it.")
     context_prob: float = _setting(
         0.0, parsers.chance, "Chance that a model call loses the oldest half of its messages."
+    )
+
+    stream_prob: float = _setting(
+        0.0,
+        parsers.chance,
+        "Chance that one attempt of a model call meets a fault of its stream. It needs STREAM=on.",
+        group="Faults of streams",
+    )
+    stream_faults: parsers.Weights = _setting(
+        (("cut", 1.0), ("stall", 1.0), ("slow_chunks", 1.0)),
+        parsers.weights("faults", "stream"),
+        "Which faults of streams, by weight; cut: the answer ends early and nobody says so; stall: it stands still in "
+        "its middle; slow_chunks: it comes drop by drop.",
     )
 
     token_limit: float | None = _setting(

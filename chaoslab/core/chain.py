@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol
 
 from chaoslab.base.differences import differences
@@ -131,7 +132,11 @@ def chain(
                 raise broken_by(active.fault_name, "flow", wrong) from None
             if reply is not inner:
                 active.reply = reply
-                touched()
+                piped = None if inner is None else reply.own_pipes(inner)
+                for watched in piped or ():  # its pipes act when the body is read, or never
+                    watched.on_change, watched.blame = touched, partial(broken_by, active.fault_name, "flow")
+                if piped is None:
+                    touched()
             return reply
         except Failure as failure:
             if failure is not passed_on:

@@ -125,7 +125,8 @@ class Lab:
             else app_of(desk, OneRun(self._run, self._logs[name]))
             for name, desk in desks.items()
         }
-        self._apps[MODEL] = self._recording.app(MODEL) if MODEL in run.foreign else endpoint.create_app()
+        offline = endpoint.create_app(token_s=chosen.model_token_ms / 1000)
+        self._apps[MODEL] = self._recording.app(MODEL) if MODEL in run.foreign else offline
         self.session = self._assembled({name: desk.service for name, desk in desks.items()})
         self._done = 0
 

@@ -12,8 +12,8 @@ import ssl
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from typing import Any
 
 import httpx
@@ -29,7 +29,9 @@ from chaoslab.core.exchange import Call, Failure, Observation, Reply
 from chaoslab.core.memory import TrialMemory
 from chaoslab.core.plan import Plan
 from chaoslab.core.service_spec import TROUBLE, ErrorReply
+from chaoslab.core.stream import Parts, Streamed
 from chaoslab.record.log import Log
+from chaoslab.seams.streamed import CANCELLED, Body, Lane, Recorded
 from chaoslab.wire.control import FIRST, Answer
 from chaoslab.wire.lanes import LaneBroker
 from chaoslab.wire.sending import Sockets, Transport, TransportFactory, native, send
@@ -72,8 +74,8 @@ class Target:
 
 @dataclass
 class TrialState:
-    """A trial's state in the seam: its requests, its spending, and the last limit of the lab's that made the model
-    refuse."""
+    """A trial's state in the seam: its requests, its spending, the last limit of the lab's that made the model refuse,
+    and the streamed replies that are being read."""
 
     trial: TrialId
     requests: Requests
@@ -82,6 +84,7 @@ class TrialState:
     spent: dict[str, float] = field(default_factory=lambda: {"tokens": 0.0, "calls": 0.0})
     turn: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
     stopped_by: events.Budget | None = None
+    reading: dict[int, Body] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -157,6 +160,8 @@ class HttpSeam(httpx.AsyncBaseTransport):
         try:
             yield began
         finally:
+            for body in list(began.reading.values()):
+                body.abandon()
             _episode.reset(token)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -169,7 +174,8 @@ class HttpSeam(httpx.AsyncBaseTransport):
         if asked is None:
             asked = _asked_of_model(request, target)
         attempt = _Attempt(self, request, target, asked, episode())
-        return _response(await attempt.run(), request)
+        reply = await attempt.run()
+        return _response(reply, request) if reply.stream is None else attempt.handed_on(reply)
 
     async def _around(self, request: httpx.Request, asked: ProbeTag) -> httpx.Response:
         try:
@@ -231,6 +237,7 @@ class _Attempt:
         self.sent: Call | None = None
         self.held_s = 0.0
         self.via = "none"
+        self.open: dict[Parts, Callable[[Streamed | None], None]] = {}
         self.call = Call(
             target.name,
             asked.request.tool,
@@ -281,7 +288,39 @@ class _Attempt:
             after_s = round(min(after_s, self.target.deadline_s), 3)
             raise native(caught, self.request, who=self.target.name, after_s=after_s) from caught.native
         finally:
-            self._finished(reply, failure)
+            kept = None if reply is None else reply.stream
+            dropped = [parts for parts in self.open if parts is not kept]  # a story put something else in their place
+            for parts in dropped:
+                self.open.pop(parts)(None)
+            if kept is None:
+                self._finished(reply, failure)
+            for parts in dropped:
+                await parts.aclose()
+
+    def handed_on(self, reply: Reply) -> httpx.Response:
+        """The response whose body comes in parts. The attempt ends when its body does."""
+
+        def over(streamed: Streamed, failure: Failure | None) -> None:
+            self.trial.reading.pop(id(body), None)
+            if reply.stream in self.open:
+                self.open.pop(reply.stream)(streamed)
+            self._finished(reply, failure, streamed, body)
+
+        def broken(failure: Failure) -> Exception:
+            after_s = round(self.seam.clock.monotonic() - self.began_s, 3)
+            return native(failure, self.request, who=self.target.name, after_s=after_s)
+
+        body = Body(
+            reply,
+            clock=self.seam.clock,
+            began_s=self.began_s,
+            silence_s=self.target.deadline_s,
+            over=over,
+            native=broken,
+        )
+        self.trial.reading[id(body)] = body
+        headers = [(name.encode("ascii"), value.encode()) for name, value in reply.headers.items()]
+        return httpx.Response(reply.status, headers=headers, stream=body, request=self.request)
 
     # The driver's methods for stories.
 
@@ -304,7 +343,13 @@ class _Attempt:
             if self.target.recorded and self.via != "lane":  # the target itself failed
                 self._record(call, failure=failure.kind)
             raise
-        if self.target.recorded:
+        if (parts := reply.stream) is not None:
+            over = self.open.pop(parts, lambda _: None)
+            if self.target.recorded:
+                parts = Recorded(parts, partial(self._record_streamed, call, reply))
+                reply = replace(reply, stream=parts)
+            self.open[parts] = over
+        elif self.target.recorded:
             self._record(call, reply)
         if _TROUBLE in reply.headers:
             self.seam.lanes.give_up(reply.headers[_TROUBLE])
@@ -313,6 +358,16 @@ class _Attempt:
     def _record(self, call: Call, reply: Reply | None = None, *, failure: str = "") -> None:
         asked = digest(call.value) if self._of_model else call.request_id
         self.note(_replied(call.target, call.request, call.attempt, asked, reply, failure))
+
+    def _record_streamed(self, call: Call, reply: Reply, body: bytes, failure: str) -> None:
+        failure = "" if self.via == "lane" else failure
+        self._record(call, replace(reply, body=body, stream=None), failure=failure)
+
+    @property
+    def _streams(self) -> bool:
+        """True if the model's SDK has asked for its answer in parts."""
+        value = self.call.value
+        return self._of_model and isinstance(value, dict) and value.get("stream") is True
 
     async def _send(self, call: Call) -> Reply:
         """Sends the call over the lane that the manager names."""
@@ -330,7 +385,14 @@ class _Attempt:
             self.via = "proxy"
             clean = self.seam.clean_since(answer.epoch)
             try:
-                return await send(clean, self.request, within_s=self._left_s(), to=self.target.lane, body=body)
+                return await send(
+                    clean,
+                    self.request,
+                    within_s=self._left_s(),
+                    to=self.target.lane,
+                    body=body,
+                    streams=self._streams,
+                )
             except Failure as failure:
                 await self._ask_who_cut_it(answer, failure)
                 raise
@@ -351,46 +413,68 @@ class _Attempt:
         reply: Reply | None = None
         way = self.seam.ways.fresh(self.seam.tls, self.request, address)
         try:
-            reply = await send(way, self.request, within_s=left_s, to=address, body=body)
+            reply = await send(way, self.request, within_s=left_s, to=address, body=body, streams=self._streams)
             error = None
-            return reply
         except Failure as failure:
             error = failure.kind
             raise
         finally:
-            seen = Observation(
-                self.seam.clock.monotonic() - began_s,
-                left_s,
-                error,
-                reply.status if reply else None,
-                len(reply.body) if reply else 0,
-            )
-            self.seam.lanes.done(row, seen)
-            await way.aclose()
+
+            def over(streamed: Streamed | None) -> None:
+                how = error if streamed is None or streamed.ended == "end" else streamed.ended
+                size = streamed.size if streamed else len(reply.body) if reply else 0
+                seen = Observation(
+                    self.seam.clock.monotonic() - began_s,
+                    left_s,
+                    how,
+                    reply.status if reply else None,
+                    size,
+                    streamed=streamed,
+                )
+                self.seam.lanes.done(row, seen)
+
+            if reply is None or reply.stream is None:
+                over(None)
+                await way.aclose()
+        if reply.stream is None:
+            return reply
+        parts = Lane(reply.stream, way)
+        self.open[parts] = over
+        return replace(reply, stream=parts)
 
     def _left_s(self) -> float:
         return self.target.deadline_s - (self.seam.clock.monotonic() - self.began_s - self.held_s)
 
     # The record of the finished attempt.
 
-    def _finished(self, reply: Reply | None, failure: Failure | None) -> None:
+    def _finished(
+        self,
+        reply: Reply | None,
+        failure: Failure | None,
+        streamed: Streamed | None = None,
+        body: Body | None = None,
+    ) -> None:
         call, target = self.call, self.target
         duration_s = self.seam.clock.monotonic() - self.began_s
         error = failure.kind if failure else None
         status, size = (reply.status, len(reply.body)) if reply else (None, 0)
+        if streamed is not None:
+            size = streamed.size
         if self.faults.active:
-            seen = Observation(duration_s, target.deadline_s, error, status, size, self.sent, reply)
+            seen = Observation(duration_s, target.deadline_s, error, status, size, self.sent, reply, streamed=streamed)
             self.faults.witnessed(seen)
         said_no = reply is not None and target.says_no(reply)
         if reply is not None and said_no:
             error = _message(reply)
-        if reply is None and failure is None:
-            error = "cancelled"
+        stopped = reply is None if streamed is None else streamed.ended == CANCELLED
+        if stopped and failure is None:
+            error = CANCELLED
+        ok = reply is not None and not said_no and failure is None and not stopped
         self.note(
             events.CallFinished(
                 at=call.at,
                 tool=call.tool,
-                ok=reply is not None and not said_no,
+                ok=ok,
                 duration_s=round(duration_s, 6),
                 status=status,
                 error=error,
@@ -398,12 +482,18 @@ class _Attempt:
                 via=self.via,
                 rolled=self.faults.rolled,
                 replayed=reply is not None and "idempotency-replayed" in reply.headers,
-                reply=self._shown(reply),
+                reply=self._shown(reply) if body is None else line(_said(body.heard.message), REPLY_MAX),
+                first_byte_s=None if streamed is None else streamed.first_byte_s,
+                last_byte_s=None if streamed is None else streamed.last_byte_s,
             )
         )
-        if self._of_model and reply is not None and not said_no:
-            self.trial.requests.answered(self.asked.request)
-            self._count(reply)
+        if self._of_model and reply is not None:
+            if ok:
+                self.trial.requests.answered(self.asked.request)
+            if body is not None:  # of an answer that broke off, what was used is paid too
+                self._count(body.heard.model, body.heard.usage)
+            elif ok and isinstance(reply.value, dict):
+                self._count(str(reply.value.get("model", "")), reply.value.get("usage"))
 
     def _shown(self, reply: Reply | None) -> str:
         """The start of the caller's reply in one line; of a model's answer, its text and its calls."""
@@ -412,12 +502,10 @@ class _Attempt:
         said = _said_by_model(reply) if self._of_model else ""
         return line(said, REPLY_MAX) if said else line_of(reply.body, REPLY_MAX)
 
-    def _count(self, reply: Reply) -> None:
-        usage = reply.value.get("usage") if isinstance(reply.value, dict) else None
+    def _count(self, model: str, usage: Any) -> None:
         if not isinstance(usage, dict):
             return
         tokens_in, tokens_out = _tokens(usage.get("prompt_tokens")), _tokens(usage.get("completion_tokens"))
-        model = str(reply.value.get("model", ""))
         cost = self.seam.price(model, tokens_in, tokens_out)
         self.trial.spent["tokens"] += tokens_in + tokens_out
         self.seam.cost_usd += cost or 0.0
@@ -455,6 +543,7 @@ def _replied(target: str, request: int, attempt: int, asked: str, reply: Reply |
         status=reply.status,
         content_type=kind,
         body=body,
+        failure=failure,
         headers=steering,
     )
 
@@ -467,7 +556,14 @@ def _tokens(said: Any) -> int:
 def _said_by_model(reply: Reply) -> str:
     """The text of a chat completion's message and the calls that it asks for; empty if it has neither."""
     try:
-        message = reply.value["choices"][0]["message"]
+        return _said(reply.value["choices"][0]["message"])
+    except (TypeError, KeyError, IndexError, AttributeError):
+        return ""
+
+
+def _said(message: Any) -> str:
+    """The text of an assistant's message and the calls that it asks for; empty if it has neither."""
+    try:
         calls = [call["function"] for call in message.get("tool_calls") or ()]
         made = ", ".join(f"{call['name']}({call['arguments']})" for call in calls)
         said = message.get("content")
