@@ -1,4 +1,4 @@
-"""Measures the cost of streamed replies: the lab's own agent with and without STREAM=on, and events through one pipe of each kind.
+"""Measures the cost of streamed replies: the lab's agent with and without STREAM=on, and events through one pipe each.
 
 The agent's trials are run by turns in one process, so that what disturbs the one disturbs the other too. The pipes are
 those of the faults of streams, and one without any effect: each event is fed and polled, as a seam does it.
