@@ -230,8 +230,7 @@ class AgentSpec:
         only."""
         if (framework := adapters.of_agent(agent)) is not None:
             only = any(
-                ((adapter := adapters.of_tool(each)) is not None
-                and adapter.is_async_only(each))
+                ((adapter := adapters.of_tool(each)) is not None and adapter.is_async_only(each))
                 or WrappedFunction("", each, effect=False).of_coroutine
                 for each in (*self.tools, *self.reads)
             )

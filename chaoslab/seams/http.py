@@ -22,12 +22,11 @@ from chaoslab.base.clock import Clock
 from chaoslab.base.identity import Request, Requests, TrialId, digest, parsed
 from chaoslab.base.jsonable import line, line_of
 from chaoslab.core import events
-from chaoslab.core.attempt import AttemptFaults
-from chaoslab.core.chain import chain, play
+from chaoslab.core.attempt import Attempt
 from chaoslab.core.events import REPLY_MAX, Event
 from chaoslab.core.exchange import Call, Failure, Observation, Reply
 from chaoslab.core.memory import TrialMemory
-from chaoslab.core.plan import Plan
+from chaoslab.core.plan import Candidates, Decision, Plan
 from chaoslab.core.service_spec import TROUBLE, ErrorReply
 from chaoslab.core.stream import Parts, Streamed
 from chaoslab.record.log import Log
@@ -226,19 +225,16 @@ def _asked_of_model(request: httpx.Request, target: Target) -> RequestTag:
     return RequestTag(wish, wish.next_attempt(), body)
 
 
-class _Attempt:
-    """One attempt of a request, from the client's call to its answer: a driver of stories."""
+class _Attempt(Attempt):
+    """One attempt of a request, from the client's call to its answer."""
 
     def __init__(
         self, seam: HttpSeam, request: httpx.Request, target: Target, asked: RequestTag, trial: TrialState
     ) -> None:
         self.seam, self.request, self.target, self.asked, self.trial = seam, request, target, asked, trial
-        self.began_s = seam.clock.monotonic()
-        self.sent: Call | None = None
-        self.held_s = 0.0
         self.via = "none"
         self.open: dict[Parts, Callable[[Streamed | None], None]] = {}
-        self.call = Call(
+        call = Call(
             target.name,
             asked.request.tool,
             trial.trial.key,
@@ -248,22 +244,31 @@ class _Attempt:
             asked.arguments,
             target.errors,
         )
-        self._ask_the_plan()
+        began_s = seam.clock.monotonic()
+        elapsed_s = began_s - trial.began_s
+        inner = seam.plan.candidates(call.target, wire=False)
+        super().__init__(
+            call,
+            trial.memory,
+            inner,
+            self._decisions(call, inner, elapsed_s),
+            clock=seam.clock,
+            began_s=began_s,
+            deadline_s=target.deadline_s,
+            elapsed_s=elapsed_s,
+            spent={**trial.spent, "cost_usd": seam.cost_usd, "seconds": elapsed_s},
+        )
 
-    def _ask_the_plan(self) -> None:
-        """Lets each injection decide on this attempt. Those of the wire are decided by the manager, which is sent the
-        occasion as it was before; here their hits are only counted, if a trigger depends on them."""
-        plan, call, trial = self.seam.plan, self.call, self.trial
-        inner, wire = plan.candidates(call.target, wire=False), plan.candidates(call.target, wire=True)
-        elapsed_s = self.began_s - trial.began_s
-        occasion = trial.memory.occasion(
+    def _decisions(self, call: Call, inner: Candidates, elapsed_s: float) -> list[Decision]:
+        """The decisions of the injections above the wire. Those of the wire are decided by the manager, which is sent
+        the occasion as it was before; here their hits are only counted, if a trigger depends on them."""
+        plan, memory = self.seam.plan, self.trial.memory
+        wire = plan.candidates(call.target, wire=True)
+        occasion = memory.occasion(
             call.target, call.tool, call.request, call.attempt, elapsed_s=elapsed_s, arguments=call.value
         )
         self.occasion = occasion.to_json(wire) if wire else FIRST
-        decisions = trial.memory.decide(inner + wire if plan.stateful else inner, occasion)
-        spent = {**trial.spent, "cost_usd": self.seam.cost_usd, "seconds": elapsed_s}
-        self.faults = AttemptFaults(trial.memory, call, self.note, elapsed_s=elapsed_s, spent=spent)
-        self.reach = self.faults.stories(inner, decisions[: len(inner)])
+        return memory.decide(inner + wire if plan.stateful else inner, occasion)[: len(inner)]
 
     @property
     def _of_model(self) -> bool:
@@ -279,7 +284,7 @@ class _Attempt:
         reply: Reply | None = None
         failure: Failure | None = None
         try:
-            reply = await (play(chain(self.reach, call, self.faults.injected), self) if self.reach else self.send(call))
+            reply = await self.told()
             return reply
         except Failure as caught:
             failure = caught
@@ -329,12 +334,6 @@ class _Attempt:
             self.trial.stopped_by = event
         self.seam.log.write(event, trial=self.trial.trial.key)
 
-    async def wait(self, delay_s: float) -> None:
-        left_s = self._left_s()
-        await self.seam.clock.asleep(max(0.0, min(delay_s, left_s)))
-        if delay_s >= left_s:
-            raise Failure("timed_out")
-
     async def send(self, call: Call) -> Reply:
         """Sends the call. A reply in which a part of the lab says that it is broken ends the run."""
         try:
@@ -375,7 +374,7 @@ class _Attempt:
         body = None if call.value is self.call.value else json.dumps(call.value).encode()
         if self.asked.direct:
             self.via = "direct"
-            return await send(self.seam.clean, self.request, within_s=self._left_s(), body=body)
+            return await send(self.seam.clean, self.request, within_s=self.left_s, body=body)
         asked_s = self.seam.clock.monotonic()
         row, answer = await self.seam.lanes.ask(call, deadline_s=self.target.deadline_s, occasion=self.occasion)
         self.faults.rolled += answer.rolled
@@ -388,7 +387,7 @@ class _Attempt:
                 return await send(
                     clean,
                     self.request,
-                    within_s=self._left_s(),
+                    within_s=self.left_s,
                     to=self.target.lane,
                     body=body,
                     streams=self._streams,
@@ -408,7 +407,7 @@ class _Attempt:
             self.note(events.CallDisturbed(at=call.at, tool=call.tool, why=why))
 
     async def _over_lane(self, row: int, address: tuple[str, int], body: bytes | None) -> Reply:
-        began_s, left_s = self.seam.clock.monotonic(), self._left_s()
+        began_s, left_s = self.seam.clock.monotonic(), self.left_s
         error: str | None = "cancelled"
         reply: Reply | None = None
         way = self.seam.ways.fresh(self.seam.tls, self.request, address)
@@ -442,9 +441,6 @@ class _Attempt:
         self.open[parts] = over
         return replace(reply, stream=parts)
 
-    def _left_s(self) -> float:
-        return self.target.deadline_s - (self.seam.clock.monotonic() - self.began_s - self.held_s)
-
     # The record of the finished attempt.
 
     def _finished(
@@ -455,14 +451,11 @@ class _Attempt:
         body: Body | None = None,
     ) -> None:
         call, target = self.call, self.target
-        duration_s = self.seam.clock.monotonic() - self.began_s
+        duration_s = self.observed(reply, failure, streamed)
         error = failure.kind if failure else None
         status, size = (reply.status, len(reply.body)) if reply else (None, 0)
         if streamed is not None:
             size = streamed.size
-        if self.faults.active:
-            seen = Observation(duration_s, target.deadline_s, error, status, size, self.sent, reply, streamed=streamed)
-            self.faults.witnessed(seen)
         said_no = reply is not None and target.says_no(reply)
         if reply is not None and said_no:
             error = _message(reply)
