@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import chaoslab as lab
 from chaoslab.core import triggers
-from chaoslab.core.events import CallFinished, FaultWitnessed
+from chaoslab.core.events import CallFinished, FaultScheduled, FaultWitnessed
 from chaoslab.core.exchange import Call
 from chaoslab.core.inject import check
 from chaoslab.core.memory import TrialMemory
@@ -205,9 +205,11 @@ def test_the_manager_decides_as_the_seam_counts(situation: tuple[Plan, list[Step
         wire = plan.candidates(target, wire=True)
         occasion = memory.occasion(target, target, request, attempt, elapsed_s=now, arguments=arguments)
         row = json.loads(json.dumps(occasion.to_json(wire)))
+        found = {name: replace(occasion.of(name)) for name in wire.state}
         counted = [name for name, hit in zip(wire.names, memory.decide(wire, occasion), strict=True) if hit in HITS]
         call = Call(target, target, "p1.r1", request, attempt)
         there = Occasion.from_json(plan.seed, call, row)
+        assert {name: there.of(name) for name in wire.state} == {name: found[name] for name in wire.state}
         decided = [i.name for i in wire if i.decide(there, there.of(i.name)) in HITS]
         assert decided == counted
         met, asked = plan.hits_on_the_wire(call, there)
@@ -370,6 +372,20 @@ def test_an_outage_lasts_for_its_time() -> None:
     assert [each for each in met(late, down) if each[3] == "refused"] == [("refund", 2, 1, "refused")]
     longer = lab.inject("refused", "refund", calls=[2], persistence="for_s 0.6")
     assert [each[:3] for each in met(late, longer) if each[3] == "refused"] == [("refund", 2, 1), ("refund", 2, 2)]
+
+
+def test_a_fault_that_lasts_stays_the_same() -> None:
+    """A direction that is drawn anew for each call would be many faults, not one that lasts."""
+    lasting = lab.inject("latency", "lookup", jitter_s=0.4, persistence="for_good")
+    single = lab.inject("latency", "lookup", jitter_s=0.4)
+    drawn = []
+    for fault in (lasting, single):
+        trial = lab.run(shop, "go", tools=[refund], reads=[lookup], faults=[fault], effects=[], seed=4)
+        drawn.append([tuple(e.params.values()) for _, e in trial.history.of(FaultScheduled)])
+    assert len(drawn[0]) == len(drawn[1]) == 3
+    assert len(set(drawn[0])) == 1
+    assert len(set(drawn[1])) == 3
+    assert drawn[0][0] == drawn[1][0]
 
 
 def test_one_failure_brings_the_next() -> None:

@@ -14,7 +14,7 @@ from chaoslab.core.events import Event, FaultInjected, FaultWitnessed
 from chaoslab.core.exchange import Call, Failure, Observation, Reply
 from chaoslab.core.fault import trait
 from chaoslab.core.memory import TrialMemory
-from chaoslab.core.plan import HITS, Decision, Injection, together
+from chaoslab.core.plan import HITS, LASTS, Decision, Injection, together
 from chaoslab.core.stream import Streamed
 
 
@@ -46,31 +46,35 @@ class AttemptFaults:
     ) -> list[Callable[[Call], ActiveFault | None]]:
         """A function per injection that the attempt concerns, in the same order, for `chain`. Faults of the wire are
         those that one lane would carry."""
-        found: list[Callable[[Call], ActiveFault | None]] = []
-        concerned = [(i, each in HITS) for i, each in zip(injections, decisions, strict=True) if each]
-        several = [i for i, hit in concerned if hit and i.layer == "wire"]
-        if len(several) < 2:
-            several = []
-        carried = {active.injection: active for active in together([self._drawn(each) for each in several])}
-        for injection, hit in concerned:
-            drawn = carried.get(injection.name)
-            if drawn is not None or injection not in several:
-                found.append(partial(self._reach, injection, hit=hit, drawn=drawn))
-        return found
+        concerned = [(i, each) for i, each in zip(injections, decisions, strict=True) if each]
+        drawing: dict[str, Callable[[], ActiveFault]] = {
+            i.name: partial(self._drawn, i, self._first(i, each)) for i, each in concerned if each in HITS
+        }
+        several = [i.name for i, _ in concerned if i.name in drawing and i.layer == "wire"]
+        masked: set[str] = set()
+        if len(several) > 1:
+            carried = {active.injection: active for active in together([drawing[name]() for name in several])}
+            drawing |= {name: partial(carried.__getitem__, name) for name in carried}
+            masked = {name for name in several if name not in carried}
+        return [partial(self._reach, i, drawing.get(i.name)) for i, _ in concerned if i.name not in masked]
 
-    def _reach(self, injection: Injection, _: Call, *, hit: bool, drawn: ActiveFault | None) -> ActiveFault | None:
+    def _first(self, injection: Injection, decision: Decision) -> tuple[str, int, int] | None:
+        """The attempt that the fault has lasted from, if it does."""
+        return self._memory.met[injection.name].first if decision == LASTS else None
+
+    def _reach(self, injection: Injection, draw: Callable[[], ActiveFault] | None, _: Call) -> ActiveFault | None:
         """The fault of an injection whose story is reached, if it hits."""
         self.rolled.append(injection.name)
-        if not hit:
+        if draw is None:
             return None
-        active = drawn or self._drawn(injection)
+        active = draw()
         self.active.append(active)
         if not injection.conditional:
             self._note(active.scheduled(self._call))
         return active
 
-    def _drawn(self, injection: Injection) -> ActiveFault:
-        active = self._memory.plan.fault_for(injection, self._call)
+    def _drawn(self, injection: Injection, first: tuple[str, int, int] | None) -> ActiveFault:
+        active = self._memory.plan.fault_for(injection, self._call, first)
         active.context = self._memory.context(injection.name, self._elapsed_s, self._spent)
         return active
 

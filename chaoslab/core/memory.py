@@ -55,7 +55,7 @@ class TrialMemory:
         if hit:  # counted when all have decided, so their order is of no weight
             for injection, decision in zip(injections, found, strict=True):
                 if decision in HITS:
-                    self.met[injection.name].hit(occasion.elapsed_s, lasting=decision == LASTS)
+                    self.met[injection.name].hit(occasion, lasting=decision == LASTS)
         return found
 
     def context(self, injection: str, elapsed_s: float, spent: Mapping[str, float]) -> TrialContext:

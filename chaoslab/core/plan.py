@@ -241,18 +241,20 @@ class Plan:
         asked: list[str] = []
         hit: list[ActiveFault] = []
         for injection in self.candidates(call.target, wire=True):
-            decision = injection.decide(occasion, occasion.of(injection.name))
+            own = occasion.of(injection.name)
+            decision = injection.decide(occasion, own)
             if decision:
                 asked.append(injection.name)
                 if decision in HITS:
-                    hit.append(self.fault_for(injection, call))
+                    hit.append(self.fault_for(injection, call, own.first if decision == LASTS else None))
         met = together(hit)
         masked = {active.injection for active in hit}.difference(active.injection for active in met)
         return met, [name for name in asked if name not in masked]
 
-    def fault_for(self, injection: Injection, call: Call) -> ActiveFault:
-        """The fault with which an injection hits this call, all its chances drawn."""
-        dice = Dice(self.seed, call.trial, injection.name, call.target, call.request, call.attempt)
+    def fault_for(self, injection: Injection, call: Call, first: tuple[str, int, int] | None = None) -> ActiveFault:
+        """The fault with which an injection hits this call, all its chances drawn. `first`: the attempt (target,
+        request, attempt) that it has lasted from, since a fault that lasts stays the same."""
+        dice = Dice(self.seed, call.trial, injection.name, *(first or (call.target, call.request, call.attempt)))
         choice, *others = injection.choices
         if others:
             choice = dice("which").pick(injection.choices, [c.weight for c in injection.choices])
