@@ -35,6 +35,7 @@ def draw(report: RunReport) -> dict[str, Figure]:
     from chaoslab.reports.charts.mttr import mttr
     from chaoslab.reports.charts.network_latency import network_latency
     from chaoslab.reports.charts.response_time import response_time
+    from chaoslab.reports.charts.streams import streams
     from chaoslab.reports.charts.success_rate import success_rate
     from chaoslab.reports.charts.throughput import throughput
     from chaoslab.reports.charts.tool_latency import tool_latency
@@ -45,6 +46,7 @@ def draw(report: RunReport) -> dict[str, Figure]:
             "success_rate": lambda: success_rate(report),
             "network_latency": lambda: network_latency(report),
             "tool_latency": lambda: tool_latency(report),
+            "streams": lambda: streams(report),
             "errors": lambda: errors(report),
             "response_time": lambda: response_time(report),
             "mttr": lambda: mttr(report),
