@@ -357,7 +357,8 @@ class Replied(Event):
     content_type: str
     body: str
     failure: str = ""
-    """The kind of failure if the target gave no answer and no fault was the cause; the status is 0 then."""
+    """The kind of failure if the target gave no answer and no fault was the cause; the status is 0 then. A streamed
+    answer that broke off has its status and what came of it too."""
     headers: dict[str, str] = field(default_factory=dict)
     """The headers that steer the client."""
 

@@ -68,7 +68,7 @@ class Events:
     def feed(self, part: bytes) -> list[bytes]:
         """The events that are complete with this part, in order."""
         held = self._rest
-        if not held and part.find(b"\n\n") == len(part) - 2 and b"\r" not in part:
+        if not held and 0 <= part.find(b"\n\n") == len(part) - 2 and b"\r" not in part:
             return [part]  # the usual case: a server sends event by event
         data, found, begin = held + part, [], 0
         for end in _BLANK_LINE.finditer(data, max(0, len(held) - 3)):

@@ -106,8 +106,8 @@ def is_stream(status: int, headers: Mapping[str, str]) -> bool:
     return status == 200 and headers.get("content-type", "").startswith(EVENT_STREAM)
 
 
-async def gathered(reply: Reply, parts: Parts) -> Reply:
-    """A streamed reply made whole.
+async def gathered(reply: Reply, parts: Parts, *, most: int = BODY_MAX) -> Reply:
+    """A streamed reply made whole, of at most so many bytes.
 
     Raises:
         Failure: it broke off, or is too large.
@@ -116,7 +116,7 @@ async def gathered(reply: Reply, parts: Parts) -> Reply:
     try:
         while (part := await parts.take()) is not None:
             body += part
-            if len(body) > BODY_MAX:
+            if len(body) > most:
                 raise Failure("too_large")
     finally:
         await parts.aclose()

@@ -11,12 +11,15 @@ from typing import Any
 import httpx
 
 from chaoslab.base.clock import system
-from chaoslab.core.exchange import Failure, Reply
+from chaoslab.base.dice import Dice
+from chaoslab.core.exchange import Failure, Observation, Reply
+from chaoslab.core.fault import Fault
 from chaoslab.core.pipe import Pipe
 from chaoslab.core.stream import Streamed
 from chaoslab.seams.streamed import Body
 from chaoslab.worlds.virtual.patches import Patches
 from chaoslab.worlds.virtual.world import World
+from tests.faults.fault_parts import Target, meet
 from tests.seams.lab_parts import NOW
 
 STREAM = {"content-type": "text/event-stream"}
@@ -73,8 +76,26 @@ class Read:
         return [at for at, _ in self.came]
 
     @property
+    def observed(self) -> Observation:
+        """The observation that a fault is shown of it."""
+        (seen,) = self.seen
+        return Observation(self.times[-1] if self.came else 0.0, DEADLINE_S, self.error, 200, streamed=seen)
+
+    @property
     def body(self) -> bytes:
         return b"".join(part for _, part in self.came)
+
+
+def streamed_over(fault: Fault) -> tuple[Pipe, ...]:
+    """The pipes that the fault's story puts over a streamed reply."""
+    met = meet(fault, Target(reply=Reply(200, STREAM, stream=Timetable([]))))
+    assert met.reply is not None
+    return met.reply.pipes
+
+
+def drawn_over(fault: Fault) -> set[Fault]:
+    """The faults that are drawn of it."""
+    return {fault.draw(Dice(number)) for number in range(200)}
 
 
 def read(source: Timetable, *pipes: Pipe, stops_after: int | None = None, on: Callable[[], Any] = lambda: None) -> Read:

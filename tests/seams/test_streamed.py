@@ -6,16 +6,13 @@ from collections.abc import Iterable
 
 import pytest
 
-from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Reply
 from chaoslab.core.fault import Fault
-from chaoslab.core.pipe import Line, Pipe, Signal, Timed
-from chaoslab.core.stream import Streamed
+from chaoslab.core.pipe import Line, Signal, Timed
+from chaoslab.core.stream import Streamed, Watched
 from chaoslab.faults.stream.cut import Cut
 from chaoslab.faults.stream.slow_chunks import SlowChunks
 from chaoslab.faults.stream.stall import Stall
-from tests.faults.fault_parts import CALL
-from tests.seams.stream_parts import DEADLINE_S, STREAM, Timetable, event, events, read
+from tests.seams.stream_parts import DEADLINE_S, Timetable, event, events, read, streamed_over
 
 
 def late(delay_s: float) -> Line:
@@ -27,16 +24,11 @@ def late(delay_s: float) -> Line:
     return Line(law)
 
 
-def pipe_of(fault: Fault) -> Pipe:
+def pipe_of(fault: Fault) -> Watched:
     """The pipe that a fault's story puts over a reply."""
-    story = fault.flow(CALL, TrialContext())
-    next(story)
-    try:
-        story.send(Reply(200, STREAM, stream=Timetable([])))
-    except StopIteration as end:
-        (watched,) = end.value.pipes
-        return watched  # type: ignore[no-any-return]
-    raise AssertionError("it goes on")
+    (pipe,) = streamed_over(fault)
+    assert isinstance(pipe, Watched)
+    return pipe
 
 
 def test_a_part_reaches_the_reader_when_it_was_sent() -> None:
@@ -121,7 +113,7 @@ def test_no_more_is_read_than_the_pipes_have_room_for() -> None:
 def test_a_pipe_that_changed_nothing_is_no_fault(fault: Fault) -> None:
     pipe = pipe_of(fault)
     acted: list[int] = []
-    pipe.on_change = lambda: acted.append(1)  # type: ignore[attr-defined]
+    pipe.on_change = lambda: acted.append(1)
     notes = read(Timetable(events(3), every_s=0.2), pipe)
     assert (notes.body, acted) == (b"".join(events(3)), [])
 
@@ -130,6 +122,6 @@ def test_a_pipe_that_changed_nothing_is_no_fault(fault: Fault) -> None:
 def test_a_pipe_that_changed_something_says_so_once(fault: Fault) -> None:
     pipe = pipe_of(fault)
     acted: list[int] = []
-    pipe.on_change = lambda: acted.append(1)  # type: ignore[attr-defined]
+    pipe.on_change = lambda: acted.append(1)
     read(Timetable(events(3), every_s=0.2), pipe)
     assert acted == [1]
