@@ -2,11 +2,12 @@
 seconds of CPU.
 
 `python()` is a program to start in place of Python. It hands its arguments, folder, environment, streams and session to
-a server process that has loaded the libraries and nothing of chaoslab. The server forks a child, and the child goes on
-as `python -m chaoslab` does.
+a server process that has loaded the libraries and the modules of chaoslab. The server forks a child, and the child goes
+on as `python -m chaoslab` does. It loads chaoslab anew if it would find another one, or if a file has changed.
 
-A warm start cannot show: the cost of imports, what happens during them, who is whose parent, a limit set on the
-process, another hash seed. Tests of these start `sys.executable`. The program itself starts the real Python for
+A warm start cannot show: the cost of imports, what happens during them or when the libraries are taken apart at the
+end, who is whose parent, a limit set on the process, another hash seed. Tests of these start `sys.executable`.
+The program itself starts the real Python for
 anything but `[-P] -m chaoslab` with three open streams.
 """
 
