@@ -190,6 +190,19 @@ def test_a_signal_reaches_it(folder: Path, number: signal.Signals) -> None:
     assert codes == [-number, -number]
 
 
+def test_who_kills_the_child_kills_the_start(folder: Path) -> None:
+    program(folder, "import os\nprint(os.getpid(), flush=True)\ninput()")
+    start = [warm.python(), "-m", "chaoslab"]
+    with subprocess.Popen(start, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        child = warm.child(process.pid)
+        assert process.stdout.readline() == f"{child}\n"
+        os.kill(child, signal.SIGKILL)
+        assert process.wait(20) == -signal.SIGKILL
+    with pytest.raises(ProcessLookupError):
+        os.kill(child, 0)
+
+
 @contextlib.contextmanager
 def heard(number: signal.Signals) -> Iterator[None]:
     """A context in which a process that is started does not ignore the signal, as one does that was itself started in

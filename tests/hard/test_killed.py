@@ -21,6 +21,7 @@ from chaoslab.record.lines import parse_line
 from chaoslab.record.runs import Run
 from chaoslab.wire.lanes import FORGOTTEN
 from chaoslab.worlds.local import Local
+from tests import warm
 from tests.cli_parts import chaoslab, environment, free_base, prompts
 from tests.hard.dying_parts import DEADLINE_S, LONG_S, eventually, gone, lab, ports_are_free
 
@@ -38,7 +39,7 @@ class Tee:
 
     def __init__(self, path: Path) -> None:
         self.seen, self._path, self._stop = b"", path, threading.Event()
-        self._thread = threading.Thread(target=self._follow)
+        self._thread = threading.Thread(target=self._follow, daemon=True)
         self._thread.start()
 
     def _follow(self) -> None:
@@ -53,13 +54,13 @@ class Tee:
 
 @pytest.mark.parametrize("victim", VICTIMS)
 def test_a_part_that_is_killed_ends_the_run_and_loses_nothing(tmp_path: Path, victim: str) -> None:
-    with lab(tmp_path, prompts(tmp_path, EASY), *SLOW) as it:
+    with lab(tmp_path, prompts(tmp_path, EASY), *SLOW, python=warm.python()) as it:
         it.until("info.log", '"kind": "prompt_finished"')
         it.until("manager.log", '"kind": "fault_armed"')
         tees = [Tee(it.run / "info.log"), Tee(it.run / "manager.log")]
         children = it.children()
         (pid,) = [pid for pid, line in children.items() if f"-m chaoslab {victim}" in line]
-        os.kill(pid, signal.SIGKILL)
+        os.kill(warm.child(pid), signal.SIGKILL)
         code = it.ended()
         for tee in tees:
             tee.close()

@@ -114,7 +114,10 @@ def main(address: str) -> None:
 
 
 def served(address: str) -> Start | None:
-    """Returns in each child, and without a start at the end of the server itself."""
+    """Returns in each child, and without a start at the end of the server itself.
+
+    A link beside the address leads from each client's number to that of its child.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     woken, wakes = os.pipe()
     os.set_blocking(wakes, False)
@@ -130,6 +133,7 @@ def served(address: str) -> Start | None:
     print("ready", flush=True)
     os.dup2(2, 1)
     clients: dict[socket.socket, int] = {}
+    notes: dict[socket.socket, str] = {}
     while True:
         for key, _ in selector.select():
             if key.fileobj is listener:
@@ -143,7 +147,8 @@ def served(address: str) -> Start | None:
                     return start
                 for fd in start.streams:
                     os.close(fd)
-                clients[client] = child
+                clients[client], notes[client] = child, f"{address}.{start.request['client']}"
+                os.symlink(str(child), notes[client])
                 selector.register(client, selectors.EVENT_READ)
                 _tell(client, child)
             elif key.fileobj == woken:
@@ -152,6 +157,7 @@ def served(address: str) -> Start | None:
                     _tell(client, status)
                     if client in selector.get_map():
                         selector.unregister(client)
+                    os.unlink(notes.pop(client))
                     del clients[client]
                     client.close()
             elif key.fileobj == 0:  # whoever started this is gone
