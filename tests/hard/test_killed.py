@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -22,7 +21,7 @@ from chaoslab.record.runs import Run
 from chaoslab.wire.lanes import FORGOTTEN
 from chaoslab.worlds.local import Local
 from tests import warm
-from tests.cli_parts import chaoslab, environment, free_base, prompts
+from tests.cli_parts import chaoslab, command, environment, free_base, prompts, warm_parts
 from tests.hard.dying_parts import DEADLINE_S, LONG_S, eventually, gone, lab, ports_are_free
 
 EASY = ("What is 17 times 24?", "What is the weather in Oslo?") * 20
@@ -98,18 +97,18 @@ def test_a_part_that_is_killed_and_started_again(tmp_path: Path, victim: str) ->
     variables = {**environment(), **chosen.environment()}
     run = Run.create(tmp_path / "logs", now="2026-06-01T09:00:00Z")
     with Local(ports, tmp_path / "logs", tmp_path / "state.db", run.folder, variables, system) as world:
-        world.start(now=run.now, toxiproxy=True, model=True)
+        with warm_parts():
+            world.start(now=run.now, toxiproxy=True, model=True)
         agent = subprocess.Popen(
-            [sys.executable, "-m", "chaoslab", "agent", "--run", run.name, "--logs", str(world.logs), "--state",
-             str(world.state),
-             prompts(tmp_path, EASY[:16])],
+            command("agent", "--run", run.name, "--logs", str(world.logs), "--state", str(world.state),
+                    prompts(tmp_path, EASY[:16]), python=warm.python()),
             env=variables, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         try:
             log = run.folder / "info.log"
             eventually(lambda: log.exists() and log.read_text().count("prompt_finished") > 3, within_s=LONG_S)
             part = next(part for part in world.parts if part.name == victim)
-            part.process.kill()
+            os.kill(warm.child(part.process.pid), signal.SIGKILL)
             part.process.communicate()
             part.process = subprocess.Popen(part.process.args, stdin=subprocess.PIPE, env=variables)
             said = agent.communicate(timeout=LONG_S)[1]
