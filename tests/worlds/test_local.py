@@ -36,8 +36,7 @@ CHARTS = {"throughput", "success_rate", "network_latency", "tool_latency", "erro
 def started(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     """The command in that folder, up to its first prompt's end; killed afterwards if it is still there."""
     process = subprocess.Popen(
-        command(*arguments, python=warm.python()), cwd=folder, env=environment(), stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True,
+        command(*arguments, python=warm.python()),
         cwd=folder,
         env=environment(),
         stdout=subprocess.PIPE,
