@@ -24,13 +24,15 @@ class ActiveFault:
 
     `given` is the call that came to the story, `call` the different one that it sent. `got` is the reply that came
     back, `reply` the different one that it returned. `sent` counts the calls that it sent on. `failed` is the kind of
-    the failure that it raised itself. `context` is the trial around the call.
+    the failure that it raised itself. `context` is the trial around the call. `stands`: it goes
+    on for a time, so a lane with it stays for further calls.
     """
 
     injection: str
     fault_name: str
     fault: Fault
     context: TrialContext = field(default_factory=TrialContext)
+    stands: bool = False
     injected: bool = False
     call: Call | None = None
     reply: Reply | None = None

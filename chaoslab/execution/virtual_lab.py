@@ -133,15 +133,17 @@ class Lab:
     @contextmanager
     def ready(self) -> Iterator[None]:
         """A context with stand-ins for all that is real, and garbage collection under the lab's control."""
-        collecting = gc.isenabled()
+        collecting, frozen = gc.isenabled(), gc.get_freeze_count()
         with Patches():
             gc.collect()
-            gc.freeze()
+            if not frozen:
+                gc.freeze()
             gc.disable()
             try:
                 yield
             finally:
-                gc.unfreeze()
+                if not frozen:
+                    gc.unfreeze()
                 if collecting:
                     gc.enable()
 

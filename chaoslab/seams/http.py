@@ -146,7 +146,7 @@ class HttpSeam(httpx.AsyncBaseTransport):
         self.cost_usd = 0.0
         self.tls = tls or _trusting()
         self.ways = ways or Sockets()
-        self.clean = self.ways.kept(self.tls)
+        self.clean, self.standing = self.ways.kept(self.tls), self.ways.standing(self.tls)
         self._epoch = 0
         self._retired: list[Transport] = []
         self._places = {httpx.URL(target.url).netloc: target for target in targets.values()}
@@ -196,6 +196,7 @@ class HttpSeam(httpx.AsyncBaseTransport):
         own."""
         self.lanes, self.cost_usd = lanes, spent_usd
         self.clean, self._epoch, self._retired = self.ways.kept(self.tls), 0, []
+        self.standing = self.ways.standing(self.tls)
 
     def clean_since(self, epoch: int) -> Transport:
         """The transport of the clean lanes. It is a new one once they were made anew, since old connections lead
@@ -206,7 +207,7 @@ class HttpSeam(httpx.AsyncBaseTransport):
         return self.clean
 
     async def aclose(self) -> None:
-        for way in (self.clean, *self._retired):
+        for way in (self.clean, self.standing, *self._retired):
             await way.aclose()
 
 
@@ -396,7 +397,7 @@ class _Attempt(Attempt):
                 await self._ask_who_cut_it(answer, failure)
                 raise
         self.via = "lane"
-        return await self._over_lane(row, (answer.host, answer.port), body)
+        return await self._over_lane(row, (answer.host, answer.port), body, stands=answer.stands)
 
     async def _ask_who_cut_it(self, answer: Answer, failure: Failure) -> None:
         """Notes a call on a clean lane that a disturbance of the lab cut. No fault fails a call there: it is either
@@ -406,11 +407,12 @@ class _Attempt(Attempt):
             why = f"it ended ({failure.kind}) when the clean proxies went away under it"
             self.note(events.CallDisturbed(at=call.at, tool=call.tool, why=why))
 
-    async def _over_lane(self, row: int, address: tuple[str, int], body: bytes | None) -> Reply:
+    async def _over_lane(self, row: int, address: tuple[str, int], body: bytes | None, *, stands: bool) -> Reply:
+        """Sends the call over its lane: on a connection of its own, or on a kept one if the lane stays."""
         began_s, left_s = self.seam.clock.monotonic(), self.left_s
         error: str | None = "cancelled"
         reply: Reply | None = None
-        way = self.seam.ways.fresh(self.seam.tls, self.request, address)
+        way = self.seam.standing if stands else self.seam.ways.fresh(self.seam.tls, self.request, address)
         try:
             reply = await send(way, self.request, within_s=left_s, to=address, body=body, streams=self._streams)
             error = None
@@ -434,10 +436,11 @@ class _Attempt(Attempt):
 
             if reply is None or reply.stream is None:
                 over(None)
-                await way.aclose()
+                if not stands:
+                    await way.aclose()
         if reply.stream is None:
             return reply
-        parts = Lane(reply.stream, way)
+        parts = Lane(reply.stream, None if stands else way)
         self.open[parts] = over
         return replace(reply, stream=parts)
 

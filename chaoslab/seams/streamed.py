@@ -253,9 +253,10 @@ async def _taken(parts: Parts, within_s: float) -> bytes | None:
 
 
 class Lane:
-    """The parts of a reply over a lane of its own, whose connection ends with them."""
+    """The parts of a reply over a lane. `way`: the transport of this call alone, which ends with them; None for a kept
+    one."""
 
-    def __init__(self, parts: Parts, way: Transport) -> None:
+    def __init__(self, parts: Parts, way: Transport | None) -> None:
         self._parts, self._way = parts, way
 
     async def take(self) -> bytes | None:
@@ -265,7 +266,8 @@ class Lane:
         try:
             await self._parts.aclose()
         finally:
-            await self._way.aclose()
+            if self._way is not None:
+                await self._way.aclose()
 
 
 class Recorded:

@@ -46,6 +46,9 @@ class TransportFactory(Protocol):
     def kept(self, tls: ssl.SSLContext) -> Transport:
         """A transport whose connections are used again."""
 
+    def standing(self, tls: ssl.SSLContext) -> Transport:
+        """A transport to lanes that stay for several calls, whose connections are used again."""
+
     def fresh(self, tls: ssl.SSLContext, request: httpx.Request, address: Address) -> Transport:
         """A transport with a connection for this request alone."""
 
@@ -150,6 +153,9 @@ class Sockets:
     """The factory of transports over TCP."""
 
     def kept(self, tls: ssl.SSLContext) -> Transport:
+        return _Kept(tls)
+
+    def standing(self, tls: ssl.SSLContext) -> Transport:
         return _Kept(tls)
 
     def fresh(self, tls: ssl.SSLContext, request: httpx.Request, address: Address) -> Transport:

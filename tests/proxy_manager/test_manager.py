@@ -17,6 +17,7 @@ import pytest
 from urllib3 import PoolManager
 
 from chaoslab.base.clock import SystemClock, system
+from chaoslab.base.identity import Request, TrialId
 from chaoslab.core import events
 from chaoslab.core.exchange import Call
 from chaoslab.core.plan import Choice, Injection, Plan
@@ -101,6 +102,46 @@ def test_all_faults_that_hit_a_call_stand_on_its_one_lane(tmp_path: Path, server
         assert lab.lanes_left() == []
 
     with_lab(tmp_path, Plan(1, (late, later, cut)), story, server=server)
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_a_fault_that_goes_on_stands_for_all_its_calls_on_kept_connections(tmp_path: Path, server: str) -> None:
+    """An outage that gave every call a connection of its own would spare what production keeps open."""
+    lasting = Injection("lasting", (Choice("latency", 1.0, SLOW),), ("weather",), triggers={"persistence": "for_good"})
+
+    async def story(lab: Bench) -> None:
+        for n in (1, 2, 3):
+            wanted = Request(TrialId(lab.run.name, 1), "weather", "current_weather", n, ("current_weather", str(n)))
+            assert (await lab.get(wanted)).status_code == 200
+        history = lab.history()
+        lanes = {e.lane for _, e in history.of(events.FaultArmed)}
+        assert len(lanes) == 1
+        assert lab.lanes_left() == list(lanes)
+        assert [e.witnessed for _, e in history.of(events.FaultHealed)] == [True] * 3
+        assert len(list(history.of(events.FaultWitnessed))) == 3
+        other = Call("weather", "current_weather", "p2.r1", 1, 1, "id2")
+        row, answer = await lab.seam.lanes.ask(other, deadline_s=2.0)
+        assert answer.stands
+        assert lanes.isdisjoint(lab.lanes_left()), "nothing of a trial stays for the next"
+        lab.seam.lanes.done(row, seen(0.06))
+
+    with_lab(tmp_path, Plan(1, (lasting,)), story, server=server)
+
+
+def test_a_lane_that_stood_and_is_gone_is_made_anew(tmp_path: Path) -> None:
+    lasting = Injection("lasting", (Choice("latency", 1.0, SLOW),), ("weather",), triggers={"window_s": [0, 100]})
+
+    async def story(lab: Bench) -> None:
+        rows = []
+        for request in (1, 2):
+            row, _ = await lab.seam.lanes.ask(Call("weather", "w", "p1.r1", request, 1), deadline_s=2.0)
+            lab.seam.lanes.done(row, seen(0.06))
+            rows.append(lab.lanes_left())
+            lab.history()
+            lab.toxiproxy.destroy(rows[-1][0])
+        assert rows[0] != rows[1]
+
+    with_lab(tmp_path, Plan(1, (lasting,)), story)
 
 
 def test_the_row_carries_the_occasion_so_the_manager_needs_no_memory(tmp_path: Path) -> None:

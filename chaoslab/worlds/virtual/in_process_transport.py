@@ -35,6 +35,9 @@ class InProcessTransports:
     def kept(self, tls: ssl.SSLContext) -> sending.Transport:  # noqa: ARG002 - there is no wire
         return _Whole()
 
+    def standing(self, tls: ssl.SSLContext) -> sending.Transport:
+        return self._bytes.standing(tls)
+
     def fresh(self, tls: ssl.SSLContext, request: httpx.Request, address: Address) -> sending.Transport:
         return self._bytes.fresh(tls, request, address)
 
