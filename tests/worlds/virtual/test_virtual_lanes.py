@@ -184,6 +184,24 @@ def test_a_fault_that_another_one_cut_off_is_masked(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+def test_a_fault_that_goes_on_stands_on_one_lane_and_keeps_connections(tmp_path: Path) -> None:
+    """The second call has its connection already: it takes two trips less than the first."""
+
+    async def story(bench: Bench) -> None:
+        for _ in range(3):
+            assert await bench.get("search") == '{"from": "search"}'
+
+    slow = Choice("latency", params={"delay_s": 0.5, "stream": "upstream"})
+    plan = Plan(1, (Injection("down", (slow,), ("search",), triggers={"persistence": "for_good"}),))
+    history = played(tmp_path, plan, story)
+    lanes = [r.event.lane for r in history.records if isinstance(r.event, events.FaultArmed)]
+    assert lanes == ["lane.search.1"] * 3
+    assert stages(history).count("witnessed") == 3
+    took = [r.event.duration_s for r in history.records if isinstance(r.event, events.CallFinished)]
+    assert took[0] == round(LANE_S + 0.5, 6)
+    assert took[1] == took[2] < took[0]
+
+
 def test_a_call_that_is_spared_goes_straight_there(tmp_path: Path) -> None:
     async def story(bench: Bench) -> None:
         before = len(bench.world.machine.waiting())
