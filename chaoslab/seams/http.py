@@ -30,7 +30,7 @@ from chaoslab.core.plan import AttemptFaults, Plan
 from chaoslab.core.service_spec import TROUBLE, ErrorReply
 from chaoslab.core.stream import Parts, Streamed
 from chaoslab.record.log import Log
-from chaoslab.seams.streamed import CANCELLED, Body, Lane, Recorded
+from chaoslab.seams.streamed import CANCELLED, Body, Clean, Lane, Recorded
 from chaoslab.wire.control import Answer
 from chaoslab.wire.lanes import LaneBroker
 from chaoslab.wire.sending import Sockets, Transport, TransportFactory, native, send
@@ -372,7 +372,7 @@ class _Attempt:
             self.via = "proxy"
             clean = self.seam.clean_since(answer.epoch)
             try:
-                return await send(
+                reply = await send(
                     clean,
                     self.request,
                     within_s=self._left_s(),
@@ -383,6 +383,9 @@ class _Attempt:
             except Failure as failure:
                 await self._ask_who_cut_it(answer, failure)
                 raise
+            if reply.stream is None:
+                return reply
+            return replace(reply, stream=Clean(reply.stream, partial(self._ask_who_cut_it, answer)))
         self.via = "lane"
         return await self._over_lane(row, (answer.host, answer.port), body)
 
