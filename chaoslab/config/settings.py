@@ -177,7 +177,11 @@ class Settings:
         "direct", parsers.one_of("direct", "none"), "After the last retry: one call around the proxy (direct), or none."
     )
     tool_timeout_s: float = _setting(2.0, parsers.seconds, "Deadline of one attempt at a tool, in seconds.")
-    model_timeout_s: float = _setting(30.0, parsers.seconds, "Deadline of one attempt at the model, in seconds.")
+    model_timeout_s: float = _setting(
+        30.0,
+        parsers.seconds,
+        "Deadline of one attempt at the model, in seconds; of a stream, for its head and for each part.",
+    )
 
     translator: str = _setting(
         "phrasebook",

@@ -30,7 +30,7 @@ from chaoslab.core.plan import Candidates, Decision, Plan
 from chaoslab.core.service_spec import TROUBLE, ErrorReply
 from chaoslab.core.stream import Parts, Streamed
 from chaoslab.record.log import Log
-from chaoslab.seams.streamed import CANCELLED, Body, Lane, Recorded
+from chaoslab.seams.streamed import CANCELLED, Body, Clean, Lane, Recorded
 from chaoslab.wire.control import FIRST, Answer
 from chaoslab.wire.lanes import LaneBroker
 from chaoslab.wire.sending import Sockets, Transport, TransportFactory, native, send
@@ -385,7 +385,7 @@ class _Attempt(Attempt):
             self.via = "proxy"
             clean = self.seam.clean_since(answer.epoch)
             try:
-                return await send(
+                reply = await send(
                     clean,
                     self.request,
                     within_s=self.left_s,
@@ -396,6 +396,9 @@ class _Attempt(Attempt):
             except Failure as failure:
                 await self._ask_who_cut_it(answer, failure)
                 raise
+            if reply.stream is None:
+                return reply
+            return replace(reply, stream=Clean(reply.stream, partial(self._ask_who_cut_it, answer)))
         self.via = "lane"
         return await self._over_lane(row, (answer.host, answer.port), body, stands=answer.stands)
 

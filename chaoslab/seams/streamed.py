@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import httpx
@@ -250,6 +250,23 @@ async def _taken(parts: Parts, within_s: float) -> bytes | None:
             return await parts.take()
     except TimeoutError:
         raise Failure(TIMED_OUT) from None
+
+
+class Clean:
+    """The parts of a reply over a clean lane. `broke` is told of the failure that ends them, before their reader is."""
+
+    def __init__(self, parts: Parts, broke: Callable[[Failure], Awaitable[None]]) -> None:
+        self._parts, self._broke = parts, broke
+
+    async def take(self) -> bytes | None:
+        try:
+            return await self._parts.take()
+        except Failure as failure:
+            await self._broke(failure)
+            raise
+
+    async def aclose(self) -> None:
+        await self._parts.aclose()
 
 
 class Lane:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,16 @@ from chaoslab.core.inject import inject
 from chaoslab.core.plan import Injection, Plan
 from chaoslab.model.endpoint import create_app
 from chaoslab.record.history import History
+from chaoslab.seams.function import CALLS_MAX
 from chaoslab.worlds.virtual.context import world
 from chaoslab.worlds.virtual.in_process_transport import InProcessTransports
-from chaoslab.worlds.virtual.network import TRIP_S
+from chaoslab.worlds.virtual.machine import Hung
+from chaoslab.worlds.virtual.network import TRIP_S, WINDOW_BYTES
+from chaoslab.worlds.virtual.patches import Patches
 from chaoslab.worlds.virtual.serving import Wsgi, serve
-from tests.seams.virtual_parts import bench, virtually
+from chaoslab.worlds.virtual.world import World
+from tests.seams.lab_parts import NOW
+from tests.seams.virtual_parts import bench
 
 ASK: Any = [{"role": "user", "content": "Hello"}]
 TOKEN_S = 0.2
@@ -62,6 +68,7 @@ class Run:
         app: Wsgi | None = None,
         in_bytes: bool = False,
         ask: Callable[..., Any] = by_sdk,
+        calls_max: int = CALLS_MAX,
         **of_asking: Any,
     ) -> None:
         self.error = ""
@@ -82,7 +89,8 @@ class Run:
                         self.error = type(error).__name__
                 self.history = here.history()
 
-        virtually(main)
+        with Patches():
+            World(1, now=datetime.fromisoformat(NOW), calls_max=calls_max).run_async(main)
 
     def of(self, kind: type[events.Event]) -> list[Any]:
         return [event for _, event in self.history.of(kind)]
@@ -216,3 +224,53 @@ def test_a_story_that_loses_the_answer_ends_its_stream(tmp_path: Path) -> None:
     run = Run(tmp_path, inject("lost_reply", "model"))
     assert (run.error, run.finished.error) == ("APITimeoutError", "timed_out")
     assert len(run.evidence) == 1
+
+
+@pytest.mark.parametrize("in_bytes", [False, True], ids=["handed over", "in bytes"])
+def test_an_application_waits_for_a_slow_reader(tmp_path: Path, in_bytes: bool) -> None:
+    size = 100_000
+    part = b'data: {"choices": [{"delta": {"content": "%b"}}]}\n\n' % (b"x" * size)
+    sent: list[int] = []
+
+    def app(environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:  # noqa: ARG001
+        start_response("200 OK", [("Content-Type", "text/event-stream")])
+        for number in range(100):
+            sent.append(number)
+            yield part
+
+    ahead = []
+
+    async def slowly(sdk: groq.AsyncGroq) -> list[str]:
+        count = 0
+        async for _ in await sdk.chat.completions.create(model="m", messages=ASK, stream=True):
+            count += 1
+            await system.asleep(0.1)
+            ahead.append(len(sent) - count)
+        return [str(count)]
+
+    run = Run(tmp_path, app=app, in_bytes=in_bytes, ask=slowly)
+    assert run.words == ["100"]
+    assert max(ahead) * size < 3 * WINDOW_BYTES, "the client's own buffer takes a window too"
+
+
+def test_a_stream_that_is_left_alone_ends_with_its_trial(tmp_path: Path) -> None:
+    left: list[Any] = []
+
+    async def leave(sdk: groq.AsyncGroq) -> list[str]:
+        stream = await sdk.chat.completions.create(model="m", messages=ASK, stream=True)
+        left.append(stream)
+        return [str(await anext(aiter(stream)))]
+
+    run = Run(tmp_path, ask=leave)
+    assert (run.finished.ok, run.finished.error, run.finished.status) == (False, "cancelled", 200)
+    assert len(left) == 1
+
+
+def test_an_endless_stream_without_a_pause_ends_the_trial(tmp_path: Path) -> None:
+    def app(environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:  # noqa: ARG001
+        start_response("200 OK", [("Content-Type", "text/event-stream")])
+        while True:
+            yield b": still here" + b"!" * 100_000 + b"\n\n"
+
+    with pytest.raises(Hung, match="is asked again and again without a wait"):
+        Run(tmp_path, app=app, calls_max=20)

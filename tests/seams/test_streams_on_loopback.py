@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 from chaoslab.base.identity import TrialId
-from chaoslab.core.events import CallFinished, FaultWitnessed
+from chaoslab.core.events import CallDisturbed, CallFinished, FaultWitnessed
 from chaoslab.core.exchange import Failure
 from chaoslab.core.inject import inject
 from chaoslab.core.plan import Plan
@@ -102,7 +102,9 @@ def run(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
     asyncio.run(bounded())
 
 
-async def words(server: Server, here: Bench, *, stops_after: int = -1) -> list[str]:
+async def words(
+    server: Server, here: Bench, *, stops_after: int = -1, on_first: Callable[[], None] = lambda: None
+) -> list[str]:
     """The words as Groq's SDK gets them; the server sends the next part when one is here."""
     sdk = groq.AsyncGroq(api_key="k", base_url=here.seam.targets["model"].url, http_client=here.client, max_retries=0)
     found = []
@@ -110,6 +112,8 @@ async def words(server: Server, here: Bench, *, stops_after: int = -1) -> list[s
         stream = await sdk.chat.completions.create(model="m", messages=ASK, stream=True)
         async for chunk in stream:
             found.append(chunk.choices[0].delta.content or "")
+            if len(found) == 1:
+                await asyncio.to_thread(on_first)
             if len(found) == stops_after:
                 await stream.close()
                 break
@@ -173,6 +177,28 @@ def test_a_connection_that_ends_too_early_is_the_clients_own_error(tmp_path: Pat
         assert (end.ok, end.status, end.error) == (False, 200, "closed")
 
     run(main)
+
+
+def test_a_stream_that_the_lab_itself_cut_is_no_experiment(tmp_path: Path) -> None:
+    async def main() -> None:
+        server = Server()
+        async with server.up() as port:
+            with embedded() as toxiproxy:
+                async with bench(tmp_path, toxiproxy, Plan(1), {"model": f"127.0.0.1:{port}"}) as here:
+                    with pytest.raises(httpx.RemoteProtocolError):
+                        await words(server, here, on_first=lambda: drop_all(here))
+                    (end,) = (e for _, e in here.history().of(CallFinished))
+                    (cut,) = (e for _, e in here.history().of(CallDisturbed))
+        assert (end.ok, end.error) == (False, "closed")
+        assert "when the clean proxies went away under it" in cut.why
+
+    run(main)
+
+
+def drop_all(here: Bench) -> None:
+    """Deletes the clean proxies, as a restart of Toxiproxy does."""
+    for name in here.toxiproxy.proxies():
+        here.toxiproxy.destroy(name)
 
 
 def sent(server: Server, *, streams: bool) -> bytes | str:
