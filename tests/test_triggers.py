@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -233,6 +234,12 @@ def test_a_plan_with_triggers_is_the_same_from_its_json() -> None:
     again = Plan.from_json(json.loads(json.dumps(plan.to_json())))
     assert again.to_json() == plan.to_json()
     assert hits(again, TEN) == hits(plan, TEN)
+
+
+def test_a_plan_goes_to_another_process_after_it_was_used() -> None:
+    plan = Plan(1, (one(when="amount > 30", tool="s*", max_times=3), lab.inject("refused", "*", name="all", every=2)))
+    before = hits(plan, TEN)
+    assert hits(pickle.loads(pickle.dumps(plan)), TEN) == before
 
 
 def test_a_plan_of_an_older_log_has_no_triggers() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from fnmatch import translate
 from functools import cached_property
 from typing import Any, Literal
@@ -65,6 +65,10 @@ class Injection:
     chance: float = 1.0
     calls: tuple[int, ...] = ()
     triggers: Mapping[str, Any] = field(default_factory=dict)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields alone: what is made of them is made again in another process."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
     @property
     def layer(self) -> str:
