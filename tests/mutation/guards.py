@@ -12,7 +12,12 @@ GUARDS: dict[str, tuple[str, ...]] = {
     "chaoslab/core/plan.py": ("tests/test_plan.py", "tests/test_triggers.py", "tests/seams/test_function_faults.py"),
     "chaoslab/core/occasion.py": ("tests/test_triggers.py", "tests/test_plan.py"),
     "chaoslab/core/memory.py": ("tests/test_triggers.py", "tests/test_context.py"),
-    "chaoslab/core/attempt.py": ("tests/test_plan.py", "tests/test_triggers.py", "tests/test_context.py"),
+    "chaoslab/core/attempt.py": (
+        "tests/test_plan.py",
+        "tests/test_triggers.py",
+        "tests/test_context.py",
+        "tests/seams/test_function_faults.py",
+    ),
     "chaoslab/core/condition.py": ("tests/test_condition.py",),
     "chaoslab/core/triggers/__init__.py": ("tests/test_triggers.py",),
     "chaoslab/core/triggers/after.py": ("tests/test_triggers.py",),
