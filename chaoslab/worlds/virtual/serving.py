@@ -14,6 +14,8 @@ from typing import Any
 
 import h11
 
+from chaoslab.seams.service import ServiceSeam
+from chaoslab.worlds.virtual.client_side import ClientSide, gate
 from chaoslab.worlds.virtual.network import End, Network
 
 Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
@@ -27,20 +29,25 @@ class Broken(Exception):
         self.kind = kind
 
 
-def serve(network: Network, host: str, port: int, app: Wsgi) -> None:
-    """Serves the application at that address."""
-    network.apps[network.listen(host, port, partial(_accept, app, f"{host}:{port}"))] = app
+def serve(network: Network, host: str, port: int, app: Wsgi, seam: ServiceSeam | None = None) -> None:
+    """Serves the application at that address. `seam`: the requests are numbered there, and may meet faults."""
+    address = network.listen(host, port, partial(_accept, app, f"{host}:{port}", seam, host))
+    network.apps[address] = app
+    if seam is not None:
+        network.gates[address] = gate(seam, host)
 
 
-def _accept(app: Wsgi, name: str, end: End) -> None:
-    _Connection(app, end, name).arrived()
+def _accept(app: Wsgi, name: str, seam: ServiceSeam | None, host: str, end: End) -> None:
+    client = ClientSide(end, seam, host, partial(answered, app, name=name)) if seam is not None else None
+    _Connection(app, end, name, client).arrived()
 
 
 class _Connection:
     """The server's side of one connection; requests are answered one after the other."""
 
-    def __init__(self, app: Wsgi, end: End, name: str) -> None:
+    def __init__(self, app: Wsgi, end: End, name: str, client: ClientSide | None = None) -> None:
         self._machine, self._app, self._end, self._name = end.machine, app, end, name
+        self._client = client
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=256 * 1024)
         self._request: h11.Request | None = None
         self._body: list[bytes] = []
@@ -91,14 +98,22 @@ class _Connection:
         assert self._request is not None
         request = self._request
         try:
-            body = b"".join(self._body)
-            environ = _environ(request.method.decode(), request.target, request.headers, body, self._name)
-            with _asked(self._app, environ) as (started, parts):
-                self._send(started, iter(parts), bodiless=request.method == b"HEAD")
+            body, bodiless = b"".join(self._body), request.method == b"HEAD"
+            asked = self._client and self._client.asked(request, body)
+            if asked and asked.hit:
+                reply = asked.play()
+                if isinstance(reply, str):
+                    raise Broken(reply)
+                self._send([(str(reply.status), list(reply.fields))], iter([reply.raw]), bodiless=bodiless)
+            else:
+                environ = _environ(request.method.decode(), request.target, request.headers, body, self._name)
+                with _asked(self._app, environ) as (started, parts):
+                    answer = asked.answering(started, parts) if asked else iter(parts)
+                    self._send(started, answer, bodiless=bodiless)
         except Broken as broken:
             if broken.kind == "reset":
                 self._end.reset()
-            else:
+            elif broken.kind != "timed_out":  # which is silence
                 self._end.close()
             return
         except _FAILURES:
