@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import blake2b
 from http import HTTPStatus
 from math import isinf
@@ -75,36 +76,38 @@ class HttpRequest:
         """The header of this name in lower case; empty if there is none."""
         return next((value.decode("latin-1") for key, value in self.headers if key.lower() == name), "")
 
-    def meaning(self) -> dict[str, Any]:
-        """The arguments: the fields of the body, which is a JSON object or a form, and `query`. Any other body is the
-        field `body`."""
-        query = {"query": _fields_of(self.query)} if self.query else {}
-        if not self.body:
-            return query
-        if self.header(b"content-type").startswith(_FORM):
-            return query | _fields_of(self.body.decode("latin-1"))
+    @cached_property
+    def _content(self) -> tuple[str, dict[str, Any]]:
+        """The kind of the body (object, form or other) and its fields. A client may call JSON a form, as urllib does by
+        default."""
         try:
-            value = json.loads(self.body)
+            value = json.loads(self.body) if self.body else {}
         except (ValueError, RecursionError):
             value = self.body.decode("utf-8", "replace")
-        return query | (value if isinstance(value, dict) else {"body": value})
+        if isinstance(value, dict):
+            return "object", value
+        if self.header(b"content-type").startswith(_FORM):
+            return "form", _fields_of(self.body.decode("latin-1"))
+        return "other", {"body": value}
+
+    def meaning(self) -> dict[str, Any]:
+        """The arguments: the fields of the body, which is a JSON object or a form, and `query`, unless the body has a
+        field of this name. Any other body is the field `body`."""
+        return {**({"query": _fields_of(self.query)} if self.query else {}), **self._content[1]}
 
     def with_meaning(self, value: Mapping[str, Any]) -> HttpRequest:
         """The request with other arguments."""
-        was, path, query, fields = self.meaning(), self.path, self.query, dict(value)
-        if self.query and "query" in fields and fields["query"] != was["query"]:
-            query = urlencode(fields["query"], doseq=True)
-        if self.query:
-            fields.pop("query", None)
-        form = self.header(b"content-type").startswith(_FORM)
-        content: Any = fields["body"] if list(fields) == ["body"] == [k for k in was if k != "query"] else fields
-        if form:
+        fields, query, (kind, was) = dict(value), self.query, self._content
+        if query and "query" not in was:
+            query = urlencode(fields.pop("query", {}), doseq=True)
+        if kind == "form":
             body = urlencode(fields, doseq=True).encode()
         else:
+            content = fields["body"] if kind == "other" and list(fields) == ["body"] else fields
             body = json.dumps(content).encode() if self.body or fields else b""
         headers = [(k, v) for k, v in self.headers if k.lower() not in (b"content-length", b"transfer-encoding")]
         headers.append((b"content-length", str(len(body)).encode()))
-        return HttpRequest(self.method, f"{path}?{query}" if query else path, headers, body)
+        return HttpRequest(self.method, f"{self.path}?{query}" if query else self.path, headers, body)
 
 
 def _fields_of(text: str) -> dict[str, Any]:
