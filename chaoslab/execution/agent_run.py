@@ -298,7 +298,8 @@ class AgentSpec:
 
         def over() -> None:
             result.seconds = round(system.monotonic() - book.origin, 6)
-            seam.book = services.book = None
+            seam.book = None
+            services.end()
 
         seam.begin(book)
         services.begin(book, seam.memory)

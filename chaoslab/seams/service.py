@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from hashlib import blake2b
 from http import HTTPStatus
 from math import isinf
@@ -76,7 +75,6 @@ class HttpRequest:
         """The header of this name in lower case; empty if there is none."""
         return next((value.decode("latin-1") for key, value in self.headers if key.lower() == name), "")
 
-    @cached_property
     def _content(self) -> tuple[str, dict[str, Any]]:
         """The kind of the body (object, form or other) and its fields. A client may call JSON a form, as urllib does by
         default."""
@@ -93,11 +91,11 @@ class HttpRequest:
     def meaning(self) -> dict[str, Any]:
         """The arguments: the fields of the body, which is a JSON object or a form, and `query`, unless the body has a
         field of this name. Any other body is the field `body`."""
-        return {**({"query": _fields_of(self.query)} if self.query else {}), **self._content[1]}
+        return {**({"query": _fields_of(self.query)} if self.query else {}), **self._content()[1]}
 
     def with_meaning(self, value: Mapping[str, Any]) -> HttpRequest:
         """The request with other arguments."""
-        fields, query, (kind, was) = dict(value), self.query, self._content
+        fields, query, (kind, was) = dict(value), self.query, self._content()
         if query and "query" not in was:
             query = urlencode(fields.pop("query", {}), doseq=True)
         if kind == "form":
@@ -214,13 +212,21 @@ class ServiceSeam:
         self.book: TrialLog | None = None
         self.memory = TrialMemory(plan, "")
         self.asked_of: set[str] = set()
+        self.open: dict[int, Attempt] = {}
+        """The attempts whose clients have not ended them."""
         self._refused: dict[str, Request] = {}
         self._reach: dict[str, tuple[Candidates, Candidates]] = {}
 
     def begin(self, book: TrialLog, memory: TrialMemory) -> None:
         """Begins a trial, whose requests go into this log. `memory`: the one of all the trial's seams."""
         self.book, self.memory = book, memory
-        self.asked_of, self._refused = set(), {}
+        self.asked_of, self.open, self._refused = set(), {}, {}
+
+    def end(self) -> None:
+        """Ends the trial, and the attempts that are open still."""
+        for attempt in list(self.open.values()):
+            attempt.cut()
+        self.book = None
 
     def asked(self, name: str, request: HttpRequest, line: Line) -> Attempt | None:
         """The attempt that a request to a service is; None outside of a trial."""
@@ -347,7 +353,9 @@ class Attempt:
         self.sent: Call | None = None
         self.via = "none"
         self.over = False
+        self.waited_s: float | None = None
         self.reply: Served | None = None
+        seam.open[id(self)] = self
         known: Any = self.value if len(request.body) <= COMPARED_MAX else blake2b(request.body).hexdigest()
         self.asked = seam.request(name, self.tool, [request.query, known], safe=request.method in SAFE)
         elapsed_s = self.began_s - book.origin
@@ -487,23 +495,45 @@ class Attempt:
         deadline_s = duration_s if error == "timed_out" else self.seam.timeout_s
         self._finish(error, deadline_s, reply, seen.bytes, whole=whole)
 
+    def waited(self) -> None:
+        """Takes a timeout of the client's that does not end the connection: it may ask again."""
+        self.waited_s = self.seam.clock.monotonic() - self.began_s
+
+    def cut(self) -> None:
+        """Ends the attempt with its trial. A client that kept its connection after its timeout met that; any other one
+        met nothing yet."""
+        if self.waited_s is not None:
+            self._finish("timed_out", self.waited_s, None, 0, duration_s=self.waited_s)
+        else:
+            self._finish("cancelled", self.seam.timeout_s, None, 0)
+
     def _finish(
-        self, error: str | None, deadline_s: float, reply: Served | None, size: int, *, whole: bool = False
+        self,
+        error: str | None,
+        deadline_s: float,
+        reply: Served | None,
+        size: int,
+        *,
+        whole: bool = False,
+        duration_s: float | None = None,
     ) -> None:
         self.over = True
-        duration_s = self.seam.clock.monotonic() - self.began_s
+        del self.seam.open[id(self)]
+        if duration_s is None:
+            duration_s = self.seam.clock.monotonic() - self.began_s
         status = reply.status if reply is not None else None
-        self.faults.witnessed(
-            Observation(
-                duration_s=round(duration_s, 6),
-                deadline_s=round(deadline_s, 6),
-                error=error,
-                status=status,
-                bytes=size,
-                sent=self.sent,
-                reply=reply if whole else None,
+        if error != "cancelled":
+            self.faults.witnessed(
+                Observation(
+                    duration_s=round(duration_s, 6),
+                    deadline_s=round(deadline_s, 6),
+                    error=error,
+                    status=status,
+                    bytes=size,
+                    sent=self.sent,
+                    reply=reply if whole else None,
+                )
             )
-        )
         ok = error is None and status is not None and status < 400
         if ok:
             self.book.requests.answered(self.asked)

@@ -31,6 +31,7 @@ from chaoslab.core.events import (
     FaultWitnessed,
     LabWarning,
 )
+from chaoslab.core.fault import BrokenFault
 from chaoslab.seams.service import HttpRequest
 from tests.worlds.virtual.patch_parts import in_place
 
@@ -676,6 +677,47 @@ def test_an_error_of_the_services_own_stays_its_own(path: str, faults: list[Any]
     assert (met, call.ok, call.status) == ([500], False, 500)
     assert len(list(trial.history.of(FaultWitnessed))) == len(faults)
     assert trial.effects == []
+
+
+def test_a_client_that_keeps_its_connection_after_its_timeout_has_met_the_fault() -> None:
+    """As http.client does, when nobody closes it and the error keeps it alive."""
+
+    def agent(_: str) -> str:
+        connection = http.client.HTTPConnection("shop", timeout=4)
+        connection.request("GET", "/orders")
+        return str(connection.getresponse().status)
+
+    lost = [lab.inject("lost_reply", "shop")]
+    trial = lab.run(agent, "go", services={"shop": shop}, faults=lost, effects=[])
+    assert isinstance(trial.error, TimeoutError)
+    ((_, call),) = trial.history.of(CallFinished)
+    ((_, fault),) = trial.history.of(FaultWitnessed)
+    assert (call.error, call.duration_s) == ("timed_out", 4.0)
+    assert fault.evidence == "the work was done, no answer within 4 s"
+
+
+def test_a_trial_that_ends_before_its_fault_leaves_it_unwitnessed() -> None:
+    def agent(_: str) -> str:
+        return str(urllib.request.urlopen("http://shop/orders").status)
+
+    late = [lab.inject("latency", "shop", delay_s=100.0)]
+    trial = lab.run(agent, "go", services={"shop": shop}, faults=late, effects=[], deadline_s=50)
+    ((_, call),) = trial.history.of(CallFinished)
+    assert (trial.outcome, call.error) == (lab.Outcome.HUNG, "cancelled")
+    assert not list(trial.history.of(FaultWitnessed))
+
+
+@pytest.mark.parametrize("client", [by_requests, by_httpx_async])
+@pytest.mark.parametrize("method", ["flow", "witnessed"])
+def test_a_fault_that_fails_by_itself_ends_the_run(
+    method: str, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: Any) -> Any:
+        raise ValueError("its own error")
+
+    monkeypatch.setattr(f"chaoslab.faults.tool.lost_reply.LostReply.{method}", fails)
+    with pytest.raises(BrokenFault, match=rf"lost_reply.* its {method}\(\) raised"):
+        met_by(client, POST, faults=[lab.inject("lost_reply", "shop")])
 
 
 # The whole of a run.

@@ -11,8 +11,9 @@ from functools import partial
 
 import h11
 
-from chaoslab.seams.service import Answered, Attempt, HttpRequest, Seen, ServiceSeam
-from chaoslab.worlds.virtual.machine import Waiter
+from chaoslab.core.fault import BrokenFault
+from chaoslab.seams.service import BODILESS, Answered, Attempt, HttpRequest, Seen, ServiceSeam
+from chaoslab.worlds.virtual.machine import Machine, Waiter
 from chaoslab.worlds.virtual.network import TRIP_S, End
 
 Application = Callable[[str, bytes, Iterable[tuple[bytes, bytes]], bytes], Answered]
@@ -34,7 +35,7 @@ class ClientSide:
         method, target = request.method.decode(), request.target.decode("latin-1")
         attempt = self._seam.asked(self._name, HttpRequest(method, target, list(request.headers), body), self)
         if attempt is not None:
-            exchange = _Exchange(attempt)
+            exchange = _Exchange(attempt, self._end.machine)
             if self._how:
                 exchange.over(self._how)
             else:
@@ -67,6 +68,10 @@ class ClientSide:
             if exchange.whole:
                 self._open.popleft()
 
+    def waited(self) -> None:
+        for exchange in self._open:
+            exchange.attempt.waited()
+
     def over(self, how: str) -> None:
         if self._how:
             return
@@ -78,32 +83,60 @@ class ClientSide:
 
 
 class _Exchange:
-    """One exchange as a client reads it."""
+    """One exchange as a client reads it. A reply that states its length is read here, any other by h11, which takes ten
+    times as long."""
 
-    def __init__(self, attempt: Attempt) -> None:
-        self._attempt = attempt
-        self._http = h11.Connection(h11.CLIENT)
-        self._http.send(h11.Request(method=attempt.request.method, target="/", headers=[("Host", attempt.name)]))
-        self._http.send(h11.EndOfMessage())
-        self._status = 0
-        self._fields: list[tuple[str, str]] = []
-        self._body: list[bytes] = []
+    def __init__(self, attempt: Attempt, machine: Machine) -> None:
+        self.attempt, self._machine = attempt, machine
+        self._heard = b""
+        self._needed = 0
+        """The bytes of the whole reply, once its head has told them."""
+        self._http: h11.Connection | None = None
+        self._answer: tuple[int, list[tuple[str, str]], list[bytes]] | None = None
         self._bytes = 0
         self.whole = False
 
     def took(self, data: bytes) -> bytes:
         """Reads bytes; returns those that belong to the next exchange."""
         self._bytes += len(data)
+        if self._http is not None:
+            return self._read(data)
+        self._heard += data
+        if not self._needed:
+            head, found, _ = self._heard.partition(b"\r\n\r\n")
+            if not found:
+                return b""
+            status, fields = int(head[9:12]), _fields(head)
+            length = next((value for name, value in fields if name.lower() == "content-length"), "")
+            if self.attempt.request.method == "HEAD" or status in BODILESS or status < 200 or not length.isdecimal():
+                self._http, heard, self._heard = self._reader(), self._heard, b""
+                return self._read(heard)
+            self._answer = status, fields, []
+            self._needed = len(head) + 4 + int(length)
+        if len(self._heard) < self._needed:
+            return b""
+        rest, self._heard = self._heard[self._needed :], self._heard[: self._needed]
+        self._bytes -= len(rest)
+        self._ended(None)
+        return rest
+
+    def _reader(self) -> h11.Connection:
+        http = h11.Connection(h11.CLIENT)
+        http.send(h11.Request(method=self.attempt.request.method, target="/", headers=[("Host", self.attempt.name)]))
+        http.send(h11.EndOfMessage())
+        return http
+
+    def _read(self, data: bytes) -> bytes:
+        assert self._http is not None
         try:
             self._http.receive_data(data)
             while (event := self._http.next_event()) is not h11.NEED_DATA:
                 if isinstance(event, h11.Response):
-                    self._status = event.status_code
-                    self._fields = [(k.decode("latin-1"), v.decode("latin-1")) for k, v in event.headers.raw_items()]
-                elif isinstance(event, h11.Data):
-                    self._body.append(bytes(event.data))
+                    fields = [(k.decode("latin-1"), v.decode("latin-1")) for k, v in event.headers.raw_items()]
+                    self._answer = event.status_code, fields, []
+                elif isinstance(event, h11.Data) and self._answer is not None:
+                    self._answer[2].append(bytes(event.data))
                 elif isinstance(event, h11.EndOfMessage):
-                    self.whole = True
                     rest = self._http.trailing_data[0]
                     self._bytes -= len(rest)
                     self._ended(None)
@@ -111,21 +144,37 @@ class _Exchange:
                 elif isinstance(event, h11.ConnectionClosed):
                     break
         except h11.RemoteProtocolError:
-            self.whole = True
             self._ended("garbled" if data else "closed")  # the latter: the end came too soon
         return b""
 
     def over(self, how: str) -> None:
         """Takes the end of the connection. It is also the end of a body whose length nobody stated."""
-        if how == "closed":
-            self.took(b"")
+        if how == "closed" and self._http is not None:
+            self._read(b"")
         if not self.whole:
-            self.whole = True
             self._ended(how)
 
     def _ended(self, error: str | None) -> None:
-        answer = (self._status, self._fields, b"".join(self._body)) if self._status else None
-        self._attempt.ended(Seen(error, answer, self._bytes))
+        self.whole, answer = True, None
+        if self._answer is not None:
+            status, fields, parts = self._answer
+            if self._http is None:
+                parts = [self._heard.partition(b"\r\n\r\n")[2]]
+            answer = status, fields, b"".join(parts)
+        try:
+            self.attempt.ended(Seen(error, answer, self._bytes))
+        except BrokenFault as broken:  # the program, or its loop, might take it for its own
+            self._machine.soon(_raise, broken)
+
+
+def _raise(error: BaseException) -> None:
+    raise error
+
+
+def _fields(head: bytes) -> list[tuple[str, str]]:
+    """The headers of a reply."""
+    lines = (line.partition(":") for line in head.decode("latin-1").split("\r\n")[1:])
+    return [(name, value.strip()) for name, _, value in lines]
 
 
 def gate(seam: ServiceSeam, name: str) -> Callable[[], Callable[[], None] | None]:

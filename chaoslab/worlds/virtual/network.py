@@ -44,6 +44,9 @@ class Watcher(Protocol):
     def took(self, data: bytes) -> None:
         """The program took these bytes."""
 
+    def waited(self) -> None:
+        """The program waited for more until a timeout of its own."""
+
     def over(self, how: str) -> None:
         """The connection is over for the program: reset, closed (by the peer), or left (by itself)."""
 
