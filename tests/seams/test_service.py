@@ -176,7 +176,7 @@ def kind_of(error: BaseException) -> str:
 def met_by(
     client: Client, *asks: tuple[Any, ...], faults: Iterable[Any] = (), **options: Any
 ) -> tuple[list[tuple[Any, float]], lab.Trial]:
-    """What the client met, one after the other, each with its seconds; and the trial."""
+    """Each outcome that the client met with its seconds, in order, and the trial."""
     met: list[tuple[Any, float]] = []
 
     def agent(_: str) -> str:
