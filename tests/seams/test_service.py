@@ -66,8 +66,18 @@ def shop(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterabl
     if path == "/stream":
         start_response(status, headers)
         return iter([reply[:5], reply[5:]])
+    if path == "/stumbles":
+        start_response(status, headers)
+        return stumbles()
+    if path == "/large":
+        reply = json.dumps("x" * 300_000).encode()
     start_response(status, [*headers, ("Content-Length", str(len(reply)))])
     return [] if environ["REQUEST_METHOD"] == "HEAD" else [reply]
+
+
+def stumbles() -> Iterable[bytes]:
+    yield b"it begins well"
+    raise ValueError("the shop's own error")
 
 
 # Clients: each sends a request to the shop and gives status and value.
@@ -391,6 +401,11 @@ def test_a_service_that_says_nonsense_of_its_effects_is_told_and_judged_by_its_m
     assert warning.message.startswith("shop says X-Lab-Effect: '7' to POST /mumbles: it should be none, or JSON as in")
 
 
+def test_a_reply_in_parts_is_one_effect() -> None:
+    _, trial = met_by(by_requests, ("POST", "/stream", ORDER))
+    assert [effect["effect"] for effect in trial.effects] == ["POST /stream"]
+
+
 def test_what_was_read_or_refused_is_no_effect() -> None:
     _, trial = met_by(by_requests, ("GET", "/orders"), ("POST", "/broken", ORDER))
     assert trial.effects == []
@@ -524,6 +539,34 @@ def test_a_refused_connection_is_the_first_attempt_of_the_request_that_comes_aft
     assert trial.recovery["shop"].ending == "retry"
 
 
+def test_only_one_request_takes_the_place_of_a_refused_connection() -> None:
+    refused = [lab.inject("refused", "shop", calls=[1])]
+    _, trial = met_by(by_requests, POST, POST, ("GET", "/orders"), ("GET", "/orders?page=2"), faults=refused)
+    begun = [(event.tool, event.request, event.attempt) for _, event in trial.history.of(CallStarted)]
+    assert begun[1:] == [("POST /orders", 1, 2), ("GET /orders", 2, 1), ("GET /orders", 3, 1)]
+
+
+def test_a_service_that_is_down_for_a_while_refuses_all_until_then() -> None:
+    met: list[Any] = []
+
+    def agent(_: str) -> str:
+        with requests.Session() as session:
+            for number in range(6):
+                try:
+                    met.append(session.get(f"http://shop/{number}", timeout=5).status_code)
+                except requests.ConnectionError as error:
+                    met.append(kind_of(error))
+                time.sleep(1)
+        return "done"
+
+    down = [
+        lab.inject("refused", "shop", name="down", after_calls=1, max_times=3, persistence="for_s 2.5"),
+        lab.inject("refused", "shop", name="never", calls=[99]),
+    ]
+    lab.run(agent, "go", services={"shop": shop}, faults=down, effects=[])
+    assert met == [200, "refused", "refused", "refused", 200, 200]
+
+
 def test_a_client_that_keeps_its_connection_is_refused_by_the_number_of_its_request_too() -> None:
     met: list[Any] = []
 
@@ -571,6 +614,71 @@ def test_requests_that_are_sent_together_are_answered_and_noted_one_after_the_ot
     late = [lab.inject("latency", "shop", delay_s=0.5, stream="downstream", calls=[1])]
     three = b"".join(b"GET /%d" % number + HEAD for number in range(3))
     assert heard(three, late).count(b"200 OK") == 3
+
+
+def test_the_bytes_of_requests_that_are_sent_together_are_told_apart() -> None:
+    def agent(_: str) -> str:
+        with socket.create_connection(("shop", 80), timeout=1) as sock:
+            sock.sendall(b"HEAD /orders" + HEAD + b"GET /orders" + HEAD + b"GET /orders?page=2" + HEAD)
+            time.sleep(0.5)
+            return str(len(sock.recv(65536) + sock.recv(65536) + sock.recv(65536)))
+
+    trial = lab.run(agent, "go", services={"shop": shop}, effects=[])
+    calls = [call for _, call in trial.history.of(CallFinished)]
+    assert sum(call.bytes for call in calls) == int(trial.answer)
+    assert [call.reply != "" for call in calls] == [False, True, True]
+
+
+@pytest.mark.parametrize("faults", [[], [lab.inject("latency", "shop", delay_s=1.0)]])
+def test_a_large_reply_is_over_when_its_last_byte_was_taken(faults: list[Any]) -> None:
+    def agent(_: str) -> str:
+        return str(len(requests.get("http://shop/large", timeout=5).json()))
+
+    trial = lab.run(agent, "go", services={"shop": shop}, faults=faults, effects=[])
+    ((_, call),) = trial.history.of(CallFinished)
+    assert (trial.answer, call.ok, call.bytes > 300_000) == ("300000", True, True)
+
+
+def test_a_client_that_stops_reading_is_no_failure() -> None:
+    def agent(_: str) -> str:
+        with socket.create_connection(("shop", 80), timeout=1) as sock:
+            sock.sendall(b"GET /large" + HEAD)
+            return sock.recv(15).decode()
+
+    trial = lab.run(agent, "go", services={"shop": shop}, effects=[])
+    ((_, call),) = trial.history.of(CallFinished)
+    assert (trial.answer, call.error, call.bytes) == ("HTTP/1.1 200 OK", "timed_out", 15)  # not even a whole head
+
+    def agent_of_more(_: str) -> str:
+        with socket.create_connection(("shop", 80), timeout=1) as sock:
+            sock.sendall(b"GET /large" + HEAD)
+            return str(len(sock.recv(1000)))
+
+    trial = lab.run(agent_of_more, "go", services={"shop": shop}, effects=[])
+    ((_, call),) = trial.history.of(CallFinished)
+    assert (trial.answer, call.error, call.status, call.bytes) == ("1000", None, 200, 1000)
+
+
+def test_a_client_that_sends_and_forgets_has_its_work_done_and_meets_nothing() -> None:
+    def agent(_: str) -> str:
+        body = json.dumps(ORDER).encode()
+        with socket.create_connection(("shop", 80), timeout=1) as sock:
+            sock.sendall(b"POST /orders HTTP/1.1\r\nHost: shop\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        time.sleep(1)
+        return "sent"
+
+    wrong = [lab.inject("wrong_value", "shop")]
+    trial = lab.run(agent, "go", services={"shop": shop}, faults=wrong, effects=[])
+    ((_, call),) = trial.history.of(CallFinished)
+    assert (call.ok, call.error, len(trial.effects)) == (False, "timed_out", 1)
+    assert not list(trial.history.of(FaultWitnessed))
+
+
+def test_a_reply_that_ends_too_soon_is_closed() -> None:
+    logging.getLogger("chaoslab.worlds.virtual.serving").setLevel(logging.CRITICAL)
+    _, trial = met_by(by_requests, ("GET", "/stumbles"))
+    ((_, call),) = trial.history.of(CallFinished)
+    assert (call.ok, call.error, call.status) == (False, "closed", 200)
 
 
 def test_two_connections_at_once_have_waits_of_their_own() -> None:
@@ -765,7 +873,8 @@ def http_request(target: str, body: bytes, kind: str = "application/json") -> Ht
     (http_request("/a?y=2&z=3&z=4", b'{"x": 1}'), {"query": {"y": "2", "z": ["3", "4"]}, "x": 1}),
     (http_request("/a?y=2", b'{"query": "tea"}'), {"query": "tea"}),
     (http_request("/a", b"x=1&y=a+b", "application/x-www-form-urlencoded"), {"x": "1", "y": "a b"}),
-    (http_request("/a", b"[1, 2]"), {"body": [1, 2]}),
+    (http_request("/a?y=", b"[1, 2]"), {"query": {"y": ""}, "body": [1, 2]}),
+    (http_request("/a", b'{"x": 1}', "application/x-www-form-urlencoded"), {"x": 1}),
     (http_request("/a", b"hello", "text/plain"), {"body": "hello"}),
     (http_request("/a", b""), {}),
 ])  # fmt: skip

@@ -130,7 +130,7 @@ class _Exchange:
         assert self._http is not None
         try:
             self._http.receive_data(data)
-            while (event := self._http.next_event()) is not h11.NEED_DATA:
+            while (event := self._http.next_event()) is not h11.NEED_DATA and event is not h11.PAUSED:
                 if isinstance(event, h11.Response):
                     fields = [(k.decode("latin-1"), v.decode("latin-1")) for k, v in event.headers.raw_items()]
                     self._answer = event.status_code, fields, []
@@ -141,8 +141,6 @@ class _Exchange:
                     self._bytes -= len(rest)
                     self._ended(None)
                     return rest
-                elif isinstance(event, h11.ConnectionClosed):
-                    break
         except h11.RemoteProtocolError:
             self._ended("garbled" if data else "closed")  # the latter: the end came too soon
         return b""
