@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from urllib.parse import parse_qsl, urlencode
 
 from chaoslab.base.clock import Clock, system
-from chaoslab.base.identity import Request
+from chaoslab.base.identity import Request, canonical
 from chaoslab.base.jsonable import line_of, to_jsonable
 from chaoslab.core import events
 from chaoslab.core.attempt import AttemptFaults
@@ -92,6 +92,16 @@ class HttpRequest:
         """The arguments: the fields of the body, which is a JSON object or a form, and `query`, unless the body has a
         field of this name. Any other body is the field `body`."""
         return {**({"query": _fields_of(self.query)} if self.query else {}), **self._content()[1]}
+
+    def intent(self, meaning: Mapping[str, Any]) -> str:
+        """The meaning as text, to tell if another request wants the same. Of a body that is very large, or nested very
+        deeply, it is a digest."""
+        if len(self.body) <= COMPARED_MAX:
+            try:
+                return canonical([self.query, meaning])
+            except RecursionError:
+                pass
+        return canonical([self.query, blake2b(self.body).hexdigest()])
 
     def with_meaning(self, value: Mapping[str, Any]) -> HttpRequest:
         """The request with other arguments."""
@@ -286,11 +296,11 @@ class ServiceSeam:
             self._reach[name] = found
         return found
 
-    def request(self, name: str, tool: str, intent: Any, *, safe: bool) -> Request:
+    def request(self, name: str, tool: str, intent: str, *, safe: bool) -> Request:
         """The numbered request with this intent. A new one takes the place of the one whose connection was refused."""
         assert self.book is not None
         pending = self._refused.get(name)
-        asked = self.book.requests.ask(name, f"{name} {tool}", intent, safe=safe, instead=pending)
+        asked = self.book.requests.ask(name, f"{name} {tool}", None, spelt=intent, safe=safe, instead=pending)
         if asked is pending:
             del self._refused[name]
         return asked
@@ -310,7 +320,7 @@ class ServiceSeam:
 def _refusal(faults: AttemptFaults, reach: Candidates, decisions: Sequence[Decision], call: Call) -> str:
     """The kind of failure with which the stories end a connection."""
     try:
-        _at_once(play(chain(faults.stories(reach, decisions), call, faults.injected), _Nowhere(faults)))
+        _at_once(play(chain(faults.stories(reach, decisions), call, faults.injected), _Nowhere()))
     except Failure as failure:
         return failure.kind
     return "refused"
@@ -318,9 +328,6 @@ def _refusal(faults: AttemptFaults, reach: Candidates, decisions: Sequence[Decis
 
 class _Nowhere:
     """The driver of stories that refuse: nothing is sent."""
-
-    def __init__(self, faults: AttemptFaults) -> None:
-        self._faults = faults
 
     async def send(self, call: Call) -> Reply:  # noqa: ARG002
         raise Failure("refused")
@@ -355,9 +362,7 @@ class Attempt:
         self.over = False
         self.waited_s: float | None = None
         self.reply: Served | None = None
-        seam.open[id(self)] = self
-        known: Any = self.value if len(request.body) <= COMPARED_MAX else blake2b(request.body).hexdigest()
-        self.asked = seam.request(name, self.tool, [request.query, known], safe=request.method in SAFE)
+        self.asked = seam.request(name, self.tool, request.intent(self.value), safe=request.method in SAFE)
         elapsed_s = self.began_s - book.origin
         spent = {"calls": book.calls, "seconds": elapsed_s}
         book.calls += 1
@@ -377,6 +382,7 @@ class Attempt:
         """True if a fault hits it: `play` answers it then, else the application, through `answering`."""
         if not self.hit:
             self.rolled = [i.name for i, each in zip(self.reach, self.decisions, strict=True) if each != APART]
+        seam.open[id(self)] = self
 
     def answering(self, started: Started, parts: Iterable[bytes]) -> Iterator[bytes]:
         """The parts of the application's own answer, which is noted when it begins."""
@@ -448,7 +454,7 @@ class Attempt:
         if said is not None:
             try:
                 done = _told(said)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 self.book.note(
                     events.LabWarning(message=f"{self.name} says {EFFECT}: {said[:60]!r} to {self.tool}: {error}")
                 )

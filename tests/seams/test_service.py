@@ -255,6 +255,37 @@ def test_a_request_that_meets_no_fault_is_numbered_and_its_reply_noted(client: C
     assert began.at == ended.at
 
 
+def test_an_error_of_too_many_requests_says_when_to_ask_again() -> None:
+    met: list[Any] = []
+
+    def agent(_: str) -> str:
+        reply = requests.get("http://shop/orders", timeout=5)
+        met.append((reply.status_code, reply.headers["Retry-After"], reply.json()))
+        return "done"
+
+    many = [lab.inject("tool_error", "shop", status=429)]
+    lab.run(agent, "go", services={"shop": shop}, faults=many, effects=[])
+    assert met == [(429, "1", {"error": "Too Many Requests"})]
+
+
+@pytest.mark.parametrize("body", [b"[" * 900 + b"]" * 900, b'{"a":' * 5000, b"\xff" * 100_000, b'"\\ud800"', b"NaN"])
+def test_a_body_of_any_shape_is_numbered_and_answered_as_without_the_lab(body: bytes) -> None:
+    def echo(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        said = environ["wsgi.input"].read()
+        start_response("200 OK", [("Content-Length", str(len(said)))])
+        return [said]
+
+    def agent(_: str) -> str:
+        for data in (body, body, body + b" "):
+            assert requests.post("http://shop/", data, timeout=5).content == data
+        return "done"
+
+    late = [lab.inject("latency", "shop", calls=[2])]
+    trial = lab.run(agent, "go", services={"shop": echo}, faults=late, effects=[])
+    assert (trial.error, places(trial)) == (None, [(2, 1)])
+    assert [event.request for _, event in trial.history.of(CallStarted)] == [1, 2, 3]
+
+
 # The same bytes with and without the seam.
 
 HEAD = b" HTTP/1.1\r\nHost: shop\r\n\r\n"

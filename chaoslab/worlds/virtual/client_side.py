@@ -88,7 +88,7 @@ class _Exchange:
 
     def __init__(self, attempt: Attempt, machine: Machine) -> None:
         self.attempt, self._machine = attempt, machine
-        self._heard = b""
+        self._heard = bytearray()
         self._needed = 0
         """The bytes of the whole reply, once its head has told them."""
         self._http: h11.Connection | None = None
@@ -109,13 +109,14 @@ class _Exchange:
             status, fields = int(head[9:12]), _fields(head)
             length = next((value for name, value in fields if name.lower() == "content-length"), "")
             if self.attempt.request.method == "HEAD" or status in BODILESS or status < 200 or not length.isdecimal():
-                self._http, heard, self._heard = self._reader(), self._heard, b""
+                self._http, heard = self._reader(), bytes(self._heard)
                 return self._read(heard)
             self._answer = status, fields, []
             self._needed = len(head) + 4 + int(length)
         if len(self._heard) < self._needed:
             return b""
-        rest, self._heard = self._heard[self._needed :], self._heard[: self._needed]
+        rest = bytes(self._heard[self._needed :])
+        del self._heard[self._needed :]
         self._bytes -= len(rest)
         self._ended(None)
         return rest
@@ -157,7 +158,7 @@ class _Exchange:
         if self._answer is not None:
             status, fields, parts = self._answer
             if self._http is None:
-                parts = [self._heard.partition(b"\r\n\r\n")[2]]
+                parts = [bytes(self._heard.partition(b"\r\n\r\n")[2])]
             answer = status, fields, b"".join(parts)
         try:
             self.attempt.ended(Seen(error, answer, self._bytes))
@@ -169,7 +170,7 @@ def _raise(error: BaseException) -> None:
     raise error
 
 
-def _fields(head: bytes) -> list[tuple[str, str]]:
+def _fields(head: bytearray) -> list[tuple[str, str]]:
     """The headers of a reply."""
     lines = (line.partition(":") for line in head.decode("latin-1").split("\r\n")[1:])
     return [(name, value.strip()) for name, _, value in lines]

@@ -266,7 +266,7 @@ class Network:
 
     def _knock(self, address: Address, done: Callable[[End | OSError], None]) -> None:
         accept, gate = self._listeners.get(address), self.gates.get(address)
-        refused = gate() if gate is not None else None
+        refused = gate() if accept is not None and gate is not None else None
         if accept is None or refused is not None:
             self.machine.steps.requested(self.named(address))
             if refused is not None:
