@@ -87,6 +87,7 @@ def graph(chosen: Settings, url: str, client: httpx.AsyncClient, toolbox: Toolbo
         api_key=SecretStr(chosen.groq_api_key or "offline"),
         base_url=url,
         temperature=0,
+        streaming=chosen.stream == "on",
         http_async_client=client,
     )
     return create_agent(model, toolbox.tools())

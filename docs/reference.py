@@ -21,7 +21,7 @@ from chaoslab import cli
 from chaoslab.base import registry
 from chaoslab.base.commandline import Parser
 from chaoslab.config.settings import table
-from chaoslab.core import events
+from chaoslab.core import events, triggers
 from chaoslab.wire import toxics
 
 FOLDER = Path(__file__).parent / "reference"
@@ -37,7 +37,7 @@ def pages() -> dict[str, str]:
     """The text of each page by the name of its file."""
     made = {
         "settings.md": _settings(), "commands.md": _commands(), "python.md": _python(), "events.md": _events(),
-        "faults.md": _faults(), "toxics.md": _toxics(),
+        "faults.md": _faults(), "triggers.md": _triggers(), "toxics.md": _toxics(),
     }  # fmt: skip
     return {name: MADE + text for name, text in made.items()}
 
@@ -196,6 +196,22 @@ def _traits(fault: Any) -> Iterator[str]:
         yield f"It changes the {half} in silence, so nobody can notice it and nobody recovers from it."
     if fault.lasts:
         yield "It goes on until the trial ends."
+
+
+def _triggers() -> str:
+    texts = [
+        "# Triggers\n\nAn injection hits an attempt if all its triggers hold. `lab.inject(FAULT, TARGET, TRIGGER=…)` "
+        "takes them by name, `TOXIC_TRIGGERS` and `ERROR_TRIGGERS` as JSON. The target itself may be a pattern with "
+        "`*`. Triggers that can never hold together are refused before anything starts.\n"
+    ]
+    rows = []
+    for name in triggers.names():
+        trigger = triggers.load(name)
+        rows.append((f"`{name}`", _cell(trigger.should_be), _doc(trigger).replace("\n", " ")))
+    texts.append(_table(("trigger", "takes", "meaning"), rows))
+    condition = importlib.import_module("chaoslab.core.condition").__doc__ or ""
+    texts.append(f"## Conditions\n\n`when` takes a condition. Its grammar:\n\n```text\n{condition.strip()}\n```\n")
+    return "\n".join(texts)
 
 
 def _toxics() -> str:

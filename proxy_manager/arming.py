@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from chaoslab.base.clock import Clock
 from chaoslab.core.chain import ActiveFault
-from chaoslab.proxy_manager.experiment import Experiment, Lane
+from chaoslab.proxy_manager.experiment import Experiment, Lane, StandingLane
 from chaoslab.wire.client import ToxiproxyClient, ToxiproxyDown, ToxiproxyError
 from chaoslab.wire.control import Row
-from chaoslab.wire.fault_lifecycle import REFUSED, is_refused, toxics_of
+from chaoslab.wire.fault_lifecycle import REFUSED, is_refused, standing_key, toxics_of
 
 LEASE_S = 60
 """The time that a lane may stand after its deadline. One that stands longer has lost its owner, and any manager may
@@ -38,12 +38,16 @@ class Arming:
         self.trouble = ""
 
     def arm(self, experiment: Experiment, row: Row, active: Sequence[ActiveFault]) -> tuple[Lane, int]:
-        """Makes a proxy for this call alone with its toxics, and reads it back; returns the lane and its port."""
+        """Makes a proxy for this call alone with its toxics, and reads it back; returns the lane and its port. Calls
+        that meet faults which go on for a time share a proxy, which stays."""
         until_s = self._clock.monotonic() + row.deadline_s + LEASE_S
         if is_refused(active):
             if self._toxiproxy.get(REFUSED).enabled:
                 raise ToxiproxyError(f"the proxy '{REFUSED}' has been enabled by somebody else", status=None)
             return Lane(active, REFUSED, row, until_s), self._places.refused_port
+        key = standing_key(active, row.call)
+        if key and (standing := self._standing(experiment, key, row)) is not None:
+            return Lane(active, standing.proxy, row, until_s, stands=True), standing.port
         toxics = toxics_of(active)
         experiment.count += 1
         expires = int(self._clock.utc().timestamp() + row.deadline_s) + LEASE_S
@@ -51,7 +55,35 @@ class Arming:
         armed = self._toxiproxy.arm(
             name, upstream=experiment.targets[row.call.target], listen=f"{self._places.bind}:0", toxics=toxics
         )
-        return Lane(active, name, row, until_s), int(armed.listen.rpartition(":")[2])
+        port = int(armed.listen.rpartition(":")[2])
+        if key:
+            experiment.standing[key] = StandingLane(name, port, row.call.trial, until_s)
+        return Lane(active, name, row, until_s, stands=bool(key)), port
+
+    def _standing(self, experiment: Experiment, key: str, row: Row) -> StandingLane | None:
+        """The proxy that stands under this key, read back; None if there is none whose lease is long enough."""
+        found = experiment.standing.get(key)
+        if found is None or found.until_s < self._clock.monotonic() + row.deadline_s:
+            return None
+        try:
+            self._toxiproxy.get(found.proxy)
+        except ToxiproxyError as error:
+            if error.status != 404:
+                raise
+            del experiment.standing[key]
+            return None
+        return found
+
+    def end_standing(self, experiment: Experiment, *, trial: str | None = None) -> None:
+        """Deletes the proxies that stayed for several calls and that none uses now: those with an expired lease, and
+        those of other trials than `trial`, if it is given."""
+        used = {lane.proxy for lane in experiment.lanes.values()}
+        now_s = self._clock.monotonic()
+        for key, found in tuple(experiment.standing.items()):
+            over = found.until_s < now_s or trial not in (None, found.trial)
+            if over and found.proxy not in used:
+                del experiment.standing[key]
+                self.destroy(found.proxy)
 
     def destroy(self, proxy: str) -> None:
         """Deletes a proxy that may be gone already. Other errors make /health report trouble, and the loop goes on."""

@@ -15,7 +15,7 @@ from chaoslab.wire.fault_lifecycle import REFUSED
 @dataclass
 class Lane:
     """The armed faults of one call and the proxy that carries them. `lost`: the proxy disappeared before the call was
-    over."""
+    over. `stands`: the proxy stays for further calls."""
 
     active: Sequence[ActiveFault]
     proxy: str
@@ -23,11 +23,12 @@ class Lane:
     until_s: float
     """The end of its lease by the monotonic clock, since the wall clock may be set meanwhile."""
     lost: bool = False
+    stands: bool = False
 
     @property
     def own(self) -> bool:
         """True if the proxy was made for this call alone and is deleted with it."""
-        return self.proxy != REFUSED
+        return self.proxy != REFUSED and not self.stands
 
     @property
     def faults(self) -> str:
@@ -35,9 +36,20 @@ class Lane:
         return " and ".join(each.fault_name for each in self.active)
 
 
+@dataclass(frozen=True)
+class StandingLane:
+    """A proxy with faults that go on for a time, its port, its trial, and the end of its lease."""
+
+    proxy: str
+    port: int
+    trial: str
+    until_s: float
+
+
 @dataclass
 class Experiment:
-    """An open run: its plan, its log, each target's upstream, and the lanes in force by the row of their call."""
+    """An open run: its plan, its log, each target's upstream, the lanes in force by the row of their call, and the
+    proxies that stay for several calls by their key (`fault_lifecycle.standing_key`)."""
 
     run: str
     plan: Plan
@@ -45,3 +57,9 @@ class Experiment:
     targets: dict[str, str]
     lanes: dict[int, Lane] = field(default_factory=dict)
     count: int = 0
+    standing: dict[str, StandingLane] = field(default_factory=dict)
+
+    @property
+    def proxies(self) -> set[str]:
+        """The names of all proxies that the run has now, beside the clean ones."""
+        return {lane.proxy for lane in self.lanes.values()} | {lane.proxy for lane in self.standing.values()}

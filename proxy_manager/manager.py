@@ -195,7 +195,7 @@ class Manager:
             ]
             wanted.append(ProxyInfo(REFUSED, f"{self.places.bind}:{self.places.refused_port}", "127.0.0.1:1", False))
             self._standing.add(wanted)
-            self._arming.reap(own={lane.proxy for e in self._runs.values() for lane in e.lanes.values()})
+            self._arming.reap(own={name for e in self._runs.values() for name in e.proxies})
             log = run.log("manager", clock=self._clock)
         except (ToxiproxyError, LookupError, OSError, TypeError, ValueError) as error:
             why = error.args[0] if isinstance(error, LookupError) and error.args else error
@@ -236,10 +236,11 @@ class Manager:
         lost = [
             lane
             for lane in experiment.lanes.values()
-            if lane.proxy in outage.missing or (lane.own and lane.proxy not in outage.held)
+            if lane.proxy in outage.missing or (lane.proxy != REFUSED and lane.proxy not in outage.held)
         ]
         for lane in lost:
             lane.lost = True
+        experiment.standing = {key: lane for key, lane in experiment.standing.items() if lane.proxy in outage.held}
         names, since = [lane.proxy for lane in lost], iso(outage.since)
         self.tell(f"{outage.what}; all stands again after {outage.lasted_s:.2f} s, {len(names)} lanes lost")
         with contextlib.suppress(LogLost):  # the run's next call will report it
@@ -275,6 +276,7 @@ class Manager:
     def _answer_armed(
         self, control: Control, experiment: Experiment, row: Row, active: list[ActiveFault], rolled: list[str]
     ) -> None:
+        self._arming.end_standing(experiment, trial=row.call.trial)
         for each in active:
             self._write(experiment, row, each.scheduled(row.call))
         began_s = self._clock.monotonic()
@@ -297,7 +299,7 @@ class Manager:
             experiment.lanes[row.id] = lane
         for event in fault_lifecycle.armed(active, row.call, lane=lane.proxy, took_s=took_s):
             self._write(experiment, row, event)
-        self._reply(control, experiment, row, Answer("armed", self.places.dial, port, rolled))
+        self._reply(control, experiment, row, Answer("armed", self.places.dial, port, rolled, stands=lane.stands))
 
     def _reply(self, control: Control, experiment: Experiment, row: Row, answer: Answer) -> None:
         held = row.id in self._held
@@ -320,9 +322,7 @@ class Manager:
                 evidence += [event.evidence] if isinstance(event, events.FaultWitnessed) else []
             call = row.call
             met = "lost with its lane" if lane.lost else ", ".join(evidence) or "NOT witnessed"
-            self.tell(
-                f"{lane.faults} on {call.target}.{call.tool}, {call.trial} attempt {call.attempt}: {met}"
-            )
+            self.tell(f"{lane.faults} on {call.target}.{call.tool}, {call.trial} attempt {call.attempt}: {met}")
             with self._lock:
                 del experiment.lanes[row.id]
         control.healed(row.id)
@@ -359,6 +359,7 @@ class Manager:
                 with contextlib.suppress(LogLost):  # nobody is left to be told, and the loop has other runs to serve
                     for gone in fault_lifecycle.healed(lane.active, lane.row.call, None):
                         self._write(experiment, lane.row, gone)
+            self._arming.end_standing(experiment)
 
     def _close_ended(self, control: Control) -> None:
         for run in control.ended_runs() & self._runs.keys():
@@ -369,9 +370,8 @@ class Manager:
         with self._lock:
             experiment = self._runs.pop(run)
         self.tell(f"run {run} is over")
-        for lane in experiment.lanes.values():
-            if lane.own:
-                self._arming.destroy(lane.proxy)
+        for proxy in sorted(experiment.proxies - {REFUSED}):
+            self._arming.destroy(proxy)
         if not self._runs:
             self._drop()
         experiment.log.close()

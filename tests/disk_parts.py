@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import resource
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +20,8 @@ from chaoslab.record.history import History
 from chaoslab.record.runs import Run
 from chaoslab.reports import summary
 from chaoslab.worlds.local import Local
-from tests.cli_parts import environment, free_base, warm_parts
+from tests import warm
+from tests.cli_parts import command, environment, free_base, warm_parts
 from tests.seams.lab_parts import NOW, eventually
 
 __all__ = ["NOW", "Rest", "Working", "eventually", "free_base", "limit", "read_only", "rest_of_the_lab", "small_disk"]
@@ -66,8 +66,8 @@ def _mount(*arguments: str) -> None:
 
 def limit(process: subprocess.Popen[str], held: int) -> None:
     """From now on no file of that process may grow beyond so many bytes."""
-    _, hard = resource.prlimit(process.pid, resource.RLIMIT_FSIZE)
-    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (held, hard))
+    _, hard = resource.prlimit(warm.child(process.pid), resource.RLIMIT_FSIZE)
+    resource.prlimit(warm.child(process.pid), resource.RLIMIT_FSIZE, (held, hard))
 
 
 @dataclass
@@ -128,7 +128,7 @@ class Rest:
     @contextlib.contextmanager
     def _part(self, part: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
         process = subprocess.Popen(
-            (sys.executable, "-m", "chaoslab", part, *arguments),
+            command(part, *arguments, python=warm.python()),
             stdout=subprocess.PIPE if part == "manager" else subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,

@@ -34,6 +34,7 @@ SAMPLES: dict[str, Any] = {
     "int | None": 7,
     "Count | None": 503,
     "Amount | None": None,
+    "Seconds | None": 0.25,
 }
 
 

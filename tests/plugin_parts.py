@@ -22,13 +22,15 @@ from chaoslab.core.fault import Fault
 
 
 @contextmanager
-def installed(folder: Path, source: str, *, fault: str = "gremlin", head: str = HEAD) -> Iterator[Path]:
+def installed(
+    folder: Path, source: str, *, fault: str = "gremlin", head: str = HEAD, group: str = "faults"
+) -> Iterator[Path]:
     """The distribution gremlins 1.0, whose module is `source` with the class `Sock`; yields its folder."""
     (folder / "gremlins.py").write_text(f"{head}\n{source}\n")
     about = folder / "gremlins-1.0.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: gremlins\nVersion: 1.0\n")
-    (about / "entry_points.txt").write_text(f"[chaoslab.faults]\n{fault} = gremlins:Sock\n")
+    (about / "entry_points.txt").write_text(f"[chaoslab.{group}]\n{fault} = gremlins:Sock\n")
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(folder))
         registry.load.cache_clear()

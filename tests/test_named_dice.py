@@ -18,17 +18,18 @@ from tests.worlds.virtual.patch_parts import in_place
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 TARGETS = ("lookup", "refund", "message")
-FAULTS = ("latency", "timeout", "reset_peer", "refused", "lost_reply", "tool_error", "wrong_value")
+FAULTS = (("latency", "timeout", "reset_peer", "refused"), ("lost_reply", "tool_error"), ("wrong_value",))
+"""The faults of each layer; one injection chooses between faults of one layer."""
 ASKED, TRIES = 3, 2
 
 injections = st.builds(
     Injection,
     name=st.sampled_from([f"injection {n}" for n in range(6)]),
-    choices=st.lists(st.sampled_from(FAULTS), min_size=1, max_size=2, unique=True).map(
-        lambda names: tuple(Choice(name) for name in names)
-    ),
+    choices=st.sampled_from(FAULTS)
+    .flatmap(lambda names: st.lists(st.sampled_from(names), min_size=1, max_size=2, unique=True))
+    .map(lambda names: tuple(Choice(name) for name in names)),
     targets=st.lists(st.sampled_from(TARGETS), min_size=1, unique=True).map(tuple),
-    chance=st.sampled_from([0.0, 0.2, 0.5, 0.9]),
+    chance=st.sampled_from([0.2, 0.5, 0.9, 1.0]),
     calls=st.lists(st.integers(1, ASKED), max_size=2, unique=True).map(tuple),
 )
 plans = st.builds(

@@ -176,7 +176,7 @@ def test_parameters_reach_the_fault_and_its_own_chances_are_drawn() -> None:
 
 
 def test_the_wire_is_told_apart_and_the_rest_is_outermost_first() -> None:
-    order = ["wire", "lost_reply", "wrong_value", "truncate_context", "budget"]
+    order = ["wire", "cut", "lost_reply", "wrong_value", "truncate_context", "budget"]
     faults = {"wire": "latency"} | {name: name for name in order[1:]}
     plan = Plan(1, tuple(Injection(name, (Choice(faults[name]),), TARGETS) for name in order))
     assert [i.name for i in plan.on_the_wire(wire=True)] == ["wire"]

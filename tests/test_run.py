@@ -20,6 +20,7 @@ import pytest
 from chaoslab.cli import main
 from chaoslab.core.events import PromptFinished, PromptStarted, RunFinished
 from chaoslab.record.history import History
+from tests import warm
 from tests.cli_parts import chaoslab, command, environment, prompts
 from tests.disk_parts import small_disk
 from tests.seams.lab_parts import eventually
@@ -40,6 +41,8 @@ class Run:
     """A run under way, with a terminal of its own or without; what it says is kept."""
 
     process: subprocess.Popen[bytes]
+    leader: int
+    """The number of its first process, which leads its session."""
     folder: Path
     terminal: int | None
     out: int
@@ -69,7 +72,7 @@ class Run:
     def interrupt(self) -> None:
         """Ctrl-C: typed at the terminal, else sent to the whole group as a terminal does."""
         if self.terminal is None:
-            os.killpg(self.process.pid, signal.SIGINT)
+            os.killpg(self.leader, signal.SIGINT)
         else:
             os.write(self.terminal, b"\x03")
 
@@ -80,7 +83,7 @@ class Run:
         """Every process of its session that is left."""
         table = subprocess.run(["ps", "-A", "-o", "pid=,sess=,stat="], capture_output=True, text=True, check=True)
         rows = [line.split() for line in table.stdout.splitlines()]
-        return [int(pid) for pid, session, state in rows if int(session) == self.process.pid and state[0] != "Z"]
+        return [int(pid) for pid, session, state in rows if int(session) == self.leader and state[0] != "Z"]
 
 
 def own_terminal() -> None:
@@ -93,14 +96,17 @@ def own_terminal() -> None:
 
 @contextlib.contextmanager
 def started(folder: Path, *arguments: str, terminal: bool = False) -> Iterator[Run]:
-    """The run on its way; killed afterwards if it is still there."""
+    """The run on its way; killed afterwards if it is still there. Warm but at a terminal, which is its session's."""
+    python = sys.executable if terminal else warm.python()
     ours, theirs = pty.openpty() if terminal else os.pipe()
     process = subprocess.Popen(
-        command(*VIRTUAL, *arguments), cwd=folder, env=environment(), stdin=theirs if terminal else subprocess.DEVNULL,
+        command(*VIRTUAL, *arguments, python=python), cwd=folder, env=environment(),
+        stdin=theirs if terminal else subprocess.DEVNULL,
         stdout=theirs, stderr=theirs, start_new_session=True, preexec_fn=own_terminal if terminal else None,
     )  # fmt: skip
     os.close(theirs)
-    run = Run(process, folder, ours if terminal else None, ours)
+    leader = process.pid if terminal else warm.child(process.pid)
+    run = Run(process, leader, folder, ours if terminal else None, ours)
     reader = threading.Thread(target=run.read)
     reader.start()
     try:
@@ -108,6 +114,7 @@ def started(folder: Path, *arguments: str, terminal: bool = False) -> Iterator[R
     finally:
         for pid in run.members():
             os.kill(pid, signal.SIGKILL)
+        process.kill()
         process.wait()
         reader.join(LONG_S)
         os.close(ours)
@@ -135,7 +142,7 @@ def test_one_command_leaves_figures_pictures_and_logs(tmp_path: Path) -> None:
     )
     assert "failures that nobody injected: none" in ended.stdout
     assert re.search(r"without a fault: median 0\.\d ms, ", ended.stdout)
-    assert len(list((tmp_path / "charts").glob("*.png"))) == 7
+    assert len(list((tmp_path / "charts").glob("*.png"))) == 8
     assert trials(tmp_path / "logs" / "latest") == ["p1.r1", "p2.r1", "p3.r1", "p1.r2", "p2.r2"]
     told = chaoslab(tmp_path, "show", "latest", "--prompt", "1")
     assert (told.returncode, told.stderr) == (0, "")

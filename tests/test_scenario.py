@@ -75,6 +75,14 @@ def test_lies_and_lost_context_are_faults_of_meaning() -> None:
     assert (context.name, context.layer, context.chance, context.targets) == ("context", "context", 0.3, (MODEL,))
 
 
+def test_faults_of_streams_hit_the_model_and_need_a_stream() -> None:
+    stream = only(STREAM="on", STREAM_PROB="0.4", STREAM_FAULTS="stall:2,cut")
+    assert (stream.name, stream.layer, stream.chance, stream.targets) == ("stream", "stream", 0.4, (MODEL,))
+    assert stream.choices == (Choice("stall", 2.0), Choice("cut", 1.0))
+    with pytest.raises(SettingError, match="needs STREAM=on"):
+        plan(STREAM_PROB="0.4")
+
+
 def test_a_budget_guards_every_call_and_names_only_the_limits_that_were_set() -> None:
     budget = only(TOKEN_LIMIT="5000", TIME_LIMIT_S="20", BUDGET="soft")
     assert (budget.name, budget.targets, budget.chance) == ("budget", (*ALL, MODEL), 1.0)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import chaoslab as lab
 from chaoslab.core import triggers
+from chaoslab.core.events import CallFinished, FaultScheduled, FaultWitnessed
 from chaoslab.core.exchange import Call
 from chaoslab.core.inject import check
 from chaoslab.core.memory import TrialMemory
@@ -204,9 +205,11 @@ def test_the_manager_decides_as_the_seam_counts(situation: tuple[Plan, list[Step
         wire = plan.candidates(target, wire=True)
         occasion = memory.occasion(target, target, request, attempt, elapsed_s=now, arguments=arguments)
         row = json.loads(json.dumps(occasion.to_json(wire)))
+        found = {name: replace(occasion.of(name)) for name in wire.state}
         counted = [name for name, hit in zip(wire.names, memory.decide(wire, occasion), strict=True) if hit in HITS]
         call = Call(target, target, "p1.r1", request, attempt)
         there = Occasion.from_json(plan.seed, call, row)
+        assert {name: there.of(name) for name in wire.state} == {name: found[name] for name in wire.state}
         decided = [i.name for i in wire if i.decide(there, there.of(i.name)) in HITS]
         assert decided == counted
         met, asked = plan.hits_on_the_wire(call, there)
@@ -324,3 +327,86 @@ def test_a_plan_that_cannot_be_as_meant_is_refused_before_anything_starts(faults
     with pytest.raises((ValueError, LookupError)) as refused:
         check(faults, TARGETS)
     assert refused.value.args[0] == line
+
+
+# --- through real trials ---
+
+
+def refund(order: int, amount: float) -> str:
+    return f"refunded {amount} for {order}"
+
+
+def lookup(order: int) -> dict[str, int]:
+    return {"order": order, "amount": order * 10}
+
+
+def shop(_: str) -> str:
+    """Refunds three orders, and tries each call three times."""
+    said = []
+    for order in (5, 15, 25):
+        for _try in range(3):
+            try:
+                said.append(refund(order, lookup(order)["amount"]))
+                break
+            except (OSError, lab.ToolError) as error:
+                said.append(type(error).__name__)
+    return ", ".join(said)
+
+
+def met(*faults: Injection) -> list[tuple[str, int, int, str]]:
+    """The faults that are witnessed in a trial of the shop: the target, its request, the attempt, the fault."""
+    trial = lab.run(shop, "go", tools=[refund], reads=[lookup], faults=faults, effects=[])
+    return [(e.target, e.request, e.attempt, e.fault) for _, e in trial.history.of(FaultWitnessed)]
+
+
+def test_a_condition_on_arguments_chooses_the_calls() -> None:
+    assert met(lab.inject("tool_error", "refund", when="amount > 100 and order != 25", max_times=2)) == [
+        ("refund", 2, 1, "tool_error"), ("refund", 2, 2, "tool_error")
+    ]  # fmt: skip
+
+
+def test_an_outage_lasts_for_its_time() -> None:
+    """A refused call takes no time, a late one half a second: the outage is over when the clock says so."""
+    late = lab.inject("latency", "lookup", delay_s=0.5)
+    down = lab.inject("refused", "refund", calls=[2], persistence="for_s 0.4")
+    assert [each for each in met(late, down) if each[3] == "refused"] == [("refund", 2, 1, "refused")]
+    longer = lab.inject("refused", "refund", calls=[2], persistence="for_s 0.6")
+    assert [each[:3] for each in met(late, longer) if each[3] == "refused"] == [("refund", 2, 1), ("refund", 2, 2)]
+
+
+def test_a_fault_that_lasts_stays_the_same() -> None:
+    """A direction that is drawn anew for each call would be many faults, not one that lasts."""
+    lasting = lab.inject("latency", "lookup", jitter_s=0.4, persistence="for_good")
+    single = lab.inject("latency", "lookup", jitter_s=0.4)
+    drawn = []
+    for fault in (lasting, single):
+        trial = lab.run(shop, "go", tools=[refund], reads=[lookup], faults=[fault], effects=[], seed=4)
+        drawn.append([tuple(e.params.values()) for _, e in trial.history.of(FaultScheduled)])
+    assert len(drawn[0]) == len(drawn[1]) == 3
+    assert len(set(drawn[0])) == 1
+    assert len(set(drawn[1])) == 3
+    assert drawn[0][0] == drawn[1][0]
+
+
+def test_one_failure_brings_the_next() -> None:
+    cause = lab.inject("tool_error", "lookup", calls=[2])
+    effect = lab.inject("refused", "refund", name="effect", after=cause.name, persistence="once")
+    assert met(effect, cause) == [("lookup", 2, 1, "tool_error"), ("refund", 2, 1, "refused")]
+
+
+def test_two_faults_of_the_wire_meet_one_call_of_a_function_too() -> None:
+    there = lab.inject("latency", "refund", name="there", delay_s=0.2, stream="upstream", calls=[1])
+    back = lab.inject("latency", "refund", name="back", delay_s=0.3, stream="downstream", calls=[1])
+    trial = lab.run(shop, "go", tools=[refund], reads=[lookup], faults=[there, back], effects=[])
+    assert [e.injection for _, e in trial.history.of(FaultWitnessed)] == ["there", "back"]
+    assert trial.seconds == 0.5
+    assert next(e.rolled for _, e in trial.history.of(CallFinished) if e.target == "refund") == ["there", "back"]
+    closed = lab.inject("refused", "refund", calls=[1])
+    assert met(there, closed) == [("refund", 1, 1, "refused")]
+
+
+def test_a_pattern_covers_every_function_that_it_matches() -> None:
+    assert met(lab.inject("tool_error", "*o*", calls=[1], when="order < 10")) == [("lookup", 1, 1, "tool_error")]
+    assert met(lab.inject("tool_error", "*", every=3)) == [
+        ("lookup", 3, 1, "tool_error"), ("refund", 3, 1, "tool_error")
+    ]  # fmt: skip

@@ -38,6 +38,21 @@ print(json.dumps({
 """
 WAITS = "import sys\nprint('up', flush=True)\nsys.stdin.read()\n"
 LOADED = "import sys\nprint('langchain.agents' in sys.modules)"
+KEPT = """
+import sys
+from pathlib import Path
+sys.path[:0] = [{folder!r}, {server!r}]
+from server import Own
+own = Own.loaded()
+file = Path(own.modules["chaoslab.part"].__file__)
+began = own.modules["chaoslab.wire.server.metrics"].began
+{then}
+own.kept()
+import chaoslab.part
+print(chaoslab.part is own.modules["chaoslab.part"])
+import chaoslab.wire.server.metrics as metrics
+assert metrics.began is not began
+"""
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 
@@ -117,6 +132,36 @@ def test_only_a_start_of_chaoslab_as_the_server_was_started_finds_the_libraries_
     assert subprocess.run(closed, shell=True, cwd=folder, capture_output=True, text=True, check=False).stdout == real[0]
 
 
+def test_a_chaoslab_of_the_folder_is_loaded_in_place_of_the_labs_own(folder: Path) -> None:
+    program(folder, "import sys\nprint(sorted(name for name in sys.modules if name.startswith('chaoslab')))")
+    assert both(folder, "-m", "chaoslab")[1].stdout == "['chaoslab']\n"
+
+
+@pytest.mark.parametrize(
+    ("then", "kept"),
+    [
+        ("", True),
+        ("file.write_text('changed = True')", False),
+        ("file.write_text(file.read_text())", False),
+        ("file.replace(file.with_name('moved.py')); file.with_name('part').mkdir()", False),
+        ("sys.path.insert(0, str(file.parents[1] / 'nearer'))", False),
+    ],
+)
+def test_a_start_keeps_the_labs_modules_only_as_long_as_it_would_load_the_same(
+    folder: Path, then: str, *, kept: bool
+) -> None:
+    for name in ("chaoslab", "nearer/chaoslab"):
+        server = folder / name / "wire" / "server"
+        server.mkdir(parents=True)
+        for package in (server, server.parent, server.parents[1]):
+            (package / "__init__.py").touch()
+        (folder / name / "part.py").touch()
+        (server / "metrics.py").write_text("began = object()")
+    text = KEPT.format(folder=str(folder), server=str(warm.HERE), then=then)
+    ended = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False)
+    assert (ended.stdout, ended.stderr) == (f"{kept}\n", "")
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
 def test_a_signal_reaches_it(folder: Path, number: signal.Signals) -> None:
     program(folder, WAITS)
@@ -143,6 +188,19 @@ def test_a_signal_reaches_it(folder: Path, number: signal.Signals) -> None:
                 process.kill()
             codes.append(process.returncode)
     assert codes == [-number, -number]
+
+
+def test_who_kills_the_child_kills_the_start(folder: Path) -> None:
+    program(folder, "import os\nprint(os.getpid(), flush=True)\ninput()")
+    start = [warm.python(), "-m", "chaoslab"]
+    with subprocess.Popen(start, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        child = warm.child(process.pid)
+        assert process.stdout.readline() == f"{child}\n"
+        os.kill(child, signal.SIGKILL)
+        assert process.wait(20) == -signal.SIGKILL
+    with pytest.raises(ProcessLookupError):
+        os.kill(child, 0)
 
 
 @contextlib.contextmanager

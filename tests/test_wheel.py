@@ -80,7 +80,8 @@ def test_it_works_in_a_folder_that_has_files_of_the_same_names(
         [str(installed / program), *arguments, prompts(tmp_path, ["What is 6 times 7?"])],
         cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
-    assert (done.returncode, done.stderr) == (0, "")
+    troubles = [said for said in done.stderr.splitlines() if not said.startswith("trial ")]  # it was slow, and said so
+    assert (done.returncode, troubles) == (0, [])
     assert "42" in (tmp_path / "logs" / "latest" / "info.log").read_text()
     where = subprocess.run(
         [str(installed / "python"), "-I", "-c", "import chaoslab; print(chaoslab.__file__)"],

@@ -12,7 +12,7 @@ from chaoslab.analysis.measures.calls import Calls, calls
 from chaoslab.analysis.measures.errors import Errors, errors
 from chaoslab.analysis.measures.faults import Disturbance, Failure, FaultCount, InjectionCount, Unmet
 from chaoslab.analysis.measures.impact import Impacts, impacts
-from chaoslab.analysis.measures.latency import Attempt, every_attempt
+from chaoslab.analysis.measures.latency import Attempt, Streamed, every_attempt, streamed
 from chaoslab.analysis.measures.mttr import Mttr, mttr
 from chaoslab.analysis.measures.response import Response, responses
 from chaoslab.analysis.measures.success import Success, success
@@ -70,6 +70,7 @@ class RunReport:
     recovery: Section[Mttr]
     calls: Section[Calls]
     attempts: Section[list[Attempt]]
+    streamed: Section[Streamed | None]
     usage: Section[Spent | None]
     budgets: Section[list[Passed]]
     warnings: Section[list[tuple[str, str]]]
@@ -110,6 +111,7 @@ class RunReport:
             recovery=Section.of(lambda: mttr(history)),
             calls=Section.of(lambda: calls(history)),
             attempts=Section.of(lambda: every_attempt(history)),
+            streamed=Section.of(lambda: streamed(every_attempt(history))),
             usage=Section.of(lambda: usage(history)),
             budgets=Section.of(lambda: budgets(history)),
             warnings=Section.of(lambda: [(r.writer, e.message) for r, e in history.of(LabWarning)]),

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from chaoslab.base import extras
 from chaoslab.base.commandline import host, port, refuse
+from chaoslab.config import settings
 
 HELP = "serve the offline model, Groq- and OpenAI-compatible"
 
@@ -20,6 +21,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     extras.check("chaoslab model", "tools")
+    try:
+        token_s = settings.load().model_token_ms / 1000
+    except settings.SettingError as error:
+        return refuse(error)
     from chaoslab.model import endpoint
 
     def ready(port: int, stop: Callable[[], None]) -> None:
@@ -32,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
         print(f"ready: model on {options.host}:{port}", flush=True)
 
     try:
-        endpoint.serve(host=options.host, port=options.port, ready=ready)
+        endpoint.serve(host=options.host, port=options.port, ready=ready, token_s=token_s)
     except (OSError, ValueError) as error:  # waitress raises it for a host without an address
         said = f"model cannot listen on {options.host}:{options.port} ({error})"
         return refuse(ValueError(f"{said}: end what uses it, or choose another with --host or --port"))

@@ -48,6 +48,12 @@ class Settings:
         f"An OpenAI-compatible address, without its /openai/v1. Empty: {GROQ_URL} with a key, `chaoslab model` "
         "without.",
     )
+    stream: str = _setting(
+        "off", parsers.one_of("off", "on"), "on: the model's answers come in parts, as its tokens are made."
+    )
+    model_token_ms: float = _setting(
+        0.0, parsers.milliseconds, "Milliseconds between two parts of an offline answer that is streamed."
+    )
 
     seed: int = _setting(
         1, parsers.whole(0, 2**63 - 1), "The seed of all dice: the same seed draws the same faults.", group="The run"
@@ -95,6 +101,12 @@ class Settings:
     toxic_targets: tuple[str, ...] = _setting(
         ("all",), parsers.names, "Services whose connections may be poisoned: all, or names with commas."
     )
+    toxic_triggers: str = _setting(
+        "",
+        str,
+        "More conditions on these faults, as JSON with the names of inject(): "
+        '{"max_times": 2, "tool": "get_*", "when": "amount > 100"}. Empty: none.',
+    )
     latency_ms: float = _setting(500.0, parsers.milliseconds, "How late, in milliseconds.")
     jitter_ms: float = _setting(200.0, parsers.milliseconds, "More or less by up to so much, in milliseconds.")
     timeout_ms: float = _setting(
@@ -117,9 +129,23 @@ class Settings:
     error_targets: tuple[str, ...] = _setting(
         ("all",), parsers.names, "Services that may fail or answer wrongly: all, or names with commas."
     )
+    error_triggers: str = _setting("", str, "The same conditions for errors of tools and wrong values. Empty: none.")
     hallucination_prob: float = _setting(0.0, parsers.chance, "Chance that a tool's answer has a wrong value in it.")
     context_prob: float = _setting(
         0.0, parsers.chance, "Chance that a model call loses the oldest half of its messages."
+    )
+
+    stream_prob: float = _setting(
+        0.0,
+        parsers.chance,
+        "Chance that one attempt of a model call meets a fault of its stream. It needs STREAM=on.",
+        group="Faults of streams",
+    )
+    stream_faults: parsers.Weights = _setting(
+        (("cut", 1.0), ("stall", 1.0), ("slow_chunks", 1.0)),
+        parsers.weights("faults", "stream"),
+        "Which faults of streams, by weight; cut: the answer ends early and nobody says so; stall: it stands still in "
+        "its middle; slow_chunks: it comes drop by drop.",
     )
 
     token_limit: float | None = _setting(
@@ -151,7 +177,11 @@ class Settings:
         "direct", parsers.one_of("direct", "none"), "After the last retry: one call around the proxy (direct), or none."
     )
     tool_timeout_s: float = _setting(2.0, parsers.seconds, "Deadline of one attempt at a tool, in seconds.")
-    model_timeout_s: float = _setting(30.0, parsers.seconds, "Deadline of one attempt at the model, in seconds.")
+    model_timeout_s: float = _setting(
+        30.0,
+        parsers.seconds,
+        "Deadline of one attempt at the model, in seconds; of a stream, for its head and for each part.",
+    )
 
     translator: str = _setting(
         "phrasebook",

@@ -1,17 +1,21 @@
-"""The faults of one attempt: their stories for `chain`, and the stages of those that hit."""
+"""One attempt of a call, the same at every seam: asks the plan, tells the stories, judges the caller's observation."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from chaoslab.core.chain import ActiveFault
+from chaoslab.base.clock import Clock
+from chaoslab.core.chain import ActiveFault, chain, play
+from chaoslab.core.context import Exchange
 from chaoslab.core.events import Event, FaultInjected, FaultWitnessed
-from chaoslab.core.exchange import Call, Observation
+from chaoslab.core.exchange import Call, Failure, Observation, Reply
 from chaoslab.core.fault import trait
 from chaoslab.core.memory import TrialMemory
-from chaoslab.core.plan import HITS, Decision, Injection, together
+from chaoslab.core.plan import HITS, LASTS, Decision, Injection, together
+from chaoslab.core.stream import Streamed
 
 
 class AttemptFaults:
@@ -42,31 +46,35 @@ class AttemptFaults:
     ) -> list[Callable[[Call], ActiveFault | None]]:
         """A function per injection that the attempt concerns, in the same order, for `chain`. Faults of the wire are
         those that one lane would carry."""
-        found: list[Callable[[Call], ActiveFault | None]] = []
-        concerned = [(i, each in HITS) for i, each in zip(injections, decisions, strict=True) if each]
-        several = [i for i, hit in concerned if hit and i.layer == "wire"]
-        if len(several) < 2:
-            several = []
-        carried = {active.injection: active for active in together([self._drawn(each) for each in several])}
-        for injection, hit in concerned:
-            drawn = carried.get(injection.name)
-            if drawn is not None or injection not in several:
-                found.append(partial(self._reach, injection, hit=hit, drawn=drawn))
-        return found
+        concerned = [(i, each) for i, each in zip(injections, decisions, strict=True) if each]
+        drawing: dict[str, Callable[[], ActiveFault]] = {
+            i.name: partial(self._drawn, i, self._first(i, each)) for i, each in concerned if each in HITS
+        }
+        several = [i.name for i, _ in concerned if i.name in drawing and i.layer == "wire"]
+        masked: set[str] = set()
+        if len(several) > 1:
+            carried = {active.injection: active for active in together([drawing[name]() for name in several])}
+            drawing |= {name: partial(carried.__getitem__, name) for name in carried}
+            masked = {name for name in several if name not in carried}
+        return [partial(self._reach, i, drawing.get(i.name)) for i, _ in concerned if i.name not in masked]
 
-    def _reach(self, injection: Injection, _: Call, *, hit: bool, drawn: ActiveFault | None) -> ActiveFault | None:
+    def _first(self, injection: Injection, decision: Decision) -> tuple[str, int, int] | None:
+        """The attempt that the fault has lasted from, if it does."""
+        return self._memory.met[injection.name].first if decision == LASTS else None
+
+    def _reach(self, injection: Injection, draw: Callable[[], ActiveFault] | None, _: Call) -> ActiveFault | None:
         """The fault of an injection whose story is reached, if it hits."""
         self.rolled.append(injection.name)
-        if not hit:
+        if draw is None:
             return None
-        active = drawn or self._drawn(injection)
+        active = draw()
         self.active.append(active)
         if not injection.conditional:
             self._note(active.scheduled(self._call))
         return active
 
-    def _drawn(self, injection: Injection) -> ActiveFault:
-        active = self._memory.plan.fault_for(injection, self._call)
+    def _drawn(self, injection: Injection, first: tuple[str, int, int] | None) -> ActiveFault:
+        active = self._memory.plan.fault_for(injection, self._call, first)
         active.context = self._memory.context(injection.name, self._elapsed_s, self._spent)
         return active
 
@@ -92,3 +100,94 @@ class AttemptFaults:
                         changed=active.changed(),
                     )
                 )
+
+
+class Attempt(ABC):
+    """One attempt of a call, from its caller's request to the answer: a driver of stories.
+
+    A seam's own attempt sends the call, takes the events, and ends the record. `elapsed_s` and `spent`: the trial's
+    before the attempt. Waits and replies must fit in `deadline_s`, without the seconds `held_s` in which the lab mended
+    itself. `sent` is the call that left last, or None.
+    """
+
+    def __init__(
+        self,
+        call: Call,
+        memory: TrialMemory,
+        candidates: Sequence[Injection],
+        decisions: Sequence[Decision],
+        *,
+        clock: Clock,
+        began_s: float,
+        deadline_s: float,
+        elapsed_s: float,
+        spent: Mapping[str, float],
+    ) -> None:
+        self.call, self.clock, self.began_s, self.deadline_s = call, clock, began_s, deadline_s
+        self.held_s = 0.0
+        self.sent: Call | None = None
+        self._memory, self._elapsed_s = memory, elapsed_s
+        self.faults = AttemptFaults(memory, call, self.note, elapsed_s=elapsed_s, spent=spent)
+        self._stories = self.faults.stories(candidates, decisions)
+
+    @abstractmethod
+    async def send(self, call: Call) -> Reply:
+        """Sends the call; a step of a story.
+
+        Raises:
+            Failure: no reply came before the deadline.
+        """
+
+    @abstractmethod
+    def note(self, event: Event) -> None:
+        """Logs an event; a step of a story."""
+
+    async def pause(self, delay_s: float) -> None:
+        """Lets time pass, of which there is enough."""
+        await self.clock.asleep(delay_s)
+
+    async def wait(self, delay_s: float) -> None:
+        """Lets time pass, up to the deadline; a step of a story.
+
+        Raises:
+            Failure: the deadline came first.
+        """
+        left_s = self.left_s
+        await self.pause(max(0.0, min(delay_s, left_s)))
+        if delay_s >= left_s:
+            raise Failure("timed_out")
+
+    @property
+    def took_s(self) -> float:
+        """Seconds since the attempt began."""
+        return self.clock.monotonic() - self.began_s
+
+    @property
+    def left_s(self) -> float:
+        """Seconds until the deadline."""
+        return self.deadline_s - (self.took_s - self.held_s)
+
+    async def told(self) -> Reply:
+        """The caller's reply once all stories are told.
+
+        Raises:
+            Failure: there is none.
+        """
+        if not self._stories:
+            return await self.send(self.call)
+        return await play(chain(self._stories, self.call, self.faults.injected), self)
+
+    def observed(self, reply: Reply | None, failure: Failure | None, streamed: Streamed | None = None) -> float:
+        """Notes which faults the caller met, now that the attempt is over, and returns its duration. `streamed`: the
+        reader's view of a streamed reply."""
+        took_s, error = self.took_s, failure.kind if failure else None
+        if self.faults.active:
+            size = streamed.size if streamed else len(reply.body) if reply else 0
+            status = reply.status if reply else None
+            self.faults.witnessed(
+                Observation(took_s, self.deadline_s, error, status, size, self.sent, reply, streamed=streamed)
+            )
+        if self._memory.plan.looks_back:
+            ended_s = self._elapsed_s + took_s
+            self._memory.over(Exchange(self.call, reply, error, self._elapsed_s, ended_s))
+        return took_s

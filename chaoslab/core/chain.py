@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol
 
 from chaoslab.base.differences import differences
@@ -23,13 +24,15 @@ class ActiveFault:
 
     `given` is the call that came to the story, `call` the different one that it sent. `got` is the reply that came
     back, `reply` the different one that it returned. `sent` counts the calls that it sent on. `failed` is the kind of
-    the failure that it raised itself. `context` is the trial around the call.
+    the failure that it raised itself. `context` is the trial around the call. `stands`: it goes
+    on for a time, so a lane with it stays for further calls.
     """
 
     injection: str
     fault_name: str
     fault: Fault
     context: TrialContext = field(default_factory=TrialContext)
+    stands: bool = False
     injected: bool = False
     call: Call | None = None
     reply: Reply | None = None
@@ -131,7 +134,11 @@ def chain(
                 raise broken_by(active.fault_name, "flow", wrong) from None
             if reply is not inner:
                 active.reply = reply
-                touched()
+                piped = None if inner is None else reply.own_pipes(inner)
+                for watched in piped or ():  # its pipes act when the body is read, or never
+                    watched.on_change, watched.blame = touched, partial(broken_by, active.fault_name, "flow")
+                if piped is None:
+                    touched()
             return reply
         except Failure as failure:
             if failure is not passed_on:

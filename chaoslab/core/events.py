@@ -111,6 +111,8 @@ class AttemptEvent(Event, abstract=True):
     """The base of events of one attempt. In a line of the log the fields of `at` stand beside the others."""
 
     at: AttemptRef
+    left_out: ClassVar[tuple[str, ...]] = ()
+    """The fields that a line has only if they are not None."""
 
     @property
     def target(self) -> str:
@@ -203,6 +205,12 @@ class CallFinished(AttemptEvent):
     replayed: bool = False
     reply: str = ""
     """The start of the reply that the caller got, at most REPLY_MAX characters."""
+    first_byte_s: Seconds | None = None
+    """Seconds until the first part of a streamed reply reached the caller. This and the next stand only in the lines of
+    streamed replies of which something came."""
+    last_byte_s: Seconds | None = None
+    """Seconds until its last part did."""
+    left_out: ClassVar[tuple[str, ...]] = ("first_byte_s", "last_byte_s")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -350,7 +358,8 @@ class Replied(Event):
     content_type: str
     body: str
     failure: str = ""
-    """The kind of failure if the target gave no answer and no fault was the cause; the status is 0 then."""
+    """The kind of failure if the target gave no answer and no fault was the cause; the status is 0 then. A streamed
+    answer that broke off has its status and what came of it too."""
     headers: dict[str, str] = field(default_factory=dict)
     """The headers that steer the client."""
 

@@ -15,7 +15,9 @@ from functools import cached_property
 from typing import Any
 
 from chaoslab.core.events import AttemptRef, Event
+from chaoslab.core.pipe import Pipe
 from chaoslab.core.service_spec import ErrorReply
+from chaoslab.core.stream import EVENT_STREAM, Parts, Streamed, Watched
 
 forever = math.inf
 
@@ -56,11 +58,28 @@ class Call:
 
 @dataclass(frozen=True)
 class Reply:
-    """A complete reply. `value` is its meaning: the JSON of its body, or None."""
+    """A reply. `value` is its meaning: the JSON of its body, or None.
+
+    It is whole as a rule. A streamed one has an empty `body`; its parts come from `stream` and go through `pipes`, the
+    one nearest to the target first.
+    """
 
     status: int
     headers: Mapping[str, str]
-    body: bytes
+    body: bytes = b""
+    stream: Parts | None = None
+    pipes: tuple[Watched, ...] = ()
+
+    def through(self, pipe: Pipe) -> Reply:
+        """The same reply with its events through one pipe more; a whole reply as it is."""
+        return self if self.stream is None else replace(self, pipes=(*self.pipes, Watched(pipe)))
+
+    def own_pipes(self, inner: Reply) -> tuple[Watched, ...] | None:
+        """The pipes that this reply has beyond those of `inner`; None if it differs from it in anything else."""
+        if self.stream is None or replace(self, pipes=inner.pipes) != inner:
+            return None
+        given = len(inner.pipes)
+        return self.pipes[given:] if self.pipes[:given] == inner.pipes else None
 
     @cached_property
     def value(self) -> Any:
@@ -74,9 +93,7 @@ class Reply:
         """True if there is a body that is neither JSON nor a stream of events."""
         if self.value is not None or self.body.strip() in (b"", b"null"):
             return False
-        return not any(
-            k.lower() == "content-type" and v.startswith("text/event-stream") for k, v in self.headers.items()
-        )
+        return not any(k.lower() == "content-type" and v.startswith(EVENT_STREAM) for k, v in self.headers.items())
 
     def with_value(self, value: Any) -> Reply:
         body = json.dumps(value, ensure_ascii=False).encode()
@@ -84,7 +101,13 @@ class Reply:
         return Reply(self.status, kept, body)
 
     def same_as(self, other: Reply | None) -> bool:
-        return other is not None and self.status == other.status and self.body == other.body
+        return (
+            other is not None
+            and self.status == other.status
+            and self.body == other.body
+            and self.stream is other.stream
+            and other.pipes[: len(self.pipes)] == self.pipes
+        )
 
 
 class Failure(Exception):
@@ -128,8 +151,9 @@ class Toxic:
 class Observation:
     """The caller's view of one attempt. `error` is a Failure's kind or None.
 
-    The last four are set only where the seam runs stories. `sent` is the call that left, `reply` the reply that the
-    caller got. `changed_call` and `changed_reply` are those that the fault's own story made.
+    The last five are set only where the seam runs stories. `sent` is the call that left, `reply` the reply that the
+    caller got. `changed_call` and `changed_reply` are those that the fault's own story made. `streamed` is the reader's
+    view of a streamed reply.
     """
 
     duration_s: float
@@ -141,3 +165,4 @@ class Observation:
     reply: Reply | None = None
     changed_call: Call | None = None
     changed_reply: Reply | None = None
+    streamed: Streamed | None = None

@@ -20,7 +20,7 @@ from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call, Failure, Flow, Observation, Toxic
 
 GROUP = "faults"
-LAYERS = ("budget", "context", "meaning", "tool", "wire")
+LAYERS = ("budget", "context", "meaning", "tool", "stream", "wire")
 """The layers, outermost first: an exhausted budget masks all others, the wire is reached when all others let a call
 pass."""
 HALVES = ("", "call", "reply")

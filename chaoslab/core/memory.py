@@ -13,6 +13,7 @@ from chaoslab.core.plan import HITS, LASTS, Decision, Injection, Plan
 EARLIER_MAX = 256
 """The most exchanges that are kept for faults that look back."""
 
+
 class TrialMemory:
     """Decides the hits of one trial, attempt by attempt in the order of beginning. `turn`: the turn that goes on."""
 
@@ -54,7 +55,7 @@ class TrialMemory:
         if hit:  # counted when all have decided, so their order is of no weight
             for injection, decision in zip(injections, found, strict=True):
                 if decision in HITS:
-                    self.met[injection.name].hit(occasion.elapsed_s, lasting=decision == LASTS)
+                    self.met[injection.name].hit(occasion, lasting=decision == LASTS)
         return found
 
     def context(self, injection: str, elapsed_s: float, spent: Mapping[str, float]) -> TrialContext:

@@ -17,22 +17,24 @@ from chaoslab.core.exchange import Call
 class Met:
     """An injection's hits so far in one trial.
 
-    `times`: their number. `since_s`: the time of the hit that the last row of hits began with, in seconds since the
-    trial began. `in_a_row`: the number of hits in that row, which `persistence` makes longer than 1.
+    `times`: their number. `in_a_row`: the number of hits in the last row, which `persistence` makes longer than 1. The
+    row began at `since_s`, in seconds since the trial began, with the attempt `first` (target, request, attempt).
     """
 
     injection: str
     times: int = 0
     since_s: float = 0.0
     in_a_row: int = 0
+    first: tuple[str, int, int] = ("", 0, 0)
 
-    def hit(self, elapsed_s: float, *, lasting: bool) -> None:
+    def hit(self, occasion: Occasion, *, lasting: bool) -> None:
         """Counts a hit. `lasting`: it goes on with the last row."""
         self.times += 1
         if lasting:
             self.in_a_row += 1
         else:
-            self.since_s, self.in_a_row = elapsed_s, 1
+            self.since_s, self.in_a_row = occasion.elapsed_s, 1
+            self.first = (occasion.target, occasion.request, occasion.attempt)
 
 
 class Asked(Protocol):
@@ -86,7 +88,10 @@ class Occasion:
     @classmethod
     def from_json(cls, seed: int, call: Call, data: Mapping[str, Any]) -> Occasion:
         """The occasion of a call from `to_json`; from an empty mapping, one of a first turn with nothing met."""
-        met = {name: Met(**found) for name, found in data.get("met", {}).items()}
+        met = {
+            name: Met(**{**found, "first": tuple(found.get("first", ("", 0, 0)))})
+            for name, found in data.get("met", {}).items()
+        }
         return cls(
             seed, call.trial, call.target, call.tool, call.request, call.attempt, int(data.get("turn", 1)),
             int(data.get("in_turn", call.request)), float(data.get("elapsed_s", 0.0)), data.get("arguments"), met,

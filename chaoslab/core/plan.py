@@ -24,6 +24,7 @@ from chaoslab.core.occasion import Met, Occasion
 from chaoslab.core.triggers import Trigger
 from chaoslab.core.triggers.attempts import Attempts
 from chaoslab.core.triggers.persistence import Persistence
+from chaoslab.core.triggers.window_s import WindowS
 
 Decision = Literal["", "spared", "begins", "lasts"]
 """An injection's decision on an attempt. APART: it does not concern it, by its tool, its arguments or the hits left;
@@ -35,6 +36,8 @@ LASTS: Decision = "lasts"
 HITS = (BEGINS, LASTS)
 WILDCARDS = frozenset("*?[")
 """The characters that make a target's name a pattern."""
+WINDOW = ("", 0, 0)
+"""The attempt that the fault of a window has lasted from: none, so all attempts in the window meet the same fault."""
 STATE = ("after", "max_times", "persistence")
 """The triggers that depend on the hits so far."""
 
@@ -141,6 +144,14 @@ class Injection:
 
         return decision
 
+    @cached_property
+    def stands(self) -> bool:
+        """True if a fault of it goes on for a time: for_s, for_good, or a window that alone says when."""
+        if self._lasting is not None:
+            return self._lasting.lasts_s
+        _, begins = self._ordered
+        return [type(trigger) for trigger in begins] == [WindowS]
+
     def check(self, *, turns: int | None = None) -> None:
         """Checks the faults and triggers. `turns`: the conversation's, if known.
 
@@ -241,25 +252,29 @@ class Plan:
         asked: list[str] = []
         hit: list[ActiveFault] = []
         for injection in self.candidates(call.target, wire=True):
-            decision = injection.decide(occasion, occasion.of(injection.name))
+            own = occasion.of(injection.name)
+            decision = injection.decide(occasion, own)
             if decision:
                 asked.append(injection.name)
                 if decision in HITS:
-                    hit.append(self.fault_for(injection, call))
+                    hit.append(self.fault_for(injection, call, own.first if decision == LASTS else None))
         met = together(hit)
         masked = {active.injection for active in hit}.difference(active.injection for active in met)
         return met, [name for name in asked if name not in masked]
 
-    def fault_for(self, injection: Injection, call: Call) -> ActiveFault:
-        """The fault with which an injection hits this call, all its chances drawn."""
-        dice = Dice(self.seed, call.trial, injection.name, call.target, call.request, call.attempt)
+    def fault_for(self, injection: Injection, call: Call, first: tuple[str, int, int] | None = None) -> ActiveFault:
+        """The fault with which an injection hits this call, all its chances drawn. `first`: the attempt (target,
+        request, attempt) that it has lasted from, since a fault that lasts stays the same."""
+        if injection.stands and first is None and "window_s" in injection.triggers:
+            first = WINDOW if injection.by_name.get("persistence") is None else None
+        dice = Dice(self.seed, call.trial, injection.name, *(first or (call.target, call.request, call.attempt)))
         choice, *others = injection.choices
         if others:
             choice = dice("which").pick(injection.choices, [c.weight for c in injection.choices])
         fault = load(choice.fault)(**choice.params)
         with guarded(choice.fault, "draw"):
             fault = fault.draw(dice("draw"))
-        return ActiveFault(injection.name, choice.fault, fault)
+        return ActiveFault(injection.name, choice.fault, fault, stands=injection.stands)
 
     def check(self, *, turns: int | None = None) -> None:
         """Checks each injection, and that no two wait for each other.

@@ -27,7 +27,7 @@ from chaoslab.execution.spec import TrialSpec
 from chaoslab.execution.workers import portable
 from chaoslab.record.log import BufferedEvent
 from chaoslab.record.trial_log import TrialLog
-from chaoslab.seams import langchain
+from chaoslab.seams import adapters
 from chaoslab.seams.function import CALLS_MAX, FunctionSeam, WrappedFunction
 from chaoslab.seams.injected import injected
 from chaoslab.seams.references import References
@@ -220,25 +220,24 @@ class AgentSpec:
 
         def ask(prompt: Any) -> Any:
             agent = self.agent.make()
-            if not callable(agent) and not langchain.is_runnable(agent):
-                raise TypeError(
-                    f"{name_of(self.agent)} made a {type(agent).__name__}: an agent is a callable, or a LangChain "
-                    "Runnable"
-                )
+            if not callable(agent) and adapters.of_agent(agent) is None:
+                agents = adapters.words("a callable", (each.agents for each in adapters.adapters()))
+                raise TypeError(f"{name_of(self.agent)} made a {type(agent).__name__}: an agent is {agents}")
             with References([agent], pairs):
                 return _fetched(self._ask(agent)[0](prompt))
 
         return ask
 
     def _ask(self, agent: Any) -> tuple[Callable[[Any], Any], bool]:
-        """The agent as a callable, and True if that is async. A Runnable is called by `invoke`, or by `ainvoke` if a
-        tool is async only."""
-        if langchain.is_runnable(agent):
-            functions = [*self.tools, *self.reads]
+        """The agent as a callable, and True if that is async. A framework's agent is called async if a tool is async
+        only."""
+        if (framework := adapters.of_agent(agent)) is not None:
             only = any(
-                langchain.is_async_only(f) or WrappedFunction("", f, effect=False).of_coroutine for f in functions
+                ((adapter := adapters.of_tool(each)) is not None and adapter.is_async_only(each))
+                or WrappedFunction("", each, effect=False).of_coroutine
+                for each in (*self.tools, *self.reads)
             )
-            return langchain.callable_of(agent, of_coroutine=only), only
+            return framework.callable_of(agent, of_coroutine=only), only
         return agent, WrappedFunction("", agent, effect=False).of_coroutine
 
     @contextmanager
@@ -249,8 +248,8 @@ class AgentSpec:
         with ExitStack() as stack:
             for functions, effect in ((self.tools, True), (self.reads, False)):
                 for function in functions:
-                    if langchain.is_tool(function):
-                        stack.enter_context(langchain.in_place(seam, function, effect=effect))
+                    if (adapter := adapters.of_tool(function)) is not None:
+                        stack.enter_context(adapter.swapped(seam, function, effect=effect))
                     else:
                         names.append(name_of(function))
                         pairs.append(
@@ -442,12 +441,13 @@ def _receiver(function: Any) -> frozenset[str]:
 def name_of(function: Any) -> str:
     """The name of a function in plans and logs."""
     function = function.make if isinstance(function, Fresh) else function
-    named = function.name if langchain.is_tool(function) else getattr(function, "__name__", type(function).__name__)
-    return str(named)
+    if inspect.isroutine(function) or (adapter := adapters.of_tool(function)) is None:
+        return str(getattr(function, "__name__", type(function).__name__))
+    return adapter.name(function)
 
 
 def _text(answer: Any) -> str:
     """The answer as text, for the judge and the log. For a conversation (`{"messages": […]}`) it is the last
     message."""
-    answer = langchain.spoken(answer)
+    answer = adapters.answer_of(answer)
     return answer if isinstance(answer, str) else json.dumps(to_jsonable(answer), ensure_ascii=False)

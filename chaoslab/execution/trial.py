@@ -30,6 +30,7 @@ from chaoslab.execution.spec import TrialSpec
 from chaoslab.execution.workers import executor
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
+from chaoslab.seams import adapters
 from chaoslab.seams.function import CALLS_MAX
 from chaoslab.seams.service import check as check_services
 
@@ -319,6 +320,7 @@ def _wish(effect: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _checked(agent: Any, prompt: Any, given: Options) -> tuple[AgentSpec, bool, Path | None]:
+    adapters.adapters.cache_clear()  # one may have been installed since the last run, in a notebook
     tools, reads = (validation.functions(where, given.get(where)) for where in ("tools", "reads"))
     faults = validation.a_list("faults", given.get("faults"), '[lab.inject("latency", "refund")]')
     services, seed = validation.services(given.get("services")), given.get("seed", 1)

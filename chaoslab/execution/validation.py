@@ -12,7 +12,7 @@ from chaoslab.base.jsonable import to_jsonable
 from chaoslab.base.parsers import SECONDS_MAX
 from chaoslab.base.registry import did_you_mean
 from chaoslab.execution.agent_run import Fresh, name_of, unasked
-from chaoslab.seams import langchain
+from chaoslab.seams import adapters
 
 HOST = re.compile(r"[a-z0-9_][a-z0-9_.-]*")
 """Host names in lower case only, since clients fold a name before they look it up."""
@@ -32,9 +32,9 @@ def shown(value: Any) -> str:
 
 
 def a_list(where: str, value: Any, like: str) -> list[Any]:
-    """The value as a list; None gives an empty one. Texts, LangChain tools and sets are refused: iterating over them
-    yields letters, fields, or an arbitrary order."""
-    other = isinstance(value, str | bytes | Mapping | Set) or langchain.is_tool(value)
+    """The value as a list; None gives an empty one. Texts, sets and tools of a framework are refused: iterating over
+    them yields letters, fields, or an arbitrary order."""
+    other = isinstance(value, str | bytes | Mapping | Set) or _is_tool(value)
     if value is not None and (other or not isinstance(value, Iterable)):
         raise TypeError(f"{where} is {shown(value)}: it should be a list, as in {like}")
     return [] if value is None else list(value)
@@ -44,12 +44,17 @@ def functions(where: str, value: Any) -> list[Any]:
     found = a_list(where, value, f"[{name_of(value) if _is_function(value) else 'refund'}]")
     for function in found:
         if not _is_function(function):
-            raise TypeError(f"{where} has {shown(function)} in it: it should be a function, or a LangChain tool")
+            right = adapters.words("a function", (each.tools for each in adapters.adapters()))
+            raise TypeError(f"{where} has {shown(function)} in it: it should be {right}")
     return found
 
 
 def _is_function(value: Any) -> bool:
-    return callable(value) or langchain.is_tool(value)
+    return callable(value) or _is_tool(value)
+
+
+def _is_tool(value: Any) -> bool:
+    return adapters.of_tool(value) is not None
 
 
 def services(value: Any) -> dict[str, Any]:
@@ -110,7 +115,7 @@ def _check_text(where: str, value: Any) -> None:
 def _parameters(tool: Any) -> list[str]:
     """The names of the tool's arguments; empty if only a call would show them."""
     try:
-        parameters = [] if langchain.is_tool(tool) else list(inspect.signature(tool).parameters.values())
+        parameters = [] if _is_tool(tool) else list(inspect.signature(tool).parameters.values())
     except (TypeError, ValueError):  # some functions written in C
         return []
     open_ = any(each.kind in (each.VAR_KEYWORD, each.VAR_POSITIONAL) for each in parameters)
@@ -143,8 +148,9 @@ def check_number(name: str, value: Any, *, whole: bool = False, least: int = 1) 
 
 def names_of(agent: Any, tools: Sequence[Any], reads: Sequence[Any], services: Mapping[str, Any]) -> list[str]:
     """The names that a fault can be aimed at."""
-    if not callable(agent) and not langchain.is_runnable(agent) and not isinstance(agent, Fresh):
-        raise TypeError(f"agent is a {type(agent).__name__}: it should be a callable, or a LangChain Runnable")
+    if not callable(agent) and adapters.of_agent(agent) is None and not isinstance(agent, Fresh):
+        right = adapters.words("a callable", (each.agents for each in adapters.adapters()))
+        raise TypeError(f"agent is a {type(agent).__name__}: it should be {right}")
     names = [*(name_of(function) for function in (*tools, *reads)), *services]
     for name in names:
         if names.count(name) > 1:

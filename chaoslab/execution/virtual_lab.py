@@ -125,22 +125,25 @@ class Lab:
             else app_of(desk, OneRun(self._run, self._logs[name]))
             for name, desk in desks.items()
         }
-        self._apps[MODEL] = self._recording.app(MODEL) if MODEL in run.foreign else endpoint.create_app()
+        offline = endpoint.create_app(token_s=chosen.model_token_ms / 1000)
+        self._apps[MODEL] = self._recording.app(MODEL) if MODEL in run.foreign else offline
         self.session = self._assembled({name: desk.service for name, desk in desks.items()})
         self._done = 0
 
     @contextmanager
     def ready(self) -> Iterator[None]:
         """A context with stand-ins for all that is real, and garbage collection under the lab's control."""
-        collecting = gc.isenabled()
+        collecting, frozen = gc.isenabled(), gc.get_freeze_count()
         with Patches():
             gc.collect()
-            gc.freeze()
+            if not frozen:
+                gc.freeze()
             gc.disable()
             try:
                 yield
             finally:
-                gc.unfreeze()
+                if not frozen:
+                    gc.unfreeze()
                 if collecting:
                     gc.enable()
 

@@ -111,7 +111,7 @@ class Completion:
         digest = hashlib.blake2s(asked, digest_size=16).hexdigest()
         self._head = {"id": f"chatcmpl-{digest}", "model": body["model"], "system_fingerprint": "fp_offline"}
         self.groq = {"id": f"req_{digest[:26]}"}
-        self.calls = [
+        self.calls: list[dict[str, Any]] = [
             {
                 "id": call.id,
                 "type": "function",
@@ -140,17 +140,28 @@ class Completion:
         return {**self._head, "created": created, **about}
 
     def stream(self, created: int) -> Iterator[bytes]:
-        """The answer word by word, or call by call, as server-sent events."""
+        """The answer word by word, or call by call, as server-sent events. Usage comes in the last chunk, as Groq sends
+        it, and in a chunk of its own if it was asked for, as OpenAI does."""
         chunk = {**self._head, "created": created, "object": "chat.completion.chunk"}
         yield _event(chunk, {"role": "assistant", "content": ""}, x_groq=self.groq)
         for index, call in enumerate(self.calls):
-            yield _event(chunk, {"tool_calls": [{"index": index, **call}]})
+            made = call["function"]
+            named = {"index": index, **call, "function": {**made, "arguments": ""}}
+            yield _event(chunk, {"tool_calls": [named]})
+            for piece in _halves(made["arguments"]):
+                yield _event(chunk, {"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
         for word in re.findall(r"\s*\S+\s*?(?=\s|$)", self.reply.content):
             yield _event(chunk, {"content": word})
         yield _event(chunk, {}, finish=self.finish, x_groq={**self.groq, "usage": self.usage})
         if self.include_usage:
             yield _line({**chunk, "choices": [], "usage": self.usage})
         yield b"data: [DONE]\n\n"
+
+
+def _halves(text: str) -> tuple[str, ...]:
+    """A text in two parts, since a call's arguments may be cut anywhere."""
+    middle = (len(text) + 1) // 2
+    return tuple(filter(None, (text[:middle], text[middle:])))
 
 
 def _event(chunk: Mapping[str, Any], delta: Mapping[str, Any], *, finish: str | None = None, **more: Any) -> bytes:

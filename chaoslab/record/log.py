@@ -178,6 +178,9 @@ def encode_event(event: Event) -> str:
         **vars(event),
     }
     del fields["at"]
+    for name in event.left_out:
+        if fields[name] is None:
+            del fields[name]
     return _spelt(fields)[1:]
 
 

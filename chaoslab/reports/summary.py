@@ -127,6 +127,7 @@ def _took(report: RunReport) -> list[str]:
     return [
         *section("calls", lambda: _calls(report)),
         *section("latency", lambda: _latency(report)),
+        *section("streamed", lambda: _streamed(report)),
         *section("usage", lambda: _usage(report)),
         *section("budget", lambda: _budget(report)),
     ]
@@ -153,6 +154,17 @@ def _latency(report: RunReport) -> list[str]:
         return []
     which = "without a fault" if report.knows_faults else f"{found.n} calls of known duration"
     return [f"{which}: median {duration(found.p50_s)}, 99th percentile {duration(found.p99_s)}"]
+
+
+def _streamed(report: RunReport) -> list[str]:
+    found = report.streamed.value
+    if not found:
+        return []
+    first, last = found.first_byte, found.last_byte
+    return wrapped(
+        f"streamed: {count(first.n, 'reply', 'replies')}; first byte after {duration(first.p50_s)} in the median, 99th "
+        f"percentile {duration(first.p99_s)}; last byte after {duration(last.p50_s)}, {duration(last.p99_s)}"
+    )
 
 
 def _usage(report: RunReport) -> list[str]:

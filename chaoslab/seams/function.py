@@ -21,10 +21,9 @@ from chaoslab.base.clock import Clock, system
 from chaoslab.base.identity import IDEMPOTENCY_KEY, Request, Requests, request_id
 from chaoslab.base.jsonable import ATOMS, BITS_MAX, UNCHANGING, brief, describe_error, line_of, to_jsonable
 from chaoslab.core import events
-from chaoslab.core.attempt import AttemptFaults
-from chaoslab.core.chain import chain, play
+from chaoslab.core.attempt import Attempt
 from chaoslab.core.events import REPLY_MAX, Event
-from chaoslab.core.exchange import Call, Failure, Observation, Reply
+from chaoslab.core.exchange import Call, Failure, Reply
 from chaoslab.core.memory import TrialMemory
 from chaoslab.core.plan import APART, BEGINS, LASTS, Candidates, Decision, Plan
 from chaoslab.record.trial_log import TrialLog
@@ -398,7 +397,7 @@ class FunctionSeam:
             if reach.reads:
                 occasion.arguments = made.arguments()
             decisions = memory.decide(reach, occasion)
-        if BEGINS in decisions or LASTS in decisions:
+        if BEGINS in decisions or LASTS in decisions or self.plan.looks_back:
             return _Attempt(self, book, made, reach, decisions)
         made.rolled = reach.names if APART not in decisions else _concerned(reach, decisions)
         return None
@@ -414,8 +413,8 @@ def _at_once(work: Coroutine[Any, Any, Any]) -> Any:
     raise RuntimeError("a call of a plain function cannot be suspended")
 
 
-class _Attempt:
-    """One attempt that an injection hits: a driver of stories, which suspends only if the function is async."""
+class _Attempt(Attempt):
+    """One attempt that an injection hits. It suspends only if the function is async."""
 
     def __init__(
         self,
@@ -427,23 +426,28 @@ class _Attempt:
     ) -> None:
         assert made.request is not None
         assert made.place is not None
-        self.seam, self.book, self.made, self.tool = seam, book, made, made.tool
-        self.began_s = seam.clock.monotonic()
-        self.sent: Call | None = None
-        spent = {"calls": book.calls - 1, "seconds": self.began_s - book.origin}
+        self.book, self.made, self.tool = book, made, made.tool
+        began_s = seam.clock.monotonic()
+        elapsed_s = began_s - book.origin
         number, attempt, _ = made.place
-        self.call = Call(made.name, made.name, book.key, number, attempt, made.request.id, made.content)
-        self.faults = faults = AttemptFaults(
-            seam.memory, self.call, book.note, elapsed_s=spent["seconds"], spent=spent
+        super().__init__(
+            Call(made.name, made.name, book.key, number, attempt, made.request.id, made.content),
+            seam.memory,
+            reach,
+            decisions,
+            clock=seam.clock,
+            began_s=began_s,
+            deadline_s=seam.timeout_s,
+            elapsed_s=elapsed_s,
+            spent={"calls": book.calls - 1, "seconds": elapsed_s},
         )
-        made.rolled = faults.rolled
-        self.reach = faults.stories(reach, decisions)
+        made.rolled = self.faults.rolled
 
     async def run(self) -> Any:
         reply: Reply | None = None
         failure: Failure | None = None
         try:
-            reply = await play(chain(self.reach, self.call, self.faults.injected), self)
+            reply = await self.told()
         except Failure as caught:
             failure = caught
         finally:
@@ -465,15 +469,11 @@ class _Attempt:
 
     # The driver's methods for stories.
 
-    async def wait(self, delay_s: float) -> None:
-        left_s = self.seam.timeout_s - (self.seam.clock.monotonic() - self.began_s)
-        wait_s = max(0.0, min(delay_s, left_s))
+    async def pause(self, delay_s: float) -> None:
         if self.tool.of_coroutine:
-            await self.seam.clock.asleep(wait_s)
+            await self.clock.asleep(delay_s)
         else:
-            self.seam.clock.sleep(wait_s)
-        if delay_s >= left_s:
-            raise Failure("timed_out")
+            self.clock.sleep(delay_s)
 
     def note(self, event: Event) -> None:
         self.book.note(event)
@@ -496,19 +496,9 @@ class _Attempt:
     # The record of the finished attempt.
 
     def _finished(self, reply: Reply | None, failure: Failure | None) -> None:
-        made, status = self.made, None if reply is None or isinstance(reply, Returned) else reply.status
-        duration_s = self.seam.clock.monotonic() - self.began_s
-        kind = failure.kind if failure else None
-        self.faults.witnessed(
-            Observation(
-                duration_s=duration_s,
-                deadline_s=self.seam.timeout_s,
-                error=kind,
-                status=status,
-                sent=self.sent,
-                reply=reply,
-            )
-        )
+        made, kind = self.made, failure.kind if failure else None
+        self.observed(reply, failure)
+        status = None if reply is None or isinstance(reply, Returned) else reply.status
         made.ok, made.status = isinstance(reply, Returned), status
         made.via = "function" if self.sent else "none"
         if reply is not None:

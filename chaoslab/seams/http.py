@@ -12,8 +12,8 @@ import ssl
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from typing import Any
 
 import httpx
@@ -22,14 +22,15 @@ from chaoslab.base.clock import Clock
 from chaoslab.base.identity import Request, Requests, TrialId, digest, parsed
 from chaoslab.base.jsonable import line, line_of
 from chaoslab.core import events
-from chaoslab.core.attempt import AttemptFaults
-from chaoslab.core.chain import chain, play
+from chaoslab.core.attempt import Attempt
 from chaoslab.core.events import REPLY_MAX, Event
 from chaoslab.core.exchange import Call, Failure, Observation, Reply
 from chaoslab.core.memory import TrialMemory
-from chaoslab.core.plan import Plan
+from chaoslab.core.plan import Candidates, Decision, Plan
 from chaoslab.core.service_spec import TROUBLE, ErrorReply
+from chaoslab.core.stream import Parts, Streamed
 from chaoslab.record.log import Log
+from chaoslab.seams.streamed import CANCELLED, Body, Clean, Lane, Recorded
 from chaoslab.wire.control import FIRST, Answer
 from chaoslab.wire.lanes import LaneBroker
 from chaoslab.wire.sending import Sockets, Transport, TransportFactory, native, send
@@ -72,8 +73,8 @@ class Target:
 
 @dataclass
 class TrialState:
-    """A trial's state in the seam: its requests, its spending, and the last limit of the lab's that made the model
-    refuse."""
+    """A trial's state in the seam: its requests, its spending, the last limit of the lab's that made the model refuse,
+    and the streamed replies that are being read."""
 
     trial: TrialId
     requests: Requests
@@ -82,6 +83,7 @@ class TrialState:
     spent: dict[str, float] = field(default_factory=lambda: {"tokens": 0.0, "calls": 0.0})
     turn: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
     stopped_by: events.Budget | None = None
+    reading: dict[int, Body] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,7 @@ class HttpSeam(httpx.AsyncBaseTransport):
         self.cost_usd = 0.0
         self.tls = tls or _trusting()
         self.ways = ways or Sockets()
-        self.clean = self.ways.kept(self.tls)
+        self.clean, self.standing = self.ways.kept(self.tls), self.ways.standing(self.tls)
         self._epoch = 0
         self._retired: list[Transport] = []
         self._places = {httpx.URL(target.url).netloc: target for target in targets.values()}
@@ -157,6 +159,8 @@ class HttpSeam(httpx.AsyncBaseTransport):
         try:
             yield began
         finally:
+            for body in list(began.reading.values()):
+                body.abandon()
             _episode.reset(token)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -169,7 +173,8 @@ class HttpSeam(httpx.AsyncBaseTransport):
         if asked is None:
             asked = _asked_of_model(request, target)
         attempt = _Attempt(self, request, target, asked, episode())
-        return _response(await attempt.run(), request)
+        reply = await attempt.run()
+        return _response(reply, request) if reply.stream is None else attempt.handed_on(reply)
 
     async def _around(self, request: httpx.Request, asked: ProbeTag) -> httpx.Response:
         try:
@@ -191,6 +196,7 @@ class HttpSeam(httpx.AsyncBaseTransport):
         own."""
         self.lanes, self.cost_usd = lanes, spent_usd
         self.clean, self._epoch, self._retired = self.ways.kept(self.tls), 0, []
+        self.standing = self.ways.standing(self.tls)
 
     def clean_since(self, epoch: int) -> Transport:
         """The transport of the clean lanes. It is a new one once they were made anew, since old connections lead
@@ -201,7 +207,7 @@ class HttpSeam(httpx.AsyncBaseTransport):
         return self.clean
 
     async def aclose(self) -> None:
-        for way in (self.clean, *self._retired):
+        for way in (self.clean, self.standing, *self._retired):
             await way.aclose()
 
 
@@ -220,18 +226,16 @@ def _asked_of_model(request: httpx.Request, target: Target) -> RequestTag:
     return RequestTag(wish, wish.next_attempt(), body)
 
 
-class _Attempt:
-    """One attempt of a request, from the client's call to its answer: a driver of stories."""
+class _Attempt(Attempt):
+    """One attempt of a request, from the client's call to its answer."""
 
     def __init__(
         self, seam: HttpSeam, request: httpx.Request, target: Target, asked: RequestTag, trial: TrialState
     ) -> None:
         self.seam, self.request, self.target, self.asked, self.trial = seam, request, target, asked, trial
-        self.began_s = seam.clock.monotonic()
-        self.sent: Call | None = None
-        self.held_s = 0.0
         self.via = "none"
-        self.call = Call(
+        self.open: dict[Parts, Callable[[Streamed | None], None]] = {}
+        call = Call(
             target.name,
             asked.request.tool,
             trial.trial.key,
@@ -241,22 +245,31 @@ class _Attempt:
             asked.arguments,
             target.errors,
         )
-        self._ask_the_plan()
+        began_s = seam.clock.monotonic()
+        elapsed_s = began_s - trial.began_s
+        inner = seam.plan.candidates(call.target, wire=False)
+        super().__init__(
+            call,
+            trial.memory,
+            inner,
+            self._decisions(call, inner, elapsed_s),
+            clock=seam.clock,
+            began_s=began_s,
+            deadline_s=target.deadline_s,
+            elapsed_s=elapsed_s,
+            spent={**trial.spent, "cost_usd": seam.cost_usd, "seconds": elapsed_s},
+        )
 
-    def _ask_the_plan(self) -> None:
-        """Lets each injection decide on this attempt. Those of the wire are decided by the manager, which is sent the
-        occasion as it was before; here their hits are only counted, if a trigger depends on them."""
-        plan, call, trial = self.seam.plan, self.call, self.trial
-        inner, wire = plan.candidates(call.target, wire=False), plan.candidates(call.target, wire=True)
-        elapsed_s = self.began_s - trial.began_s
-        occasion = trial.memory.occasion(
+    def _decisions(self, call: Call, inner: Candidates, elapsed_s: float) -> list[Decision]:
+        """The decisions of the injections above the wire. Those of the wire are decided by the manager, which is sent
+        the occasion as it was before; here their hits are only counted, if a trigger depends on them."""
+        plan, memory = self.seam.plan, self.trial.memory
+        wire = plan.candidates(call.target, wire=True)
+        occasion = memory.occasion(
             call.target, call.tool, call.request, call.attempt, elapsed_s=elapsed_s, arguments=call.value
         )
         self.occasion = occasion.to_json(wire) if wire else FIRST
-        decisions = trial.memory.decide(inner + wire if plan.stateful else inner, occasion)
-        spent = {**trial.spent, "cost_usd": self.seam.cost_usd, "seconds": elapsed_s}
-        self.faults = AttemptFaults(trial.memory, call, self.note, elapsed_s=elapsed_s, spent=spent)
-        self.reach = self.faults.stories(inner, decisions[: len(inner)])
+        return memory.decide(inner + wire if plan.stateful else inner, occasion)[: len(inner)]
 
     @property
     def _of_model(self) -> bool:
@@ -272,9 +285,7 @@ class _Attempt:
         reply: Reply | None = None
         failure: Failure | None = None
         try:
-            reply = await (
-                play(chain(self.reach, call, self.faults.injected), self) if self.reach else self.send(call)
-            )
+            reply = await self.told()
             return reply
         except Failure as caught:
             failure = caught
@@ -283,7 +294,39 @@ class _Attempt:
             after_s = round(min(after_s, self.target.deadline_s), 3)
             raise native(caught, self.request, who=self.target.name, after_s=after_s) from caught.native
         finally:
-            self._finished(reply, failure)
+            kept = None if reply is None else reply.stream
+            dropped = [parts for parts in self.open if parts is not kept]  # a story put something else in their place
+            for parts in dropped:
+                self.open.pop(parts)(None)
+            if kept is None:
+                self._finished(reply, failure)
+            for parts in dropped:
+                await parts.aclose()
+
+    def handed_on(self, reply: Reply) -> httpx.Response:
+        """The response whose body comes in parts. The attempt ends when its body does."""
+
+        def over(streamed: Streamed, failure: Failure | None) -> None:
+            self.trial.reading.pop(id(body), None)
+            if reply.stream in self.open:
+                self.open.pop(reply.stream)(streamed)
+            self._finished(reply, failure, streamed, body)
+
+        def broken(failure: Failure) -> Exception:
+            after_s = round(self.seam.clock.monotonic() - self.began_s, 3)
+            return native(failure, self.request, who=self.target.name, after_s=after_s)
+
+        body = Body(
+            reply,
+            clock=self.seam.clock,
+            began_s=self.began_s,
+            silence_s=self.target.deadline_s,
+            over=over,
+            native=broken,
+        )
+        self.trial.reading[id(body)] = body
+        headers = [(name.encode("ascii"), value.encode()) for name, value in reply.headers.items()]
+        return httpx.Response(reply.status, headers=headers, stream=body, request=self.request)
 
     # The driver's methods for stories.
 
@@ -291,12 +334,6 @@ class _Attempt:
         if isinstance(event, events.Budget) and event.mode == "hard" and self._of_model:
             self.trial.stopped_by = event
         self.seam.log.write(event, trial=self.trial.trial.key)
-
-    async def wait(self, delay_s: float) -> None:
-        left_s = self._left_s()
-        await self.seam.clock.asleep(max(0.0, min(delay_s, left_s)))
-        if delay_s >= left_s:
-            raise Failure("timed_out")
 
     async def send(self, call: Call) -> Reply:
         """Sends the call. A reply in which a part of the lab says that it is broken ends the run."""
@@ -306,7 +343,13 @@ class _Attempt:
             if self.target.recorded and self.via != "lane":  # the target itself failed
                 self._record(call, failure=failure.kind)
             raise
-        if self.target.recorded:
+        if (parts := reply.stream) is not None:
+            over = self.open.pop(parts, lambda _: None)
+            if self.target.recorded:
+                parts = Recorded(parts, partial(self._record_streamed, call, reply))
+                reply = replace(reply, stream=parts)
+            self.open[parts] = over
+        elif self.target.recorded:
             self._record(call, reply)
         if _TROUBLE in reply.headers:
             self.seam.lanes.give_up(reply.headers[_TROUBLE])
@@ -316,17 +359,25 @@ class _Attempt:
         asked = digest(call.value) if self._of_model else call.request_id
         self.note(_replied(call.target, call.request, call.attempt, asked, reply, failure))
 
+    def _record_streamed(self, call: Call, reply: Reply, body: bytes, failure: str) -> None:
+        failure = "" if self.via == "lane" else failure
+        self._record(call, replace(reply, body=body, stream=None), failure=failure)
+
+    @property
+    def _streams(self) -> bool:
+        """True if the model's SDK has asked for its answer in parts."""
+        value = self.call.value
+        return self._of_model and isinstance(value, dict) and value.get("stream") is True
+
     async def _send(self, call: Call) -> Reply:
         """Sends the call over the lane that the manager names."""
         self.sent = call
         body = None if call.value is self.call.value else json.dumps(call.value).encode()
         if self.asked.direct:
             self.via = "direct"
-            return await send(self.seam.clean, self.request, within_s=self._left_s(), body=body)
+            return await send(self.seam.clean, self.request, within_s=self.left_s, body=body)
         asked_s = self.seam.clock.monotonic()
-        row, answer = await self.seam.lanes.ask(
-            call, deadline_s=self.target.deadline_s, occasion=self.occasion
-        )
+        row, answer = await self.seam.lanes.ask(call, deadline_s=self.target.deadline_s, occasion=self.occasion)
         self.faults.rolled += answer.rolled
         if answer.held:  # the lab mended itself meanwhile, which is not the target's time
             self.held_s += self.seam.clock.monotonic() - asked_s
@@ -334,12 +385,22 @@ class _Attempt:
             self.via = "proxy"
             clean = self.seam.clean_since(answer.epoch)
             try:
-                return await send(clean, self.request, within_s=self._left_s(), to=self.target.lane, body=body)
+                reply = await send(
+                    clean,
+                    self.request,
+                    within_s=self.left_s,
+                    to=self.target.lane,
+                    body=body,
+                    streams=self._streams,
+                )
             except Failure as failure:
                 await self._ask_who_cut_it(answer, failure)
                 raise
+            if reply.stream is None:
+                return reply
+            return replace(reply, stream=Clean(reply.stream, partial(self._ask_who_cut_it, answer)))
         self.via = "lane"
-        return await self._over_lane(row, (answer.host, answer.port), body)
+        return await self._over_lane(row, (answer.host, answer.port), body, stands=answer.stands)
 
     async def _ask_who_cut_it(self, answer: Answer, failure: Failure) -> None:
         """Notes a call on a clean lane that a disturbance of the lab cut. No fault fails a call there: it is either
@@ -349,52 +410,70 @@ class _Attempt:
             why = f"it ended ({failure.kind}) when the clean proxies went away under it"
             self.note(events.CallDisturbed(at=call.at, tool=call.tool, why=why))
 
-    async def _over_lane(self, row: int, address: tuple[str, int], body: bytes | None) -> Reply:
-        began_s, left_s = self.seam.clock.monotonic(), self._left_s()
+    async def _over_lane(self, row: int, address: tuple[str, int], body: bytes | None, *, stands: bool) -> Reply:
+        """Sends the call over its lane: on a connection of its own, or on a kept one if the lane stays."""
+        began_s, left_s = self.seam.clock.monotonic(), self.left_s
         error: str | None = "cancelled"
         reply: Reply | None = None
-        way = self.seam.ways.fresh(self.seam.tls, self.request, address)
+        way = self.seam.standing if stands else self.seam.ways.fresh(self.seam.tls, self.request, address)
         try:
-            reply = await send(way, self.request, within_s=left_s, to=address, body=body)
+            reply = await send(way, self.request, within_s=left_s, to=address, body=body, streams=self._streams)
             error = None
-            return reply
         except Failure as failure:
             error = failure.kind
             raise
         finally:
-            seen = Observation(
-                self.seam.clock.monotonic() - began_s,
-                left_s,
-                error,
-                reply.status if reply else None,
-                len(reply.body) if reply else 0,
-            )
-            self.seam.lanes.done(row, seen)
-            await way.aclose()
 
-    def _left_s(self) -> float:
-        return self.target.deadline_s - (self.seam.clock.monotonic() - self.began_s - self.held_s)
+            def over(streamed: Streamed | None) -> None:
+                how = error if streamed is None or streamed.ended == "end" else streamed.ended
+                size = streamed.size if streamed else len(reply.body) if reply else 0
+                seen = Observation(
+                    self.seam.clock.monotonic() - began_s,
+                    left_s,
+                    how,
+                    reply.status if reply else None,
+                    size,
+                    streamed=streamed,
+                )
+                self.seam.lanes.done(row, seen)
+
+            if reply is None or reply.stream is None:
+                over(None)
+                if not stands:
+                    await way.aclose()
+        if reply.stream is None:
+            return reply
+        parts = Lane(reply.stream, None if stands else way)
+        self.open[parts] = over
+        return replace(reply, stream=parts)
 
     # The record of the finished attempt.
 
-    def _finished(self, reply: Reply | None, failure: Failure | None) -> None:
+    def _finished(
+        self,
+        reply: Reply | None,
+        failure: Failure | None,
+        streamed: Streamed | None = None,
+        body: Body | None = None,
+    ) -> None:
         call, target = self.call, self.target
-        duration_s = self.seam.clock.monotonic() - self.began_s
+        duration_s = self.observed(reply, failure, streamed)
         error = failure.kind if failure else None
         status, size = (reply.status, len(reply.body)) if reply else (None, 0)
-        if self.faults.active:
-            seen = Observation(duration_s, target.deadline_s, error, status, size, self.sent, reply)
-            self.faults.witnessed(seen)
+        if streamed is not None:
+            size = streamed.size
         said_no = reply is not None and target.says_no(reply)
         if reply is not None and said_no:
             error = _message(reply)
-        if reply is None and failure is None:
-            error = "cancelled"
+        stopped = reply is None if streamed is None else streamed.ended == CANCELLED
+        if stopped and failure is None:
+            error = CANCELLED
+        ok = reply is not None and not said_no and failure is None and not stopped
         self.note(
             events.CallFinished(
                 at=call.at,
                 tool=call.tool,
-                ok=reply is not None and not said_no,
+                ok=ok,
                 duration_s=round(duration_s, 6),
                 status=status,
                 error=error,
@@ -402,12 +481,18 @@ class _Attempt:
                 via=self.via,
                 rolled=self.faults.rolled,
                 replayed=reply is not None and "idempotency-replayed" in reply.headers,
-                reply=self._shown(reply),
+                reply=self._shown(reply) if body is None else line(_said(body.heard.message), REPLY_MAX),
+                first_byte_s=None if streamed is None else streamed.first_byte_s,
+                last_byte_s=None if streamed is None else streamed.last_byte_s,
             )
         )
-        if self._of_model and reply is not None and not said_no:
-            self.trial.requests.answered(self.asked.request)
-            self._count(reply)
+        if self._of_model and reply is not None:
+            if ok:
+                self.trial.requests.answered(self.asked.request)
+            if body is not None:  # of an answer that broke off, what was used is paid too
+                self._count(body.heard.model, body.heard.usage)
+            elif ok and isinstance(reply.value, dict):
+                self._count(str(reply.value.get("model", "")), reply.value.get("usage"))
 
     def _shown(self, reply: Reply | None) -> str:
         """The start of the caller's reply in one line; of a model's answer, its text and its calls."""
@@ -416,12 +501,10 @@ class _Attempt:
         said = _said_by_model(reply) if self._of_model else ""
         return line(said, REPLY_MAX) if said else line_of(reply.body, REPLY_MAX)
 
-    def _count(self, reply: Reply) -> None:
-        usage = reply.value.get("usage") if isinstance(reply.value, dict) else None
+    def _count(self, model: str, usage: Any) -> None:
         if not isinstance(usage, dict):
             return
         tokens_in, tokens_out = _tokens(usage.get("prompt_tokens")), _tokens(usage.get("completion_tokens"))
-        model = str(reply.value.get("model", ""))
         cost = self.seam.price(model, tokens_in, tokens_out)
         self.trial.spent["tokens"] += tokens_in + tokens_out
         self.seam.cost_usd += cost or 0.0
@@ -459,6 +542,7 @@ def _replied(target: str, request: int, attempt: int, asked: str, reply: Reply |
         status=reply.status,
         content_type=kind,
         body=body,
+        failure=failure,
         headers=steering,
     )
 
@@ -471,7 +555,14 @@ def _tokens(said: Any) -> int:
 def _said_by_model(reply: Reply) -> str:
     """The text of a chat completion's message and the calls that it asks for; empty if it has neither."""
     try:
-        message = reply.value["choices"][0]["message"]
+        return _said(reply.value["choices"][0]["message"])
+    except (TypeError, KeyError, IndexError, AttributeError):
+        return ""
+
+
+def _said(message: Any) -> str:
+    """The text of an assistant's message and the calls that it asks for; empty if it has neither."""
+    try:
         calls = [call["function"] for call in message.get("tool_calls") or ()]
         made = ", ".join(f"{call['name']}({call['arguments']})" for call in calls)
         said = message.get("content")

@@ -1,4 +1,7 @@
-"""Reads a reply's body, whole and unpacked, up to a stated size. Bytes beyond it are neither kept nor unpacked."""
+"""Reads a reply's body unpacked: whole, up to a stated size, or part by part.
+
+Bytes beyond that size are neither kept nor unpacked. Of a body that is read in parts only the part in hand is kept.
+"""
 
 from __future__ import annotations
 
@@ -42,10 +45,57 @@ def unpacked(packed: bytes, codings: str) -> bytes:
     return body
 
 
+PART_MAX = 64 * 1024
+"""The most bytes of one part of a body that is unpacked part by part."""
+
+
+class Unpacker:
+    """Unpacks a body part by part. `codings`: its Content-Encoding.
+
+    Raises:
+        Failure: garbled, if it is packed in a way that cannot be unpacked.
+    """
+
+    def __init__(self, codings: str) -> None:
+        packings = [coding for part in codings.lower().split(",") if (coding := part.strip()) not in ("", "identity")]
+        if len(packings) > 1 or any(coding not in GZIPS for coding in packings):
+            raise Failure("garbled")
+        self._zlib = zlib.decompressobj(zlib.MAX_WBITS | 16) if packings else None
+        self._packed = b""
+
+    def feed(self, part: bytes) -> None:
+        """Takes in the next part. All that `next` gives must have been taken before."""
+        self._packed = part
+
+    def next(self) -> bytes:
+        """The next bytes unpacked, at most `PART_MAX` of a packed body; none if the part is through.
+
+        Raises:
+            Failure: garbled, if they are not packed as the header says.
+        """
+        packed, self._packed = self._packed, b""
+        if self._zlib is None or not packed:
+            return packed
+        try:
+            part = self._zlib.decompress(packed, PART_MAX)
+        except zlib.error:
+            raise Failure("garbled") from None
+        self._packed = self._zlib.unconsumed_tail
+        return part
+
+    def end(self) -> None:
+        """Raises Failure if the body ended too early."""
+        if self._zlib is not None and not self._zlib.eof:
+            raise Failure("garbled")
+
+
+GZIPS = ("gzip", "x-gzip")
+
+
 def _unpacked(packed: bytes, coding: str) -> bytes:
     if coding in ("", "identity") or not packed:
         return packed
-    if coding not in ("gzip", "x-gzip"):
+    if coding not in GZIPS:
         raise Failure("garbled")
     unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
     try:

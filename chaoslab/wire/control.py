@@ -68,6 +68,7 @@ class Answer:
     """The manager's answer to a call. `state`: clear, armed or failed. `rolled`: the injections whose dice were rolled.
 
     `epoch`: the number of times that the clean proxies were made anew. `held`: the answer had to wait for that.
+    `stands`: the lane stays for further calls, so connections to it may be kept.
     """
 
     state: str
@@ -77,6 +78,7 @@ class Answer:
     error: str = ""
     epoch: int = 0
     held: bool = False
+    stands: bool = False
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,15 @@ def toxics_of(active: Sequence[ActiveFault]) -> list[ToxicInfo]:
     return found
 
 
+def standing_key(active: Sequence[ActiveFault], call: Call) -> str:
+    """The key under which a lane with these faults may stay for further calls; empty unless all of them go on for a
+    time. Equal keys are equal lanes."""
+    if is_refused(active) or not all(each.stands for each in active):
+        return ""
+    faults = [(each.injection, each.fault_name, sorted(vars(each.fault).items())) for each in active]
+    return f"{call.trial} {call.target} {faults}"
+
+
 def armed(active: Sequence[ActiveFault], call: Call, *, lane: str, took_s: float) -> Iterator[Event]:
     """The events to log once the faults' lane stands, before the call gets the lane's address."""
     for each in active:

@@ -69,9 +69,7 @@ class Lanes:
         self.down: LabDown | None = None
         """The error once the lab is down. A framework between this and the session may swallow the raised one."""
 
-    async def ask(
-        self, call: Call, *, deadline_s: float, occasion: Mapping[str, Any] = FIRST
-    ) -> tuple[int, Answer]:
+    async def ask(self, call: Call, *, deadline_s: float, occasion: Mapping[str, Any] = FIRST) -> tuple[int, Answer]:
         """The row of this call and the manager's answer: clear, or armed with an address.
 
         Raises:

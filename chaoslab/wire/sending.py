@@ -1,6 +1,7 @@
 """Sends one HTTP request over one transport. Each way in which it can end has an exchange's name for it.
 
-Over sockets it uses httpcore, below httpx, since the caller's client has done httpx's own work already.
+A reply is read whole, or part by part if it is a stream of events and its caller asked for one. Over sockets it uses
+httpcore, below httpx, since the caller's client has done httpx's own work already.
 """
 
 from __future__ import annotations
@@ -8,15 +9,17 @@ from __future__ import annotations
 import asyncio
 import re
 import ssl
-from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Protocol, cast
 
 import anyio
 import httpcore
 import httpx
 
 from chaoslab.core.exchange import Failure, Reply
-from chaoslab.wire.body import ACCEPTED, BODY_MAX, whole
+from chaoslab.core.stream import EVENT_STREAM, Parts
+from chaoslab.wire.body import ACCEPTED, BODY_MAX, Unpacker, whole
 
 Address = tuple[str, int]
 Headers = list[tuple[bytes, bytes]]
@@ -26,7 +29,8 @@ class Transport(Protocol):
     """Sends requests to addresses."""
 
     async def ask(self, request: httpx.Request, to: Address, headers: Headers, body: bytes) -> Reply:
-        """The whole reply to this request, sent to the address `to` with these headers and this body.
+        """The reply to this request, sent to the address `to` with these headers and this body. It is whole, or a
+        stream whose parts its caller takes, if `is_stream`.
 
         Raises:
             httpx.TransportError: there was none.
@@ -42,15 +46,25 @@ class TransportFactory(Protocol):
     def kept(self, tls: ssl.SSLContext) -> Transport:
         """A transport whose connections are used again."""
 
+    def standing(self, tls: ssl.SSLContext) -> Transport:
+        """A transport to lanes that stay for several calls, whose connections are used again."""
+
     def fresh(self, tls: ssl.SSLContext, request: httpx.Request, address: Address) -> Transport:
         """A transport with a connection for this request alone."""
 
 
 async def send(
-    way: Transport, request: httpx.Request, *, within_s: float, to: Address | None = None, body: bytes | None = None
+    way: Transport,
+    request: httpx.Request,
+    *,
+    within_s: float,
+    to: Address | None = None,
+    body: bytes | None = None,
+    streams: bool = False,
 ) -> Reply:
     """The whole reply, body included. `to`: another address; Host, SNI and the certificate's name stay the target's.
-    `body`: a body in place of the request's.
+    `body`: a body in place of the request's. `streams`: a stream of events comes in parts, and only its head is waited
+    for.
 
     Raises:
         Failure: there was none, or it took longer than `within_s`.
@@ -61,13 +75,19 @@ async def send(
         headers.append((b"content-length", str(len(body)).encode()))
     try:
         async with asyncio.timeout(within_s):
-            return await way.ask(
+            reply = await way.ask(
                 request, to or _address(request.url), headers, request.content if body is None else body
             )
+            return reply if streams or reply.stream is None else await gathered(reply, reply.stream)
     except TimeoutError as error:
         raise Failure("timed_out") from error
     except httpx.TransportError as known:
-        raise Failure(_kind(known), native=known) from known
+        raise failure_of(known) from known
+
+
+def failure_of(known: httpx.TransportError) -> Failure:
+    """The exchange's name for an error of the client."""
+    return Failure(_kind(known), native=known)
 
 
 _PACKED = (b"accept-encoding", ACCEPTED.encode())
@@ -77,11 +97,33 @@ def _address(url: httpx.URL) -> Address:
     return url.raw_host.decode("ascii"), url.port or (443 if url.scheme == "https" else 80)
 
 
-def reply_of(status: int, headers: dict[str, str], body: bytes) -> Reply:
+def reply_of(status: int, headers: dict[str, str], body: bytes, stream: Parts | None = None) -> Reply:
     """The reply without the headers that describe the transfer. `headers`: by name in lower case."""
     for name in ("content-encoding", "content-length", "transfer-encoding"):
         headers.pop(name, None)
-    return Reply(status, headers, body)
+    return Reply(status, headers, body, stream)
+
+
+def is_stream(status: int, headers: Mapping[str, str]) -> bool:
+    """Tells if a reply's body is a stream of events. `headers`: by name in lower case."""
+    return status == 200 and headers.get("content-type", "").startswith(EVENT_STREAM)
+
+
+async def gathered(reply: Reply, parts: Parts, *, most: int = BODY_MAX) -> Reply:
+    """A streamed reply made whole, of at most so many bytes.
+
+    Raises:
+        Failure: it broke off, or is too large.
+    """
+    body = bytearray()
+    try:
+        while (part := await parts.take()) is not None:
+            body += part
+            if len(body) > most:
+                raise Failure("too_large")
+    finally:
+        await parts.aclose()
+    return replace(reply, body=bytes(body), stream=None)
 
 
 def by_name(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
@@ -113,6 +155,9 @@ class Sockets:
     def kept(self, tls: ssl.SSLContext) -> Transport:
         return _Kept(tls)
 
+    def standing(self, tls: ssl.SSLContext) -> Transport:
+        return _Kept(tls)
+
     def fresh(self, tls: ssl.SSLContext, request: httpx.Request, address: Address) -> Transport:
         return _Fresh(_connection(tls, request, address))
 
@@ -128,10 +173,14 @@ class _Fresh:
         self._connection = connection
 
     async def ask(self, request: httpx.Request, to: Address, headers: Headers, body: bytes) -> Reply:
-        return await _asked(self._connection, request, to, headers, body)
+        return await _asked(self._connection, request, to, headers, body, _later)
 
     async def aclose(self) -> None:
         await self._connection.aclose()
+
+
+async def _later() -> None:
+    """Does nothing: the transport is closed by its owner."""
 
 
 class _Kept:
@@ -145,13 +194,14 @@ class _Kept:
     async def ask(self, request: httpx.Request, to: Address, headers: Headers, body: bytes) -> Reply:
         idle = self._idle.setdefault((request.url.scheme, to), [])
         connection = await _usable(idle) or _connection(self._tls, request, to)
-        try:
-            return await _asked(connection, request, to, headers, body)
-        finally:
+
+        async def over() -> None:
             if connection.is_available() and len(idle) < KEPT_MAX:
                 idle.append(connection)
             else:
                 await connection.aclose()
+
+        return await _asked(connection, request, to, headers, body, over)
 
     async def aclose(self) -> None:
         for idle in self._idle.values():
@@ -170,23 +220,73 @@ async def _usable(idle: list[httpcore.AsyncHTTPConnection]) -> httpcore.AsyncHTT
 
 
 async def _asked(
-    connection: httpcore.AsyncHTTPConnection, request: httpx.Request, to: Address, headers: Headers, body: bytes
+    connection: httpcore.AsyncHTTPConnection,
+    request: httpx.Request,
+    to: Address,
+    headers: Headers,
+    body: bytes,
+    over: Callable[[], Awaitable[None]],
 ) -> Reply:
+    """The reply over this connection. `over` is called when no more of it will be read."""
     opened: list[Any] = []
+    streamed: _Body | None = None
     try:
         response = await connection.handle_async_request(_request(request, to, headers, body, opened))
         said = by_name((key.decode("latin-1"), text_of(value)) for key, value in response.headers)
         try:
-            content = await whole(response.aiter_stream(), said.get("content-encoding", ""))
+            codings = said.get("content-encoding", "")
+            if is_stream(response.status, said):
+                streamed = _Body(response, request, codings, over)
+                return reply_of(response.status, said, b"", streamed)
+            content = await whole(response.aiter_stream(), codings)
         finally:
-            await response.aclose()
+            if streamed is None:
+                await response.aclose()
     except _ENDS as error:
         await _closed(opened)
         raise _in_httpx(error, request) from error
     except BaseException:
         await _closed(opened)
         raise
+    finally:
+        if streamed is None:
+            await over()
     return reply_of(response.status, said, content)
+
+
+class _Body:
+    """The body of a streamed reply over a connection of httpcore. A body that ended leaves its connection to later
+    requests; one that is closed before its end takes its connection with it."""
+
+    def __init__(
+        self, response: httpcore.Response, request: httpx.Request, codings: str, over: Callable[[], Awaitable[None]]
+    ) -> None:
+        self._response, self._request, self._over = response, request, over
+        self._unpacker = Unpacker(codings)
+        self._parts = aiter(cast(AsyncIterable[bytes], response.stream))
+        self._closed = False
+
+    async def take(self) -> bytes | None:
+        try:
+            while not (part := self._unpacker.next()):
+                packed = await anext(self._parts, None)
+                if packed is None:
+                    self._unpacker.end()
+                    await self.aclose()
+                    return None
+                self._unpacker.feed(packed)
+            return part
+        except _ENDS as error:
+            known = _in_httpx(error, self._request)
+            raise failure_of(known) from error
+
+    async def aclose(self) -> None:
+        if not self._closed:
+            self._closed = True
+            try:
+                await self._response.aclose()
+            finally:
+                await self._over()
 
 
 async def _closed(opened: list[Any]) -> None:

@@ -42,23 +42,24 @@ def base() -> int:
 
 
 @contextlib.contextmanager
-def lab(folder: Path, base: int, *, really: bool = False) -> Iterator[Local]:
-    """Everything but the agent, as processes; `really`: as starts of Python itself, for a test that kills one."""
+def lab(folder: Path, base: int) -> Iterator[Local]:
+    """Everything but the agent, as processes."""
     (folder / "out").mkdir()
     chosen = Settings(base_port=base, toxic_prob=0.2, latency_ms=5, error_prob=0.0)
     world = Local(
         Ports(base), folder / "logs", folder / "state.db", folder / "out", settings.child_environment(chosen), system
     )
     with world:
-        with contextlib.nullcontext() if really else warm_parts():
+        with warm_parts():
             world.start(now=NOW, toxiproxy=True, model=True)
         yield world
 
 
-def agent(world: Local, *more: str, python: str = sys.executable) -> subprocess.Popen[str]:
+def agent(world: Local, *more: str, really: bool = False) -> subprocess.Popen[str]:
+    """`really`: with a start of Python itself, whose imports go on while the run begins."""
     places = ("--logs", str(world.logs), "--state", str(world.state))
     return subprocess.Popen(
-        command("agent", *places, *more, python=python),
+        command("agent", *places, *more, python=sys.executable if really else warm.python()),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -80,7 +81,7 @@ def rows(world: Local) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("part", ["manager", "toxiproxy"])
 def test_a_lab_that_breaks_ends_the_run_with_a_code_of_its_own(tmp_path: Path, base: int, part: str) -> None:
-    with lab(tmp_path, base, really=True) as world:
+    with lab(tmp_path, base) as world:
         process = agent(world, "--prompts", str(many_prompts(tmp_path, 2000)))
         try:
             log = world.logs / "latest" / "info.log"
@@ -89,7 +90,7 @@ def test_a_lab_that_breaks_ends_the_run_with_a_code_of_its_own(tmp_path: Path, b
                 within_s=LONG_S,
             )
             assert process.poll() is None, process.communicate()[1]
-            os.kill(next(p.process.pid for p in world.parts if p.name == part), signal.SIGKILL)
+            os.kill(warm.child(next(p.process.pid for p in world.parts if p.name == part)), signal.SIGKILL)
             words = process.communicate(timeout=LONG_S)[1]  # Toxiproxy might have come back
         finally:
             process.kill()
@@ -186,7 +187,7 @@ def test_a_service_is_called_where_the_configuration_says(tmp_path: Path, base: 
         config = tmp_path / "config.json"
         config.write_text(json.dumps({"services": {"calculator": {"url": other.url}}}))
         one = ("--prompts", str(many_prompts(tmp_path, 1)), "TOXIC_PROB=0")
-        process = agent(world, *one, "--config", str(config), python=warm.python())
+        process = agent(world, *one, "--config", str(config))
         words = process.communicate(timeout=LONG_S)
         assert process.returncode == 0, words
         (heard,) = other.heard
@@ -237,7 +238,7 @@ def test_a_run_that_was_begun_is_ended_however_soon_it_is_interrupted(
     tmp_path: Path, base: int, numbers: tuple[signal.Signals, ...]
 ) -> None:
     with lab(tmp_path, base) as world:
-        process = agent(world, "--prompts", str(many_prompts(tmp_path, 2000)))
+        process = agent(world, "--prompts", str(many_prompts(tmp_path, 2000)), really=True)
         log = world.logs / "latest" / "info.log"
         while not (log.exists() and "run_started" in log.read_text()):
             assert process.poll() is None, process.communicate()[1]

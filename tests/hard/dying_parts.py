@@ -16,6 +16,7 @@ import pytest
 
 from chaoslab.base.clock import system
 from chaoslab.worlds.local import free_ports
+from tests import warm
 from tests.cli_parts import command, environment, free_base
 from tests.seams.lab_parts import eventually, fixed_ports
 from tests.wire.wire_parts import answers_by
@@ -87,6 +88,7 @@ class Lab:
     """`chaoslab lab` as a process with a terminal's process group of its own; what it says goes to a file."""
 
     process: subprocess.Popen[bytes]
+    python: str
     folder: Path
     base: int
     words: Path
@@ -111,15 +113,23 @@ class Lab:
 
         eventually(there, within_s=LONG_S)
 
+    @property
+    def supervisor(self) -> int:
+        """Its own process id, also of a warm start."""
+        return self.process.pid if self.python == sys.executable else warm.child(self.process.pid)
+
     def children(self) -> dict[int, str]:
         """Each child's process id and command."""
-        table = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True)
+        supervisor = self.supervisor
+        table = subprocess.run(
+            ["ps", "-A", "-ww", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True
+        )
         rows = [line.split(None, 2) for line in table.stdout.splitlines()]
-        return {int(row[0]): row[2] for row in rows if len(row) == 3 and int(row[1]) == self.process.pid}
+        return {int(row[0]): row[2] for row in rows if len(row) == 3 and int(row[1]) == supervisor}
 
     def interrupt(self) -> None:
         """As the terminal does at Ctrl-C: to the whole group."""
-        os.killpg(self.process.pid, signal.SIGINT)
+        os.killpg(self.supervisor, signal.SIGINT)
 
     def ended(self) -> int:
         return self.process.wait(LONG_S)
@@ -137,7 +147,7 @@ def lab(
             stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
     try:
-        yield Lab(process, folder, base, folder / said)
+        yield Lab(process, python, folder, base, folder / said)
     finally:
         process.kill()
         process.wait()

@@ -10,6 +10,7 @@ import pytest
 from chaoslab.analysis.judge import Outcome, verdicts
 from chaoslab.core.events import PromptFinished, RunFinished
 from chaoslab.record.history import History
+from tests import warm
 from tests.cli_parts import prompts
 from tests.hard.dying_parts import eventually, gone, lab, ports_are_free
 
@@ -45,7 +46,7 @@ def test_before_the_run_has_begun(tmp_path: Path, moment: str) -> None:
 @pytest.mark.parametrize("moment", WITHIN)
 def test_within_a_prompt(tmp_path: Path, moment: str) -> None:
     file, word, settings, times = WITHIN[moment]
-    with lab(tmp_path, prompts(tmp_path, EASY), *settings) as it:
+    with lab(tmp_path, prompts(tmp_path, EASY), *settings, python=warm.python()) as it:
         it.until(file, word)
         children = it.children()
         for _ in range(times):
@@ -70,11 +71,12 @@ def test_within_a_prompt(tmp_path: Path, moment: str) -> None:
 
 def test_while_the_charts_are_drawn(tmp_path: Path) -> None:
     """The interrupt comes late: the drawing waits at a pipe that nobody reads from."""
-    with lab(tmp_path, prompts(tmp_path, EASY[:1]), "TOXIC_PROB=0", "ERROR_PROB=0") as it:
+    calm = ("TOXIC_PROB=0", "ERROR_PROB=0")
+    with lab(tmp_path, prompts(tmp_path, EASY[:1]), *calm, python=warm.python()) as it:
         it.until("said.txt", "the lab is up")
         for folder, part in (
-            (tmp_path / "charts", f".throughput.{it.process.pid}.png.part"),
-            (it.run / "charts", f".throughput.png.{it.process.pid}.part"),
+            (tmp_path / "charts", f".throughput.{it.supervisor}.png.part"),
+            (it.run / "charts", f".throughput.png.{it.supervisor}.part"),
         ):
             folder.mkdir()
             os.mkfifo(folder / part)

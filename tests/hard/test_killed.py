@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -21,7 +20,8 @@ from chaoslab.record.lines import parse_line
 from chaoslab.record.runs import Run
 from chaoslab.wire.lanes import FORGOTTEN
 from chaoslab.worlds.local import Local
-from tests.cli_parts import chaoslab, environment, free_base, prompts
+from tests import warm
+from tests.cli_parts import chaoslab, command, environment, free_base, prompts, warm_parts
 from tests.hard.dying_parts import DEADLINE_S, LONG_S, eventually, gone, lab, ports_are_free
 
 EASY = ("What is 17 times 24?", "What is the weather in Oslo?") * 20
@@ -38,7 +38,7 @@ class Tee:
 
     def __init__(self, path: Path) -> None:
         self.seen, self._path, self._stop = b"", path, threading.Event()
-        self._thread = threading.Thread(target=self._follow)
+        self._thread = threading.Thread(target=self._follow, daemon=True)
         self._thread.start()
 
     def _follow(self) -> None:
@@ -53,13 +53,13 @@ class Tee:
 
 @pytest.mark.parametrize("victim", VICTIMS)
 def test_a_part_that_is_killed_ends_the_run_and_loses_nothing(tmp_path: Path, victim: str) -> None:
-    with lab(tmp_path, prompts(tmp_path, EASY), *SLOW) as it:
+    with lab(tmp_path, prompts(tmp_path, EASY), *SLOW, python=warm.python()) as it:
         it.until("info.log", '"kind": "prompt_finished"')
         it.until("manager.log", '"kind": "fault_armed"')
         tees = [Tee(it.run / "info.log"), Tee(it.run / "manager.log")]
         children = it.children()
         (pid,) = [pid for pid, line in children.items() if f"-m chaoslab {victim}" in line]
-        os.kill(pid, signal.SIGKILL)
+        os.kill(warm.child(pid), signal.SIGKILL)
         code = it.ended()
         for tee in tees:
             tee.close()
@@ -97,18 +97,18 @@ def test_a_part_that_is_killed_and_started_again(tmp_path: Path, victim: str) ->
     variables = {**environment(), **chosen.environment()}
     run = Run.create(tmp_path / "logs", now="2026-06-01T09:00:00Z")
     with Local(ports, tmp_path / "logs", tmp_path / "state.db", run.folder, variables, system) as world:
-        world.start(now=run.now, toxiproxy=True, model=True)
+        with warm_parts():
+            world.start(now=run.now, toxiproxy=True, model=True)
         agent = subprocess.Popen(
-            [sys.executable, "-m", "chaoslab", "agent", "--run", run.name, "--logs", str(world.logs), "--state",
-             str(world.state),
-             prompts(tmp_path, EASY[:16])],
+            command("agent", "--run", run.name, "--logs", str(world.logs), "--state", str(world.state),
+                    prompts(tmp_path, EASY[:16]), python=warm.python()),
             env=variables, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         try:
             log = run.folder / "info.log"
             eventually(lambda: log.exists() and log.read_text().count("prompt_finished") > 3, within_s=LONG_S)
             part = next(part for part in world.parts if part.name == victim)
-            part.process.kill()
+            os.kill(warm.child(part.process.pid), signal.SIGKILL)
             part.process.communicate()
             part.process = subprocess.Popen(part.process.args, stdin=subprocess.PIPE, env=variables)
             said = agent.communicate(timeout=LONG_S)[1]

@@ -97,7 +97,16 @@ def _what_was_said(stack: Stack, said: str) -> None:
     assert "\x1b[" not in "".join(line for line in said.splitlines() if line.startswith(("agent-1", "charts-1")))
     assert SECRET not in said
     assert "Traceback" not in said
-    charts = ("success_rate", "network_latency", "tool_latency", "errors", "response_time", "throughput", "mttr")
+    charts = (
+        "success_rate",
+        "network_latency",
+        "tool_latency",
+        "streams",
+        "errors",
+        "response_time",
+        "throughput",
+        "mttr",
+    )
     for folder in (stack.folder / "charts", stack.folder / "logs" / "latest" / "charts"):
         assert {path.name for path in folder.glob("*.png")} == {f"{name}.png" for name in charts}
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from threading import Event, Thread
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import groq
 import httpx
@@ -101,7 +102,29 @@ def test_a_stream_carries_tool_calls_and_ends_in_usage_and_done(url: str) -> Non
     lines = [line for line in httpx.post(f"{url}/v1/chat/completions", json=body).text.split("\n\n") if line]
     assert lines[-1] == "data: [DONE]"
     assert '"choices": [], "usage": {"prompt_tokens"' in lines[-2]
-    assert sum('"tool_calls": [{"index"' in line for line in lines) == 2
+    deltas = [choice["delta"] for line in lines[:-1] for choice in json.loads(line.removeprefix("data: "))["choices"]]
+    pieces = [(call["index"], call) for delta in deltas for call in delta.get("tool_calls", ())]
+    assert deltas[0]["role"] == "assistant"
+    for index, city in enumerate(("Oslo", "Rome")):
+        first, *rest = [call for at, call in pieces if at == index]
+        assert (first["type"], first["function"]) == ("function", {"name": "current_weather", "arguments": ""})
+        assert first["id"]
+        assert {key for call in rest for key in call} == {"index", "function"}
+        assert json.loads("".join(call["function"]["arguments"] for call in rest)) == {"city": city}
+
+
+def test_the_parts_of_a_streamed_answer_are_as_far_apart_as_it_is_told() -> None:
+    class Counting(EachMinute):
+        slept: ClassVar[list[float]] = []
+
+        def sleep(self, delay_s: float) -> None:
+            self.slept.append(delay_s)
+
+    body = {"model": "m", "messages": ASK, "stream": True}
+    reply = Client(create_app(clock=cast(Clock, Counting()), token_s=0.2)).post("/v1/chat/completions", json=body)
+    events = reply.get_data().count(b"\n\n")
+    assert events > 4
+    assert Counting.slept == [0.2] * (events - 1)
 
 
 def test_chatgroq_binds_tools_and_awaits(url: str) -> None:

@@ -55,7 +55,7 @@ GUARDS: dict[str, tuple[str, ...]] = {
     "chaoslab/seams/function.py": ("tests/seams/test_function_faults.py", "tests/test_trial.py"),
     "chaoslab/seams/service.py": ("tests/seams/test_service.py",),
     "chaoslab/seams/http.py": ("tests/seams/test_http_words.py", "tests/seams/test_http_calls.py"),
-    "chaoslab/seams/langchain.py": ("tests/seams/test_langchain_tools.py",),
+    "chaoslab/seams/adapters/langchain.py": ("tests/seams/test_langchain_tools.py",),
     "chaoslab/wire/lanes.py": ("tests/wire/test_lanes.py",),
     "chaoslab/wire/fault_lifecycle.py": ("tests/wire/test_fault_lifecycle.py",),
     "chaoslab/wire/toxics/__init__.py": ("tests/wire/test_toxic_noop.py",),

@@ -17,6 +17,7 @@ import pytest
 from urllib3 import PoolManager
 
 from chaoslab.base.clock import SystemClock, system
+from chaoslab.base.identity import Request, TrialId
 from chaoslab.core import events
 from chaoslab.core.exchange import Call
 from chaoslab.core.plan import Choice, Injection, Plan
@@ -74,6 +75,92 @@ def test_a_lane_is_made_for_one_call_and_goes_with_it(tmp_path: Path, server: st
         assert lab.manager.status()["faults"] == {"latency": stages}
 
     with_lab(tmp_path, always("latency", **SLOW), story, server=server)
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_all_faults_that_hit_a_call_stand_on_its_one_lane(tmp_path: Path, server: str) -> None:
+    """The second one was lost in silence."""
+    late = Injection("late", (Choice("latency", 1.0, SLOW),), ("weather",))
+    later = Injection("later", (Choice("latency", 1.0, {"delay_s": 0.1, "stream": "downstream"}),), ("weather",))
+    cut = Injection("cut", (Choice("timeout", 1.0, {"after_s": 0.5, "stream": "upstream"}),), ("weather",), calls=(1,))
+
+    async def story(lab: Bench) -> None:
+        row, answer = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+        (name,) = lab.lanes_left()
+        assert answer.rolled == ["late", "later", "cut"]
+        assert [(t.name, t.type, t.stream) for t in lab.toxiproxy.get(name).toxics] == [
+            ("timeout_upstream", "timeout", "upstream"),
+            ("latency_downstream", "latency", "downstream"),
+            ("latency_downstream_2", "latency", "downstream"),
+        ]
+        assert lab.manager.status()["lanes"][0]["fault"] == "latency and latency and timeout"
+        lab.seam.lanes.done(row, seen(0.5, error="closed"))
+        history = lab.history()
+        assert [e.injection for _, e in history.of(events.FaultArmed)] == ["late", "later", "cut"]
+        assert [e.injection for _, e in history.of(events.FaultWitnessed)] == ["cut"]
+        assert [e.masked_by for _, e in history.of(events.FaultHealed)] == ["timeout", "timeout", ""]
+        assert lab.lanes_left() == []
+
+    with_lab(tmp_path, Plan(1, (late, later, cut)), story, server=server)
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_a_fault_that_goes_on_stands_for_all_its_calls_on_kept_connections(tmp_path: Path, server: str) -> None:
+    """An outage that gave every call a connection of its own would spare what production keeps open."""
+    lasting = Injection("lasting", (Choice("latency", 1.0, SLOW),), ("weather",), triggers={"persistence": "for_good"})
+
+    async def story(lab: Bench) -> None:
+        for n in (1, 2, 3):
+            wanted = Request(TrialId(lab.run.name, 1), "weather", "current_weather", n, ("current_weather", str(n)))
+            assert (await lab.get(wanted)).status_code == 200
+        history = lab.history()
+        lanes = {e.lane for _, e in history.of(events.FaultArmed)}
+        assert len(lanes) == 1
+        assert lab.lanes_left() == list(lanes)
+        assert [e.witnessed for _, e in history.of(events.FaultHealed)] == [True] * 3
+        assert len(list(history.of(events.FaultWitnessed))) == 3
+        other = Call("weather", "current_weather", "p2.r1", 1, 1, "id2")
+        row, answer = await lab.seam.lanes.ask(other, deadline_s=2.0)
+        assert answer.stands
+        assert lanes.isdisjoint(lab.lanes_left()), "nothing of a trial stays for the next"
+        lab.seam.lanes.done(row, seen(0.06))
+
+    with_lab(tmp_path, Plan(1, (lasting,)), story, server=server)
+
+
+def test_a_lane_that_stood_and_is_gone_is_made_anew(tmp_path: Path) -> None:
+    lasting = Injection("lasting", (Choice("latency", 1.0, SLOW),), ("weather",), triggers={"window_s": [0, 100]})
+
+    async def story(lab: Bench) -> None:
+        rows = []
+        for request in (1, 2):
+            row, _ = await lab.seam.lanes.ask(Call("weather", "w", "p1.r1", request, 1), deadline_s=2.0)
+            lab.seam.lanes.done(row, seen(0.06))
+            rows.append(lab.lanes_left())
+            lab.history()
+            lab.toxiproxy.destroy(rows[-1][0])
+        assert rows[0] != rows[1]
+
+    with_lab(tmp_path, Plan(1, (lasting,)), story)
+
+
+def test_the_row_carries_the_occasion_so_the_manager_needs_no_memory(tmp_path: Path) -> None:
+    slow = Choice("latency", 1.0, SLOW)
+    twice = Injection("twice", (slow,), ("weather",), triggers={"max_times": 2, "when": 'city == "Oslo"'})
+
+    async def story(lab: Bench) -> None:
+        async def state(city: str, times: int) -> str:
+            met = {"twice": {"injection": "twice", "times": times, "since_s": 0.0, "in_a_row": 1}}
+            occasion = {"turn": 1, "in_turn": 1, "elapsed_s": 3.0, "arguments": {"city": city}, "met": met}
+            row, answer = await lab.seam.lanes.ask(CALL, deadline_s=2.0, occasion=occasion)
+            if answer.state == "armed":
+                lab.seam.lanes.done(row, seen(0.06))
+            return answer.state
+
+        asked = [("Oslo", 0), ("Oslo", 1), ("Oslo", 2), ("Rome", 0), ("Oslo", 0)]
+        assert [await state(*each) for each in asked] == ["armed", "armed", "clear", "clear", "armed"]
+
+    with_lab(tmp_path, Plan(1, (twice,)), story)
 
 
 def test_what_the_caller_did_not_meet_is_not_witnessed(tmp_path: Path) -> None:

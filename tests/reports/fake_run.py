@@ -91,6 +91,7 @@ class FakeRun:
     seed: int = 7
     targets: dict[str, str] = field(default_factory=lambda: dict(TARGETS))
     effects: bool = True
+    streams: bool = True
     clock: ScriptedClock = field(default_factory=ScriptedClock)
 
     def write(self) -> Path:
@@ -160,7 +161,16 @@ class FakeRun:
         self.info.write(CallStarted(**call_at(*identity), arguments={"messages": request}), trial=trial)
         self.clock.now_s += (took_s := dice.between(0.01, 0.05))
         self.info.write(
-            CallFinished(**call_at(*identity), ok=True, duration_s=took_s, status=200, bytes=900), trial=trial
+            CallFinished(
+                **call_at(*identity),
+                ok=True,
+                duration_s=took_s,
+                status=200,
+                bytes=900,
+                first_byte_s=took_s / 4 if self.streams else None,
+                last_byte_s=took_s if self.streams else None,
+            ),
+            trial=trial,
         )
         self.info.write(
             Usage(model="chaoslab-offline", request=request, prompt_tokens=400 * request, completion_tokens=40),

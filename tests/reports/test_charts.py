@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.collections import LineCollection
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -45,13 +46,14 @@ from chaoslab.reports.charts.mttr import mttr
 from chaoslab.reports.charts.network_latency import network_latency
 from chaoslab.reports.charts.palette import FAULTS, LONE, OUTCOMES
 from chaoslab.reports.charts.response_time import response_time
+from chaoslab.reports.charts.streams import streams
 from chaoslab.reports.charts.style import POINTS
 from chaoslab.reports.charts.success_rate import success_rate
 from chaoslab.reports.charts.tool_latency import tool_latency
 from tests.event_parts import call_at
 from tests.reports.fake_run import TARGETS, FakeRun, ScriptedClock, stated
 
-NAMES = ["errors", "mttr", "network_latency", "response_time", "success_rate", "throughput", "tool_latency"]
+NAMES = ["errors", "mttr", "network_latency", "response_time", "streams", "success_rate", "throughput", "tool_latency"]
 LONG = {f"{'a_service_with_a_really_long_name_' * 4}of_its_own_{n}": "tool" for n in range(9)}
 
 
@@ -143,6 +145,20 @@ def test_witnessed_faults_are_marked_and_counted(tmp_path: Path) -> None:
     assert "too few" in said(figures["mttr"])
     assert "failed, nobody injected (" in said(figures["network_latency"])
     assert "nobody injected (" in said(figures["errors"])
+
+
+def test_a_streamed_reply_is_a_line_from_its_first_byte_to_its_last() -> None:
+    early = call("model", 1, ok=True, duration_s=3.0, status=200, first_byte_s=0.5, last_byte_s=2.5)
+    (axes,) = (figure := streams(RunReport.of(told(early, call("model", 2, ok=True, duration_s=1.0))))).axes
+    (line,) = (c for c in axes.collections if isinstance(c, LineCollection))
+    (((_, first_s), (_, last_s)),) = line.get_segments()
+    assert (first_s, last_s) == (0.5, 2.5)
+    assert "1 stream: first byte after 0.500 s in the median, last byte after 2.500 s; a line" in said(figure)
+
+
+def test_without_a_streamed_reply_the_chart_says_so() -> None:
+    figure = streams(RunReport.of(told(call("model", 1, ok=True, duration_s=1.0))))
+    assert "no data: no reply was streamed in this run" in said(figure)
 
 
 def test_a_censored_incident_is_an_open_arrow(tmp_path: Path) -> None:
@@ -419,10 +435,10 @@ def test_the_pictures_of_a_run_lie_with_it_and_the_latest_ones_in_charts_too(
     assert capsys.readouterr().out.splitlines()[0] == "logs/20260601-100000/charts/errors.png"
     Path("charts/errors.png").unlink()
     assert main(["20260601-090000"]) == 0
-    assert len(list((logs / "20260601-090000" / "charts").iterdir())) == 7
+    assert len(list((logs / "20260601-090000" / "charts").iterdir())) == len(NAMES)
     assert not Path("charts/errors.png").exists(), "an older run is not the latest"
     assert main(["20260601-090000"], out=Path("mine")) == 0
-    assert len(list(Path("mine").iterdir())) == 7
+    assert len(list(Path("mine").iterdir())) == len(NAMES)
     assert History.read(logs / "latest").cut == {}
 
 
@@ -462,7 +478,7 @@ def test_a_backend_that_matplotlib_does_not_know_is_not_needed(tmp_path: Path) -
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
-    assert len(done.stdout.splitlines()) == 7
+    assert len(done.stdout.splitlines()) == len(NAMES)
 
 
 def test_a_wrong_name_gets_one_line_with_a_hint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import re
+from collections.abc import Mapping
 
 import pytest
 from matplotlib.text import Text
@@ -25,6 +26,18 @@ from tests.reports.fake_run import FakeRun
 @pytest.fixture(scope="module")
 def history(tmp_path_factory: pytest.TempPathFactory) -> History:
     return History.read(FakeRun(tmp_path_factory.mktemp("run"), prompts=30).write())
+
+
+@pytest.fixture(scope="module")
+def text(history: History) -> str:
+    """The summary, without a measure that fails."""
+    return summary.render(RunReport.of(history))
+
+
+@pytest.fixture(scope="module")
+def pictures(history: History) -> Mapping[str, bytes]:
+    """The pictures, without a measure that fails."""
+    return charts.rendered(charts.draw(RunReport.of(history)))
 
 
 def raises(*_: object, **__: object) -> object:
@@ -55,17 +68,16 @@ def paragraphs(text: str) -> set[str]:
 
 @pytest.mark.parametrize(("module", "name", "said"), PARTS, ids=[name for _, name, _ in PARTS])
 def test_in_the_summary_it_reads_unknown_and_every_other_line_stands(
-    module: object, name: str, said: str, history: History, monkeypatch: pytest.MonkeyPatch
+    module: object, name: str, said: str, history: History, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = paragraphs(summary.render(RunReport.of(history)))
     monkeypatch.setattr(module, name, raises)
-    text = summary.render(RunReport.of(history))
-    (line,) = [part for part in paragraphs(text) if " unknown (" in part]
+    found = summary.render(RunReport.of(history))
+    (line,) = [part for part in paragraphs(found) if " unknown (" in part]
     assert " ".join(line.split()).startswith(f"{said} (ValueError: no such thing xxx")
-    assert all(len(each) <= 80 for each in text.splitlines())
+    assert all(len(each) <= 80 for each in found.splitlines())
     assert line.count("\n") <= 3
-    assert paragraphs(text) - {line} <= whole
-    assert len(text.splitlines()) > 0.4 * len(summary.render(RunReport.of(history)).splitlines())
+    assert paragraphs(found) - {line} <= paragraphs(text)
+    assert len(found.splitlines()) > 0.4 * len(text.splitlines())
 
 
 @pytest.mark.parametrize(
@@ -79,26 +91,29 @@ def test_in_the_summary_it_reads_unknown_and_every_other_line_stands(
     ids=["errors", "mttr", "a measure", "another measure"],
 )
 def test_a_picture_of_it_says_unknown_and_the_others_are_drawn(
-    module: object, name: str, picture: str, history: History, monkeypatch: pytest.MonkeyPatch
+    module: object,
+    name: str,
+    picture: str,
+    history: History,
+    pictures: Mapping[str, bytes],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    whole = charts.rendered(charts.draw(RunReport.of(history)))
     monkeypatch.setattr(module, name, raises)
     figures = charts.draw(RunReport.of(history))
     words = " ".join(text.get_text() for text in figures[picture].findobj(Text)).replace("\n", " ")
     assert "unknown (ValueError: no such thing xxx" in words
     drawn = charts.rendered(figures)
-    assert set(drawn) == set(whole)
-    assert {file for file in drawn if drawn[file] != whole[file]} == {f"{picture}.png"}
+    assert set(drawn) == set(pictures)
+    assert {file for file in drawn if drawn[file] != pictures[file]} == {f"{picture}.png"}
 
 
 def test_a_picture_that_fails_only_when_it_is_written_says_unknown_too(
-    history: History, monkeypatch: pytest.MonkeyPatch
+    history: History, pictures: Mapping[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = charts.rendered(charts.draw(RunReport.of(history)))
     figures = charts.draw(RunReport.of(history))
     monkeypatch.setattr(figures["mttr"], "draw", raises)
     drawn = charts.rendered(figures)
-    assert {file for file in drawn if drawn[file] != whole[file]} == {"mttr.png"}
+    assert {file for file in drawn if drawn[file] != pictures[file]} == {"mttr.png"}
     assert drawn["mttr.png"].startswith(b"\x89PNG")
 
 

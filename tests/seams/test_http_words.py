@@ -510,6 +510,9 @@ def test_who_is_done_closes_the_old_connections_too(tmp_path: Path) -> None:
         def kept(self, _: Any) -> Any:
             return Closing(next(self.names))
 
+        def standing(self, _: Any) -> Any:
+            return Closing("standing")
+
         def fresh(self, *_: Any) -> Any:
             raise AssertionError
 
@@ -518,7 +521,7 @@ def test_who_is_done_closes_the_old_connections_too(tmp_path: Path) -> None:
         lab.seam.clean_since(2)
 
     told(tmp_path, lambda _: said({}), story, ways=Named())
-    assert sorted(closed) == ["first", "second", "third"]
+    assert sorted(closed) == ["first", "second", "standing", "third"]
 
 
 def test_a_trial_has_spent_nothing_when_it_begins() -> None:

@@ -20,9 +20,10 @@ from langchain_core.tools import Tool as TextTool
 
 import chaoslab as lab
 from chaoslab.core.events import CallFinished, CallStarted
-from chaoslab.seams.langchain import is_async_only, is_runnable, is_tool, spoken
+from chaoslab.seams.adapters.langchain import Langchain, spoken
 from tests.worlds.virtual.patch_parts import in_place
 
+ADAPTER = Langchain()
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 
 
@@ -160,9 +161,20 @@ def test_a_tool_that_calls_itself_is_one_call_and_the_next_one_another(way: str)
 
 def test_only_langchains_own_are_taken_for_langchains() -> None:
     mine: Any = type("BaseTool", (), {"name": "mine"})
-    assert [is_tool(thing) for thing in (refund, message, Both(), note, mine())] == [True, True, True, False, False]
+    assert [ADAPTER.recognises(thing) for thing in (refund, message, Both(), note, mine())] == [
+        True,
+        True,
+        True,
+        False,
+        False,
+    ]
     theirs: Any = type("Runnable", (), {})
-    assert [is_runnable(thing) for thing in (RunnableLambda(str), refund, note, theirs())] == [True, True, False, False]
+    assert [ADAPTER.is_agent(thing) for thing in (RunnableLambda(str), refund, note, theirs())] == [
+        True,
+        True,
+        False,
+        False,
+    ]
 
     def now(to: str) -> str:
         return to
@@ -171,7 +183,7 @@ def test_only_langchains_own_are_taken_for_langchains() -> None:
         return to
 
     either = StructuredTool.from_function(func=now, coroutine=later, name="either", description="Either way.")
-    assert [is_async_only(thing) for thing in (refund, message, Both(), either)] == [False, True, False, False]
+    assert [ADAPTER.is_async_only(thing) for thing in (refund, message, Both(), either)] == [False, True, False, False]
 
 
 def test_a_plain_function_is_found_inside_the_graph_that_was_made_with_it() -> None:

@@ -2,12 +2,13 @@
 seconds of CPU.
 
 `python()` is a program to start in place of Python. It hands its arguments, folder, environment, streams and session to
-a server process that has loaded the libraries and nothing of chaoslab. The server forks a child, and the child goes on
-as `python -m chaoslab` does.
+a server process that has loaded the libraries and the modules of chaoslab. The server forks a child, and the child goes
+on as `python -m chaoslab` does. It loads chaoslab anew if it would find another one, or if a file has changed.
 
-A warm start cannot show: the cost of imports, what happens during them, who is whose parent, a limit set on the
-process, another hash seed. Tests of these start `sys.executable`. The program itself starts the real Python for
-anything but `[-P] -m chaoslab` with three open streams.
+A warm start cannot show: the cost of imports, what happens during them or when the libraries are taken apart at the
+end, who is whose parent, a limit set on the process, another hash seed. Tests of these start `sys.executable`. A test
+that kills a process, or looks at its session, takes the one that `child` names. The program itself starts the real
+Python for anything but `[-P] -m chaoslab` with three open streams.
 """
 
 from __future__ import annotations
@@ -29,6 +30,17 @@ SETTLED = ("PYTHON", "LC_", "LANG=", "LANGUAGE=", "TZ=", "LD_", "MPL")
 def settled() -> dict[bytes, bytes]:
     """Such variables of this process."""
     return {name: value for name, value in os.environb.items() if f"{name.decode('latin-1')}=".startswith(SETTLED)}
+
+
+def child(pid: int) -> int:
+    """The process for which the program with that number stands; there is none yet just after its start."""
+    if python() == sys.executable:
+        return pid
+    from tests.seams.lab_parts import eventually
+
+    link = Path(python()).with_name(f"socket.{pid}")
+    eventually(link.is_symlink)
+    return int(os.readlink(link))
 
 
 @cache

@@ -73,7 +73,7 @@ def _hand_over(server: socket, arguments: list[str], *, safe: bool) -> None:
     os.umask(mask)
     request = marshal.dumps(
         {
-            "arguments": arguments, "executable": sys.argv[0], "safe": safe, "folder": os.getcwdb(),
+            "arguments": arguments, "client": pid, "executable": sys.argv[0], "safe": safe, "folder": os.getcwdb(),
             "environment": dict(os.environb), "umask": mask, "leads_session": os.getsid(0) == pid,
             "leads_group": os.getpgid(0) == pid,
             "ignored": [number for number in PASSED_ON if _signal.getsignal(number) == _signal.SIG_IGN],

@@ -1,4 +1,5 @@
-"""Has the libraries loaded that the lab's parts use, and forks a child for each start that a client hands over.
+"""Has the lab's modules loaded and the libraries that they use, and forks a child for each start that a client hands
+over.
 
 It ends when stdin closes.
 """
@@ -6,28 +7,87 @@ It ends when stdin closes.
 from __future__ import annotations
 
 import array
+import atexit
 import contextlib
 import gc
 import importlib
+import importlib.util
 import io
 import marshal
 import os
+import pkgutil
 import runpy
 import selectors
 import signal
 import socket
 import sys
 from collections.abc import Iterable, Mapping
+from types import ModuleType
 from typing import Any, NamedTuple, TextIO
 
 LIBRARIES = (
-    "anyio._backends._asyncio", "concurrent.futures.thread", "flask", "greenlet", "groq.resources.chat", "h11",
-    "http.server", "httpx",
-    "langchain.agents", "langchain_groq", "matplotlib.axes", "matplotlib.backends.backend_agg", "matplotlib.figure",
-    "multiprocessing.pool",
-    "rich.live", "rich.progress", "sqlite3", "time_machine", "urllib3", "waitress.server",
+    "anyio._backends._asyncio", "concurrent.futures.process", "concurrent.futures.thread", "flask", "greenlet",
+    "groq.resources.chat", "h11", "http.server", "httpcore", "httpx", "langchain.agents", "langchain_groq",
+    "matplotlib.axes", "matplotlib.backends.backend_agg", "matplotlib.figure", "multiprocessing.pool",
+    "multiprocessing.queues", "rich.live", "rich.progress", "sqlite3", "time_machine", "urllib3", "uvloop",
+    "waitress.server",
 )  # fmt: skip
-"""No module of chaoslab: each start loads its own, from where it stands."""
+LAB = "chaoslab"
+TAKEN_APART = (LAB, "__main__", "builtins", "sys")
+"""Modules that a child takes apart at its end, as Python does with every one."""
+AT_START = "chaoslab.wire.server.metrics"
+"""Notes when the process began, so each start executes it anew. No other module of the lab looks around as it loads."""
+
+
+class Own(NamedTuple):
+    """The lab's modules as the server has loaded them. `files`: what each file was like then."""
+
+    origin: str | None
+    modules: dict[str, ModuleType]
+    files: dict[str, tuple[int, int, int]]
+
+    @classmethod
+    def loaded(cls) -> Own:
+        package = importlib.import_module(LAB)
+        for found in pkgutil.walk_packages(package.__path__, f"{LAB}."):
+            if found.name != f"{LAB}.__main__":
+                importlib.import_module(found.name)
+        modules = {name: module for name, module in sys.modules.items() if name.split(".")[0] == LAB}
+        return cls(
+            package.__file__, modules, {file: _state(file) for each in modules.values() if (file := each.__file__)}
+        )
+
+    def kept(self) -> None:
+        """In a child: its modules too, unless it would find others, or a file has changed meanwhile."""
+        for name in self.modules:
+            sys.modules.pop(name)
+        found = importlib.util.find_spec(LAB)
+        if found is not None and found.origin == self.origin and self._unchanged():
+            sys.modules.update(self.modules)
+            importlib.reload(self.modules[AT_START])
+
+    def _unchanged(self) -> bool:
+        try:
+            return all(_state(file) == state for file, state in self.files.items())
+        except OSError:
+            return False
+
+
+def _libraries() -> dict[str, ModuleType]:
+    """The modules whose content outlives a child, since nothing of the lab's is in them."""
+    return {name: module for name, module in sys.modules.items() if name.partition(".")[0] not in TAKEN_APART}
+
+
+def _forget(modules: dict[str, Any]) -> None:
+    """At a child's end: Python does not take these apart, which would take longer than many a command. They are never
+    collected either, since a frozen cycle holds them."""
+    for name in modules:
+        sys.modules.pop(name, None)
+
+
+def _state(file: str) -> tuple[int, int, int]:
+    found = os.stat(file)
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 class Start(NamedTuple):
@@ -40,17 +100,24 @@ class Start(NamedTuple):
 def main(address: str) -> None:
     """Serves at that address. Returns when it is over, in each child too."""
     sys.path.pop(0)  # this folder
+    forgotten: dict[str, Any] = {}
+    atexit.register(_forget, forgotten)  # the first, so it is done last
     for name in LIBRARIES:
         importlib.import_module(name)
+    own = Own.loaded()
+    forgotten.update(_libraries(), itself=forgotten)
     gc.collect()
     gc.freeze()  # else each child would copy the memory of all that, to count references in it
     start = served(address)
     if start is not None:
-        become(start)
+        become(start, own)
 
 
 def served(address: str) -> Start | None:
-    """Returns in each child, and without a start at the end of the server itself."""
+    """Returns in each child, and without a start at the end of the server itself.
+
+    A link beside the address leads from each client's number to that of its child.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     woken, wakes = os.pipe()
     os.set_blocking(wakes, False)
@@ -66,6 +133,7 @@ def served(address: str) -> Start | None:
     print("ready", flush=True)
     os.dup2(2, 1)
     clients: dict[socket.socket, int] = {}
+    notes: dict[socket.socket, str] = {}
     while True:
         for key, _ in selector.select():
             if key.fileobj is listener:
@@ -79,7 +147,8 @@ def served(address: str) -> Start | None:
                     return start
                 for fd in start.streams:
                     os.close(fd)
-                clients[client] = child
+                clients[client], notes[client] = child, f"{address}.{start.request['client']}"
+                os.symlink(str(child), notes[client])
                 selector.register(client, selectors.EVENT_READ)
                 _tell(client, child)
             elif key.fileobj == woken:
@@ -88,6 +157,7 @@ def served(address: str) -> Start | None:
                     _tell(client, status)
                     if client in selector.get_map():
                         selector.unregister(client)
+                    os.unlink(notes.pop(client))
                     del clients[client]
                     client.close()
             elif key.fileobj == 0:  # whoever started this is gone
@@ -137,7 +207,7 @@ def _received(client: socket.socket) -> Start | None:
     return Start(marshal.loads(body), list(fds))
 
 
-def become(start: Start) -> None:
+def become(start: Start, own: Own) -> None:
     """This process as `python -m chaoslab` would be after it had loaded the libraries."""
     asked = start.request
     if asked["leads_session"]:
@@ -164,6 +234,7 @@ def become(start: Start) -> None:
         sys.path.insert(0, os.getcwd())
     sys.path_importer_cache.clear()
     importlib.invalidate_caches()
+    own.kept()
     runpy.run_module("chaoslab", run_name="__main__", alter_sys=True)
 
 

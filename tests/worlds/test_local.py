@@ -25,18 +25,24 @@ from chaoslab.core.exchange import Call
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
 from chaoslab.worlds.local import Local, PortTaken, brought_up
+from tests import warm
 from tests.cli_parts import chaoslab, command, environment, free_base, prompts, warm_parts
 from tests.plan_parts import roll
 
 EASY = ({"prompt": "What is 17 times 24?", "facts": ["408"]}, "What is the weather in Oslo?")
-CHARTS = {"throughput", "success_rate", "network_latency", "tool_latency", "errors", "response_time", "mttr"}
+CHARTS = {"throughput", "success_rate", "network_latency", "tool_latency", "streams", "errors", "response_time", "mttr"}
 
 
 @contextlib.contextmanager
 def started(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     """The command in that folder, up to its first prompt's end; killed afterwards if it is still there."""
     process = subprocess.Popen(
-        command(*arguments), cwd=folder, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        command(*arguments, python=warm.python()),
+        cwd=folder,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     )
     assert process.stdout is not None
     try:
@@ -87,7 +93,7 @@ def test_after_kill_9_no_part_is_left_and_the_next_run_starts_clean(tmp_path: Pa
     base = f"BASE_PORT={free_base()}"
     slow = ("TOXIC_PROB=1", "TOXICS=latency", "LATENCY_MS=300", "JITTER_MS=0")
     with started(tmp_path, "lab", base, prompts(tmp_path, EASY * 20), *slow) as process:
-        process.send_signal(signal.SIGKILL)
+        os.kill(warm.child(process.pid), signal.SIGKILL)
         process.wait(10)
     killed = (tmp_path / "logs" / "latest").resolve()
     ended = chaoslab(tmp_path, "lab", base, prompts(tmp_path, EASY), "TOXIC_PROB=0", "ERROR_PROB=0")
@@ -126,13 +132,15 @@ def test_when_toxiproxy_dies_the_agent_says_so_and_does_not_carry_on(
         {"BASE_PORT": str(ports.base), "PROMPTS": prompts(tmp_path, EASY * 50).removeprefix("PROMPTS=")}
     )
     variables = {**environment(), **chosen.environment()}
-    with Local(ports, tmp_path / "logs", tmp_path / "state.db", run.folder, variables, system) as world:
+    places = (tmp_path / "logs", tmp_path / "state.db", run.folder)
+    with warm_parts(), Local(ports, *places, variables, system) as world:
         world.start(now=run.now, toxiproxy=True, model=True)
         codes: list[int] = []
         agent = threading.Thread(target=lambda: codes.append(world.run_agent(("--run", run.name))))
         agent.start()
         _await_line(run.folder / "manager.log", b"fault_witnessed")
-        next(part for part in world.parts if part.name == "toxiproxy").process.kill()
+        toxiproxy = next(part for part in world.parts if part.name == "toxiproxy")
+        os.kill(warm.child(toxiproxy.process.pid), signal.SIGKILL)
         agent.join(30)
         assert codes == [3]
     said = capfd.readouterr().err.strip().splitlines()

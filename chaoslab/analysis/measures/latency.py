@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from chaoslab.core.events import CallDisturbed, CallFinished, FaultWitnessed
 from chaoslab.record.history import History
@@ -12,7 +12,11 @@ from chaoslab.record.history import History
 
 @dataclass(frozen=True)
 class Attempt:
-    """One attempt. `t`: its end. `faults`: the names of those witnessed on it. A duration of NaN is unknown."""
+    """One attempt. `t`: its end. `faults`: the names of those witnessed on it. A duration of NaN is unknown.
+
+    `first_byte_s` and `last_byte_s` tell when a streamed reply's first and last part reached the caller; None for any
+    other.
+    """
 
     trial: str
     target: str
@@ -21,6 +25,8 @@ class Attempt:
     ok: bool
     via: str
     faults: tuple[str, ...]
+    first_byte_s: float | None = None
+    last_byte_s: float | None = None
 
     @property
     def left(self) -> bool:
@@ -61,8 +67,26 @@ def every_attempt(history: History) -> list[Attempt]:
         place = (record.trial, e.target, e.request, e.attempt)
         if place not in disturbed:
             names = tuple(dict.fromkeys(faults.get(place, ())))
-            found.append(Attempt(record.trial or "", e.target, record.t, e.duration_s, e.ok, e.via, names))
+            attempt = Attempt(record.trial or "", e.target, record.t, e.duration_s, e.ok, e.via, names)
+            if e.first_byte_s is not None:
+                attempt = replace(attempt, first_byte_s=e.first_byte_s, last_byte_s=e.last_byte_s)
+            found.append(attempt)
     return found
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """The times of the streamed replies, in seconds since their attempts began."""
+
+    first_byte: Latency
+    last_byte: Latency
+
+
+def streamed(found: Sequence[Attempt]) -> Streamed | None:
+    """The percentiles of the streamed replies among the attempts; None if nothing was streamed."""
+    first = latency([a.first_byte_s for a in found if a.first_byte_s is not None])
+    last = latency([a.last_byte_s for a in found if a.last_byte_s is not None])
+    return Streamed(first, last) if first is not None and last is not None else None
 
 
 def latency(durations_s: Sequence[float]) -> Latency | None:

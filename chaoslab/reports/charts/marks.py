@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-SIZES = {"*": 75, "X": 44, "P": 44, "x": 36}
+SIZES = {"*": 75, "X": 44, "P": 44, "x": 36, "+": 52, "1": 60}
 """The sizes of shapes that would otherwise look smaller than the others."""
+UNFILLED = ("x", "+", "1")
+"""The shapes that are lines, and have no edge of another colour."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class Group:
         """Draws the attempts at the positions that `place` returns."""
         shown, thinned = thin(self.attempts)
         places = [place(attempt, self.share) for attempt in shown]
-        crossed = self.look.marker == "x"
+        crossed = self.look.marker in UNFILLED
         size, edge = crowded(self.size, len(shown))
         axes.scatter(
             [x for x, _ in places],

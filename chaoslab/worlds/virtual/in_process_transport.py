@@ -9,18 +9,22 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from typing import cast
+from collections import deque
+from typing import Any, cast
 
 import httpx
 
 from chaoslab.core.exchange import Failure, Reply
 from chaoslab.wire import sending
 from chaoslab.wire.body import unpacked
-from chaoslab.wire.sending import Address, Headers, by_name, reply_of, text_of
+from chaoslab.wire.sending import Address, Headers, by_name, failure_of, is_stream, reply_of, text_of
 from chaoslab.worlds.virtual.context import world
 from chaoslab.worlds.virtual.loop import VirtualLoop, settle
-from chaoslab.worlds.virtual.network import TRIP_S
-from chaoslab.worlds.virtual.serving import Answered, Broken, answered
+from chaoslab.worlds.virtual.machine import Machine, Waiter
+from chaoslab.worlds.virtual.network import TRIP_S, WINDOW_BYTES
+from chaoslab.worlds.virtual.serving import Answered, Broken, answered_to
+
+_Error = httpx.TransportError | Failure
 
 
 class InProcessTransports:
@@ -30,6 +34,9 @@ class InProcessTransports:
 
     def kept(self, tls: ssl.SSLContext) -> sending.Transport:  # noqa: ARG002 - there is no wire
         return _Whole()
+
+    def standing(self, tls: ssl.SSLContext) -> sending.Transport:
+        return self._bytes.standing(tls)
 
     def fresh(self, tls: ssl.SSLContext, request: httpx.Request, address: Address) -> sending.Transport:
         return self._bytes.fresh(tls, request, address)
@@ -43,31 +50,143 @@ class _Whole:
             raise httpx.ConnectError(f"nobody listens at {host}:{port}", request=request)
         loop, machine, name = cast(VirtualLoop, asyncio.get_running_loop()), here.machine, f"{host}:{port}"
         machine.steps.requested(name)
-        done: asyncio.Future[Answered] = loop.create_future()
+        done: asyncio.Future[Answered | _Stream] = loop.create_future()
+        stream = _Stream(loop, machine, name, done)
 
         def work() -> None:
             reply: Answered | None = None
-            error: Exception | None = None
+            error: _Error | None = None
             try:
-                reply = answered(app, request.method, request.url.raw_path, headers, body, name)
+                reply = answered_to(stream, app, request.method, request.url.raw_path, headers, body, name)
             except Broken as broken:
-                error = _in_httpx(broken.kind, request)
-            machine.after(TRIP_S, loop.tell, settle, done, reply, error)
+                error = _in_httpx(broken.kind, request, begun=stream.begun)
+            if stream.begun:
+                stream.over(error)
+            else:
+                machine.after(TRIP_S, loop.tell, settle, done, reply, error)
 
         machine.after(TRIP_S, lambda: machine.start(work, name=f"{name} at work"))
-        status, fields, content = await done
-        said = by_name((key, value if value.isascii() else text_of(value.encode("latin-1"))) for key, value in fields)
+        try:
+            reply = await done
+        except asyncio.CancelledError:
+            stream.hang_up()
+            raise
+        if isinstance(reply, _Stream):
+            return reply_of(stream.status, _by_name(stream.fields), b"", stream)
+        status, fields, content = reply
+        said = _by_name(fields)
         return reply_of(status, said, unpacked(content, said.get("content-encoding", "")))
 
     async def aclose(self) -> None:
         """Does nothing: there is no connection."""
 
 
-def _in_httpx(kind: str, request: httpx.Request) -> Exception:
-    """httpx's error for a failure of this kind, as over a socket; a `Failure` if httpx has none."""
+def _by_name(fields: list[tuple[str, str]]) -> dict[str, str]:
+    return by_name((key, value if value.isascii() else text_of(value.encode("latin-1"))) for key, value in fields)
+
+
+class _Stream:
+    """A body on its way from the thread of an application to a task that reads it, part by part.
+
+    Parts that are sent at one moment travel together. The application waits while the reader has not taken what is on
+    its way, up to the window of a connection.
+    """
+
+    def __init__(self, loop: VirtualLoop, machine: Machine, name: str, head: asyncio.Future[Any]) -> None:
+        self._loop, self._machine, self._name, self._head = loop, machine, name, head
+        self.begun = False
+        self.status, self.fields = 0, list[tuple[str, str]]()
+        self._sent: list[bytes] = []
+        self._sent_at = -1.0
+        self._here: deque[bytes] = deque()
+        self._size = 0  # bytes on the way, or here and not yet taken
+        self._end: tuple[_Error | None] | None = None
+        self._reader: asyncio.Future[None] | None = None
+        self._writer: Waiter | None = None
+        self._closed = False
+
+    # The application's side.
+
+    def streams(self, status: int, fields: list[tuple[str, str]]) -> bool:
+        said = _by_name(fields)
+        if not is_stream(status, said) or said.get("content-encoding"):
+            return False
+        self.begun, self.status, self.fields = True, status, fields
+        self._machine.after(TRIP_S, self._loop.tell, settle, self._head, self, None)
+        return True
+
+    def part(self, data: bytes) -> bool:
+        if self._machine.now != self._sent_at:
+            self._sent, self._sent_at = [], self._machine.now
+            self._machine.after(TRIP_S, self._loop.tell, self._arrived, self._sent)
+        self._sent.append(data)
+        self._size += len(data)
+        while self._size > WINDOW_BYTES and not self._closed:
+            self._machine.steps.requested(self._name)  # or an application without an end would take for ever
+            self._writer = Waiter(self._machine)
+            self._writer.park(f"a slow reader of {self._name}")
+        return not self._closed
+
+    def over(self, error: _Error | None) -> None:
+        """Ends the stream behind the parts that are on their way."""
+        self._machine.after(TRIP_S, self._loop.tell, self._ended, error)
+
+    # The reader's side.
+
+    def _arrived(self, parts: list[bytes]) -> None:
+        self._here.extend(parts)
+        self._tell()
+
+    def _ended(self, error: _Error | None) -> None:
+        self._end = (error,)
+        self._tell()
+
+    def _tell(self) -> None:
+        if self._reader is not None and not self._reader.done():
+            self._reader.set_result(None)
+
+    async def take(self) -> bytes | None:
+        while not self._here:
+            if self._end is not None:
+                error = self._end[0]
+                if error is None:
+                    return None
+                raise error if isinstance(error, Failure) else failure_of(error)
+            self._reader = self._loop.create_future()
+            await self._reader
+        part = self._here.popleft()
+        self._size -= len(part)
+        if self._writer is not None and self._size <= WINDOW_BYTES:
+            self._wake()
+        return part
+
+    async def aclose(self) -> None:
+        self.hang_up()
+
+    def hang_up(self) -> None:
+        """Stops reading; the application learns of it when it sends the next part."""
+        if not self._closed:
+            self._closed = True
+            self._here.clear()
+            self._wake()
+
+    def _wake(self) -> None:
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            writer.wake()
+
+
+def _in_httpx(kind: str, request: httpx.Request, *, begun: bool) -> _Error:
+    """httpx's error for a failure of this kind, as over a socket; a `Failure` if httpx has none. `begun`: it comes in
+    the middle of an answer."""
+    closed = (
+        "peer closed connection without sending complete message body (incomplete chunked read)"
+        if begun
+        else "Server disconnected without sending a response."
+    )
     known: dict[str, httpx.TransportError] = {
         "refused": httpx.ConnectError("All connection attempts failed", request=request),
         "reset": httpx.ReadError("", request=request),
-        "closed": httpx.RemoteProtocolError("Server disconnected without sending a response.", request=request),
+        "closed": httpx.RemoteProtocolError(closed, request=request),
     }
     return known.get(kind) or Failure(kind)

@@ -75,6 +75,7 @@ class VirtualLanes:
         self._log, self._plan, self._network, self._clock, self._targets = log, plan, network, clock, targets
         self._rows = self._lanes = 0
         self._armed: dict[int, _Armed] = {}
+        self._standing: dict[str, tuple[str, Lane]] = {}
         self._loop: VirtualLoop | None = None
         self.down: LabDown | None = None
 
@@ -94,12 +95,20 @@ class VirtualLanes:
         for each in active:
             self._write(each.scheduled(call), call)
         began_s = self._clock.monotonic()
-        name, lane = (fault_lifecycle.REFUSED, None) if fault_lifecycle.is_refused(active) else self._lane(active, call)
-        self._armed[row] = _Armed(active, call, lane)
+        key = fault_lifecycle.standing_key(active, call)
+        if fault_lifecycle.is_refused(active):
+            name, lane = fault_lifecycle.REFUSED, None
+        elif key in self._standing:
+            name, lane = self._standing[key]
+        else:
+            name, lane = self._lane(active, call)
+            if key:
+                self._standing[key] = name, lane
+        self._armed[row] = _Armed(active, call, None if key else lane)
         took_s = self._clock.monotonic() - began_s
         for event in fault_lifecycle.armed(active, call, lane=name, took_s=took_s):
             self._write(event, call)
-        return row, Answer("armed", *(lane.address if lane else NOBODY), rolled)
+        return row, Answer("armed", *(lane.address if lane else NOBODY), rolled, stands=bool(key))
 
     def _lane(self, active: Sequence[ActiveFault], call: Call) -> tuple[str, Lane]:
         self._lanes += 1
@@ -141,10 +150,11 @@ class VirtualLanes:
 
     def close(self) -> None:
         """Takes down the remaining lanes and ends their thread; called within the world."""
-        for armed in self._armed.values():
-            if armed.lane is not None:
-                armed.lane.take_down()
+        lanes = [*(armed.lane for armed in self._armed.values()), *(lane for _, lane in self._standing.values())]
+        for lane in filter(None, lanes):
+            lane.take_down()
         self._armed.clear()
+        self._standing.clear()
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._loop = None

@@ -3,6 +3,7 @@ log."""
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -49,10 +50,13 @@ class Recording:
                     "500 Internal Server Error", [("Content-Type", "application/json"), ("X-Should-Retry", "false")]
                 )
                 return [json.dumps({"error": {"message": NO_REPLY}}).encode()]
-            if reply.failure:
+            if reply.failure and not reply.status:
                 return _none(reply.failure)
             text = reply.body.encode("utf-8", "replace")
             headers = [*reply.headers.items(), *([("Content-Type", reply.content_type)] if reply.content_type else [])]
+            if reply.failure:  # a streamed answer that broke off
+                start_response(f"{reply.status} as recorded", headers)
+                return itertools.chain((text,), _none(reply.failure))
             start_response(f"{reply.status} as recorded", [*headers, ("Content-Length", str(len(text)))])
             return [text]
 

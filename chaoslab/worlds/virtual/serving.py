@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache, partial
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Protocol
 
 import h11
 
 from chaoslab.seams.service import ServiceSeam
 from chaoslab.worlds.virtual.client_side import ClientSide, gate
+from chaoslab.worlds.virtual.machine import Waiter
 from chaoslab.worlds.virtual.network import End, Network
 
 Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
@@ -52,6 +53,7 @@ class _Connection:
         self._request: h11.Request | None = None
         self._body: list[bytes] = []
         self._at_work = False
+        self._writing: Waiter | None = None
         end.receiver = self
 
     def arrived(self) -> None:
@@ -70,9 +72,12 @@ class _Connection:
 
     def broke(self, error: OSError) -> None:  # noqa: ARG002 - there is no peer left
         self._end.close()
+        self.drained()
 
     def drained(self) -> None:
-        pass
+        writing, self._writing = self._writing, None
+        if writing is not None:
+            writing.wake()
 
     def _read(self) -> None:
         http = self._http
@@ -131,7 +136,8 @@ class _Connection:
             self.arrived()
 
     def _send(self, started: list[_Started], parts: Iterator[bytes], *, bodiless: bool) -> None:
-        """Sends an answer of known length at once, else each part as it comes, and closes the connection."""
+        """Sends an answer of known length at once, else each part as it comes, in chunks, and closes the connection, as
+        waitress does."""
         first = next(parts, b"")
         status, headers = started[0]
         code = int(status[:3])
@@ -147,6 +153,7 @@ class _Connection:
             self._end.write(head)
             for part in itertools.chain((first,), parts):
                 self._end.write(self._data(b"" if bodiless else part))
+                self._wait_for_room()
             self._end.write(self._http.send(h11.EndOfMessage()) or b"")
             return
         body = b"" if bodiless else (first + b"".join(parts))[:size]
@@ -154,6 +161,12 @@ class _Connection:
         if len(body) < size and not bodiless:
             raise EOFError(f"{size} bytes were promised, and {len(body)} came")
         self._end.write(self._http.send(h11.EndOfMessage()) or b"")
+
+    def _wait_for_room(self) -> None:
+        """Waits while the reader is slower than the application, as a write to a real socket does."""
+        while self._end.full and self._end.error is None:
+            self._writing = Waiter(self._machine)
+            self._writing.park(f"a slow reader of {self._name}")
 
     def _data(self, part: bytes) -> bytes:
         return (self._http.send(h11.Data(data=part)) or b"") if part else b""
@@ -200,25 +213,74 @@ Answered = tuple[int, list[tuple[str, str]], bytes]
 """Status, headers and the whole body."""
 
 
+class Listener(Protocol):
+    """The caller's side of an answer that comes in parts, called in the application's thread."""
+
+    def streams(self, status: int, fields: list[tuple[str, str]]) -> bool:
+        """Tells, before the first part, if the body is to be passed on in parts."""
+
+    def part(self, data: bytes) -> bool:
+        """Takes a part; False if nobody reads any more."""
+
+
 def answered(
     app: Wsgi, method: str, target: bytes, headers: Iterable[tuple[bytes, bytes]], body: bytes, name: str
 ) -> Answered:
-    """The application's answer to a request; 500 if it fails.
+    """The application's whole answer to a request; 500 if it fails.
 
     Raises:
         Broken: it breaks off without an answer.
     """
+    reply = answered_to(_Patient(), app, method, target, headers, body, name)
+    assert reply is not None
+    return reply
+
+
+class _Patient:
+    """A listener who wants every answer whole."""
+
+    def streams(self, status: int, fields: list[tuple[str, str]]) -> bool:  # noqa: ARG002
+        return False
+
+    def part(self, data: bytes) -> bool:  # noqa: ARG002
+        return False
+
+
+def answered_to(
+    listener: Listener,
+    app: Wsgi,
+    method: str,
+    target: bytes,
+    headers: Iterable[tuple[bytes, bytes]],
+    body: bytes,
+    name: str,
+) -> Answered | None:
+    """The application's answer to a request; 500 if it fails. None if it went to the listener in parts.
+
+    Raises:
+        Broken: it breaks off without an answer, or in the middle of one that comes in parts.
+    """
     reply: Answered | None = None
+    streamed = False
     try:
         with _asked(app, _environ(method, target, headers, body, name)) as (started, parts):
-            content = b"".join(parts)
+            rest = iter(parts)
+            first = next(rest, b"")
             status, fields = started[0]
-            reply = int(status[:3]), fields, content
+            streamed = listener.streams(int(status[:3]), fields)
+            if streamed:
+                for part in itertools.chain((first,), rest):
+                    if part and not listener.part(part):
+                        return None
+            else:
+                reply = int(status[:3]), fields, first + b"".join(rest)
     except Broken:
         raise
     except _FAILURES:  # also errors after the whole answer, which do not change it
         _blame(target, name)
-    return reply or (500, _own(_FAILED), _FAILED)
+        if streamed:
+            raise Broken("closed") from None
+    return None if streamed else reply or (500, _own(_FAILED), _FAILED)
 
 
 _Started = tuple[str, list[tuple[str, str]]]

@@ -44,6 +44,42 @@ def replied(
     )
 
 
+def test_a_streamed_answer_that_broke_off_is_told_up_to_there_and_breaks_off_again() -> None:
+    event = 'data: {"choices": [{"delta": {"content": "Hel"}}]}\n\n'
+    broken = Replied(
+        target="model",
+        request=1,
+        attempt=1,
+        asked=digest(BODY),
+        status=200,
+        content_type="text/event-stream",
+        body=event,
+        failure="reset",
+    )
+    recording = Recording()
+    recording.begin([broken])
+    world = World(1, now=datetime(2026, 6, 1, tzinfo=UTC))
+    serve(world.network, "127.0.0.1", 80, recording.app("model"))
+    asked = httpx.Request("POST", "http://127.0.0.1/", json=BODY)
+
+    async def story() -> list[tuple[bytes | None, str]]:
+        found = []
+        ways = InProcessTransports()
+        for way in (ways.kept(TLS), ways.fresh(TLS, asked, ("127.0.0.1", 80))):
+            reply = await send(way, asked, within_s=9.0, streams=True)
+            assert reply.stream is not None
+            part = await reply.stream.take()
+            with pytest.raises(Failure) as met:
+                await reply.stream.take()
+            await reply.stream.aclose()
+            found.append((part, met.value.kind))
+            await way.aclose()
+        return found
+
+    with Patches():
+        assert world.run_async(story) == [(event.encode(), "reset")] * 2
+
+
 class Client:
     """Asks the stand-in as the seam would have it asked: what begins is logged before it is sent."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import pickle
 from typing import Any
@@ -119,3 +120,15 @@ def test_a_lie_about_what_nobody_stated_is_found_beside_the_twin() -> None:
     assert one.outcome is Outcome.WRONG
     (calm,) = lab_runs.done(lab_runs.spec(CLEAN, lab_runs.prompts([23])))
     assert next(k for k in calm.kept if k.is_a(PromptStarted)).fields["twin"].endswith("/ 3 = 21.08.")
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_a_program_that_has_frozen_its_objects_finds_them_frozen_and_another_none(*, before: bool) -> None:
+    gc.unfreeze()
+    if before:
+        gc.freeze()
+    try:
+        lab_runs.done(work(["What is 17 times 24?"]))
+        assert (gc.get_freeze_count() > 0) is before
+    finally:
+        gc.unfreeze()

@@ -158,6 +158,50 @@ def test_each_fault_of_the_wire_is_met_at_its_very_moment(
     assert (armed.lane, armed.took_s) == ("refused" if fault == "refused" else "lane.search.1", 0.0)
 
 
+def test_two_faults_of_the_wire_share_the_calls_lane(tmp_path: Path) -> None:
+    there = Injection("there", (Choice("latency", params={"delay_s": 0.2, "stream": "upstream"}),), ("search",))
+    back = Injection("back", (Choice("latency", params={"delay_s": 0.3, "stream": "downstream"}),), ("search",))
+
+    async def story(bench: Bench) -> None:
+        assert await bench.get("search") == '{"from": "search"}'
+
+    history = played(tmp_path, Plan(1, (there, back)), story)
+    assert stages(history) == ["scheduled"] * 2 + ["armed"] * 2 + ["injected", "witnessed", "healed"] * 2
+    assert {r.event.lane for r in history.records if isinstance(r.event, events.FaultArmed)} == {"lane.search.1"}
+    finished = the(events.CallFinished, history)
+    assert (finished.duration_s, finished.rolled) == (round(LANE_S + 0.5, 6), ["there", "back"])
+
+
+def test_a_fault_that_another_one_cut_off_is_masked(tmp_path: Path) -> None:
+    async def story(bench: Bench) -> None:
+        assert await bench.get("search") == "ReadError"
+
+    plan = Plan(1, (always("latency", delay_s=1.0, stream="downstream"), always("reset_peer", stream="upstream")))
+    history = played(tmp_path, plan, story)
+    healed = {r.event.fault: r.event for r in history.records if isinstance(r.event, events.FaultHealed)}
+    assert {fault: (e.witnessed, e.masked_by) for fault, e in healed.items()} == {
+        "latency": (False, "reset_peer"), "reset_peer": (True, "")
+    }  # fmt: skip
+
+
+def test_a_fault_that_goes_on_stands_on_one_lane_and_keeps_connections(tmp_path: Path) -> None:
+    """The second call has its connection already: it takes two trips less than the first."""
+
+    async def story(bench: Bench) -> None:
+        for _ in range(3):
+            assert await bench.get("search") == '{"from": "search"}'
+
+    slow = Choice("latency", params={"delay_s": 0.5, "stream": "upstream"})
+    plan = Plan(1, (Injection("down", (slow,), ("search",), triggers={"persistence": "for_good"}),))
+    history = played(tmp_path, plan, story)
+    lanes = [r.event.lane for r in history.records if isinstance(r.event, events.FaultArmed)]
+    assert lanes == ["lane.search.1"] * 3
+    assert stages(history).count("witnessed") == 3
+    took = [r.event.duration_s for r in history.records if isinstance(r.event, events.CallFinished)]
+    assert took[0] == round(LANE_S + 0.5, 6)
+    assert took[1] == took[2] < took[0]
+
+
 def test_a_call_that_is_spared_goes_straight_there(tmp_path: Path) -> None:
     async def story(bench: Bench) -> None:
         before = len(bench.world.machine.waiting())

@@ -12,11 +12,24 @@ import functools
 import sys
 from collections import defaultdict
 from collections.abc import Iterable
-from types import FunctionType, ModuleType
+from types import (
+    BuiltinFunctionType,
+    FunctionType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    ModuleType,
+    NoneType,
+    WrapperDescriptorType,
+)
 from typing import Any
 
 Pairs = dict[int, tuple[Any, Any]]
 _OWN = "chaoslab.worlds.virtual"
+_EMPTY = frozenset({
+    NoneType, str, bytes, int, float, bool, tuple, list, dict, set, frozenset, property, BuiltinFunctionType,
+    GetSetDescriptorType, MemberDescriptorType, ModuleType, WrapperDescriptorType,
+})  # fmt: skip
+"""Kinds of values in which nothing is looked for."""
 
 
 class Swap:
@@ -51,6 +64,8 @@ def fitting(real: Any, stand_in: Any) -> Any:
 
 
 def _replace(pairs: Pairs) -> None:
+    """Looks at every value of every module, a quarter of a million in the lab: a kind that holds nothing is passed over
+    at once."""
     if not pairs:
         return
     for name, module in list(sys.modules.items()):
@@ -58,11 +73,15 @@ def _replace(pairs: Pairs) -> None:
             continue
         names = vars(module)
         for key, value in list(names.items()):
+            kind = type(value)
             if id(value) in pairs:
                 names[key] = pairs[id(value)][1]
-            elif type(value) is FunctionType:
-                _in_defaults(value, pairs)
-            elif issubclass(type(value), type):  # not isinstance, which would query a proxy's target
+            elif kind is FunctionType:
+                if value.__defaults__ or value.__closure__ or value.__kwdefaults__:
+                    _in_defaults(value, pairs)
+            elif kind in _EMPTY:
+                pass
+            elif issubclass(kind, type):  # not isinstance, which would query a proxy's target
                 if getattr(value, "__module__", None) == name:
                     _in_class(value, pairs)
             else:
@@ -76,7 +95,10 @@ def _in_class(cls: type, pairs: Pairs) -> None:
             found, new = pairs[id(member)]
             setattr(cls, key, fitting(found, new))
         elif kind is FunctionType:
-            _in_defaults(member, pairs)
+            if member.__defaults__ or member.__closure__ or member.__kwdefaults__:
+                _in_defaults(member, pairs)
+        elif kind in _EMPTY:
+            pass
         elif kind is staticmethod or kind is classmethod or kind is _Unbound:
             inner = member.__func__
             if id(inner) in pairs:
@@ -89,11 +111,12 @@ def _in_class(cls: type, pairs: Pairs) -> None:
 
 
 def _in_defaults(function: FunctionType, pairs: Pairs) -> None:
-    own = str(function.__globals__.get("__name__", "")).startswith(_OWN)  # a stand-in keeps the real thing
-    for cell in () if own else function.__closure__ or ():
-        with contextlib.suppress(ValueError):
-            if id(cell.cell_contents) in pairs:
-                cell.cell_contents = pairs[id(cell.cell_contents)][1]
+    cells = function.__closure__
+    if cells and not str(function.__globals__.get("__name__", "")).startswith(_OWN):  # a stand-in keeps the real thing
+        for cell in cells:
+            with contextlib.suppress(ValueError):
+                if id(cell.cell_contents) in pairs:
+                    cell.cell_contents = pairs[id(cell.cell_contents)][1]
     defaults, named = function.__defaults__, function.__kwdefaults__
     if defaults and _any_in(defaults, pairs):
         function.__defaults__ = tuple(pairs[id(v)][1] if id(v) in pairs else v for v in defaults)

@@ -87,6 +87,8 @@ def kept() -> Iterable[Patch]:
             if over := _TAKEN_OVER.get(type(value)):
                 yield Patch(module, key, taken.setdefault(id(value), over(value)))
             elif isinstance(value, type) and value.__module__ == name:
+                if _TAKEN_OVER.keys().isdisjoint(map(type, vars(value).values())):
+                    continue  # nearly every class, and there are thousands
                 for attribute, member in list(vars(value).items()):
                     if over := _TAKEN_OVER.get(type(member)):
                         yield Patch(value, attribute, taken.setdefault(id(member), over(member)))

@@ -1,17 +1,15 @@
-"""LangChain's tools and agents: a tool's own `_run` and `_arun` are functions, an agent's `invoke` is a callable.
-
-LangChain is not imported: a caller that has one of its objects has loaded it.
-"""
+"""LangChain's tools and agents: a tool's own `_run` and `_arun` are functions, an agent's `invoke` is a callable."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from contextvars import ContextVar
 from functools import wraps
 from typing import Any
 
+from chaoslab.seams.adapters import Adapter
 from chaoslab.seams.function import FunctionSeam, WrappedFunction
 from chaoslab.seams.injected import injected
 
@@ -22,25 +20,37 @@ _inside: ContextVar[tuple[int, ...]] = ContextVar("inside", default=())
 """The tools being called in this context: an `_arun` that ends in its tool's `_run` is one call."""
 
 
-def is_tool(thing: Any) -> bool:
-    return _is_a(thing, "langchain_core.tools", "BaseTool")
+class Langchain(Adapter):
+    """LangChain: a tool is a `BaseTool`, an agent a `Runnable`."""
 
+    tools = "a LangChain tool"
+    agents = "a LangChain Runnable"
 
-def is_runnable(thing: Any) -> bool:
-    return _is_a(thing, "langchain_core.runnables", "Runnable")
+    def recognises(self, thing: Any) -> bool:
+        return _is_a(thing, "langchain_core.tools", "BaseTool")
+
+    def swapped(self, seam: FunctionSeam, tool: Any, *, effect: bool) -> AbstractContextManager[None]:
+        return _in_place(seam, tool, effect=effect)
+
+    def is_async_only(self, tool: Any) -> bool:
+        return getattr(tool, "coroutine", None) is not None and getattr(tool, "func", None) is None
+
+    def is_agent(self, thing: Any) -> bool:
+        return _is_a(thing, "langchain_core.runnables", "Runnable")
+
+    def callable_of(self, agent: Any, *, of_coroutine: bool) -> Callable[[Any], Any]:
+        return _callable_of(agent, of_coroutine=of_coroutine)
+
+    def answer(self, given: Any) -> Any:
+        return spoken(given)
 
 
 def _is_a(thing: Any, package: str, name: str) -> bool:
     return any(base.__name__ == name and base.__module__.startswith(package) for base in type(thing).__mro__)
 
 
-def is_async_only(tool: Any) -> bool:
-    """Tells if a tool can only be called async."""
-    return getattr(tool, "coroutine", None) is not None and getattr(tool, "func", None) is None
-
-
 @contextmanager
-def in_place(seam: FunctionSeam, tool: Any, *, effect: bool) -> Iterator[None]:
+def _in_place(seam: FunctionSeam, tool: Any, *, effect: bool) -> Iterator[None]:
     """Leads the tool's `_run` and `_arun` through the seam. Its name, schema and signatures stay."""
     hidden = HIDDEN | _unseen(tool)
     with ExitStack() as undo:
@@ -99,7 +109,7 @@ def _once_async(tool: Any, original: Callable[..., Any], stand_in: Callable[...,
     return call
 
 
-def callable_of(runnable: Any, *, of_coroutine: bool) -> Callable[[Any], Any]:
+def _callable_of(runnable: Any, *, of_coroutine: bool) -> Callable[[Any], Any]:
     """The agent as a callable from prompt to answer. A graph with "messages" gets the prompt as the user's message and
     answers with the text of its last one. Any other Runnable gets the prompt as it is."""
     speaks = "messages" in (getattr(runnable, "channels", None) or {})

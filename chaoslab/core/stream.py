@@ -1,0 +1,161 @@
+"""A reply's body in parts: where the parts come from, the pipes that they go through, and the reader's view of them.
+
+Nothing here does I/O or reads a clock. A seam's driver takes the parts as they come, feeds them to the pipes event by
+event, and hands on what is due.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from chaoslab.core.pipe import BOUNDLESS, Pipe, Timed
+
+EVENT_STREAM = "text/event-stream"
+EVENT_MAX = 1024 * 1024
+"""The most bytes of an event that are held back until it is complete; a longer one passes in pieces."""
+_DONE = re.compile(rb"data: ?\[DONE\]\s*")
+
+
+class Parts(Protocol):
+    """The body of a streamed reply as it comes."""
+
+    async def take(self) -> bytes | None:
+        """The next part, which is not empty; None at the end.
+
+        Raises:
+            Failure: the stream broke off.
+        """
+
+    async def aclose(self) -> None:
+        """Stops reading; a stream that has not ended is ended upstream. It may be called twice."""
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """The reader's view of a streamed body. Times are seconds since the attempt began, None if nothing came.
+
+    `silence_s` is the longest time that the reader waited for a part or for the end. `events` counts the events that
+    came complete, `size` the bytes; `done` tells if `[DONE]` was among them. `ended` is "end" (the body ended as it
+    should), "cancelled" (the reader stopped), or the kind of a failure.
+    """
+
+    first_byte_s: float | None = None
+    last_byte_s: float | None = None
+    silence_s: float = 0.0
+    events: int = 0
+    size: int = 0
+    done: bool = False
+    ended: str = "end"
+
+
+class Events:
+    """Cuts a body into server-sent events, whatever parts it comes in. An event keeps the blank line that ends it."""
+
+    __slots__ = ("_rest",)
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    @property
+    def rest(self) -> bytes:
+        """The beginning of an event that is not complete."""
+        return self._rest
+
+    def feed(self, part: bytes) -> list[bytes]:
+        """The events that are complete with this part, in order."""
+        held = self._rest
+        if not held and 0 <= part.find(b"\n\n") == len(part) - 2 and b"\r" not in part:
+            return [part]  # the usual case: a server sends event by event
+        data, found, begin = held + part, [], 0
+        for end in _BLANK_LINE.finditer(data, max(0, len(held) - 3)):
+            found.append(data[begin : end.end()])
+            begin = end.end()
+        self._rest = data[begin:]
+        if len(self._rest) > EVENT_MAX:
+            found.append(self._rest)
+            self._rest = b""
+        return found
+
+
+_BLANK_LINE = re.compile(rb"\r\n\r\n|\n\n|\r\r")
+
+
+def is_done(event: bytes) -> bool:
+    """Tells if this is `data: [DONE]`, which ends the streams of OpenAI and Groq."""
+    return len(event) < 32 and _DONE.fullmatch(event) is not None
+
+
+def _reraised(error: Exception) -> BaseException:
+    return error
+
+
+class Watched:
+    """A story's pipe under the lab's eyes: the first time that it lets out something else than went in, or later,
+    `on_change` is called. So the lab sees for itself that a stream was changed. `blame` makes the error for a pipe
+    that raises."""
+
+    straight = False
+
+    def __init__(self, pipe: Pipe) -> None:
+        self._pipe = pipe
+        self._expected: deque[Timed] | None = deque()
+        self.on_change: Callable[[], object] = lambda: None
+        self.blame: Callable[[Exception], BaseException] = _reraised
+
+    @property
+    def held(self) -> int:
+        return self._pipe.held
+
+    @property
+    def pieces(self) -> int:
+        return self._pipe.pieces
+
+    @property
+    def room_bytes(self) -> int:
+        return self._pipe.room_bytes
+
+    @property
+    def pause_s(self) -> float:
+        return self._pipe.pause_s
+
+    @property
+    def impatient(self) -> bool:
+        return self._pipe.impatient
+
+    def feed(self, timed: Timed) -> None:
+        if self._expected is not None:
+            self._expected.append(timed)
+        self._pipe.feed(timed)
+
+    def poll(self, now: float, most: int = BOUNDLESS) -> list[Timed]:
+        try:
+            out = self._pipe.poll(now, most)
+        except Exception as error:
+            raise self.blame(error) from error
+        if self._expected is not None and self._differs(self._expected, out, now, most):
+            self._expected = None
+            self.on_change()
+        return out
+
+    @staticmethod
+    def _differs(expected: deque[Timed], out: list[Timed], now: float, most: int) -> bool:
+        for timed in out:
+            if not expected or expected.popleft() != timed:
+                return True
+        return bool(expected) and len(out) < most and expected[0].at <= now
+
+    def wake(self) -> float | None:
+        try:
+            return self._pipe.wake()
+        except Exception as error:
+            raise self.blame(error) from error
+
+    def retire(self, now: float) -> tuple[list[Timed], list[Timed]]:
+        return self._pipe.retire(now)
+
+    def release(self, now: float) -> list[Timed]:
+        return self._pipe.release(now)

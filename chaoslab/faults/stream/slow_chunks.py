@@ -1,0 +1,50 @@
+"""The stream comes drop by drop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from chaoslab.core.context import TrialContext
+from chaoslab.core.exchange import Call, Flow, Observation, Reply
+from chaoslab.core.fault import Fault
+from chaoslab.core.pipe import Line, Signal, Timed
+from chaoslab.faults.network.latency import TIMER_SLACK_S
+
+
+@dataclass(frozen=True)
+class SlowChunks(Fault):
+    """Lets `delay_s` pass between two events, at least. Each comes within a client's timeout, all together may not."""
+
+    delay_s: float = 0.5
+    layer = "stream"
+    delays = True
+
+    def flow(self, call: Call, context: TrialContext) -> Flow:
+        reply: Reply = yield call
+        return reply.through(Line(_Law(self.delay_s), room_bytes=0))
+
+    def witnessed(self, seen: Observation) -> str | None:
+        stream = seen.streamed
+        if stream is None or stream.first_byte_s is None or stream.last_byte_s is None:
+            return None
+        took_s = stream.last_byte_s - stream.first_byte_s
+        if stream.ended == "timed_out" and self.delay_s >= stream.silence_s - TIMER_SLACK_S:
+            return f"the next event did not come within {stream.silence_s:.3f} s"
+        if stream.events < 2 or took_s < (stream.events - 1) * self.delay_s - TIMER_SLACK_S:
+            return None
+        return f"{stream.events} events took {took_s:.3f} s, one each {took_s / (stream.events - 1):.3f} s"
+
+
+class _Law:
+    """Keeps a distance between events."""
+
+    def __init__(self, delay_s: float) -> None:
+        self._delay_s, self._next_s = delay_s, float("-inf")
+
+    def __call__(self, timed: Timed, start: float) -> Iterable[Timed]:
+        if isinstance(timed.item, Signal):
+            return (Timed(start, timed.item),)
+        due = max(start, self._next_s)
+        self._next_s = due + self._delay_s
+        return (Timed(due, timed.item),)

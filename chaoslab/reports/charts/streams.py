@@ -1,0 +1,45 @@
+"""The first and the last byte of each streamed reply."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from chaoslab.analysis.measures.durations import duration
+from chaoslab.analysis.run_report import RunReport
+from chaoslab.reports.charts.marks import groups
+from chaoslab.reports.charts.palette import CLEAN, SLATE
+from chaoslab.reports.charts.style import canvas, counted, legend, nothing, scale, thin
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TITLE = "First and last byte of each streamed reply"
+
+
+def streams(report: RunReport) -> Figure:
+    """A line per streamed reply, from its first byte to its last, with a colour and a shape for each witnessed
+    fault."""
+    found = [a for a in report.attempts.value if a.first_byte_s is not None]
+    times = report.streamed.value
+    if not found or times is None:
+        figure, axes = canvas(TITLE)
+        nothing(axes, "no data: no reply was streamed in this run")
+        return figure
+    first, last = times.first_byte, times.last_byte
+    note = f"{counted(len(found), 'stream')}: "
+    note += f"first byte after {duration(first.p50_s)} in the median, last byte after {duration(last.p50_s)}"
+    note += "; a line leads from the one to the other"
+    figure, axes = canvas(TITLE, note, height_in=4.8)
+    scaled = scale(axes, [s for a in found for s in (a.first_byte_s, a.last_byte_s) if s is not None], axis="y")
+    shown, _ = thin(found)
+    xs = [a.t - report.began_t for a in shown]
+    firsts = [scaled.place(a.first_byte_s or 0.0) for a in shown]
+    axes.vlines(xs, firsts, [scaled.place(a.last_byte_s or 0.0) for a in shown], color=CLEAN, linewidth=0.8, zorder=1)
+    axes.scatter(xs, firsts, s=16, color=SLATE, marker="_", linewidths=1.2, zorder=1.5)
+    for group in groups(found, told=report.knows_faults):
+        group.scatter(axes, lambda a, share: (a.t - report.began_t, scaled.place(a.last_byte_s or 0.0, share)))
+    axes.set_xlim(min(0.0, *xs, 0.0), max(0.0, *xs, 0.0) * 1.03 or 1.0)
+    axes.set_xlabel("time since the first prompt began (s)")
+    axes.set_ylabel(f"since the attempt began (s{scaled.suffix})")
+    legend(figure, axes)
+    return figure
