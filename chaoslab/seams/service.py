@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from http import HTTPStatus
-from math import isinf
+from math import inf, isinf
 from typing import Any, Protocol
 from urllib.parse import parse_qsl, urlencode
 
@@ -26,8 +26,10 @@ from chaoslab.core.events import REPLY_MAX, Event
 from chaoslab.core.exchange import Call, Failure, Observation, Reply
 from chaoslab.core.fault import load, trait
 from chaoslab.core.memory import TrialMemory
+from chaoslab.core.pipe import Pipe, Pipeline, Signal, Timed
 from chaoslab.core.plan import APART, HITS, Candidates, Decision, Injection, Plan
 from chaoslab.core.service_spec import ErrorReply
+from chaoslab.core.stream import EVENT_STREAM, Events, Streamed
 from chaoslab.record.trial_log import TrialLog
 from chaoslab.wire.body import unpacked
 
@@ -163,14 +165,52 @@ def _measured(fields: Fields, body: bytes) -> list[tuple[str, str]]:
     return [*((k, v) for k, v in fields if k.lower() not in _LENGTHS), ("Content-Length", str(len(body)))]
 
 
+def is_stream(fields: Iterable[tuple[str, str]]) -> bool:
+    """True if the headers say that the body is a stream of events."""
+    return any(name.lower() == "content-type" and value.startswith(EVENT_STREAM) for name, value in fields)
+
+
 @dataclass(frozen=True)
 class Seen:
     """The end of an exchange on the client's side. `error`: reset, closed, garbled, left (the client hung up before it
-    had the whole reply), or None. `answer`: as much as the client took; None before a whole head."""
+    had the whole reply), or None. `answer`: as much as the client took; None before a whole head. `waited`: the client
+    waited for more. `streamed`: its view of a stream of events."""
 
     error: str | None
     answer: Answered | None
     bytes: int
+    waited: bool = False
+    streamed: Streamed | None = None
+
+
+class Answer(Protocol):
+    """An application's answer that has begun."""
+
+    status: int
+    fields: list[tuple[str, str]]
+
+    def whole(self) -> Answered:
+        """The whole answer."""
+
+    def parts(self) -> Iterator[bytes]:
+        """The body as it comes.
+
+        Raises:
+            Failure: the application failed in its middle.
+        """
+
+
+class _Parts:
+    """The body of a streamed answer, for `Reply.stream`."""
+
+    def __init__(self, parts: Iterator[bytes]) -> None:
+        self.left = parts
+
+    async def take(self) -> bytes | None:
+        return next(self.left, None)
+
+    async def aclose(self) -> None:
+        """Does nothing: the answer ends with its iterator."""
 
 
 class Line(Protocol):
@@ -180,11 +220,14 @@ class Line(Protocol):
     def trip_s(self) -> float:
         """The time from one end to the other."""
 
-    def application(self, request: HttpRequest) -> Answered:
+    def application(self, request: HttpRequest) -> Answer:
         """The application's answer to the request."""
 
     def wait(self, delay_s: float) -> bool:
         """Lets time pass; True if the client hung up meanwhile, or before."""
+
+    def lapse(self) -> None:
+        """Ends the exchange as if the client had hung up now."""
 
 
 def refuses(injection: Injection) -> bool:
@@ -362,6 +405,8 @@ class Attempt:
         self.over = False
         self.waited_s: float | None = None
         self.reply: Served | None = None
+        self._fields: Fields = ()
+        """The headers of a streamed answer."""
         self.asked = seam.request(name, self.tool, request.intent(self.value), safe=request.method in SAFE)
         elapsed_s = self.began_s - book.origin
         spent = {"calls": book.calls, "seconds": elapsed_s}
@@ -404,17 +449,51 @@ class Attempt:
         if self.seam.will_refuse(self.name):
             started[0] = status, [*fields, ("Connection", "close")]
 
-    def play(self) -> Served | str:
-        """The reply to send, or the kind of failure to end the connection with; timed_out is silence."""
+    def play(self) -> tuple[Started, Iterator[bytes]]:
+        """The head of the reply to send, and the parts of its body, which may raise too.
+
+        Raises:
+            Failure: the connection ends in this way; timed_out is silence.
+        """
         reach = self.faults.stories(self.reach, self.decisions)
-        try:
-            reply: Reply = _at_once(play(chain(reach, self.call, self._injected), self))
-        except Failure as failure:
-            return failure.kind
+        reply: Reply = _at_once(play(chain(reach, self.call, self._injected), self))
+        last = [("Connection", "close")] if self.seam.will_refuse(self.name) else []
+        if isinstance(reply.stream, _Parts):
+            unchanged = self._fields if reply.headers == dict(self._fields) else reply.headers.items()
+            fields = [(name, value) for name, value in unchanged if name.lower() not in _LENGTHS]
+            return [(str(reply.status), [*fields, *last])], self._through(reply.stream.left, reply.pipes)
         self.reply = Served.of(reply)
-        if self.seam.will_refuse(self.name):
-            self.reply = Served(reply.status, [*self.reply.fields, ("Connection", "close")], self.reply.raw)
-        return self.reply
+        return [(str(reply.status), [*self.reply.fields, *last])], iter((self.reply.raw,))
+
+    def _through(self, parts: Iterator[bytes], pipes: Sequence[Pipe]) -> Iterator[bytes]:
+        """The parts through the pipes, event by event, each when it is due. Nothing is read while a pipe holds more
+        than its room."""
+        line, events, over, now = Pipeline(), Events(), not pipes, self.seam.clock.monotonic
+        if not pipes:
+            yield from parts
+            return
+        for number, pipe in enumerate(pipes):
+            line.add(str(number), pipe, now())
+        room_bytes = max(pipe.room_bytes for pipe in pipes)
+        while True:
+            if due := line.poll(now(), 1):
+                item = due[0].item
+                if item is Signal.END:
+                    return
+                if isinstance(item, Signal):
+                    raise Failure("reset")
+                yield item
+            elif over or line.held > room_bytes:
+                wake_s = line.wake()
+                self._pause(inf if wake_s is None else wake_s - now())
+            else:
+                part = next(parts, None)
+                over = part is None
+                for event in events.feed(part) if part is not None else [events.rest]:
+                    if event:
+                        line.feed(Timed(now(), event))
+                if over:
+                    line.feed(Timed(now(), Signal.END))
 
     def _injected(self, active: Any) -> None:
         if not self.over:  # else nobody can meet it any more
@@ -427,19 +506,32 @@ class Attempt:
         request, value = self.request, self.value
         if call.value is not self.value:
             request, value = self.request.with_meaning(call.value), call.value
-        status, fields, body = self.line.application(request)
+        answer = self.line.application(request)
+        if is_stream(answer.fields):
+            self._note_effects(answer.status, answer.fields, request, value)
+            self._fields = answer.fields
+            return Reply(answer.status, dict(answer.fields), stream=_Parts(answer.parts()))
+        status, fields, body = answer.whole()
         self._note_effects(status, fields, request, value)
         return Served(status, fields, body)
 
     async def wait(self, delay_s: float) -> None:
-        """Lets time pass until the client hangs up. An answer that never comes is given up at `timeout_s` too."""
+        """Lets time pass until the client hangs up; a step of a story."""
+        self._pause(delay_s)
+
+    def _pause(self, delay_s: float) -> None:
+        """Lets time pass until the client hangs up. One that waits for ever is told to have waited for `timeout_s`.
+
+        Raises:
+            Failure: it does not wait any more.
+        """
         left_s = delay_s
         if isinf(delay_s):
             left_s = max(0.0, self.began_s + self.seam.timeout_s - self.seam.clock.monotonic())
         if self.line.wait(left_s) or self.over:
             raise Failure("timed_out")
         if isinf(delay_s):
-            self._finish("timed_out", self.seam.timeout_s, None, 0)
+            self.line.lapse()
             raise Failure("timed_out")
 
     def note(self, event: Event) -> None:
@@ -490,16 +582,19 @@ class Attempt:
             return
         duration_s = self.seam.clock.monotonic() - self.began_s
         error = seen.error
-        if error == "left":
-            error = None if seen.answer is not None else "timed_out"  # it stopped reading, or it gave up waiting
+        if error == "left":  # it gave up waiting, or it stopped reading
+            error = "timed_out" if seen.answer is None or seen.waited else None
+        if error == "timed_out" and seen.streamed is not None and seen.streamed.done:
+            error = None
         whole = seen.error is None and seen.answer is not None
         reply = Served(*seen.answer) if seen.answer is not None else None
         if self.request.method == "HEAD" and whole and reply is not None and self.reply is not None:
             length = {name.lower(): value for name, value in reply.headers.items()}.get("content-length")
             if length == str(len(self.reply.raw)):  # which stands for the body here
                 reply = Served(reply.status, reply.fields, self.reply.raw)
-        deadline_s = duration_s if error == "timed_out" else self.seam.timeout_s
-        self._finish(error, deadline_s, reply, seen.bytes, whole=whole)
+        silence_s = seen.streamed.silence_s if seen.streamed is not None else duration_s
+        deadline_s = silence_s if error == "timed_out" else self.seam.timeout_s
+        self._finish(error, deadline_s, reply, seen.bytes, whole=whole, streamed=seen.streamed)
 
     def waited(self) -> None:
         """Takes a timeout of the client's that does not end the connection: it may ask again."""
@@ -522,6 +617,7 @@ class Attempt:
         *,
         whole: bool = False,
         duration_s: float | None = None,
+        streamed: Streamed | None = None,
     ) -> None:
         self.over = True
         del self.seam.open[id(self)]
@@ -538,6 +634,7 @@ class Attempt:
                     bytes=size,
                     sent=self.sent,
                     reply=reply if whole else None,
+                    streamed=streamed,
                 )
             )
         ok = error is None and status is not None and status < 400
@@ -555,6 +652,8 @@ class Attempt:
                 via=self.via,
                 rolled=list(self.rolled),
                 reply=line_of(reply.body, REPLY_MAX) if reply is not None else "",
+                first_byte_s=streamed.first_byte_s if streamed is not None else None,
+                last_byte_s=streamed.last_byte_s if streamed is not None else None,
             )
         )
 

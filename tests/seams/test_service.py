@@ -617,6 +617,134 @@ def test_a_client_that_keeps_its_connection_is_refused_by_the_number_of_its_requ
     assert trial.outcome is not lab.Outcome.INVALID
 
 
+# Streams of events.
+
+
+def teller(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+    """A service that tells of five events, one a second, and [DONE]."""
+    kind = [("Content-Type", "text/event-stream"), ("Set-Cookie", "a=1"), ("Set-Cookie", "b=2")]
+    start_response("200 OK", kind)
+    return events(fails=environ["PATH_INFO"] == "/fails")
+
+
+def events(*, fails: bool) -> Iterable[bytes]:
+    for number in range(5):
+        yield b"data: %d\n\n" % number
+        if fails:
+            raise ValueError("the service's own error")
+        time.sleep(1)
+    yield b"data: [DONE]\n\n"
+
+
+def read_by_httpx() -> Iterable[str]:
+    with httpx.Client(timeout=4) as client, client.stream("GET", "http://teller/") as reply:
+        yield from reply.iter_lines()
+
+
+def read_by_requests() -> Iterable[str]:
+    with requests.get("http://teller/", stream=True, timeout=4) as reply:
+        for line in reply.iter_lines(chunk_size=None):
+            yield line.decode()
+
+
+def read_by_urllib() -> Iterable[str]:
+    with urllib.request.urlopen("http://teller/", timeout=4) as reply:
+        for line in reply:
+            yield line.decode()
+
+
+READERS = {"httpx": read_by_httpx, "requests": read_by_requests, "urllib": read_by_urllib}
+WHOLE = ["0", "1", "2", "3", "4", "[DONE]"]
+STREAMS: list[tuple[str, dict[str, Any], list[str], str, float]] = [
+    ("cut", {"after_events": 2}, ["0", "1"], "", 2.0),
+    ("cut", {"after_events": 2, "ending": "done"}, ["0", "1", "[DONE]"], "", 2.0),
+    ("stall", {"after_events": 2, "stall_s": 2.0}, WHOLE, "", 7.0),
+    ("stall", {"after_events": 2}, ["0", "1"], "timed out", 5.0),
+    ("slow_chunks", {"delay_s": 2.0}, WHOLE, "", 10.0),
+    ("slow_chunks", {"delay_s": 9.0}, ["0"], "timed out", 4.0),
+]
+
+
+def read(reader: Callable[[], Iterable[str]], faults: Iterable[Any]) -> tuple[list[str], str, lab.Trial]:
+    """The events that the reader got, the error in the end if any, and the trial."""
+    got: list[str] = []
+    failed: list[str] = []
+
+    def agent(_: str) -> str:
+        try:
+            for line in reader():
+                got.extend(filter(None, [line.strip()[6:]]))
+        except Exception as error:  # noqa: BLE001
+            failed.append(f"{type(error).__name__} {error}")
+        return "done"
+
+    trial = lab.run(agent, "go", services={"teller": teller}, faults=list(faults), effects=[])
+    return got, "".join(failed), trial
+
+
+@pytest.mark.parametrize("reader", READERS.values(), ids=READERS)
+@pytest.mark.parametrize(("fault", "params", "met", "failed", "seconds"), STREAMS)
+def test_every_reader_meets_every_fault_of_a_stream(
+    fault: str, params: dict[str, Any], met: list[str], failed: str, seconds: float, reader: Callable[[], Iterable[str]]
+) -> None:
+    got, why, trial = read(reader, [lab.inject(fault, "teller", calls=[1], **params)])
+    assert (got, round(trial.seconds, 2)) == (met, seconds)
+    assert failed in why.lower()
+    assert bool(failed) == bool(why)
+    for kind in (FaultScheduled, FaultInjected, FaultWitnessed):
+        assert len(list(trial.history.of(kind))) == 1
+    ((_, call),) = trial.history.of(CallFinished)
+    assert (call.ok, call.error) == (not failed, "timed_out" if failed else None)
+
+
+@pytest.mark.parametrize("faults", [[], [lab.inject("cut", "teller", after_events=8)]])
+def test_a_stream_that_no_fault_changes_comes_when_it_is_sent(faults: list[Any]) -> None:
+    got, why, trial = read(read_by_httpx, faults)
+    ((_, call),) = trial.history.of(CallFinished)
+    first_s, last_s = round(call.first_byte_s or 9, 2), round(call.last_byte_s or 9, 2)
+    assert (got, why, first_s, last_s) == (WHOLE, "", 0.0, 5.0)
+    assert not list(trial.history.of(FaultInjected))
+
+
+def test_a_stream_whose_reader_hangs_for_ever_has_met_its_fault() -> None:
+    def agent(_: str) -> str:
+        return str(urllib.request.urlopen("http://teller/").read())
+
+    stall = [lab.inject("stall", "teller", after_events=2)]
+    trial = lab.run(agent, "go", services={"teller": teller}, faults=stall, effects=[], timeout_s=20)
+    assert trial.outcome is lab.Outcome.HUNG
+    ((_, fault),) = trial.history.of(FaultWitnessed)
+    assert fault.evidence.startswith("nothing came for 19.")
+
+
+def test_a_service_that_fails_within_a_stream_closes_it_with_a_fault_near_or_not() -> None:
+    logging.getLogger("chaoslab.worlds.virtual.serving").setLevel(logging.CRITICAL)
+
+    def agent(_: str) -> str:
+        try:
+            return str(httpx.get("http://teller/fails", timeout=4).status_code)
+        except httpx.RemoteProtocolError:
+            return "closed"
+
+    for faults in ([], [lab.inject("slow_chunks", "teller")]):
+        trial = lab.run(agent, "go", services={"teller": teller}, faults=faults, effects=[])
+        ((_, call),) = trial.history.of(CallFinished)
+        assert (trial.answer, call.error) == ("closed", "closed")
+
+
+def test_a_fault_that_only_delays_a_stream_leaves_its_headers() -> None:
+    met: list[Any] = []
+
+    def agent(_: str) -> str:
+        reply = httpx.get("http://teller/", timeout=9)
+        met.append((reply.headers.get_list("set-cookie"), len(reply.text)))
+        return "done"
+
+    late = [lab.inject("slow_chunks", "teller"), lab.inject("latency", "teller")]
+    trial = lab.run(agent, "go", services={"teller": teller}, faults=late, effects=[])
+    assert (trial.error, met) == (None, [(["a=1", "b=2"], 59)])
+
+
 # Connections.
 
 

@@ -12,12 +12,13 @@ from functools import partial
 import h11
 
 from chaoslab.core.fault import BrokenFault
-from chaoslab.seams.service import BODILESS, Answered, Attempt, HttpRequest, Seen, ServiceSeam
-from chaoslab.worlds.virtual.machine import Machine, Waiter
+from chaoslab.core.stream import Events, Streamed, is_done
+from chaoslab.seams.service import BODILESS, Answer, Attempt, HttpRequest, Seen, ServiceSeam, is_stream
+from chaoslab.worlds.virtual.machine import Waiter
 from chaoslab.worlds.virtual.network import TRIP_S, End
 
-Application = Callable[[str, bytes, Iterable[tuple[bytes, bytes]], bytes], Answered]
-"""The function that gives an application's answer to a method, a target, headers and a body."""
+Application = Callable[[str, bytes, Iterable[tuple[bytes, bytes]], bytes], Answer]
+"""The function that begins an application's answer to a method, a target, headers and a body."""
 
 
 class ClientSide:
@@ -35,7 +36,7 @@ class ClientSide:
         method, target = request.method.decode(), request.target.decode("latin-1")
         attempt = self._seam.asked(self._name, HttpRequest(method, target, list(request.headers), body), self)
         if attempt is not None:
-            exchange = _Exchange(attempt, self._end.machine)
+            exchange = _Exchange(attempt, self._end.peer)
             if self._how:
                 exchange.over(self._how)
             else:
@@ -48,7 +49,7 @@ class ClientSide:
     def trip_s(self) -> float:
         return TRIP_S
 
-    def application(self, request: HttpRequest) -> Answered:
+    def application(self, request: HttpRequest) -> Answer:
         return self._application(request.method, request.target.encode("latin-1"), request.headers, request.body)
 
     def wait(self, delay_s: float) -> bool:
@@ -58,6 +59,10 @@ class ClientSide:
             self._waiter.park(f"the {delay_s:g} s of a fault", machine.now + delay_s)
             self._waiter = None
         return bool(self._how)
+
+    def lapse(self) -> None:
+        if self._open:
+            self._open.popleft().over("left")
 
     # What the program observes at its end.
 
@@ -86,8 +91,10 @@ class _Exchange:
     """One exchange as a client reads it. A reply that states its length is read here, any other by h11, which takes ten
     times as long."""
 
-    def __init__(self, attempt: Attempt, machine: Machine) -> None:
-        self.attempt, self._machine = attempt, machine
+    def __init__(self, attempt: Attempt, end: End) -> None:
+        self.attempt, self._client, self._machine = attempt, end, end.machine
+        self._last_s = attempt.began_s
+        self._stream: _Stream | None = None
         self._heard = bytearray()
         self._needed = 0
         """The bytes of the whole reply, once its head has told them."""
@@ -99,6 +106,7 @@ class _Exchange:
     def took(self, data: bytes) -> bytes:
         """Reads bytes; returns those that belong to the next exchange."""
         self._bytes += len(data)
+        self._last_s = self._machine.now
         if self._http is not None:
             return self._read(data)
         self._heard += data
@@ -135,8 +143,12 @@ class _Exchange:
                 if isinstance(event, h11.Response):
                     fields = [(k.decode("latin-1"), v.decode("latin-1")) for k, v in event.headers.raw_items()]
                     self._answer = event.status_code, fields, []
+                    if is_stream(fields):
+                        self._stream = _Stream(self.attempt.began_s)
                 elif isinstance(event, h11.Data) and self._answer is not None:
                     self._answer[2].append(bytes(event.data))
+                    if self._stream is not None:
+                        self._stream.took(bytes(event.data), self._machine.now)
                 elif isinstance(event, h11.EndOfMessage):
                     rest = self._http.trailing_data[0]
                     self._bytes -= len(rest)
@@ -160,10 +172,43 @@ class _Exchange:
             if self._http is None:
                 parts = [bytes(self._heard.partition(b"\r\n\r\n")[2])]
             answer = status, fields, b"".join(parts)
+        now = self._machine.now
+        waited = now > self._last_s and not self._client.available()
+        streamed = self._stream.view(error, now, waited=waited) if self._stream is not None else None
         try:
-            self.attempt.ended(Seen(error, answer, self._bytes))
+            self.attempt.ended(Seen(error, answer, self._bytes, waited, streamed))
         except BrokenFault as broken:  # the program, or its loop, might take it for its own
             self._machine.soon(_raise, broken)
+
+
+class _Stream:
+    """A body of server-sent events as its reader takes it."""
+
+    def __init__(self, began_s: float) -> None:
+        self._began_s = self._last_s = began_s
+        self._first_s: float | None = None
+        self._silence_s, self._size, self._count, self._done = 0.0, 0, 0, False
+        self._events = Events()
+
+    def took(self, data: bytes, now: float) -> None:
+        self._first_s = now if self._first_s is None else self._first_s
+        self._silence_s = max(self._silence_s, now - self._last_s)
+        self._last_s = now
+        self._size += len(data)
+        for event in self._events.feed(data):
+            self._count += 1
+            self._done = self._done or is_done(event)
+
+    def view(self, error: str | None, now: float, *, waited: bool) -> Streamed:
+        """The reader's view at the end. `error`: as in `Seen`; `waited`: the reader waited for more."""
+        ended = error or "end"
+        if error == "left":
+            ended = "end" if self._done else "timed_out" if waited else "cancelled"
+        silence_s = round(max(self._silence_s, now - self._last_s), 6)
+        if self._first_s is None:
+            return Streamed(silence_s=silence_s, ended=ended)
+        first_s, last_s = round(self._first_s - self._began_s, 6), round(self._last_s - self._began_s, 6)
+        return Streamed(first_s, last_s, silence_s, self._count, self._size, self._done, ended)
 
 
 def _raise(error: BaseException) -> None:

@@ -7,13 +7,14 @@ import itertools
 import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import lru_cache, partial
 from http import HTTPStatus
 from typing import Any, Protocol
 
 import h11
 
+from chaoslab.core.exchange import Failure
 from chaoslab.seams.service import ServiceSeam
 from chaoslab.worlds.virtual.client_side import ClientSide, gate
 from chaoslab.worlds.virtual.machine import Waiter
@@ -39,7 +40,7 @@ def serve(network: Network, host: str, port: int, app: Wsgi, seam: ServiceSeam |
 
 
 def _accept(app: Wsgi, name: str, seam: ServiceSeam | None, host: str, end: End) -> None:
-    client = ClientSide(end, seam, host, partial(answered, app, name=name)) if seam is not None else None
+    client = ClientSide(end, seam, host, partial(Opened, app, name)) if seam is not None else None
     _Connection(app, end, name, client).arrived()
 
 
@@ -106,16 +107,13 @@ class _Connection:
             body, bodiless = b"".join(self._body), request.method == b"HEAD"
             asked = self._client and self._client.asked(request, body)
             if asked and asked.hit:
-                reply = asked.play()
-                if isinstance(reply, str):
-                    raise Broken(reply)
-                self._send([(str(reply.status), list(reply.fields))], iter([reply.raw]), bodiless=bodiless)
+                self._send(*asked.play(), bodiless=bodiless)
             else:
                 environ = _environ(request.method.decode(), request.target, request.headers, body, self._name)
                 with _asked(self._app, environ) as (started, parts):
                     answer = asked.answering(started, parts) if asked else iter(parts)
                     self._send(started, answer, bodiless=bodiless)
-        except Broken as broken:
+        except (Broken, Failure) as broken:
             if broken.kind == "reset":
                 self._end.reset()
             elif broken.kind != "timed_out":  # which is silence
@@ -281,6 +279,58 @@ def answered_to(
         if streamed:
             raise Broken("closed") from None
     return None if streamed else reply or (500, _own(_FAILED), _FAILED)
+
+
+class Opened:
+    """An application's answer that has begun: status and headers are there; 500 if it failed before."""
+
+    def __init__(
+        self, app: Wsgi, name: str, method: str, target: bytes, headers: Iterable[tuple[bytes, bytes]], body: bytes
+    ) -> None:
+        self._target, self._name, self._stack = target, name, ExitStack()
+        try:
+            started, parts = self._stack.enter_context(_asked(app, _environ(method, target, headers, body, name)))
+            self._rest = iter(parts)
+            self._first = next(self._rest, b"")
+            status, self.fields = started[0]
+            self.status = int(status[:3])
+        except _FAILURES:
+            self._fail()
+
+    def whole(self) -> Answered:
+        """The whole answer; 500 if the rest of it fails."""
+        try:
+            body = self._first + b"".join(self._rest)
+        except _FAILURES:
+            self._fail()
+            body = self._first
+        self.close()
+        return self.status, self.fields, body
+
+    def parts(self) -> Iterator[bytes]:
+        """The body as it comes.
+
+        Raises:
+            Failure: closed: the application failed.
+        """
+        try:
+            yield from filter(None, itertools.chain((self._first,), self._rest))
+        except _FAILURES:
+            _blame(self._target, self._name)
+            raise Failure("closed") from None
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Tells the application that its answer is over. An error of that changes nothing any more."""
+        try:
+            self._stack.close()
+        except _FAILURES:
+            _blame(self._target, self._name)
+
+    def _fail(self) -> None:
+        _blame(self._target, self._name)
+        self.status, self.fields, self._first, self._rest = 500, _own(_FAILED), _FAILED, iter(())
 
 
 _Started = tuple[str, list[tuple[str, str]]]
