@@ -423,6 +423,10 @@ def test_one_key_at_two_addresses_is_two_effects() -> None:
 def test_a_service_may_say_itself_what_it_did() -> None:
     _, trial = met_by(by_requests, ("POST", "/quiet", ORDER), ("GET", "/says"))
     assert trial.effects == [{"effect": "order_placed", "id": 7}, {"effect": "stock_moved"}]
+    assert [(event.effect, event.content) for _, event in trial.history.of(Effect)] == [
+        ("order_placed", {"id": 7}),
+        ("stock_moved", {}),
+    ]
 
 
 def test_a_service_that_says_nonsense_of_its_effects_is_told_and_judged_by_its_method() -> None:
@@ -558,6 +562,41 @@ def test_a_service_that_a_fault_is_aimed_at_and_nobody_asks_is_warned_of() -> No
     )
 
 
+def test_a_budget_of_calls_counts_the_requests_to_services() -> None:
+    met, trial = met_by(
+        by_requests, ("GET", "/1"), ("GET", "/2"), ("GET", "/3"), faults=[lab.inject("budget", "shop", calls=2)]
+    )
+    assert [got[0] for got, _ in met] == [200, 200, 429]
+    assert places(trial) == [(3, 1)]
+
+
+def test_an_error_in_the_services_own_words_is_told_in_them() -> None:
+    def closed(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:  # noqa: ARG001
+        start_response("409 Conflict", [("Content-Type", "application/json")])
+        return [b'{"error": "the shop is closed"}']
+
+    def agent(_: str) -> str:
+        return str(requests.post("http://shop/", json=ORDER, timeout=5).status_code)
+
+    trial = lab.run(agent, "go", services={"shop": closed}, effects=[])
+    ((_, call),) = trial.history.of(CallFinished)
+    assert (trial.answer, call.status, call.error, trial.effects) == ("409", 409, "the shop is closed", [])
+
+
+def test_an_answer_without_a_body_is_an_effect_too() -> None:
+    def empties(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:  # noqa: ARG001
+        start_response("204 No Content", [])
+        return []
+
+    def agent(_: str) -> str:
+        return str(requests.delete("http://shop/orders/7", timeout=5).status_code)
+
+    trial = lab.run(agent, "go", services={"shop": empties}, effects=[])
+    ((_, call),) = trial.history.of(CallFinished)
+    assert (trial.answer, call.ok, call.status) == ("204", True, 204)
+    assert trial.effects == [{"effect": "DELETE /orders/7"}]
+
+
 # Refused connections.
 
 
@@ -568,6 +607,13 @@ def test_a_refused_connection_is_the_first_attempt_of_the_request_that_comes_aft
     assert begun == [("connect", 1, 1), ("POST /orders", 1, 2)]
     assert len({event.request_id for _, event in trial.history.of(CallStarted)}) == 1
     assert trial.recovery["shop"].ending == "retry"
+
+
+def test_a_connection_may_be_refused_several_times_and_then_no_more() -> None:
+    refused = [lab.inject("refused", "shop", calls=[1], attempts=[1, 2])]
+    met, trial = met_by(by_requests, POST, POST, POST, faults=refused)
+    assert [got for got, _ in met] == ["refused", "refused", OK]
+    assert places(trial) == [(1, 1), (1, 2)]
 
 
 def test_only_one_request_takes_the_place_of_a_refused_connection() -> None:
