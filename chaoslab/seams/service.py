@@ -22,6 +22,7 @@ from chaoslab.base.jsonable import line_of, to_jsonable
 from chaoslab.core import events
 from chaoslab.core.attempt import AttemptFaults
 from chaoslab.core.chain import chain, play
+from chaoslab.core.context import Exchange
 from chaoslab.core.events import REPLY_MAX, Event
 from chaoslab.core.exchange import Call, Failure, Observation, Reply
 from chaoslab.core.fault import load, trait
@@ -637,6 +638,10 @@ class Attempt:
                     streamed=streamed,
                 )
             )
+        if self.seam.plan.looks_back:
+            began_s = self.began_s - self.book.origin
+            got = reply if whole else None
+            self.seam.memory.over(Exchange(self.call, got, error, began_s, began_s + duration_s))
         ok = error is None and status is not None and status < 400
         if ok:
             self.book.requests.answered(self.asked)

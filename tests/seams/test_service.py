@@ -33,6 +33,7 @@ from chaoslab.core.events import (
 )
 from chaoslab.core.fault import BrokenFault
 from chaoslab.seams.service import HttpRequest
+from tests.plugin_parts import installed
 from tests.worlds.virtual.patch_parts import in_place
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
@@ -595,6 +596,57 @@ def test_an_answer_without_a_body_is_an_effect_too() -> None:
     ((_, call),) = trial.history.of(CallFinished)
     assert (trial.answer, call.ok, call.status) == ("204", True, 204)
     assert trial.effects == [{"effect": "DELETE /orders/7"}]
+
+
+STALE = """
+@dataclass(frozen=True)
+class Sock(Fault):
+    '''The first reply of the same tool comes again.'''
+
+    layer = "meaning"
+    corrupts = "reply"
+    looks_back = True
+
+    def flow(self, call, context):
+        reply = yield call
+        old = [each.reply for each in context.earlier if each.call.tool == call.tool and each.reply is not None]
+        return old[0] if old else reply
+"""
+
+CHANGED = """
+@dataclass(frozen=True)
+class Sock(Fault):
+    '''Another amount is sent.'''
+
+    layer = "meaning"
+    corrupts = "call"
+
+    def flow(self, call, context):
+        return (yield call.with_value({**call.value, "amount": 9}))
+"""
+
+
+def totals(_: str) -> str:
+    found = []
+    for amount in (1, 2, 3):
+        reply = requests.post("http://shop/orders", json={"item": "tea", "amount": amount}, timeout=5)
+        found.append(str(reply.json()["total"]))
+    return " ".join(found)
+
+
+def test_a_story_may_bring_an_earlier_reply_again(tmp_path: Path) -> None:
+    with installed(tmp_path, STALE):
+        stale = [lab.inject("gremlin", "shop", calls=[3])]
+        trial = lab.run(totals, "go", services={"shop": shop}, faults=stale, effects=[])
+    assert (trial.answer, places(trial)) == ("10 20 10", [(3, 1)])
+
+
+def test_a_story_may_change_what_the_service_is_asked(tmp_path: Path) -> None:
+    with installed(tmp_path, CHANGED):
+        changed = [lab.inject("gremlin", "shop", calls=[2])]
+        trial = lab.run(totals, "go", services={"shop": shop}, faults=changed, effects=[])
+    assert (trial.answer, places(trial)) == ("10 90 30", [(2, 1)])
+    assert [effect["amount"] for effect in trial.effects] == [1, 9, 3]
 
 
 # Refused connections.
