@@ -916,6 +916,18 @@ def test_a_client_that_stops_reading_is_no_failure() -> None:
     assert (trial.answer, call.error, call.status, call.bytes) == ("1000", None, 200, 1000)
 
 
+def test_a_changed_reply_of_which_only_a_part_was_taken_is_not_witnessed() -> None:
+    def agent(_: str) -> str:
+        with socket.create_connection(("shop", 80), timeout=1) as sock:
+            sock.sendall(b"GET /large" + HEAD)
+            return str(len(sock.recv(1000)))
+
+    wrong = [lab.inject("wrong_value", "shop")]
+    trial = lab.run(agent, "go", services={"shop": shop}, faults=wrong, effects=[])
+    assert (trial.answer, len(list(trial.history.of(FaultInjected)))) == ("1000", 1)
+    assert not list(trial.history.of(FaultWitnessed))
+
+
 def test_a_client_that_sends_and_forgets_has_its_work_done_and_meets_nothing() -> None:
     def agent(_: str) -> str:
         body = json.dumps(ORDER).encode()
