@@ -799,8 +799,16 @@ MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     ),
     (lambda: trial_of(effects=[], facts=["1"], twin=True), ValueError, "leave one of them out"),
     (lambda: trial_of(world="local", services={"weather": lambda *_: []}), ValueError, "they need world='virtual'"),
-    (lambda: trial_of(services={"w": weather}, faults=[lab.inject("latency", "w")]), ValueError,
-     "service w: faults meet functions alone"),
+    (lambda: trial_of(services={"weather": weather}, faults=[lab.inject("latency", "wether")]), LookupError,
+     "has no function or service 'wether' to hit: did you mean 'weather'?"),
+    (lambda: trial_of(services={"w": weather}, faults=[lab.inject("refused", "w", when="amount > 1")]), ValueError,
+     "'refused on w' refuses connections to the service w, which are made before a request tells its arguments: "
+     "leave out when="),
+    (lambda: trial_of(services={"w": weather}, faults=[lab.inject("refused", "*", tool="GET /*")]), ValueError,
+     "'refused on *' refuses connections to the service w, which are made before a request tells its tool: "
+     "leave out tool="),
+    (lambda: trial_of(services={"w": weather}, faults=[lab.inject("truncate_context", "w")]), ValueError,
+     "truncate_context works on the messages that a model is sent, and w is no model"),
     (lambda: lab.run("agent", "go"), TypeError, "agent is a str: it should be a callable, or a LangChain Runnable"),
     (lambda: lab.run_many(agent, "go", trials=0), ValueError, "trials is 0: it should be a whole number from 1 to"),
 ]  # fmt: skip

@@ -125,17 +125,30 @@ class Requests:
     _count: dict[str, int] = field(default_factory=dict)
     _safe: set[tuple[str, str]] = field(default_factory=set)
 
-    def ask(self, target: str, tool: str, arguments: Any, *, safe: bool = False, spelt: str = "") -> Request:
+    def ask(
+        self,
+        target: str,
+        tool: str,
+        arguments: Any,
+        *,
+        safe: bool = False,
+        spelt: str = "",
+        instead: Request | None = None,
+    ) -> Request:
         """The request with this intent. It is the same one as before unless an identical one was answered for good.
 
         `spelt`: the arguments as text, if the caller spells equal ones alike.
         `safe` marks a request without effects (HTTP's safe methods), which `restart_prompt` need not take up again.
+        `instead`: a request that was numbered before its intent was known. A new one takes its place.
         """
         intent = (tool, spelt or canonical(arguments))
         if safe:
             self._safe.add(intent)
         nth = self._answered.get(intent, 0) + 1
         request = self._known.get((intent, nth))
+        if request is None and instead is not None:
+            instead.intent, instead.nth = intent, nth
+            request = self._known[intent, nth] = instead
         if request is None:
             self._count[target] = number = self._count.get(target, 0) + 1
             request = self._known[intent, nth] = Request(self.trial, target, tool, number, intent, nth)

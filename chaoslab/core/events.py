@@ -198,7 +198,8 @@ class CallFinished(AttemptEvent):
     """timed_out, refused, reset, closed, garbled, too_large, or the service's own message."""
     bytes: Count = 0
     via: str = "proxy"
-    """proxy (clean), lane (poisoned), direct (around the proxy), function (in this process) or none (never left)."""
+    """proxy (clean), lane (poisoned), direct (around the proxy), function (in this process), service (on the virtual
+    network) or none (never left)."""
     rolled: list[str] = field(default_factory=list)
     """The injections whose dice were rolled for this attempt."""
     replayed: bool = False

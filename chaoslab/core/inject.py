@@ -133,7 +133,7 @@ def check(injections: Iterable[Injection], known: Iterable[str], *, turns: int =
             raise ValueError(f"faults has {injection!r} in it: it should be lab.inject(fault, target, …)")
         for target in injection.targets:
             if target not in there and not any(fnmatchcase(name, target) for name in there):
-                hint = did_you_mean(target, there) if there else "there are none, give them as tools= or reads="
+                hint = did_you_mean(target, there) if there else "there are none: give tools=, reads= or services="
                 raise LookupError(f"'{injection.name}' has no function or service '{target}' to hit: {hint}")
         if injection.name in names:
             raise ValueError(f"two injections are called '{injection.name}': give one of them another name=")

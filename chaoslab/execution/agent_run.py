@@ -31,6 +31,7 @@ from chaoslab.seams import adapters
 from chaoslab.seams.function import CALLS_MAX, FunctionSeam, WrappedFunction
 from chaoslab.seams.injected import injected
 from chaoslab.seams.references import References
+from chaoslab.seams.service import ServiceSeam
 
 WORLDS = ("virtual", "local")
 Hangs = tuple[type[Exception], ...]
@@ -44,7 +45,8 @@ _alone = threading.Lock()
 class AgentResult:
     """The result of one trial; see `TrialResult`.
 
-    `book`: its events. `warnings`: warnings about it. `called`: the names of the functions that were called.
+    `book`: its events. `warnings`: warnings about it. `called`: the names of the functions and services that were
+    called.
     """
 
     book: TrialLog
@@ -179,16 +181,17 @@ class AgentSpec:
         with ExitStack() as stack:
             new, hung, exchanged = stack.enter_context({"virtual": self._virtual, "local": self._local}[self.world]())
             seam = FunctionSeam(self.plan, timeout_s=self.timeout_s)
+            services = ServiceSeam(self.plan, timeout_s=self.timeout_s)
             pairs, unheld = stack.enter_context(self._wrapped(seam, exchanged))
             ask, of_coroutine = self._ask(self.agent)
             if isinstance(self.agent, Fresh):  # the functions it will reach are not known yet
                 ask, of_coroutine, unheld = self._anew(pairs), False, ()
-            yield lambda spec: self._trial(spec, seam, new, hung, ask, of_coroutine, unheld)
+            yield lambda spec: self._trial(spec, seam, services, new, hung, ask, of_coroutine, unheld)
 
     # The worlds.
 
     @contextmanager
-    def _virtual(self) -> Iterator[tuple[Callable[[], Place], Hangs, Pairs]]:
+    def _virtual(self) -> Iterator[tuple[Callable[[ServiceSeam], Place], Hangs, Pairs]]:
         from chaoslab.worlds.virtual.machine import Hung
         from chaoslab.worlds.virtual.patches import Patches
         from chaoslab.worlds.virtual.serving import serve
@@ -196,18 +199,18 @@ class AgentSpec:
 
         now = datetime.fromisoformat(self.now)
 
-        def new() -> Place:
+        def new(seam: ServiceSeam) -> Place:
             world = World(self.plan.seed, now=now, deadline_s=self.deadline_s, calls_max=self.calls_max)
             for name, app in self.services.items():
-                serve(world.network, name, 80, app)
+                serve(world.network, name, 80, app, seam)
             return world
 
         with Patches() as patches:
             yield new, (Hung,), patches.exchanged()
 
     @contextmanager
-    def _local(self) -> Iterator[tuple[Callable[[], Place], Hangs, Pairs]]:
-        yield lambda: Here(self.deadline_s), (), []
+    def _local(self) -> Iterator[tuple[Callable[[ServiceSeam], Place], Hangs, Pairs]]:
+        yield lambda _: Here(self.deadline_s), (), []
 
     # The agent and its functions.
 
@@ -263,10 +266,10 @@ class AgentSpec:
     # One trial.
 
     def _trial(
-        self, spec: TrialSpec, seam: FunctionSeam, new: Callable[[], Place], hung: tuple[type[Exception], ...],
-        ask: Callable[[Any], Any], of_coroutine: bool, unheld: Sequence[str],
+        self, spec: TrialSpec, seam: FunctionSeam, services: ServiceSeam, new: Callable[[ServiceSeam], Place],
+        hung: tuple[type[Exception], ...], ask: Callable[[Any], Any], of_coroutine: bool, unheld: Sequence[str],
     ) -> AgentResult:  # fmt: skip
-        place = new()
+        place = new(services)
         with place.entered():
             now = system.utc()
             book = TrialLog(nth(self.name, spec.number, 1), began=now)
@@ -295,8 +298,10 @@ class AgentSpec:
         def over() -> None:
             result.seconds = round(system.monotonic() - book.origin, 6)
             seam.book = None
+            services.end()
 
         seam.begin(book)
+        services.begin(book, seam.memory)
         seam.pace, seam.left = place.pace, 0
         try:
             with _caught(result, hung):  # a task or thread may have ended everything by raising
@@ -310,20 +315,22 @@ class AgentSpec:
             result.hung = place.late
         if result.hung:
             result.answer = result.error = None
-        result.called = book.called()
+        result.called = book.called() | services.asked_of
         result.warnings += self._uncalled(result.called, unheld)
         with place.entered():
             self._finish(result, now)
         return result
 
     def _uncalled(self, called: frozenset[str], unheld: Sequence[str]) -> tuple[str, ...]:
-        """A warning about functions that were called neither in this trial nor in its twin, and about the faults that
-        had no target because of that."""
+        """A warning about functions, and services that faults are aimed at, that were called neither in this trial nor
+        in its twin, and about the faults that had no target because of that."""
         known = called.union(self.called or (), unheld)
-        names = [name for function in (*self.tools, *self.reads) if (name := name_of(function)) not in known]
+        aimed_at = [name for name in self.services if any(i.may_hit and i.covers(name) for i in self.plan.injections)]
+        there = [*(name_of(function) for function in (*self.tools, *self.reads)), *aimed_at]
+        names = [name for name in there if name not in known]
         if not names:
             return ()
-        used = {name_of(function) for function in (*self.tools, *self.reads)}.difference(names)
+        used = set(there).difference(names)
         idle = [i.name for i in self.plan.injections if i.may_hit and not i.calls and not any(map(i.covers, used))]
         where = "" if self.called is None else ", neither in the trial nor in its twin"
         were, them, others = ("was", "it", "another object") if len(names) == 1 else ("were", "them", "other objects")

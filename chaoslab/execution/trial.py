@@ -1,4 +1,4 @@
-"""`run` and `run_many`: trials of a user's agent with faults at its functions, and the result of each."""
+"""`run` and `run_many`: trials of a user's agent with faults at its functions and services, and their results."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ from chaoslab.record.history import History
 from chaoslab.record.runs import Run
 from chaoslab.seams import adapters
 from chaoslab.seams.function import CALLS_MAX
+from chaoslab.seams.service import check as check_services
 
 SHOWN = 300
 """The longest one-line text of a trial, in characters."""
@@ -103,7 +104,7 @@ class Trial:
     @property
     def effects(self) -> list[dict[str, Any]]:
         """The agent's effects, each as `{"effect": <function>, <parameter>: <argument>, …}`, like those given as
-        `effects=`."""
+        `effects=`. An effect of a service is named after the request, as in "POST /orders"."""
         return [{"effect": effect.effect, **effect.content} for effect in effects_of(self.history, self.key)]
 
     @property
@@ -170,15 +171,18 @@ def run(
         `tools`: the functions that change the world. Each call of one is an effect.
         `reads`: the functions that do not. Both lists take functions (sync or async), bound methods and LangChain
             tools. Calls with the same `idempotency_key` argument count as one effect.
-        `services`: WSGI applications by host name, served on the virtual network at http://<name>. Faults cannot hit
-            them yet.
+        `services`: WSGI applications by host name, served on the virtual network at http://<name>. Faults hit the
+            requests to them, whatever client makes them. A request's tool is its method and path, as in "POST /orders",
+            and its arguments are the fields of its JSON or form and `query`. One with an unsafe method and a reply of
+            2xx is an effect; those with one Idempotency-Key are one effect. A reply's header `X-Lab-Effect` states
+            other effects: "none", or JSON such as {"effect": "order_placed", "item": "tea"}.
 
     The faults and the world:
 
         `faults`: see `inject`.
         `seed`: the seed of the faults' dice.
         `world`: "virtual" (a clock that jumps; no real input or output) or "local" (this process, in real time).
-        `timeout_s`: the caller's timeout for an attempt that a fault delays.
+        `timeout_s`: the caller's timeout for an attempt that a fault delays. A client of a service has its own.
         `deadline_s`: the longest duration of the trial. Real time is checked only when a function is called, so in the
             local world an agent that swallows SystemExit is not ended.
         `calls_max`: the most calls, or requests to services, without a wait in virtual time. More count as an endless
@@ -187,7 +191,7 @@ def run(
 
     The expected result:
 
-        `effects`: exactly the effects that should happen, as in `Trial.effects`.
+        `effects`: exactly the effects that should happen, as in `Trial.effects`, those of services too.
         `facts`: texts, or lists of spellings, that the answer must show.
         `twin`: True compares the trial with a run of it without faults. By default that is so in the virtual world if
             no `effects` are given.
@@ -332,12 +336,11 @@ def _checked(agent: Any, prompt: Any, given: Options) -> tuple[AgentSpec, bool, 
         raise TypeError(f"logs is {validation.shown(logs)}: it should be a folder, as in 'logs'")
     names = validation.names_of(agent, tools, reads, services)
     plan = Plan(seed, check(faults, names))
-    for injection in plan.injections:
-        if hit := [target for target in injection.targets if target in services]:
-            raise ValueError(f"'{injection.name}' is aimed at the service {hit[0]}: faults meet functions alone as yet")
+    check_services(plan.injections, services)
     effects = None
     if given.get("effects") is not None:
-        effects = validation.effects(given.get("effects"), {name_of(function): function for function in tools})
+        named = {name_of(function): function for function in tools}
+        effects = validation.effects(given.get("effects"), named, of_services=bool(services))
     facts = validation.facts(given.get("facts"))
     both = effects is not None and bool(facts)
     if twin is not None and not isinstance(twin, bool):

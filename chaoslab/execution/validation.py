@@ -73,14 +73,17 @@ def services(value: Any) -> dict[str, Any]:
     return found
 
 
-def effects(value: Any, tools: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The stated effects in the form of a call's arguments. `tools`: the functions with effects, by name."""
+def effects(value: Any, tools: Mapping[str, Any], *, of_services: bool = False) -> list[Mapping[str, Any]]:
+    """The stated effects in the form of a call's arguments. `tools`: the functions with effects, by name.
+    `of_services`: there are services, whose effects may have any name."""
     like = "{'effect': 'refund', 'order': 17}"
     single = isinstance(value, Mapping) and "effect" in value
     found = a_list("effects", value, f"[{shown(value) if single else like}]")
     for effect in found:
         if not isinstance(effect, Mapping) or "effect" not in effect:
             raise TypeError(f"effects has {shown(effect)} in it: it should be as in {like}, with the name of a tool")
+        if effect["effect"] not in tools and of_services and isinstance(effect["effect"], str):
+            continue
         if effect["effect"] not in tools:
             hint = did_you_mean(str(effect["effect"]), tools) if tools else "there are no tools"
             raise LookupError(f"effects names {shown(effect['effect'])}, which is no tool: {hint}")

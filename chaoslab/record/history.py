@@ -113,7 +113,7 @@ class History:
         run = self.first(RunStarted)
         if run is not None:
             return bool(run.world) and not run.asked
-        return any(event.via == "function" for _, event in self.of(CallFinished))
+        return any(event.via in ("function", "service") for _, event in self.of(CallFinished))
 
     @property
     def trials(self) -> list[str]:

@@ -76,6 +76,7 @@ GUARDS: dict[str, tuple[str, ...]] = {
     "chaoslab/faults/context/truncate_context.py": ("tests/faults/test_fault_truncate_context.py",),
     "chaoslab/faults/meaning/wrong_value.py": ("tests/faults/test_fault_wrong_value.py",),
     "chaoslab/seams/function.py": ("tests/seams/test_function_faults.py", "tests/test_trial.py"),
+    "chaoslab/seams/service.py": ("tests/seams/test_service.py",),
     "chaoslab/seams/http.py": ("tests/seams/test_http_words.py", "tests/seams/test_http_calls.py"),
     "chaoslab/seams/adapters/langchain.py": ("tests/seams/test_langchain_tools.py",),
     "chaoslab/wire/lanes.py": ("tests/wire/test_lanes.py",),
@@ -111,6 +112,7 @@ GUARDS: dict[str, tuple[str, ...]] = {
         "tests/worlds/virtual/test_threads.py",
         "tests/worlds/virtual/test_hung.py",
     ),
+    "chaoslab/worlds/virtual/client_side.py": ("tests/seams/test_service.py",),
     "chaoslab/worlds/virtual/network.py": (
         "tests/worlds/virtual/test_virtual_network.py",
         "tests/worlds/virtual/test_virtual_transport.py",

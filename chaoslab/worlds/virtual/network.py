@@ -38,18 +38,32 @@ class Receiver(Protocol):
         """There is room to write again."""
 
 
+class Watcher(Protocol):
+    """The receiver of what the program at an end observes, in the moment in which it does."""
+
+    def took(self, data: bytes) -> None:
+        """The program took these bytes."""
+
+    def waited(self) -> None:
+        """The program waited for more until a timeout of its own."""
+
+    def over(self, how: str) -> None:
+        """The connection is over for the program: reset, closed (by the peer), or left (by itself)."""
+
+
 class End:
     """One end of a connection."""
 
     __slots__ = (
         "_inbox", "_unread", "address", "closed", "ended", "error", "machine", "peer", "peer_address", "receiver",
-        "sent_end",
+        "sent_end", "watcher",
     )  # fmt: skip
 
     def __init__(self, machine: Machine, address: Address, peer_address: Address) -> None:
         self.machine, self.address, self.peer_address = machine, address, peer_address
         self.peer: End
         self.receiver: Receiver | None = None
+        self.watcher: Watcher | None = None
         self.error: OSError | None = None
         self.ended = False
         """True if the other end has sent everything."""
@@ -87,6 +101,7 @@ class End:
         """Ends the stream and stops reading. Unread data, and data that still arrives, is answered with a reset."""
         if self.closed:
             return
+        self._observed("left")
         self.closed = True
         if self._inbox:
             self._reset_peer()
@@ -96,6 +111,7 @@ class End:
     def reset(self) -> None:
         """Resets the connection: the other end gets an error after it has read the data sent before."""
         if not self.closed:
+            self._observed("left")
             self.closed = self.sent_end = True
             self._inbox.clear()
             self._reset_peer()
@@ -113,6 +129,8 @@ class End:
         if not self._inbox:
             if self.error is not None and not self.ended:
                 raise self._told()
+            if self.ended:
+                self._observed("closed")
             return b""
         data = self._inbox.popleft()
         if len(data) > most:
@@ -125,12 +143,14 @@ class End:
         peer._unread -= len(data)
         if was_full and not peer.full and peer.receiver is not None:
             self.machine.after(TRIP_S, peer.receiver.drained)
+        if self.watcher is not None:
+            self.watcher.took(data)
         return data
 
     def leave(self) -> None:
         """Ends the connection without a peer, since the machine is gone."""
         self._inbox.clear()
-        self.ended, self.error, self.receiver = True, _broken(), None
+        self.ended, self.error, self.receiver, self.watcher = True, _broken(), None, None
 
     def _arrive(self, data: bytes | None) -> None:
         if self.error is not None:
@@ -160,9 +180,16 @@ class End:
             if self.receiver is not None:
                 self.receiver.broke(error)
 
+    def _observed(self, how: str) -> None:
+        """Tells the watcher that the connection is over. A program that leaves a broken one met the break."""
+        if self.watcher is not None:
+            broken = how == "left" and self.error is not None and not self.ended
+            self.watcher.over("reset" if broken else how)
+
     def _told(self) -> OSError:
         """The reason for the break, once. After that reading is at its end, and writing meets a broken pipe."""
         assert self.error is not None
+        self._observed("closed" if self.ended else "reset")
         self.ended = True
         error, self.error = self.error, _broken()
         return error
@@ -173,6 +200,8 @@ def _broken() -> OSError:
 
 
 Accept = Callable[[End], object]
+Gate = Callable[[], Callable[[], None] | None]
+"""A decision on a connection: None, or it is refused, and the function is called when the client is told."""
 
 
 class Network:
@@ -185,6 +214,8 @@ class Network:
         self._ports = itertools.count(32768)
         self.apps: dict[Address, Any] = {}
         """The web applications behind the listeners, for callers that may pass them a request without a connection."""
+        self.gates: dict[Address, Gate] = {}
+        """The listeners whose connections may be refused."""
 
     def listen(self, host: str, port: int, accept: Accept) -> Address:
         """Listens and returns the address. `host`: an address, or a name, which gets an address. `port`: 0 for a free
@@ -234,9 +265,12 @@ class Network:
         self.machine.after(TRIP_S, self._knock, address, done)
 
     def _knock(self, address: Address, done: Callable[[End | OSError], None]) -> None:
-        accept = self._listeners.get(address)
-        if accept is None:
+        accept, gate = self._listeners.get(address), self.gates.get(address)
+        refused = gate() if accept is not None and gate is not None else None
+        if accept is None or refused is not None:
             self.machine.steps.requested(self.named(address))
+            if refused is not None:
+                self.machine.after(TRIP_S, refused)
             self.machine.after(
                 TRIP_S, done, ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
             )

@@ -7,13 +7,16 @@ import itertools
 import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import lru_cache, partial
 from http import HTTPStatus
 from typing import Any, Protocol
 
 import h11
 
+from chaoslab.core.exchange import Failure
+from chaoslab.seams.service import ServiceSeam
+from chaoslab.worlds.virtual.client_side import ClientSide, gate
 from chaoslab.worlds.virtual.machine import Waiter
 from chaoslab.worlds.virtual.network import End, Network
 
@@ -28,20 +31,25 @@ class Broken(Exception):
         self.kind = kind
 
 
-def serve(network: Network, host: str, port: int, app: Wsgi) -> None:
-    """Serves the application at that address."""
-    network.apps[network.listen(host, port, partial(_accept, app, f"{host}:{port}"))] = app
+def serve(network: Network, host: str, port: int, app: Wsgi, seam: ServiceSeam | None = None) -> None:
+    """Serves the application at that address. `seam`: the requests are numbered there, and may meet faults."""
+    address = network.listen(host, port, partial(_accept, app, f"{host}:{port}", seam, host))
+    network.apps[address] = app
+    if seam is not None:
+        network.gates[address] = gate(seam, host)
 
 
-def _accept(app: Wsgi, name: str, end: End) -> None:
-    _Connection(app, end, name).arrived()
+def _accept(app: Wsgi, name: str, seam: ServiceSeam | None, host: str, end: End) -> None:
+    client = ClientSide(end, seam, host, partial(Opened, app, name)) if seam is not None else None
+    _Connection(app, end, name, client).arrived()
 
 
 class _Connection:
     """The server's side of one connection; requests are answered one after the other."""
 
-    def __init__(self, app: Wsgi, end: End, name: str) -> None:
+    def __init__(self, app: Wsgi, end: End, name: str, client: ClientSide | None = None) -> None:
         self._machine, self._app, self._end, self._name = end.machine, app, end, name
+        self._client = client
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=256 * 1024)
         self._request: h11.Request | None = None
         self._body: list[bytes] = []
@@ -96,14 +104,19 @@ class _Connection:
         assert self._request is not None
         request = self._request
         try:
-            body = b"".join(self._body)
-            environ = _environ(request.method.decode(), request.target, request.headers, body, self._name)
-            with _asked(self._app, environ) as (started, parts):
-                self._send(started, iter(parts), bodiless=request.method == b"HEAD")
-        except Broken as broken:
+            body, bodiless = b"".join(self._body), request.method == b"HEAD"
+            asked = self._client and self._client.asked(request, body)
+            if asked and asked.hit:
+                self._send(*asked.play(), bodiless=bodiless)
+            else:
+                environ = _environ(request.method.decode(), request.target, request.headers, body, self._name)
+                with _asked(self._app, environ) as (started, parts):
+                    answer = asked.answering(started, parts) if asked else iter(parts)
+                    self._send(started, answer, bodiless=bodiless)
+        except (Broken, Failure) as broken:
             if broken.kind == "reset":
                 self._end.reset()
-            else:
+            elif broken.kind != "timed_out":  # which is silence
                 self._end.close()
             return
         except _FAILURES:
@@ -266,6 +279,58 @@ def answered_to(
         if streamed:
             raise Broken("closed") from None
     return None if streamed else reply or (500, _own(_FAILED), _FAILED)
+
+
+class Opened:
+    """An application's answer that has begun: status and headers are there; 500 if it failed before."""
+
+    def __init__(
+        self, app: Wsgi, name: str, method: str, target: bytes, headers: Iterable[tuple[bytes, bytes]], body: bytes
+    ) -> None:
+        self._target, self._name, self._stack = target, name, ExitStack()
+        try:
+            started, parts = self._stack.enter_context(_asked(app, _environ(method, target, headers, body, name)))
+            self._rest = iter(parts)
+            self._first = next(self._rest, b"")
+            status, self.fields = started[0]
+            self.status = int(status[:3])
+        except _FAILURES:
+            self._fail()
+
+    def whole(self) -> Answered:
+        """The whole answer; 500 if the rest of it fails."""
+        try:
+            body = self._first + b"".join(self._rest)
+        except _FAILURES:
+            self._fail()
+            body = self._first
+        self.close()
+        return self.status, self.fields, body
+
+    def parts(self) -> Iterator[bytes]:
+        """The body as it comes.
+
+        Raises:
+            Failure: closed: the application failed.
+        """
+        try:
+            yield from filter(None, itertools.chain((self._first,), self._rest))
+        except _FAILURES:
+            _blame(self._target, self._name)
+            raise Failure("closed") from None
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Tells the application that its answer is over. An error of that changes nothing any more."""
+        try:
+            self._stack.close()
+        except _FAILURES:
+            _blame(self._target, self._name)
+
+    def _fail(self) -> None:
+        _blame(self._target, self._name)
+        self.status, self.fields, self._first, self._rest = 500, _own(_FAILED), _FAILED, iter(())
 
 
 _Started = tuple[str, list[tuple[str, str]]]

@@ -152,7 +152,12 @@ class VirtualSocket:
         if flags & real.MSG_PEEK:
             raise Unsupported("MSG_PEEK on a socket", "read without it")
         if not self.readable():
-            self._wait(self.readable, f"recv from {self._peer()}")
+            try:
+                self._wait(self.readable, f"recv from {self._peer()}")
+            except TimeoutError:
+                if end.watcher is not None:
+                    end.watcher.waited()
+                raise
         return end.take(size)
 
     def recv_into(self, buffer: Any, nbytes: int = 0, flags: int = 0) -> int:

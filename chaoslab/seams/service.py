@@ -1,0 +1,693 @@
+"""The seam of a user's services: HTTP on the server's side, where the requests of every client come by.
+
+A request that was read whole is an exchange. All of the plan's stories run before and after the application's work,
+those of the wire too. A fault is witnessed by what the client took from its end of the connection, so the seam is told
+of that by the world (`Line`, `Seen`). A request that no fault hits is answered as without the seam, and is noted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from http import HTTPStatus
+from math import inf, isinf
+from typing import Any, Protocol
+from urllib.parse import parse_qsl, urlencode
+
+from chaoslab.base.clock import Clock, system
+from chaoslab.base.identity import Request, canonical
+from chaoslab.base.jsonable import line_of, to_jsonable
+from chaoslab.core import events
+from chaoslab.core.attempt import AttemptFaults
+from chaoslab.core.chain import chain, play
+from chaoslab.core.context import Exchange
+from chaoslab.core.events import REPLY_MAX, Event
+from chaoslab.core.exchange import Call, Failure, Observation, Reply
+from chaoslab.core.fault import load, trait
+from chaoslab.core.memory import TrialMemory
+from chaoslab.core.pipe import Pipe, Pipeline, Signal, Timed
+from chaoslab.core.plan import APART, HITS, Candidates, Decision, Injection, Plan
+from chaoslab.core.service_spec import ErrorReply
+from chaoslab.core.stream import EVENT_STREAM, Events, Streamed
+from chaoslab.record.trial_log import TrialLog
+from chaoslab.wire.body import unpacked
+
+EFFECT = "X-Lab-Effect"
+"""The header of a reply in which a service says what it did: "none", a JSON object such as {"effect": "order_placed",
+"item": "tea"}, or a list of these. Without it, an unsafe request with a status of 2xx is one effect."""
+SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
+"""The methods without effects (RFC 9110, section 9.2.1)."""
+REPEATABLE = frozenset({"PUT", "DELETE"})
+"""The unsafe methods of which several equal requests have the effect of one (RFC 9110, section 9.2.2)."""
+BODILESS = (204, 304)
+CONNECT = "connect"
+"""The tool of an attempt that ended when its connection was made, since the request itself was never sent."""
+COMPARED_MAX = 64 * 1024
+"""The largest body that is compared by its meaning, in bytes; a larger one by its digest."""
+ERRORS = {429: ErrorReply(429, {"error": "Too Many Requests"}, {"Retry-After": "1"})}
+_LENGTHS = frozenset({"content-length", "content-encoding", "transfer-encoding"})
+_FORM = "application/x-www-form-urlencoded"
+
+Fields = Sequence[tuple[str, str]]
+Answered = tuple[int, Fields, bytes]
+"""Status, headers and the whole body."""
+Started = list[tuple[str, list[tuple[str, str]]]]
+"""The status line and the headers of an answer, once the application has stated them."""
+
+
+@dataclass(frozen=True)
+class HttpRequest:
+    """A request that a service has read whole. `target`: path and query, as they were sent."""
+
+    method: str
+    target: str
+    headers: Sequence[tuple[bytes, bytes]]
+    body: bytes
+
+    @property
+    def path(self) -> str:
+        return self.target.partition("?")[0]
+
+    @property
+    def query(self) -> str:
+        return self.target.partition("?")[2]
+
+    def header(self, name: bytes) -> str:
+        """The header of this name in lower case; empty if there is none."""
+        return next((value.decode("latin-1") for key, value in self.headers if key.lower() == name), "")
+
+    def _content(self) -> tuple[str, dict[str, Any]]:
+        """The kind of the body (object, form or other) and its fields. A client may call JSON a form, as urllib does by
+        default."""
+        try:
+            value = json.loads(self.body) if self.body else {}
+        except (ValueError, RecursionError):
+            value = self.body.decode("utf-8", "replace")
+        if isinstance(value, dict):
+            return "object", value
+        if self.header(b"content-type").startswith(_FORM):
+            return "form", _fields_of(self.body.decode("latin-1"))
+        return "other", {"body": value}
+
+    def meaning(self) -> dict[str, Any]:
+        """The arguments: the fields of the body, which is a JSON object or a form, and `query`, unless the body has a
+        field of this name. Any other body is the field `body`."""
+        return {**({"query": _fields_of(self.query)} if self.query else {}), **self._content()[1]}
+
+    def intent(self, meaning: Mapping[str, Any]) -> str:
+        """The meaning as text, to tell if another request wants the same. Of a body that is very large, or nested very
+        deeply, it is a digest."""
+        if len(self.body) <= COMPARED_MAX:
+            try:
+                return canonical([self.query, meaning])
+            except RecursionError:
+                pass
+        return canonical([self.query, blake2b(self.body).hexdigest()])
+
+    def with_meaning(self, value: Mapping[str, Any]) -> HttpRequest:
+        """The request with other arguments."""
+        fields, query, (kind, was) = dict(value), self.query, self._content()
+        if query and "query" not in was:
+            query = urlencode(fields.pop("query", {}), doseq=True)
+        if kind == "form":
+            body = urlencode(fields, doseq=True).encode()
+        else:
+            content = fields["body"] if kind == "other" and list(fields) == ["body"] else fields
+            body = json.dumps(content).encode() if self.body or fields else b""
+        headers = [(k, v) for k, v in self.headers if k.lower() not in (b"content-length", b"transfer-encoding")]
+        headers.append((b"content-length", str(len(body)).encode()))
+        return HttpRequest(self.method, f"{self.path}?{query}" if query else self.path, headers, body)
+
+
+def _fields_of(text: str) -> dict[str, Any]:
+    """The fields of a query or a form; one that is given several times has a list of values."""
+    found: dict[str, Any] = {}
+    for key, value in parse_qsl(text, keep_blank_values=True):
+        if key in found:
+            found[key] = [*(found[key] if isinstance(found[key], list) else [found[key]]), value]
+        else:
+            found[key] = value
+    return found
+
+
+class Served(Reply):
+    """A reply as it goes over a connection. `fields` are its headers, repeated ones too, and `raw` its body, packed if
+    the headers say so. `body` is unpacked."""
+
+    fields: Fields
+    raw: bytes
+
+    def __init__(self, status: int, fields: Fields, raw: bytes) -> None:
+        codings = next((value for name, value in fields if name.lower() == "content-encoding"), "")
+        try:
+            body = unpacked(raw, codings)
+        except Failure:  # it is too large or in another coding, and passes as it is
+            body = raw
+        super().__init__(status, dict(fields), body)
+        self.__dict__.update(fields=tuple(fields), raw=raw)
+
+    def with_value(self, value: Any) -> Reply:
+        body = json.dumps(value, ensure_ascii=False).encode()
+        return Served(self.status, _measured(self.fields, body), body)
+
+    @classmethod
+    def of(cls, reply: Reply) -> Served:
+        """A story's reply in this form."""
+        if isinstance(reply, cls):
+            return reply
+        body = b"" if reply.status in BODILESS else reply.body
+        return cls(reply.status, _measured(list(reply.headers.items()), body), body)
+
+
+def _measured(fields: Fields, body: bytes) -> list[tuple[str, str]]:
+    """The headers with this body's length."""
+    return [*((k, v) for k, v in fields if k.lower() not in _LENGTHS), ("Content-Length", str(len(body)))]
+
+
+def is_stream(fields: Iterable[tuple[str, str]]) -> bool:
+    """True if the headers say that the body is a stream of events."""
+    return any(name.lower() == "content-type" and value.startswith(EVENT_STREAM) for name, value in fields)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The end of an exchange on the client's side. `error`: reset, closed, garbled, left (the client hung up before it
+    had the whole reply), or None. `answer`: as much as the client took; None before a whole head. `waited`: the client
+    waited for more. `streamed`: its view of a stream of events."""
+
+    error: str | None
+    answer: Answered | None
+    bytes: int
+    waited: bool = False
+    streamed: Streamed | None = None
+
+
+class Answer(Protocol):
+    """An application's answer that has begun."""
+
+    status: int
+    fields: list[tuple[str, str]]
+
+    def whole(self) -> Answered:
+        """The whole answer."""
+
+    def parts(self) -> Iterator[bytes]:
+        """The body as it comes.
+
+        Raises:
+            Failure: the application failed in its middle.
+        """
+
+
+class _Parts:
+    """The body of a streamed answer, for `Reply.stream`."""
+
+    def __init__(self, parts: Iterator[bytes]) -> None:
+        self.left = parts
+
+    async def take(self) -> bytes | None:
+        return next(self.left, None)
+
+    async def aclose(self) -> None:
+        """Does nothing: the answer ends with its iterator."""
+
+
+class Line(Protocol):
+    """The connection that a request came on, as the world offers it."""
+
+    @property
+    def trip_s(self) -> float:
+        """The time from one end to the other."""
+
+    def application(self, request: HttpRequest) -> Answer:
+        """The application's answer to the request."""
+
+    def wait(self, delay_s: float) -> bool:
+        """Lets time pass; True if the client hung up meanwhile, or before."""
+
+    def lapse(self) -> None:
+        """Ends the exchange as if the client had hung up now."""
+
+
+def refuses(injection: Injection) -> bool:
+    """True if a fault of the injection refuses connections."""
+    return any(trait(load(choice.fault), "refuses") for choice in injection.choices)
+
+
+def check(injections: Iterable[Injection], services: Iterable[str]) -> None:
+    """Checks that each injection can meet the services that it is aimed at.
+
+    Raises:
+        ValueError: one refuses connections by what a request says, and there is none yet.
+    """
+    names = list(services)
+    for injection in injections:
+        hit = next((name for name in names if injection.covers(name)), None)
+        unknown = next((name for name in ("tool", "when") if name in injection.triggers), None)
+        if hit is not None and unknown is not None and refuses(injection):
+            raise ValueError(
+                f"'{injection.name}' refuses connections to the service {hit}, which are made before a request tells "
+                f"its {'tool' if unknown == 'tool' else 'arguments'}: leave out {unknown}="
+            )
+
+
+class ServiceSeam:
+    """Decides and notes the requests to services. `timeout_s` ends the wait for an answer that never comes, if the
+    client does not hang up before.
+
+    A refused connection is the first attempt of the next new request, and an answer before one that will be refused
+    closes its connection, so that the client has to make another.
+    """
+
+    def __init__(self, plan: Plan, *, timeout_s: float, clock: Clock = system) -> None:
+        self.plan, self.timeout_s, self.clock = plan, timeout_s, clock
+        self.book: TrialLog | None = None
+        self.memory = TrialMemory(plan, "")
+        self.asked_of: set[str] = set()
+        self.open: dict[int, Attempt] = {}
+        """The attempts whose clients have not ended them."""
+        self._refused: dict[str, Request] = {}
+        self._reach: dict[str, tuple[Candidates, Candidates]] = {}
+
+    def begin(self, book: TrialLog, memory: TrialMemory) -> None:
+        """Begins a trial, whose requests go into this log. `memory`: the one of all the trial's seams."""
+        self.book, self.memory = book, memory
+        self.asked_of, self.open, self._refused = set(), {}, {}
+
+    def end(self) -> None:
+        """Ends the trial, and the attempts that are open still."""
+        for attempt in list(self.open.values()):
+            attempt.cut()
+        self.book = None
+
+    def asked(self, name: str, request: HttpRequest, line: Line) -> Attempt | None:
+        """The attempt that a request to a service is; None outside of a trial."""
+        return None if self.book is None else Attempt(self, self.book, name, request, line)
+
+    def refuses(self, name: str, trip_s: float) -> Callable[[], None] | None:
+        """The function to call when the client is told that its connection is refused; None if it is not."""
+        book, reach = self.book, self.reach(name)[1]
+        if book is None or not reach:
+            return None
+        pending = self._refused.get(name)
+        number, attempt = (pending.number, pending.attempts + 1) if pending else (book.requests.made(name) + 1, 1)
+        if not any(decision in HITS for decision in self._decisions(reach, name, number, attempt, foreseen=True)):
+            return None
+        decisions = self._decisions(reach, name, number, attempt)
+        if pending is None:
+            pending = self._refused[name] = book.requests.ask(name, f"{name} {CONNECT}", [number])
+        self.asked_of.add(name)
+        book.calls += 1
+        began_s = self.clock.monotonic() - trip_s
+        call = Call(name, CONNECT, book.key, number, pending.next_attempt(), pending.id)
+        book.note(events.CallStarted(at=call.at, tool=CONNECT))
+        faults = AttemptFaults(self.memory, call, book.note, elapsed_s=began_s - book.origin)
+        kind = _refusal(faults, reach, decisions, call)
+
+        def told() -> None:
+            duration_s = self.clock.monotonic() - began_s
+            faults.witnessed(Observation(duration_s=duration_s, deadline_s=self.timeout_s, error=kind))
+            book.note(
+                events.CallFinished(
+                    at=call.at,
+                    tool=CONNECT,
+                    ok=False,
+                    duration_s=round(duration_s, 6),
+                    error=kind,
+                    via="none",
+                    rolled=faults.rolled,
+                )
+            )
+
+        return told
+
+    def will_refuse(self, name: str) -> bool:
+        """True if the next new request to the service will be refused, as far as that is known."""
+        book, reach = self.book, self.reach(name)[1]
+        if book is None or not reach:
+            return False
+        number = book.requests.made(name) + 1
+        return any(each in HITS for each in self._decisions(reach, name, number, 1, foreseen=True))
+
+    def reach(self, name: str) -> tuple[Candidates, Candidates]:
+        """The injections that may hit a request to a service, and those that may refuse a connection to it."""
+        found = self._reach.get(name)
+        if found is None:
+            all_ = self.plan.candidates(name, wire=False) + self.plan.candidates(name, wire=True)
+            found = Candidates(i for i in all_ if not refuses(i)), Candidates(filter(refuses, all_))
+            self._reach[name] = found
+        return found
+
+    def request(self, name: str, tool: str, intent: str, *, safe: bool) -> Request:
+        """The numbered request with this intent. A new one takes the place of the one whose connection was refused."""
+        assert self.book is not None
+        pending = self._refused.get(name)
+        asked = self.book.requests.ask(name, f"{name} {tool}", None, spelt=intent, safe=safe, instead=pending)
+        if asked is pending:
+            del self._refused[name]
+        return asked
+
+    def _decisions(
+        self, reach: Candidates, name: str, number: int, attempt: int, *, foreseen: bool = False
+    ) -> list[Decision]:
+        """The decisions on a connection. `foreseen`: they are not counted."""
+        assert self.book is not None
+        occasion = self.memory.occasion(name, CONNECT, number, attempt)
+        occasion.elapsed_s = self.clock.monotonic() - self.book.origin
+        if foreseen:
+            return [injection.decide(occasion, occasion.of(injection.name)) for injection in reach]
+        return self.memory.decide(reach, occasion)
+
+
+def _refusal(faults: AttemptFaults, reach: Candidates, decisions: Sequence[Decision], call: Call) -> str:
+    """The kind of failure with which the stories end a connection."""
+    try:
+        _at_once(play(chain(faults.stories(reach, decisions), call, faults.injected), _Nowhere()))
+    except Failure as failure:
+        return failure.kind
+    return "refused"
+
+
+class _Nowhere:
+    """The driver of stories that refuse: nothing is sent."""
+
+    async def send(self, call: Call) -> Reply:  # noqa: ARG002
+        raise Failure("refused")
+
+    async def wait(self, delay_s: float) -> None:  # noqa: ARG002
+        raise Failure("refused")
+
+    def note(self, event: Event) -> None:
+        """Does nothing: a story that refuses has nothing to tell."""
+
+
+def _at_once(work: Any) -> Any:
+    """The result of a coroutine that never suspends."""
+    try:
+        work.send(None)
+    except StopIteration as end:
+        return end.value
+    work.close()
+    raise RuntimeError("a request to a service cannot be suspended")
+
+
+class Attempt:
+    """One request to a service, from its arrival until its client has the reply: a driver of stories."""
+
+    def __init__(self, seam: ServiceSeam, book: TrialLog, name: str, request: HttpRequest, line: Line) -> None:
+        self.seam, self.book, self.name, self.request, self.line = seam, book, name, request, line
+        self.began_s = seam.clock.monotonic() - line.trip_s
+        self.tool = f"{request.method} {request.path}"
+        self.value = request.meaning()
+        self.sent: Call | None = None
+        self.via = "none"
+        self.over = False
+        self.waited_s: float | None = None
+        self.reply: Served | None = None
+        self._fields: Fields = ()
+        """The headers of a streamed answer."""
+        self.asked = seam.request(name, self.tool, request.intent(self.value), safe=request.method in SAFE)
+        elapsed_s = self.began_s - book.origin
+        spent = {"calls": book.calls, "seconds": elapsed_s}
+        book.calls += 1
+        seam.asked_of.add(name)
+        number, attempt = self.asked.number, self.asked.next_attempt()
+        self.call = Call(name, self.tool, book.key, number, attempt, self.asked.id, self.value, ERRORS)
+        book.note(events.CallStarted(at=self.call.at, tool=self.tool, arguments=to_jsonable(self.value)))
+        self.faults = AttemptFaults(seam.memory, self.call, book.note, elapsed_s=elapsed_s, spent=spent)
+        self.rolled: Sequence[str] = self.faults.rolled
+        self.reach, self.decisions = seam.reach(name)[0], list[Decision]()
+        if self.reach:
+            occasion = seam.memory.occasion(name, self.tool, number, attempt)
+            occasion.elapsed_s = elapsed_s
+            occasion.arguments = self.value
+            self.decisions = seam.memory.decide(self.reach, occasion)
+        self.hit = any(decision in HITS for decision in self.decisions)
+        """True if a fault hits it: `play` answers it then, else the application, through `answering`."""
+        if not self.hit:
+            self.rolled = [i.name for i, each in zip(self.reach, self.decisions, strict=True) if each != APART]
+        seam.open[id(self)] = self
+
+    def answering(self, started: Started, parts: Iterable[bytes]) -> Iterator[bytes]:
+        """The parts of the application's own answer, which is noted when it begins."""
+        self.sent, self.via = self.call, "service"
+        first = True
+        for part in parts:
+            if first:
+                first = False
+                self._began(started)
+            yield part
+        if first:
+            self._began(started)
+
+    def _began(self, started: Started) -> None:
+        if not started:
+            return
+        status, fields = started[0]
+        self._note_effects(int(status[:3]), fields, self.request, self.value)
+        if self.seam.will_refuse(self.name):
+            started[0] = status, [*fields, ("Connection", "close")]
+
+    def play(self) -> tuple[Started, Iterator[bytes]]:
+        """The head of the reply to send, and the parts of its body, which may raise too.
+
+        Raises:
+            Failure: the connection ends in this way; timed_out is silence.
+        """
+        reach = self.faults.stories(self.reach, self.decisions)
+        reply: Reply = _at_once(play(chain(reach, self.call, self._injected), self))
+        last = [("Connection", "close")] if self.seam.will_refuse(self.name) else []
+        if isinstance(reply.stream, _Parts):
+            unchanged = self._fields if reply.headers == dict(self._fields) else reply.headers.items()
+            fields = [(name, value) for name, value in unchanged if name.lower() not in _LENGTHS]
+            return [(str(reply.status), [*fields, *last])], self._through(reply.stream.left, reply.pipes)
+        self.reply = Served.of(reply)
+        return [(str(reply.status), [*self.reply.fields, *last])], iter((self.reply.raw,))
+
+    def _through(self, parts: Iterator[bytes], pipes: Sequence[Pipe]) -> Iterator[bytes]:
+        """The parts through the pipes, event by event, each when it is due. Nothing is read while a pipe holds more
+        than its room."""
+        line, events, over, now = Pipeline(), Events(), not pipes, self.seam.clock.monotonic
+        if not pipes:
+            yield from parts
+            return
+        for number, pipe in enumerate(pipes):
+            line.add(str(number), pipe, now())
+        room_bytes = max(pipe.room_bytes for pipe in pipes)
+        while True:
+            if due := line.poll(now(), 1):
+                item = due[0].item
+                if item is Signal.END:
+                    return
+                if isinstance(item, Signal):
+                    raise Failure("reset")
+                yield item
+            elif over or line.held > room_bytes:
+                wake_s = line.wake()
+                self._pause(inf if wake_s is None else wake_s - now())
+            else:
+                part = next(parts, None)
+                over = part is None
+                for event in events.feed(part) if part is not None else [events.rest]:
+                    if event:
+                        line.feed(Timed(now(), event))
+                if over:
+                    line.feed(Timed(now(), Signal.END))
+
+    def _injected(self, active: Any) -> None:
+        if not self.over:  # else nobody can meet it any more
+            self.faults.injected(active)
+
+    # The driver's methods for stories.
+
+    async def send(self, call: Call) -> Reply:
+        self.sent, self.via = call, "service"
+        request, value = self.request, self.value
+        if call.value is not self.value:
+            request, value = self.request.with_meaning(call.value), call.value
+        answer = self.line.application(request)
+        if is_stream(answer.fields):
+            self._note_effects(answer.status, answer.fields, request, value)
+            self._fields = answer.fields
+            return Reply(answer.status, dict(answer.fields), stream=_Parts(answer.parts()))
+        status, fields, body = answer.whole()
+        self._note_effects(status, fields, request, value)
+        return Served(status, fields, body)
+
+    async def wait(self, delay_s: float) -> None:
+        """Lets time pass until the client hangs up; a step of a story."""
+        self._pause(delay_s)
+
+    def _pause(self, delay_s: float) -> None:
+        """Lets time pass until the client hangs up. One that waits for ever is told to have waited for `timeout_s`.
+
+        Raises:
+            Failure: it does not wait any more.
+        """
+        left_s = delay_s
+        if isinf(delay_s):
+            left_s = max(0.0, self.began_s + self.seam.timeout_s - self.seam.clock.monotonic())
+        if self.line.wait(left_s) or self.over:
+            raise Failure("timed_out")
+        if isinf(delay_s):
+            self.line.lapse()
+            raise Failure("timed_out")
+
+    def note(self, event: Event) -> None:
+        self.book.note(event)
+
+    # The record.
+
+    def _note_effects(self, status: int, fields: Fields, request: HttpRequest, value: Mapping[str, Any]) -> None:
+        """Notes what the application did, by its own words or by the request's method and the reply's status."""
+        said = next((text for name, text in fields if name.lower() == EFFECT.lower()), None)
+        done: Sequence[tuple[str, Mapping[str, Any]]] = ()
+        if said is not None:
+            try:
+                done = _told(said)
+            except (ValueError, RecursionError) as error:
+                self.book.note(
+                    events.LabWarning(message=f"{self.name} says {EFFECT}: {said[:60]!r} to {self.tool}: {error}")
+                )
+                said = None
+        if said is None and request.method not in SAFE and 200 <= status < 300:
+            done = ((self.tool, value),)
+        named = self._effect_id(request)
+        for nth, (effect, content) in enumerate(done):
+            self.book.note(
+                events.Effect(
+                    target=self.name,
+                    tool=self.tool,
+                    request_id=f"{named} {nth}" if nth and named else named,
+                    effect=effect,
+                    content=to_jsonable(content),
+                    reply={},
+                    fingerprint="",
+                )
+            )
+
+    def _effect_id(self, request: HttpRequest) -> str:
+        """The name that equal effects share: that of their Idempotency-Key, or of the whole request if its method may
+        be repeated; else empty."""
+        if key := request.header(b"idempotency-key"):
+            return f"{self.tool} {key}"
+        if request.method in REPEATABLE:
+            return f"{request.method} {request.target} {blake2b(request.body, digest_size=8).hexdigest()}"
+        return ""
+
+    def ended(self, seen: Seen) -> None:
+        """Takes the end of the exchange on the client's side. `answering` or `play` may still be at work."""
+        if self.over:
+            return
+        duration_s = self.seam.clock.monotonic() - self.began_s
+        error = seen.error
+        if error == "left":  # it gave up waiting, or it stopped reading
+            error = "timed_out" if seen.answer is None or seen.waited else None
+        if error == "timed_out" and seen.streamed is not None and seen.streamed.done:
+            error = None
+        whole = seen.error is None and seen.answer is not None
+        reply = Served(*seen.answer) if seen.answer is not None else None
+        if self.request.method == "HEAD" and whole and reply is not None and self.reply is not None:
+            length = {name.lower(): value for name, value in reply.headers.items()}.get("content-length")
+            if length == str(len(self.reply.raw)):  # which stands for the body here
+                reply = Served(reply.status, reply.fields, self.reply.raw)
+        silence_s = seen.streamed.silence_s if seen.streamed is not None else duration_s
+        deadline_s = silence_s if error == "timed_out" else self.seam.timeout_s
+        self._finish(error, deadline_s, reply, seen.bytes, whole=whole, streamed=seen.streamed)
+
+    def waited(self) -> None:
+        """Takes a timeout of the client's that does not end the connection: it may ask again."""
+        self.waited_s = self.seam.clock.monotonic() - self.began_s
+
+    def cut(self) -> None:
+        """Ends the attempt with its trial. A client that kept its connection after its timeout met that; any other one
+        met nothing yet."""
+        if self.waited_s is not None:
+            self._finish("timed_out", self.waited_s, None, 0, duration_s=self.waited_s)
+        else:
+            self._finish("cancelled", self.seam.timeout_s, None, 0)
+
+    def _finish(
+        self,
+        error: str | None,
+        deadline_s: float,
+        reply: Served | None,
+        size: int,
+        *,
+        whole: bool = False,
+        duration_s: float | None = None,
+        streamed: Streamed | None = None,
+    ) -> None:
+        self.over = True
+        del self.seam.open[id(self)]
+        if duration_s is None:
+            duration_s = self.seam.clock.monotonic() - self.began_s
+        status = reply.status if reply is not None else None
+        if error != "cancelled":
+            self.faults.witnessed(
+                Observation(
+                    duration_s=round(duration_s, 6),
+                    deadline_s=round(deadline_s, 6),
+                    error=error,
+                    status=status,
+                    bytes=size,
+                    sent=self.sent,
+                    reply=reply if whole else None,
+                    streamed=streamed,
+                )
+            )
+        if self.seam.plan.looks_back:
+            began_s = self.began_s - self.book.origin
+            got = reply if whole else None
+            self.seam.memory.over(Exchange(self.call, got, error, began_s, began_s + duration_s))
+        ok = error is None and status is not None and status < 400
+        if ok:
+            self.book.requests.answered(self.asked)
+        self.book.note(
+            events.CallFinished(
+                at=self.call.at,
+                tool=self.tool,
+                ok=ok,
+                duration_s=round(duration_s, 6),
+                status=status,
+                error=error or (None if ok else _words(reply)),
+                bytes=size,
+                via=self.via,
+                rolled=list(self.rolled),
+                reply=line_of(reply.body, REPLY_MAX) if reply is not None else "",
+                first_byte_s=streamed.first_byte_s if streamed is not None else None,
+                last_byte_s=streamed.last_byte_s if streamed is not None else None,
+            )
+        )
+
+
+def _told(said: str) -> list[tuple[str, Mapping[str, Any]]]:
+    """The effects that a service states.
+
+    Raises:
+        ValueError: it cannot be read.
+    """
+    if said.strip().lower() == "none":
+        return []
+    value = json.loads(said)
+    found = list[tuple[str, Mapping[str, Any]]]()
+    for one in value if isinstance(value, list) else [value]:
+        if not isinstance(one, dict) or not isinstance(one.get("effect"), str):
+            raise ValueError('it should be none, or JSON as in {"effect": "order_placed", "item": "tea"}')
+        found.append((one["effect"], {key: value for key, value in one.items() if key != "effect"}))
+    return found
+
+
+def _words(reply: Served | None) -> str:
+    """An error reply in words: the service's own, else the status's phrase."""
+    if reply is None:
+        return ""
+    said = reply.value.get("error") if isinstance(reply.value, dict) else None
+    if isinstance(said, str) and said != f"status {reply.status}":
+        return said
+    try:
+        return HTTPStatus(reply.status).phrase
+    except ValueError:
+        return f"status {reply.status}"

@@ -1,0 +1,226 @@
+"""The client's side of a connection to a watched service: what the program took there, and how it ended.
+
+The program's own bytes are read, not those that the service sent, so that a fault is witnessed by who met it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from functools import partial
+
+import h11
+
+from chaoslab.core.fault import BrokenFault
+from chaoslab.core.stream import Events, Streamed, is_done
+from chaoslab.seams.service import BODILESS, Answer, Attempt, HttpRequest, Seen, ServiceSeam, is_stream
+from chaoslab.worlds.virtual.machine import Waiter
+from chaoslab.worlds.virtual.network import TRIP_S, End
+
+Application = Callable[[str, bytes, Iterable[tuple[bytes, bytes]], bytes], Answer]
+"""The function that begins an application's answer to a method, a target, headers and a body."""
+
+
+class ClientSide:
+    """The watcher of the client's end of one connection. `end` is the server's."""
+
+    def __init__(self, end: End, seam: ServiceSeam, name: str, application: Application) -> None:
+        self._end, self._seam, self._name, self._application = end, seam, name, application
+        self._open: deque[_Exchange] = deque()
+        self._how = ""
+        self._waiter: Waiter | None = None
+        end.peer.watcher = self
+
+    def asked(self, request: h11.Request, body: bytes) -> Attempt | None:
+        """The attempt that a request is; None if nobody watches any more."""
+        method, target = request.method.decode(), request.target.decode("latin-1")
+        attempt = self._seam.asked(self._name, HttpRequest(method, target, list(request.headers), body), self)
+        if attempt is not None:
+            exchange = _Exchange(attempt, self._end.peer)
+            if self._how:
+                exchange.over(self._how)
+            else:
+                self._open.append(exchange)
+        return attempt
+
+    # The line of an attempt.
+
+    @property
+    def trip_s(self) -> float:
+        return TRIP_S
+
+    def application(self, request: HttpRequest) -> Answer:
+        return self._application(request.method, request.target.encode("latin-1"), request.headers, request.body)
+
+    def wait(self, delay_s: float) -> bool:
+        if not self._how:
+            machine = self._end.machine
+            self._waiter = Waiter(machine)
+            self._waiter.park(f"the {delay_s:g} s of a fault", machine.now + delay_s)
+            self._waiter = None
+        return bool(self._how)
+
+    def lapse(self) -> None:
+        if self._open:
+            self._open.popleft().over("left")
+
+    # What the program observes at its end.
+
+    def took(self, data: bytes) -> None:
+        while data and self._open:
+            exchange = self._open[0]
+            data = exchange.took(data)
+            if exchange.whole:
+                self._open.popleft()
+
+    def waited(self) -> None:
+        for exchange in self._open:
+            exchange.attempt.waited()
+
+    def over(self, how: str) -> None:
+        if self._how:
+            return
+        self._how = how
+        while self._open:
+            self._open.popleft().over(how)
+        if self._waiter is not None:
+            self._waiter.wake()
+
+
+class _Exchange:
+    """One exchange as a client reads it. A reply that states its length is read here, any other by h11, which takes ten
+    times as long."""
+
+    def __init__(self, attempt: Attempt, end: End) -> None:
+        self.attempt, self._client, self._machine = attempt, end, end.machine
+        self._last_s = attempt.began_s
+        self._stream: _Stream | None = None
+        self._heard = bytearray()
+        self._needed = 0
+        """The bytes of the whole reply, once its head has told them."""
+        self._http: h11.Connection | None = None
+        self._answer: tuple[int, list[tuple[str, str]], list[bytes]] | None = None
+        self._bytes = 0
+        self.whole = False
+
+    def took(self, data: bytes) -> bytes:
+        """Reads bytes; returns those that belong to the next exchange."""
+        self._bytes += len(data)
+        self._last_s = self._machine.now
+        if self._http is not None:
+            return self._read(data)
+        self._heard += data
+        if not self._needed:
+            head, found, _ = self._heard.partition(b"\r\n\r\n")
+            if not found:
+                return b""
+            status, fields = int(head[9:12]), _fields(head)
+            length = next((value for name, value in fields if name.lower() == "content-length"), "")
+            if self.attempt.request.method == "HEAD" or status in BODILESS or status < 200 or not length.isdecimal():
+                self._http, heard = self._reader(), bytes(self._heard)
+                return self._read(heard)
+            self._answer = status, fields, []
+            self._needed = len(head) + 4 + int(length)
+        if len(self._heard) < self._needed:
+            return b""
+        rest = bytes(self._heard[self._needed :])
+        del self._heard[self._needed :]
+        self._bytes -= len(rest)
+        self._ended(None)
+        return rest
+
+    def _reader(self) -> h11.Connection:
+        http = h11.Connection(h11.CLIENT)
+        http.send(h11.Request(method=self.attempt.request.method, target="/", headers=[("Host", self.attempt.name)]))
+        http.send(h11.EndOfMessage())
+        return http
+
+    def _read(self, data: bytes) -> bytes:
+        assert self._http is not None
+        try:
+            self._http.receive_data(data)
+            while (event := self._http.next_event()) is not h11.NEED_DATA and event is not h11.PAUSED:
+                if isinstance(event, h11.Response):
+                    fields = [(k.decode("latin-1"), v.decode("latin-1")) for k, v in event.headers.raw_items()]
+                    self._answer = event.status_code, fields, []
+                    if is_stream(fields):
+                        self._stream = _Stream(self.attempt.began_s)
+                elif isinstance(event, h11.Data) and self._answer is not None:
+                    self._answer[2].append(bytes(event.data))
+                    if self._stream is not None:
+                        self._stream.took(bytes(event.data), self._machine.now)
+                elif isinstance(event, h11.EndOfMessage):
+                    rest = self._http.trailing_data[0]
+                    self._bytes -= len(rest)
+                    self._ended(None)
+                    return rest
+        except h11.RemoteProtocolError:
+            self._ended("garbled" if data else "closed")  # the latter: the end came too soon
+        return b""
+
+    def over(self, how: str) -> None:
+        """Takes the end of the connection. It is also the end of a body whose length nobody stated."""
+        if how == "closed" and self._http is not None:
+            self._read(b"")
+        if not self.whole:
+            self._ended(how)
+
+    def _ended(self, error: str | None) -> None:
+        self.whole, answer = True, None
+        if self._answer is not None:
+            status, fields, parts = self._answer
+            if self._http is None:
+                parts = [bytes(self._heard.partition(b"\r\n\r\n")[2])]
+            answer = status, fields, b"".join(parts)
+        now = self._machine.now
+        waited = now > self._last_s and not self._client.available()
+        streamed = self._stream.view(error, now, waited=waited) if self._stream is not None else None
+        try:
+            self.attempt.ended(Seen(error, answer, self._bytes, waited, streamed))
+        except BrokenFault as broken:  # the program, or its loop, might take it for its own
+            self._machine.soon(_raise, broken)
+
+
+class _Stream:
+    """A body of server-sent events as its reader takes it."""
+
+    def __init__(self, began_s: float) -> None:
+        self._began_s = self._last_s = began_s
+        self._first_s: float | None = None
+        self._silence_s, self._size, self._count, self._done = 0.0, 0, 0, False
+        self._events = Events()
+
+    def took(self, data: bytes, now: float) -> None:
+        self._first_s = now if self._first_s is None else self._first_s
+        self._silence_s = max(self._silence_s, now - self._last_s)
+        self._last_s = now
+        self._size += len(data)
+        for event in self._events.feed(data):
+            self._count += 1
+            self._done = self._done or is_done(event)
+
+    def view(self, error: str | None, now: float, *, waited: bool) -> Streamed:
+        """The reader's view at the end. `error`: as in `Seen`; `waited`: the reader waited for more."""
+        ended = error or "end"
+        if error == "left":
+            ended = "end" if self._done else "timed_out" if waited else "cancelled"
+        silence_s = round(max(self._silence_s, now - self._last_s), 6)
+        if self._first_s is None:
+            return Streamed(silence_s=silence_s, ended=ended)
+        first_s, last_s = round(self._first_s - self._began_s, 6), round(self._last_s - self._began_s, 6)
+        return Streamed(first_s, last_s, silence_s, self._count, self._size, self._done, ended)
+
+
+def _raise(error: BaseException) -> None:
+    raise error
+
+
+def _fields(head: bytearray) -> list[tuple[str, str]]:
+    """The headers of a reply."""
+    lines = (line.partition(":") for line in head.decode("latin-1").split("\r\n")[1:])
+    return [(name, value.strip()) for name, _, value in lines]
+
+
+def gate(seam: ServiceSeam, name: str) -> Callable[[], Callable[[], None] | None]:
+    """The decision on a connection to a watched service, for `Network.gates`."""
+    return partial(seam.refuses, name, TRIP_S)

@@ -1,0 +1,1165 @@
+"""Faults at the services of a user's agent: every fault with every client, and what the trial makes of them."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import http.client
+import json
+import logging
+import socket
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import httpx
+import pytest
+import requests
+
+import chaoslab as lab
+from chaoslab.core.events import (
+    CallFinished,
+    CallStarted,
+    Effect,
+    FaultInjected,
+    FaultScheduled,
+    FaultWitnessed,
+    LabWarning,
+)
+from chaoslab.core.fault import BrokenFault
+from chaoslab.seams.service import HttpRequest
+from tests.plugin_parts import installed
+from tests.worlds.virtual.patch_parts import in_place
+
+stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
+
+TIMEOUT_S = 5.0
+ORDER = {"item": "tea", "amount": 3}
+PLACED = {"item": "tea", "total": 30}
+
+
+def shop(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+    """A shop: POST /orders, GET /orders, and paths that answer in their own ways."""
+    path, body = environ["PATH_INFO"], environ["wsgi.input"].read()
+    if path == "/fails":
+        raise ValueError("the shop's own error")
+    if path == "/slow":
+        time.sleep(2)
+    status, headers = "200 OK", [("Content-Type", "application/json"), ("Set-Cookie", "a=1"), ("Set-Cookie", "b=2")]
+    if path == "/broken":
+        status = "500 Internal Server Error"
+    if path == "/quiet":
+        headers.append(("X-Lab-Effect", "none"))
+    if path == "/says":
+        headers.append(("X-Lab-Effect", '[{"effect": "order_placed", "id": 7}, {"effect": "stock_moved"}]'))
+    if path == "/mumbles":
+        headers.append(("X-Lab-Effect", "7"))
+    given = json.loads(body) if body else {}
+    reply = json.dumps({"item": given.get("item", "tea"), "total": 10 * given.get("amount", 3)}).encode()
+    if path == "/packed":
+        reply = gzip.compress(reply, mtime=0)
+        headers.append(("Content-Encoding", "gzip"))
+    if path == "/stream":
+        start_response(status, headers)
+        return iter([reply[:5], reply[5:]])
+    if path == "/stumbles":
+        start_response(status, headers)
+        return stumbles()
+    if path == "/large":
+        reply = json.dumps("x" * 300_000).encode()
+    start_response(status, [*headers, ("Content-Length", str(len(reply)))])
+    return [] if environ["REQUEST_METHOD"] == "HEAD" else [reply]
+
+
+def stumbles() -> Iterable[bytes]:
+    yield b"it begins well"
+    raise ValueError("the shop's own error")
+
+
+# Clients: each sends a request to the shop and gives status and value.
+
+Got = tuple[int, Any]
+
+
+def by_urllib(method: str, path: str, body: Any, headers: dict[str, str]) -> Got:
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(f"http://shop{path}", data, headers, method=method)
+    try:
+        with urllib.request.urlopen(request, timeout=TIMEOUT_S) as reply:
+            return reply.status, json.load(reply)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, json.load(error)
+
+
+def by_requests(method: str, path: str, body: Any, headers: dict[str, str]) -> Got:
+    reply = requests.request(method, f"http://shop{path}", json=body, headers=headers, timeout=TIMEOUT_S)
+    return reply.status_code, reply.json()
+
+
+def by_httpx(method: str, path: str, body: Any, headers: dict[str, str]) -> Got:
+    with httpx.Client(timeout=TIMEOUT_S) as client:
+        reply = client.request(method, f"http://shop{path}", json=body, headers=headers)
+        return reply.status_code, reply.json()
+
+
+def by_httpx_async(method: str, path: str, body: Any, headers: dict[str, str]) -> Got:
+    async def ask() -> Got:
+        async with httpx.AsyncClient(timeout=TIMEOUT_S) as client:
+            reply = await client.request(method, f"http://shop{path}", json=body, headers=headers)
+            return reply.status_code, reply.json()
+
+    return asyncio.run(ask())
+
+
+def by_aiohttp(method: str, path: str, body: Any, headers: dict[str, str]) -> Got:
+    async def ask() -> Got:
+        timeout = aiohttp.ClientTimeout(total=TIMEOUT_S)
+        async with (
+            aiohttp.ClientSession(timeout=timeout) as session,
+            session.request(method, f"http://shop{path}", json=body, headers=headers) as reply,
+        ):
+            return reply.status, await reply.json()
+
+    return asyncio.run(ask())
+
+
+def by_http_client(method: str, path: str, body: Any, headers: dict[str, str]) -> Got:
+    connection = http.client.HTTPConnection("shop", timeout=TIMEOUT_S)
+    try:
+        connection.request(method, path, None if body is None else json.dumps(body), headers)
+        reply = connection.getresponse()
+        return reply.status, json.load(reply)
+    finally:
+        connection.close()
+
+
+def by_socket(method: str, path: str, body: Any, headers: dict[str, str]) -> Got:
+    data = b"" if body is None else json.dumps(body).encode()
+    said = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    head = f"{method} {path} HTTP/1.1\r\nHost: shop\r\nContent-Length: {len(data)}\r\n{said}Connection: close\r\n\r\n"
+    with socket.create_connection(("shop", 80), timeout=TIMEOUT_S) as sock:
+        sock.sendall(head.encode() + data)
+        heard = b""
+        while part := sock.recv(65536):
+            heard += part
+    if not heard:
+        raise http.client.RemoteDisconnected("nothing came")
+    top, _, content = heard.partition(b"\r\n\r\n")
+    return int(top.split()[1]), json.loads(content)
+
+
+Client = Callable[[str, str, Any, dict[str, str]], Got]
+CLIENTS: dict[str, Client] = {
+    "urllib": by_urllib,
+    "requests": by_requests,
+    "httpx": by_httpx,
+    "httpx, async": by_httpx_async,
+    "aiohttp": by_aiohttp,
+    "http.client": by_http_client,
+    "a socket": by_socket,
+}
+MEANS = {
+    "timed_out": (TimeoutError, httpx.ReadTimeout, requests.ReadTimeout),
+    "refused": (ConnectionRefusedError, httpx.ConnectError, aiohttp.ClientConnectorError),
+    "closed": (http.client.RemoteDisconnected, httpx.RemoteProtocolError, aiohttp.ServerDisconnectedError),
+    "reset": (ConnectionResetError, httpx.ReadError, aiohttp.ClientOSError),
+}
+
+
+def kind_of(error: BaseException) -> str:
+    """The kind of failure that a client's error tells of, itself or by its causes."""
+    seen: list[BaseException] = []
+    todo: list[Any] = [error]
+    while todo:
+        one = todo.pop(0)
+        if isinstance(one, BaseException) and one not in seen:
+            seen.append(one)
+            todo += [one.__cause__, one.__context__, getattr(one, "reason", None), *one.args]
+    return next((kind for kind, types in MEANS.items() if any(isinstance(one, types) for one in seen)), repr(error))
+
+
+def met_by(
+    client: Client, *asks: tuple[Any, ...], faults: Iterable[Any] = (), **options: Any
+) -> tuple[list[tuple[Any, float]], lab.Trial]:
+    """Each outcome that the client met with its seconds, in order, and the trial."""
+    met: list[tuple[Any, float]] = []
+
+    def agent(_: str) -> str:
+        for ask in asks:
+            method, path, *more = ask
+            body, headers = more[0] if more else None, more[1] if more[1:] else {}
+            began = time.monotonic()
+            try:
+                got: Any = client(method, path, body, headers)
+            except Exception as error:  # noqa: BLE001 - it is what is looked at
+                got = kind_of(error)
+            met.append((got, round(time.monotonic() - began, 2)))
+        return "done"
+
+    options = {"effects": [], **options}
+    trial = lab.run(agent, "go", services={"shop": shop}, faults=list(faults), **options)
+    assert trial.error is None
+    return met, trial
+
+
+POST = ("POST", "/orders", ORDER)
+OK = (200, PLACED)
+
+TABLE: list[tuple[str, dict[str, Any], Any, float, int]] = [
+    ("lost_reply", {}, "timed_out", 5.0, 1),
+    ("latency", {"delay_s": 2.0, "stream": "upstream"}, OK, 2.0, 1),
+    ("latency", {"delay_s": 2.0, "stream": "downstream"}, OK, 2.0, 1),
+    ("latency", {"delay_s": 8.0, "stream": "upstream"}, "timed_out", 5.0, 0),
+    ("latency", {"delay_s": 8.0, "stream": "downstream"}, "timed_out", 5.0, 1),
+    ("timeout", {"stream": "upstream"}, "timed_out", 5.0, 0),
+    ("timeout", {"stream": "downstream"}, "timed_out", 5.0, 1),
+    ("timeout", {"stream": "upstream", "after_s": 1.0}, "closed", 1.0, 0),
+    ("timeout", {"stream": "downstream", "after_s": 1.0}, "closed", 1.0, 1),
+    ("reset_peer", {"stream": "upstream"}, "reset", 0.0, 0),
+    ("reset_peer", {"stream": "downstream", "after_s": 1.0}, "reset", 1.0, 1),
+    ("refused", {}, "refused", 0.0, 0),
+    ("tool_error", {"status": 503}, (503, {"error": "status 503"}), 0.0, 0),
+    ("wrong_value", {"point": 0.9, "factor": 2.0}, (200, {"item": "tea", "total": 60}), 0.0, 1),
+]
+
+
+@pytest.mark.parametrize("client", CLIENTS.values(), ids=CLIENTS)
+@pytest.mark.parametrize(("fault", "params", "met", "seconds", "done"), TABLE)
+def test_every_client_meets_every_fault(
+    fault: str, params: dict[str, Any], met: Any, seconds: float, done: int, client: Client
+) -> None:
+    (found,), trial = met_by(client, POST, faults=[lab.inject(fault, "shop", calls=[1], **params)])
+    assert found == (met, seconds)
+    assert len(trial.effects) == done
+    for kind in (FaultScheduled, FaultInjected, FaultWitnessed):
+        ((_, event),) = trial.history.of(kind)
+        assert (event.target, event.request, event.attempt) == ("shop", 1, 1)
+    ((_, call),) = trial.history.of(CallFinished)
+    assert call.error == (met if isinstance(met, str) else None if met[0] == 200 else "Service Unavailable")
+    assert call.duration_s == pytest.approx(seconds, abs=0.001)
+
+
+@pytest.mark.parametrize("client", CLIENTS.values(), ids=CLIENTS)
+def test_a_request_that_meets_no_fault_is_numbered_and_its_reply_noted(client: Client) -> None:
+    (found,), trial = met_by(client, ("POST", "/orders?dry=no", ORDER))
+    assert found == (OK, 0.0)
+    ((_, began),) = trial.history.of(CallStarted)
+    ((_, ended),) = trial.history.of(CallFinished)
+    assert (began.target, began.tool, began.arguments) == ("shop", "POST /orders", {"query": {"dry": "no"}, **ORDER})
+    assert (ended.ok, ended.status, ended.via, json.loads(ended.reply)) == (True, 200, "service", PLACED)
+    assert began.at == ended.at
+
+
+def test_an_error_of_too_many_requests_says_when_to_ask_again() -> None:
+    met: list[Any] = []
+
+    def agent(_: str) -> str:
+        reply = requests.get("http://shop/orders", timeout=5)
+        met.append((reply.status_code, reply.headers["Retry-After"], reply.json()))
+        return "done"
+
+    many = [lab.inject("tool_error", "shop", status=429)]
+    lab.run(agent, "go", services={"shop": shop}, faults=many, effects=[])
+    assert met == [(429, "1", {"error": "Too Many Requests"})]
+
+
+@pytest.mark.parametrize("body", [b"[" * 900 + b"]" * 900, b'{"a":' * 5000, b"\xff" * 100_000, b'"\\ud800"', b"NaN"])
+def test_a_body_of_any_shape_is_numbered_and_answered_as_without_the_lab(body: bytes) -> None:
+    def echo(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        said = environ["wsgi.input"].read()
+        start_response("200 OK", [("Content-Length", str(len(said)))])
+        return [said]
+
+    def agent(_: str) -> str:
+        for data in (body, body, body + b" "):
+            assert requests.post("http://shop/", data, timeout=5).content == data
+        return "done"
+
+    late = [lab.inject("latency", "shop", calls=[2])]
+    trial = lab.run(agent, "go", services={"shop": echo}, faults=late, effects=[])
+    assert (trial.error, places(trial)) == (None, [(2, 1)])
+    assert [event.request for _, event in trial.history.of(CallStarted)] == [1, 2, 3]
+
+
+# The same bytes with and without the seam.
+
+HEAD = b" HTTP/1.1\r\nHost: shop\r\n\r\n"
+
+
+def heard(words: bytes, faults: Iterable[Any]) -> bytes:
+    """All bytes that come back on one connection."""
+    said: list[bytes] = []
+
+    def agent(_: str) -> str:
+        with socket.create_connection(("shop", 80), timeout=1) as sock:
+            sock.sendall(words)
+            try:
+                while part := sock.recv(65536):
+                    said.append(part)
+            except TimeoutError:
+                said.append(b"(kept)")
+        return "done"
+
+    lab.run(agent, "go", services={"shop": shop}, faults=list(faults), effects=[])
+    return b"".join(said)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        b"GET /orders" + HEAD,
+        b"HEAD /orders" + HEAD,
+        b"GET /stream" + HEAD,
+        b"GET /packed" + HEAD,
+        b"GET /broken" + HEAD,
+        b"GET /fails" + HEAD,
+        b"GET /orders" + HEAD + b"GET /stream" + HEAD,
+        b"GET /orders HTTP/1.0\r\n\r\n",
+    ],
+)
+def test_the_bytes_are_the_same_whether_faults_are_near_or_not(words: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    logging.getLogger("chaoslab.worlds.virtual.serving").setLevel(logging.CRITICAL)
+    watched = heard(words, [])
+    near = heard(words, [lab.inject("latency", "shop", calls=[9]), lab.inject("wrong_value", "shop", chance=1e-9)])
+    monkeypatch.setattr("chaoslab.seams.service.ServiceSeam.asked", lambda *_: None)
+    assert watched == near == heard(words, []) != b""
+
+
+def test_a_fault_that_only_delays_leaves_repeated_headers_and_packed_bodies_as_they_are() -> None:
+    late = [lab.inject("latency", "shop", delay_s=0.5)]
+    for path in (b"/orders", b"/packed"):
+        assert heard(b"GET " + path + HEAD, late) == heard(b"GET " + path + HEAD, [])
+
+
+@pytest.mark.parametrize("path", ["/packed", "/stream"])
+def test_a_wrong_value_in_a_packed_or_streamed_reply_arrives_with_the_right_length(path: str) -> None:
+    wrong = lab.inject("wrong_value", "shop", point=0.9, factor=2.0)
+    (found,), trial = met_by(by_httpx, ("GET", path), faults=[wrong])
+    assert found[0] == (200, {"item": "tea", "total": 60})
+    ((_, event),) = trial.history.of(FaultWitnessed)
+    assert event.changed == "total 30 → 60"
+
+
+def test_an_error_in_place_of_the_head_of_a_reply_is_witnessed_too() -> None:
+    met: list[Any] = []
+
+    def agent(_: str) -> str:
+        met.append(requests.head("http://shop/orders", timeout=5).status_code)
+        return "done"
+
+    trial = lab.run(
+        agent, "go", services={"shop": shop}, faults=[lab.inject("tool_error", "shop", status=503)], effects=[]
+    )
+    assert (met, len(list(trial.history.of(FaultWitnessed)))) == ([503], 1)
+
+
+# Effects.
+
+
+def buyer(headers: dict[str, str] | None = None, *, method: str = "POST") -> Callable[[str], str]:
+    """An agent that orders tea, and again if it hears nothing."""
+
+    def agent(_: str) -> str:
+        for _again in range(3):
+            try:
+                reply = requests.request(method, "http://shop/orders", json=ORDER, headers=headers, timeout=5)
+                return f"ordered for {reply.json()['total']}"
+            except requests.RequestException:
+                continue
+        return "could not order"
+
+    return agent
+
+
+def test_a_lost_reply_doubles_an_order_without_a_key_and_the_twin_tells() -> None:
+    lost = [lab.inject("lost_reply", "shop", calls=[1])]
+    trial = lab.run(buyer(), "go", services={"shop": shop}, faults=lost)
+    assert (trial.outcome, trial.why) == (lab.Outcome.HARM, "POST /orders twice")
+    assert trial.effects == [{"effect": "POST /orders", **ORDER}] * 2
+    assert trial.twin is not None
+    assert len(trial.twin.effects) == 1
+    assert trial.recovery["shop"].ending == "harm"
+
+
+@pytest.mark.parametrize(("method", "headers"), [("POST", {"Idempotency-Key": "k1"}), ("PUT", None), ("DELETE", None)])
+def test_an_order_with_a_key_or_a_method_that_may_be_repeated_is_one(
+    method: str, headers: dict[str, str] | None
+) -> None:
+    lost = [lab.inject("lost_reply", "shop", calls=[1])]
+    trial = lab.run(buyer(headers, method=method), "go", services={"shop": shop}, faults=lost)
+    assert trial.outcome is lab.Outcome.CORRECT
+    assert (len(trial.effects), len(list(trial.history.of(Effect)))) == (1, 2)
+    assert trial.recovery["shop"].ending == "retry"
+
+
+def test_an_order_under_two_keys_is_two() -> None:
+    keys = iter("abcdef")
+
+    def agent(_: str) -> str:
+        for _again in range(2):
+            try:
+                requests.post("http://shop/orders", json=ORDER, headers={"Idempotency-Key": next(keys)}, timeout=5)
+                return "ordered"
+            except requests.RequestException:
+                continue
+        return "could not"
+
+    lost = [lab.inject("lost_reply", "shop", calls=[1])]
+    trial = lab.run(agent, "go", services={"shop": shop}, faults=lost)
+    assert (trial.outcome, len(trial.effects)) == (lab.Outcome.HARM, 2)
+
+
+def test_one_key_at_two_addresses_is_two_effects() -> None:
+    key = {"Idempotency-Key": "k1"}
+    _, trial = met_by(by_requests, (*POST, key), ("POST", "/refunds", ORDER, key))
+    assert [effect["effect"] for effect in trial.effects] == ["POST /orders", "POST /refunds"]
+
+
+def test_a_service_may_say_itself_what_it_did() -> None:
+    _, trial = met_by(by_requests, ("POST", "/quiet", ORDER), ("GET", "/says"))
+    assert trial.effects == [{"effect": "order_placed", "id": 7}, {"effect": "stock_moved"}]
+    assert [(event.effect, event.content) for _, event in trial.history.of(Effect)] == [
+        ("order_placed", {"id": 7}),
+        ("stock_moved", {}),
+    ]
+
+
+def test_a_service_that_says_nonsense_of_its_effects_is_told_and_judged_by_its_method() -> None:
+    _, trial = met_by(by_requests, ("POST", "/mumbles", ORDER))
+    assert [effect["effect"] for effect in trial.effects] == ["POST /mumbles"]
+    ((_, warning),) = trial.history.of(LabWarning)
+    assert warning.message.startswith("shop says X-Lab-Effect: '7' to POST /mumbles: it should be none, or JSON as in")
+
+
+def test_a_reply_in_parts_is_one_effect() -> None:
+    _, trial = met_by(by_requests, ("POST", "/stream", ORDER))
+    assert [effect["effect"] for effect in trial.effects] == ["POST /stream"]
+
+
+def test_what_was_read_or_refused_is_no_effect() -> None:
+    _, trial = met_by(by_requests, ("GET", "/orders"), ("POST", "/broken", ORDER))
+    assert trial.effects == []
+    assert trial.outcome is not lab.Outcome.HARM
+
+
+def test_effects_of_a_service_can_be_stated() -> None:
+    def stated(amount: int) -> lab.Trial:
+        wish = {"effect": "POST /orders", "item": "tea", "amount": amount}
+        return lab.run(buyer(), "go", services={"shop": shop}, effects=[wish])
+
+    assert stated(3).outcome is lab.Outcome.CORRECT
+    assert stated(4).outcome is lab.Outcome.HARM
+
+
+# Numbers and triggers.
+
+
+def places(trial: lab.Trial) -> list[tuple[int, int]]:
+    return [(event.request, event.attempt) for _, event in trial.history.of(FaultWitnessed)]
+
+
+def test_the_same_again_before_it_was_answered_is_a_further_attempt() -> None:
+    failing = [lab.inject("tool_error", "shop", status=503, calls=[1], attempts=[1, 2])]
+    _, trial = met_by(by_requests, POST, POST, POST, POST, ("GET", "/orders"), faults=failing)
+    begun = [(event.request, event.attempt) for _, event in trial.history.of(CallStarted)]
+    assert begun == [(1, 1), (1, 2), (1, 3), (2, 1), (3, 1)]
+    assert places(trial) == [(1, 1), (1, 2)]
+
+
+def test_equal_requests_to_two_services_are_two_requests() -> None:
+    def agent(_: str) -> str:
+        for name in ("shop", "bank"):
+            requests.get(f"http://{name}/", timeout=5)
+        return "done"
+
+    trial = lab.run(agent, "go", services={"shop": shop, "bank": shop}, effects=[])
+    begun = [(event.target, event.request, event.attempt) for _, event in trial.history.of(CallStarted)]
+    assert begun == [("shop", 1, 1), ("bank", 1, 1)]
+    assert len({event.request_id for _, event in trial.history.of(CallStarted)}) == 2
+
+
+@pytest.mark.parametrize(
+    ("triggers", "hit"),
+    [
+        ({"calls": [2]}, [2]),
+        ({"tool": "POST /orders*"}, [1, 3]),
+        ({"tool": "GET *", "max_times": 1}, [2]),
+        ({"when": "amount > 3"}, [3]),
+        ({"when": 'query.page == "2"'}, [4]),
+        ({"every": 2}, [2, 4]),
+        ({"after_calls": 2, "max_times": 1}, [3]),
+        ({"window_s": [1.5, 3.5]}, [3, 4]),
+        ({"persistence": "burst 2", "after_calls": 1, "max_times": 2}, [2, 3]),
+    ],
+)
+def test_triggers_choose_among_the_requests(triggers: dict[str, Any], hit: list[int]) -> None:
+    def agent(_: str) -> str:
+        with requests.Session() as session:
+            for method, path, body in (
+                ("POST", "/orders", ORDER),
+                ("GET", "/orders", None),
+                ("POST", "/orders/new", {**ORDER, "amount": 4}),
+                ("GET", "/orders?page=2", None),
+            ):
+                session.request(method, f"http://shop{path}", json=body, timeout=5)
+                time.sleep(1)
+        return "done"
+
+    fault = lab.inject("wrong_value", "shop", **triggers)
+    trial = lab.run(agent, "go", services={"shop": shop}, faults=[fault], effects=[])
+    assert places(trial) == [(number, 1) for number in hit]
+
+
+def pay(amount: int) -> str:
+    return str(requests.post("http://bank/payments", json={"amount": amount}, timeout=5).json()["item"])
+
+
+def test_functions_and_services_share_the_memory_of_the_trial() -> None:
+    def agent(_: str) -> str:
+        for _again in range(2):
+            requests.get("http://shop/orders", timeout=5)
+            try:
+                pay(7)
+            except lab.ToolError:
+                return "could not pay"
+        return "paid"
+
+    faults = [
+        lab.inject("tool_error", "pay", status=500, after="first"),
+        lab.inject("wrong_value", "shop", name="first", calls=[2]),
+    ]
+    trial = lab.run(agent, "go", tools=[pay], services={"shop": shop, "bank": shop}, faults=faults, effects=[])
+    assert trial.answer == "could not pay"
+    witnessed = [(event.target, event.request) for _, event in trial.history.of(FaultWitnessed)]
+    assert witnessed == [("shop", 2), ("pay", 2)]
+
+
+def test_a_function_and_the_request_within_it_are_two_effects_in_the_trial_and_in_its_twin() -> None:
+    def agent(_: str) -> str:
+        return pay(7)
+
+    trial = lab.run(agent, "go", tools=[pay], services={"bank": shop})
+    assert trial.outcome is lab.Outcome.CORRECT
+    assert [effect["effect"] for effect in trial.effects] == ["POST /payments", "pay"]
+
+
+def test_a_request_that_is_never_made_makes_the_trial_invalid() -> None:
+    _, trial = met_by(by_requests, POST, faults=[lab.inject("latency", "shop", calls=[3])])
+    assert trial.outcome is lab.Outcome.INVALID
+    assert trial.why.endswith("'latency on shop' is for request 3 of shop, and there were 1")
+
+
+def test_a_service_that_a_fault_is_aimed_at_and_nobody_asks_is_warned_of() -> None:
+    _, trial = met_by(by_requests, faults=[lab.inject("latency", "shop")])
+    assert trial.warnings == (
+        "shop was never called: the agent had no use for it, or calls another object; latency on shop could hit "
+        "nothing",
+    )
+
+
+def test_a_budget_of_calls_counts_the_requests_to_services() -> None:
+    met, trial = met_by(
+        by_requests, ("GET", "/1"), ("GET", "/2"), ("GET", "/3"), faults=[lab.inject("budget", "shop", calls=2)]
+    )
+    assert [got[0] for got, _ in met] == [200, 200, 429]
+    assert places(trial) == [(3, 1)]
+
+
+def test_an_error_in_the_services_own_words_is_told_in_them() -> None:
+    def closed(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:  # noqa: ARG001
+        start_response("409 Conflict", [("Content-Type", "application/json")])
+        return [b'{"error": "the shop is closed"}']
+
+    def agent(_: str) -> str:
+        return str(requests.post("http://shop/", json=ORDER, timeout=5).status_code)
+
+    trial = lab.run(agent, "go", services={"shop": closed}, effects=[])
+    ((_, call),) = trial.history.of(CallFinished)
+    assert (trial.answer, call.status, call.error, trial.effects) == ("409", 409, "the shop is closed", [])
+
+
+def test_an_answer_without_a_body_is_an_effect_too() -> None:
+    def empties(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:  # noqa: ARG001
+        start_response("204 No Content", [])
+        return []
+
+    def agent(_: str) -> str:
+        return str(requests.delete("http://shop/orders/7", timeout=5).status_code)
+
+    trial = lab.run(agent, "go", services={"shop": empties}, effects=[])
+    ((_, call),) = trial.history.of(CallFinished)
+    assert (trial.answer, call.ok, call.status) == ("204", True, 204)
+    assert trial.effects == [{"effect": "DELETE /orders/7"}]
+
+
+STALE = """
+@dataclass(frozen=True)
+class Sock(Fault):
+    '''The first reply of the same tool comes again.'''
+
+    layer = "meaning"
+    corrupts = "reply"
+    looks_back = True
+
+    def flow(self, call, context):
+        reply = yield call
+        old = [each.reply for each in context.earlier if each.call.tool == call.tool and each.reply is not None]
+        return old[0] if old else reply
+"""
+
+CHANGED = """
+@dataclass(frozen=True)
+class Sock(Fault):
+    '''Another amount is sent.'''
+
+    layer = "meaning"
+    corrupts = "call"
+
+    def flow(self, call, context):
+        return (yield call.with_value({**call.value, "amount": 9}))
+"""
+
+
+def totals(_: str) -> str:
+    found = []
+    for amount in (1, 2, 3):
+        reply = requests.post("http://shop/orders", json={"item": "tea", "amount": amount}, timeout=5)
+        found.append(str(reply.json()["total"]))
+    return " ".join(found)
+
+
+def test_a_story_may_bring_an_earlier_reply_again(tmp_path: Path) -> None:
+    with installed(tmp_path, STALE):
+        stale = [lab.inject("gremlin", "shop", calls=[3])]
+        trial = lab.run(totals, "go", services={"shop": shop}, faults=stale, effects=[])
+    assert (trial.answer, places(trial)) == ("10 20 10", [(3, 1)])
+
+
+def test_a_story_may_change_what_the_service_is_asked(tmp_path: Path) -> None:
+    with installed(tmp_path, CHANGED):
+        changed = [lab.inject("gremlin", "shop", calls=[2])]
+        trial = lab.run(totals, "go", services={"shop": shop}, faults=changed, effects=[])
+    assert (trial.answer, places(trial)) == ("10 90 30", [(2, 1)])
+    assert [effect["amount"] for effect in trial.effects] == [1, 9, 3]
+
+
+# Refused connections.
+
+
+def test_a_refused_connection_is_the_first_attempt_of_the_request_that_comes_after_it() -> None:
+    (first, again), trial = met_by(by_requests, POST, POST, faults=[lab.inject("refused", "shop", calls=[1])])
+    assert (first[0], again[0]) == ("refused", OK)
+    begun = [(event.tool, event.request, event.attempt) for _, event in trial.history.of(CallStarted)]
+    assert begun == [("connect", 1, 1), ("POST /orders", 1, 2)]
+    assert len({event.request_id for _, event in trial.history.of(CallStarted)}) == 1
+    assert trial.recovery["shop"].ending == "retry"
+
+
+def test_a_connection_may_be_refused_several_times_and_then_no_more() -> None:
+    refused = [lab.inject("refused", "shop", calls=[1], attempts=[1, 2])]
+    met, trial = met_by(by_requests, POST, POST, POST, faults=refused)
+    assert [got for got, _ in met] == ["refused", "refused", OK]
+    assert places(trial) == [(1, 1), (1, 2)]
+
+
+def test_only_one_request_takes_the_place_of_a_refused_connection() -> None:
+    refused = [lab.inject("refused", "shop", calls=[1])]
+    _, trial = met_by(by_requests, POST, POST, ("GET", "/orders"), ("GET", "/orders?page=2"), faults=refused)
+    begun = [(event.tool, event.request, event.attempt) for _, event in trial.history.of(CallStarted)]
+    assert begun[1:] == [("POST /orders", 1, 2), ("GET /orders", 2, 1), ("GET /orders", 3, 1)]
+
+
+def test_a_service_that_is_down_for_a_while_refuses_all_until_then() -> None:
+    met: list[Any] = []
+
+    def agent(_: str) -> str:
+        with requests.Session() as session:
+            for number in range(6):
+                try:
+                    met.append(session.get(f"http://shop/{number}", timeout=5).status_code)
+                except requests.ConnectionError as error:
+                    met.append(kind_of(error))
+                time.sleep(1)
+        return "done"
+
+    down = [
+        lab.inject("refused", "shop", name="down", after_calls=1, max_times=3, persistence="for_s 2.5"),
+        lab.inject("refused", "shop", name="never", calls=[99]),
+    ]
+    lab.run(agent, "go", services={"shop": shop}, faults=down, effects=[])
+    assert met == [200, "refused", "refused", "refused", 200, 200]
+
+
+def test_a_client_that_keeps_its_connection_is_refused_by_the_number_of_its_request_too() -> None:
+    met: list[Any] = []
+
+    def agent(_: str) -> str:
+        with requests.Session() as session:
+            for number in range(4):
+                try:
+                    met.append(session.get(f"http://shop/{number}", timeout=5).status_code)
+                except requests.ConnectionError as error:
+                    met.append(kind_of(error))
+        return "done"
+
+    refused = [lab.inject("refused", "shop", calls=[3])]
+    trial = lab.run(agent, "go", services={"shop": shop}, faults=refused, effects=[])
+    assert met == [200, 200, "refused", 200]
+    assert places(trial) == [(3, 1)]
+    assert trial.outcome is not lab.Outcome.INVALID
+
+
+# Streams of events.
+
+
+def teller(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+    """A service that tells of five events, one a second, and [DONE]."""
+    kind = [("Content-Type", "text/event-stream"), ("Set-Cookie", "a=1"), ("Set-Cookie", "b=2")]
+    start_response("200 OK", kind)
+    return events(fails=environ["PATH_INFO"] == "/fails")
+
+
+def events(*, fails: bool) -> Iterable[bytes]:
+    for number in range(5):
+        yield b"data: %d\n\n" % number
+        if fails:
+            raise ValueError("the service's own error")
+        time.sleep(1)
+    yield b"data: [DONE]\n\n"
+
+
+def read_by_httpx() -> Iterable[str]:
+    with httpx.Client(timeout=4) as client, client.stream("GET", "http://teller/") as reply:
+        yield from reply.iter_lines()
+
+
+def read_by_requests() -> Iterable[str]:
+    with requests.get("http://teller/", stream=True, timeout=4) as reply:
+        for line in reply.iter_lines(chunk_size=None):
+            yield line.decode()
+
+
+def read_by_urllib() -> Iterable[str]:
+    with urllib.request.urlopen("http://teller/", timeout=4) as reply:
+        for line in reply:
+            yield line.decode()
+
+
+READERS = {"httpx": read_by_httpx, "requests": read_by_requests, "urllib": read_by_urllib}
+WHOLE = ["0", "1", "2", "3", "4", "[DONE]"]
+STREAMS: list[tuple[str, dict[str, Any], list[str], str, float]] = [
+    ("cut", {"after_events": 2}, ["0", "1"], "", 2.0),
+    ("cut", {"after_events": 2, "ending": "done"}, ["0", "1", "[DONE]"], "", 2.0),
+    ("stall", {"after_events": 2, "stall_s": 2.0}, WHOLE, "", 7.0),
+    ("stall", {"after_events": 2}, ["0", "1"], "timed out", 5.0),
+    ("slow_chunks", {"delay_s": 2.0}, WHOLE, "", 10.0),
+    ("slow_chunks", {"delay_s": 9.0}, ["0"], "timed out", 4.0),
+]
+
+
+def read(reader: Callable[[], Iterable[str]], faults: Iterable[Any]) -> tuple[list[str], str, lab.Trial]:
+    """The events that the reader got, the error in the end if any, and the trial."""
+    got: list[str] = []
+    failed: list[str] = []
+
+    def agent(_: str) -> str:
+        try:
+            for line in reader():
+                got.extend(filter(None, [line.strip()[6:]]))
+        except Exception as error:  # noqa: BLE001
+            failed.append(f"{type(error).__name__} {error}")
+        return "done"
+
+    trial = lab.run(agent, "go", services={"teller": teller}, faults=list(faults), effects=[])
+    return got, "".join(failed), trial
+
+
+@pytest.mark.parametrize("reader", READERS.values(), ids=READERS)
+@pytest.mark.parametrize(("fault", "params", "met", "failed", "seconds"), STREAMS)
+def test_every_reader_meets_every_fault_of_a_stream(
+    fault: str, params: dict[str, Any], met: list[str], failed: str, seconds: float, reader: Callable[[], Iterable[str]]
+) -> None:
+    got, why, trial = read(reader, [lab.inject(fault, "teller", calls=[1], **params)])
+    assert (got, round(trial.seconds, 2)) == (met, seconds)
+    assert failed in why.lower()
+    assert bool(failed) == bool(why)
+    for kind in (FaultScheduled, FaultInjected, FaultWitnessed):
+        assert len(list(trial.history.of(kind))) == 1
+    ((_, call),) = trial.history.of(CallFinished)
+    assert (call.ok, call.error) == (not failed, "timed_out" if failed else None)
+
+
+@pytest.mark.parametrize("faults", [[], [lab.inject("cut", "teller", after_events=8)]])
+def test_a_stream_that_no_fault_changes_comes_when_it_is_sent(faults: list[Any]) -> None:
+    got, why, trial = read(read_by_httpx, faults)
+    ((_, call),) = trial.history.of(CallFinished)
+    first_s, last_s = round(call.first_byte_s or 9, 2), round(call.last_byte_s or 9, 2)
+    assert (got, why, first_s, last_s) == (WHOLE, "", 0.0, 5.0)
+    assert not list(trial.history.of(FaultInjected))
+
+
+def test_a_stream_whose_reader_hangs_for_ever_has_met_its_fault() -> None:
+    def agent(_: str) -> str:
+        return str(urllib.request.urlopen("http://teller/").read())
+
+    stall = [lab.inject("stall", "teller", after_events=2)]
+    trial = lab.run(agent, "go", services={"teller": teller}, faults=stall, effects=[], timeout_s=20)
+    assert trial.outcome is lab.Outcome.HUNG
+    ((_, fault),) = trial.history.of(FaultWitnessed)
+    assert fault.evidence.startswith("nothing came for 19.")
+
+
+def test_a_service_that_fails_within_a_stream_closes_it_with_a_fault_near_or_not() -> None:
+    logging.getLogger("chaoslab.worlds.virtual.serving").setLevel(logging.CRITICAL)
+
+    def agent(_: str) -> str:
+        try:
+            return str(httpx.get("http://teller/fails", timeout=4).status_code)
+        except httpx.RemoteProtocolError:
+            return "closed"
+
+    for faults in ([], [lab.inject("slow_chunks", "teller")]):
+        trial = lab.run(agent, "go", services={"teller": teller}, faults=faults, effects=[])
+        ((_, call),) = trial.history.of(CallFinished)
+        assert (trial.answer, call.error) == ("closed", "closed")
+
+
+def test_a_fault_that_only_delays_a_stream_leaves_its_headers() -> None:
+    met: list[Any] = []
+
+    def agent(_: str) -> str:
+        reply = httpx.get("http://teller/", timeout=9)
+        met.append((reply.headers.get_list("set-cookie"), len(reply.text)))
+        return "done"
+
+    late = [lab.inject("slow_chunks", "teller"), lab.inject("latency", "teller")]
+    trial = lab.run(agent, "go", services={"teller": teller}, faults=late, effects=[])
+    assert (trial.error, met) == (None, [(["a=1", "b=2"], 59)])
+
+
+# Connections.
+
+
+def test_several_requests_on_one_connection_meet_faults_of_their_own() -> None:
+    met: list[Any] = []
+
+    def agent(_: str) -> str:
+        connection = http.client.HTTPConnection("shop", timeout=5)
+        for number in range(1, 5):
+            connection.request("GET", f"/{number}")
+            reply = connection.getresponse()
+            met.append((reply.status, json.load(reply).get("total"), connection.sock is not None))
+        connection.close()
+        return "done"
+
+    faults = [
+        lab.inject("tool_error", "shop", status=503, calls=[2]),
+        lab.inject("wrong_value", "shop", point=0.9, factor=2.0, calls=[3]),
+    ]
+    trial = lab.run(agent, "go", services={"shop": shop}, faults=faults, effects=[])
+    assert met == [(200, 30, True), (503, None, True), (200, 60, True), (200, 30, True)]
+    assert places(trial) == [(2, 1), (3, 1)]
+
+
+def test_requests_that_are_sent_together_are_answered_and_noted_one_after_the_other() -> None:
+    late = [lab.inject("latency", "shop", delay_s=0.5, stream="downstream", calls=[1])]
+    three = b"".join(b"GET /%d" % number + HEAD for number in range(3))
+    assert heard(three, late).count(b"200 OK") == 3
+
+
+def test_the_bytes_of_requests_that_are_sent_together_are_told_apart() -> None:
+    def agent(_: str) -> str:
+        with socket.create_connection(("shop", 80), timeout=1) as sock:
+            sock.sendall(b"HEAD /orders" + HEAD + b"GET /orders" + HEAD + b"GET /orders?page=2" + HEAD)
+            time.sleep(0.5)
+            return str(len(sock.recv(65536) + sock.recv(65536) + sock.recv(65536)))
+
+    trial = lab.run(agent, "go", services={"shop": shop}, effects=[])
+    calls = [call for _, call in trial.history.of(CallFinished)]
+    assert sum(call.bytes for call in calls) == int(trial.answer)
+    assert [call.reply != "" for call in calls] == [False, True, True]
+
+
+@pytest.mark.parametrize("faults", [[], [lab.inject("latency", "shop", delay_s=1.0)]])
+def test_a_large_reply_is_over_when_its_last_byte_was_taken(faults: list[Any]) -> None:
+    def agent(_: str) -> str:
+        return str(len(requests.get("http://shop/large", timeout=5).json()))
+
+    trial = lab.run(agent, "go", services={"shop": shop}, faults=faults, effects=[])
+    ((_, call),) = trial.history.of(CallFinished)
+    assert (trial.answer, call.ok, call.bytes > 300_000) == ("300000", True, True)
+
+
+def test_a_client_that_stops_reading_is_no_failure() -> None:
+    def agent(_: str) -> str:
+        with socket.create_connection(("shop", 80), timeout=1) as sock:
+            sock.sendall(b"GET /large" + HEAD)
+            return sock.recv(15).decode()
+
+    trial = lab.run(agent, "go", services={"shop": shop}, effects=[])
+    ((_, call),) = trial.history.of(CallFinished)
+    assert (trial.answer, call.error, call.bytes) == ("HTTP/1.1 200 OK", "timed_out", 15)  # not even a whole head
+
+    def agent_of_more(_: str) -> str:
+        with socket.create_connection(("shop", 80), timeout=1) as sock:
+            sock.sendall(b"GET /large" + HEAD)
+            return str(len(sock.recv(1000)))
+
+    trial = lab.run(agent_of_more, "go", services={"shop": shop}, effects=[])
+    ((_, call),) = trial.history.of(CallFinished)
+    assert (trial.answer, call.error, call.status, call.bytes) == ("1000", None, 200, 1000)
+
+
+def test_a_changed_reply_of_which_only_a_part_was_taken_is_not_witnessed() -> None:
+    def agent(_: str) -> str:
+        with socket.create_connection(("shop", 80), timeout=1) as sock:
+            sock.sendall(b"GET /large" + HEAD)
+            return str(len(sock.recv(1000)))
+
+    wrong = [lab.inject("wrong_value", "shop")]
+    trial = lab.run(agent, "go", services={"shop": shop}, faults=wrong, effects=[])
+    assert (trial.answer, len(list(trial.history.of(FaultInjected)))) == ("1000", 1)
+    assert not list(trial.history.of(FaultWitnessed))
+
+
+def test_a_client_that_sends_and_forgets_has_its_work_done_and_meets_nothing() -> None:
+    def agent(_: str) -> str:
+        body = json.dumps(ORDER).encode()
+        with socket.create_connection(("shop", 80), timeout=1) as sock:
+            sock.sendall(b"POST /orders HTTP/1.1\r\nHost: shop\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        time.sleep(1)
+        return "sent"
+
+    wrong = [lab.inject("wrong_value", "shop")]
+    trial = lab.run(agent, "go", services={"shop": shop}, faults=wrong, effects=[])
+    ((_, call),) = trial.history.of(CallFinished)
+    assert (call.ok, call.error, len(trial.effects)) == (False, "timed_out", 1)
+    assert not list(trial.history.of(FaultWitnessed))
+
+
+def test_a_reply_that_ends_too_soon_is_closed() -> None:
+    logging.getLogger("chaoslab.worlds.virtual.serving").setLevel(logging.CRITICAL)
+    _, trial = met_by(by_requests, ("GET", "/stumbles"))
+    ((_, call),) = trial.history.of(CallFinished)
+    assert (call.ok, call.error, call.status) == (False, "closed", 200)
+
+
+def test_two_connections_at_once_have_waits_of_their_own() -> None:
+    async def agent(_: str) -> str:
+        async with httpx.AsyncClient(timeout=5) as client:
+            asks = (client.get(f"http://shop/{number}") for number in range(2))
+            return " ".join(str(reply.status_code) for reply in await asyncio.gather(*asks))
+
+    late = [lab.inject("latency", "shop", delay_s=2.0)]
+    trial = lab.run(agent, "go", services={"shop": shop}, faults=late, effects=[])
+    assert (trial.answer, round(trial.seconds, 2)) == ("200 200", 2.0)
+    assert places(trial) == [(1, 1), (2, 1)]
+
+
+def test_threads_with_clients_of_their_own_meet_faults_of_their_own() -> None:
+    met: list[str] = []
+
+    def ask(number: int) -> None:
+        try:
+            met.append(str(requests.get(f"http://shop/{number}", timeout=5).status_code))
+        except requests.ConnectionError as error:
+            met.append(kind_of(error))
+
+    def agent(_: str) -> str:
+        threads = [threading.Thread(target=ask, args=(number,)) for number in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return " ".join(sorted(met))
+
+    faults = [lab.inject("reset_peer", "shop", stream="upstream", calls=[2])]
+    trial = lab.run(agent, "go", services={"shop": shop}, faults=faults, effects=[])
+    assert trial.answer == "200 200 reset"
+    assert places(trial) == [(2, 1)]
+
+
+def test_a_client_that_hangs_up_ends_the_attempt_and_the_fault() -> None:
+    def agent(_: str) -> str:
+        sock = socket.create_connection(("shop", 80))
+        sock.sendall(b"GET /orders" + HEAD)
+        time.sleep(0.7)
+        sock.close()
+        return "gone"
+
+    late = [lab.inject("latency", "shop", delay_s=60.0, stream="upstream")]
+    trial = lab.run(agent, "go", services={"shop": shop}, faults=late, effects=[])
+    ((_, call),) = trial.history.of(CallFinished)
+    assert (call.error, round(call.duration_s, 3), call.via) == ("timed_out", 0.7, "none")
+    assert round(trial.seconds, 2) == 0.7
+
+
+def test_a_client_that_waits_for_ever_hangs_and_has_met_its_fault() -> None:
+    def agent(_: str) -> str:
+        return str(urllib.request.urlopen("http://shop/orders").read().decode())
+
+    lost = [lab.inject("lost_reply", "shop", calls=[1])]
+    trial = lab.run(agent, "go", services={"shop": shop}, faults=lost, effects=[], timeout_s=20)
+    assert trial.outcome is lab.Outcome.HUNG
+    assert "recv from shop:80" in trial.why
+    ((_, fault),) = trial.history.of(FaultWitnessed)
+    assert fault.evidence == "the work was done, no answer within 20 s"
+
+
+def test_a_client_without_a_timeout_gets_what_only_comes_late() -> None:
+    def agent(_: str) -> str:
+        return str(urllib.request.urlopen("http://shop/orders").read().decode())
+
+    late = [lab.inject("latency", "shop", delay_s=100.0)]
+    trial = lab.run(agent, "go", services={"shop": shop}, faults=late, effects=[], timeout_s=20)
+    assert (json.loads(trial.answer), round(trial.seconds)) == (PLACED, 100)
+
+
+def test_a_service_that_is_slow_by_itself_meets_the_clients_timeout_and_no_fault() -> None:
+    def agent(_: str) -> str:
+        try:
+            requests.post("http://shop/slow", json=ORDER, timeout=1)
+        except requests.Timeout:
+            time.sleep(5)
+            return "too slow"
+        return "in time"
+
+    trial = lab.run(agent, "go", services={"shop": shop}, effects=[])
+    ((_, call),) = trial.history.of(CallFinished)
+    assert (trial.answer, call.error, round(call.duration_s, 3)) == ("too slow", "timed_out", 1.0)
+    assert len(trial.effects) == 1  # it was done all the same
+    assert not list(trial.history.of(FaultScheduled))
+
+
+@pytest.mark.parametrize(("path", "faults"), [
+    ("/fails", []), ("/broken", []), ("/fails", [lab.inject("latency", "shop")]),
+    ("/broken", [lab.inject("latency", "shop")]),
+])  # fmt: skip
+def test_an_error_of_the_services_own_stays_its_own(path: str, faults: list[Any]) -> None:
+    logging.getLogger("chaoslab.worlds.virtual.serving").setLevel(logging.CRITICAL)
+    met: list[int] = []
+
+    def agent(_: str) -> str:
+        met.append(requests.post(f"http://shop{path}", json=ORDER, timeout=5).status_code)
+        return "done"
+
+    trial = lab.run(agent, "go", services={"shop": shop}, faults=faults, effects=[])
+    ((_, call),) = trial.history.of(CallFinished)
+    assert (met, call.ok, call.status) == ([500], False, 500)
+    assert len(list(trial.history.of(FaultWitnessed))) == len(faults)
+    assert trial.effects == []
+
+
+def test_a_client_that_keeps_its_connection_after_its_timeout_has_met_the_fault() -> None:
+    """As http.client does, when nobody closes it and the error keeps it alive."""
+
+    def agent(_: str) -> str:
+        connection = http.client.HTTPConnection("shop", timeout=4)
+        connection.request("GET", "/orders")
+        return str(connection.getresponse().status)
+
+    lost = [lab.inject("lost_reply", "shop")]
+    trial = lab.run(agent, "go", services={"shop": shop}, faults=lost, effects=[])
+    assert isinstance(trial.error, TimeoutError)
+    ((_, call),) = trial.history.of(CallFinished)
+    ((_, fault),) = trial.history.of(FaultWitnessed)
+    assert (call.error, call.duration_s) == ("timed_out", 4.0)
+    assert fault.evidence == "the work was done, no answer within 4 s"
+
+
+def test_a_trial_that_ends_before_its_fault_leaves_it_unwitnessed() -> None:
+    def agent(_: str) -> str:
+        return str(urllib.request.urlopen("http://shop/orders").status)
+
+    late = [lab.inject("latency", "shop", delay_s=100.0)]
+    trial = lab.run(agent, "go", services={"shop": shop}, faults=late, effects=[], deadline_s=50)
+    ((_, call),) = trial.history.of(CallFinished)
+    assert (trial.outcome, call.error) == (lab.Outcome.HUNG, "cancelled")
+    assert not list(trial.history.of(FaultWitnessed))
+
+
+@pytest.mark.parametrize("client", [by_requests, by_httpx_async])
+@pytest.mark.parametrize("method", ["flow", "witnessed"])
+def test_a_fault_that_fails_by_itself_ends_the_run(
+    method: str, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: Any) -> Any:
+        raise ValueError("its own error")
+
+    monkeypatch.setattr(f"chaoslab.faults.tool.lost_reply.LostReply.{method}", fails)
+    with pytest.raises(BrokenFault, match=rf"lost_reply.* its {method}\(\) raised"):
+        met_by(client, POST, faults=[lab.inject("lost_reply", "shop")])
+
+
+# The whole of a run.
+
+
+def test_the_same_seed_gives_the_same_log_and_another_one_another(tmp_path: Path) -> None:
+    def logged(folder: str, seed: int) -> bytes:
+        faults = [lab.inject("reset_peer", "shop", chance=0.3), lab.inject("wrong_value", "shop", chance=0.3)]
+
+        def agent(_: str) -> str:
+            return " ".join(str(met_of(number)) for number in range(6))
+
+        def met_of(number: int) -> Any:
+            try:
+                return requests.post(f"http://shop/{number}", json=ORDER, timeout=5).json()["total"]
+            except requests.ConnectionError:
+                return "-"
+
+        lab.run(agent, "go", services={"shop": shop}, faults=faults, seed=seed, logs=tmp_path / folder)
+        return (tmp_path / folder / "latest" / "info.log").read_bytes()
+
+    first, again, other = logged("a", 3), logged("b", 3), logged("c", 4)
+    assert first == again != other
+    assert b'"fault_witnessed"' in first
+
+
+def test_trials_in_other_processes_tell_the_same() -> None:
+    def told(jobs: int) -> list[str]:
+        faults = [lab.inject("lost_reply", "shop", chance=0.5)]
+        trials = lab.run_many(buyer(), "go", trials=4, jobs=jobs, services={"shop": shop}, faults=faults)
+        return [trial.story() for trial in trials]
+
+    assert told(1) == told(2)
+
+
+# A request's meaning, and back.
+
+
+def http_request(target: str, body: bytes, kind: str = "application/json") -> HttpRequest:
+    return HttpRequest("POST", target, [(b"content-type", kind.encode()), (b"content-length", b"1")], body)
+
+
+@pytest.mark.parametrize(("asked", "meaning"), [
+    (http_request("/a", b'{"x": 1}'), {"x": 1}),
+    (http_request("/a?y=2&z=3&z=4", b'{"x": 1}'), {"query": {"y": "2", "z": ["3", "4"]}, "x": 1}),
+    (http_request("/a?y=2", b'{"query": "tea"}'), {"query": "tea"}),
+    (http_request("/a", b"x=1&y=a+b", "application/x-www-form-urlencoded"), {"x": "1", "y": "a b"}),
+    (http_request("/a?y=", b"[1, 2]"), {"query": {"y": ""}, "body": [1, 2]}),
+    (http_request("/a", b'{"x": 1}', "application/x-www-form-urlencoded"), {"x": 1}),
+    (http_request("/a", b"hello", "text/plain"), {"body": "hello"}),
+    (http_request("/a", b""), {}),
+])  # fmt: skip
+def test_a_request_means_the_fields_of_its_body_and_its_query(asked: HttpRequest, meaning: dict[str, Any]) -> None:
+    assert asked.meaning() == meaning
+
+
+@pytest.mark.parametrize(("asked", "key", "value"), [
+    (http_request("/a?y=2", b'{"x": 1}'), "x", 5),
+    (http_request("/a?y=2", b'{"x": 1}'), "query", {"y": "3"}),
+    (http_request("/a?y=2", b'{"query": "tea"}'), "query", "milk"),
+    (http_request("/a", b"x=1&y=a+b", "application/x-www-form-urlencoded"), "x", "2"),
+    (http_request("/a", b"[1, 2]"), "body", [1]),
+])  # fmt: skip
+def test_a_changed_meaning_is_another_request(asked: HttpRequest, key: str, value: Any) -> None:
+    wanted = {**asked.meaning(), key: value}
+    changed = asked.with_meaning(wanted)
+    assert changed.meaning() == wanted
+    assert changed.header(b"content-length") == str(len(changed.body))
