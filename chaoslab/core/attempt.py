@@ -175,19 +175,25 @@ class Attempt(ABC):
         """
         if not self._stories:
             return await self.send(self.call)
-        return await play(chain(self._stories, self.call, self.faults.injected), self)
+        return await play(chain(self._stories, self.call, self.injected), self)
+
+    def injected(self, active: ActiveFault) -> None:
+        """Notes that a story has changed the exchange."""
+        self.faults.injected(active)
 
     def observed(self, reply: Reply | None, failure: Failure | None, streamed: Streamed | None = None) -> float:
         """Notes which faults the caller met, now that the attempt is over, and returns its duration. `streamed`: the
         reader's view of a streamed reply."""
         took_s, error = self.took_s, failure.kind if failure else None
-        if self.faults.active:
+        if self.faults.active or self._memory.plan.looks_back:
             size = streamed.size if streamed else len(reply.body) if reply else 0
             status = reply.status if reply else None
-            self.faults.witnessed(
-                Observation(took_s, self.deadline_s, error, status, size, self.sent, reply, streamed=streamed)
-            )
-        if self._memory.plan.looks_back:
-            ended_s = self._elapsed_s + took_s
-            self._memory.over(Exchange(self.call, reply, error, self._elapsed_s, ended_s))
+            self.judged(Observation(took_s, self.deadline_s, error, status, size, self.sent, reply, streamed=streamed))
         return took_s
+
+    def judged(self, seen: Observation) -> None:
+        """Notes which faults the caller met by its observation, and keeps the exchange for faults that look back."""
+        self.faults.witnessed(seen)
+        if self._memory.plan.looks_back:
+            ended_s = self._elapsed_s + seen.duration_s
+            self._memory.over(Exchange(self.call, seen.reply, seen.error, self._elapsed_s, ended_s))

@@ -14,15 +14,13 @@ from hashlib import blake2b
 from http import HTTPStatus
 from math import inf, isinf
 from typing import Any, Protocol
-from urllib.parse import parse_qsl, urlencode
 
 from chaoslab.base.clock import Clock, system
-from chaoslab.base.identity import Request, canonical
+from chaoslab.base.identity import Request
 from chaoslab.base.jsonable import line_of, to_jsonable
 from chaoslab.core import events
-from chaoslab.core.attempt import AttemptFaults
-from chaoslab.core.chain import chain, play
-from chaoslab.core.context import Exchange
+from chaoslab.core.attempt import Attempt, AttemptFaults
+from chaoslab.core.chain import ActiveFault, chain, play
 from chaoslab.core.events import REPLY_MAX, Event
 from chaoslab.core.exchange import Call, Failure, Observation, Reply
 from chaoslab.core.fault import load, trait
@@ -30,9 +28,9 @@ from chaoslab.core.memory import TrialMemory
 from chaoslab.core.pipe import Pipe, Pipeline, Signal, Timed
 from chaoslab.core.plan import APART, HITS, Candidates, Decision, Injection, Plan
 from chaoslab.core.service_spec import ErrorReply
-from chaoslab.core.stream import EVENT_STREAM, Events, Streamed
+from chaoslab.core.stream import Events, Streamed
 from chaoslab.record.trial_log import TrialLog
-from chaoslab.wire.body import unpacked
+from chaoslab.seams.service_http import LENGTHS, Fields, HttpRequest, Served, is_stream
 
 EFFECT = "X-Lab-Effect"
 """The header of a reply in which a service says what it did: "none", a JSON object such as {"effect": "order_placed",
@@ -41,134 +39,14 @@ SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 """The methods without effects (RFC 9110, section 9.2.1)."""
 REPEATABLE = frozenset({"PUT", "DELETE"})
 """The unsafe methods of which several equal requests have the effect of one (RFC 9110, section 9.2.2)."""
-BODILESS = (204, 304)
 CONNECT = "connect"
 """The tool of an attempt that ended when its connection was made, since the request itself was never sent."""
-COMPARED_MAX = 64 * 1024
-"""The largest body that is compared by its meaning, in bytes; a larger one by its digest."""
 ERRORS = {429: ErrorReply(429, {"error": "Too Many Requests"}, {"Retry-After": "1"})}
-_LENGTHS = frozenset({"content-length", "content-encoding", "transfer-encoding"})
-_FORM = "application/x-www-form-urlencoded"
 
-Fields = Sequence[tuple[str, str]]
 Answered = tuple[int, Fields, bytes]
 """Status, headers and the whole body."""
 Started = list[tuple[str, list[tuple[str, str]]]]
 """The status line and the headers of an answer, once the application has stated them."""
-
-
-@dataclass(frozen=True)
-class HttpRequest:
-    """A request that a service has read whole. `target`: path and query, as they were sent."""
-
-    method: str
-    target: str
-    headers: Sequence[tuple[bytes, bytes]]
-    body: bytes
-
-    @property
-    def path(self) -> str:
-        return self.target.partition("?")[0]
-
-    @property
-    def query(self) -> str:
-        return self.target.partition("?")[2]
-
-    def header(self, name: bytes) -> str:
-        """The header of this name in lower case; empty if there is none."""
-        return next((value.decode("latin-1") for key, value in self.headers if key.lower() == name), "")
-
-    def _content(self) -> tuple[str, dict[str, Any]]:
-        """The kind of the body (object, form or other) and its fields. A client may call JSON a form, as urllib does by
-        default."""
-        try:
-            value = json.loads(self.body) if self.body else {}
-        except (ValueError, RecursionError):
-            value = self.body.decode("utf-8", "replace")
-        if isinstance(value, dict):
-            return "object", value
-        if self.header(b"content-type").startswith(_FORM):
-            return "form", _fields_of(self.body.decode("latin-1"))
-        return "other", {"body": value}
-
-    def meaning(self) -> dict[str, Any]:
-        """The arguments: the fields of the body, which is a JSON object or a form, and `query`, unless the body has a
-        field of this name. Any other body is the field `body`."""
-        return {**({"query": _fields_of(self.query)} if self.query else {}), **self._content()[1]}
-
-    def intent(self, meaning: Mapping[str, Any]) -> str:
-        """The meaning as text, to tell if another request wants the same. Of a body that is very large, or nested very
-        deeply, it is a digest."""
-        if len(self.body) <= COMPARED_MAX:
-            try:
-                return canonical([self.query, meaning])
-            except RecursionError:
-                pass
-        return canonical([self.query, blake2b(self.body).hexdigest()])
-
-    def with_meaning(self, value: Mapping[str, Any]) -> HttpRequest:
-        """The request with other arguments."""
-        fields, query, (kind, was) = dict(value), self.query, self._content()
-        if query and "query" not in was:
-            query = urlencode(fields.pop("query", {}), doseq=True)
-        if kind == "form":
-            body = urlencode(fields, doseq=True).encode()
-        else:
-            content = fields["body"] if kind == "other" and list(fields) == ["body"] else fields
-            body = json.dumps(content).encode() if self.body or fields else b""
-        headers = [(k, v) for k, v in self.headers if k.lower() not in (b"content-length", b"transfer-encoding")]
-        headers.append((b"content-length", str(len(body)).encode()))
-        return HttpRequest(self.method, f"{self.path}?{query}" if query else self.path, headers, body)
-
-
-def _fields_of(text: str) -> dict[str, Any]:
-    """The fields of a query or a form; one that is given several times has a list of values."""
-    found: dict[str, Any] = {}
-    for key, value in parse_qsl(text, keep_blank_values=True):
-        if key in found:
-            found[key] = [*(found[key] if isinstance(found[key], list) else [found[key]]), value]
-        else:
-            found[key] = value
-    return found
-
-
-class Served(Reply):
-    """A reply as it goes over a connection. `fields` are its headers, repeated ones too, and `raw` its body, packed if
-    the headers say so. `body` is unpacked."""
-
-    fields: Fields
-    raw: bytes
-
-    def __init__(self, status: int, fields: Fields, raw: bytes) -> None:
-        codings = next((value for name, value in fields if name.lower() == "content-encoding"), "")
-        try:
-            body = unpacked(raw, codings)
-        except Failure:  # it is too large or in another coding, and passes as it is
-            body = raw
-        super().__init__(status, dict(fields), body)
-        self.__dict__.update(fields=tuple(fields), raw=raw)
-
-    def with_value(self, value: Any) -> Reply:
-        body = json.dumps(value, ensure_ascii=False).encode()
-        return Served(self.status, _measured(self.fields, body), body)
-
-    @classmethod
-    def of(cls, reply: Reply) -> Served:
-        """A story's reply in this form."""
-        if isinstance(reply, cls):
-            return reply
-        body = b"" if reply.status in BODILESS else reply.body
-        return cls(reply.status, _measured(list(reply.headers.items()), body), body)
-
-
-def _measured(fields: Fields, body: bytes) -> list[tuple[str, str]]:
-    """The headers with this body's length."""
-    return [*((k, v) for k, v in fields if k.lower() not in _LENGTHS), ("Content-Length", str(len(body)))]
-
-
-def is_stream(fields: Iterable[tuple[str, str]]) -> bool:
-    """True if the headers say that the body is a stream of events."""
-    return any(name.lower() == "content-type" and value.startswith(EVENT_STREAM) for name, value in fields)
 
 
 @dataclass(frozen=True)
@@ -266,7 +144,7 @@ class ServiceSeam:
         self.book: TrialLog | None = None
         self.memory = TrialMemory(plan, "")
         self.asked_of: set[str] = set()
-        self.open: dict[int, Attempt] = {}
+        self.open: dict[int, ServiceAttempt] = {}
         """The attempts whose clients have not ended them."""
         self._refused: dict[str, Request] = {}
         self._reach: dict[str, tuple[Candidates, Candidates]] = {}
@@ -282,9 +160,9 @@ class ServiceSeam:
             attempt.cut()
         self.book = None
 
-    def asked(self, name: str, request: HttpRequest, line: Line) -> Attempt | None:
+    def asked(self, name: str, request: HttpRequest, line: Line) -> ServiceAttempt | None:
         """The attempt that a request to a service is; None outside of a trial."""
-        return None if self.book is None else Attempt(self, self.book, name, request, line)
+        return None if self.book is None else ServiceAttempt(self, self.book, name, request, line)
 
     def refuses(self, name: str, trip_s: float) -> Callable[[], None] | None:
         """The function to call when the client is told that its connection is refused; None if it is not."""
@@ -393,15 +271,14 @@ def _at_once(work: Any) -> Any:
     raise RuntimeError("a request to a service cannot be suspended")
 
 
-class Attempt:
-    """One request to a service, from its arrival until its client has the reply: a driver of stories."""
+class ServiceAttempt(Attempt):
+    """One request to a service, from its arrival until its client has the reply."""
 
     def __init__(self, seam: ServiceSeam, book: TrialLog, name: str, request: HttpRequest, line: Line) -> None:
         self.seam, self.book, self.name, self.request, self.line = seam, book, name, request, line
-        self.began_s = seam.clock.monotonic() - line.trip_s
+        began_s = seam.clock.monotonic() - line.trip_s
         self.tool = f"{request.method} {request.path}"
         self.value = request.meaning()
-        self.sent: Call | None = None
         self.via = "none"
         self.over = False
         self.waited_s: float | None = None
@@ -409,25 +286,33 @@ class Attempt:
         self._fields: Fields = ()
         """The headers of a streamed answer."""
         self.asked = seam.request(name, self.tool, request.intent(self.value), safe=request.method in SAFE)
-        elapsed_s = self.began_s - book.origin
+        elapsed_s = began_s - book.origin
         spent = {"calls": book.calls, "seconds": elapsed_s}
         book.calls += 1
         seam.asked_of.add(name)
         number, attempt = self.asked.number, self.asked.next_attempt()
-        self.call = Call(name, self.tool, book.key, number, attempt, self.asked.id, self.value, ERRORS)
-        book.note(events.CallStarted(at=self.call.at, tool=self.tool, arguments=to_jsonable(self.value)))
-        self.faults = AttemptFaults(seam.memory, self.call, book.note, elapsed_s=elapsed_s, spent=spent)
-        self.rolled: Sequence[str] = self.faults.rolled
-        self.reach, self.decisions = seam.reach(name)[0], list[Decision]()
-        if self.reach:
-            occasion = seam.memory.occasion(name, self.tool, number, attempt)
-            occasion.elapsed_s = elapsed_s
-            occasion.arguments = self.value
-            self.decisions = seam.memory.decide(self.reach, occasion)
-        self.hit = any(decision in HITS for decision in self.decisions)
+        call = Call(name, self.tool, book.key, number, attempt, self.asked.id, self.value, ERRORS)
+        book.note(events.CallStarted(at=call.at, tool=self.tool, arguments=to_jsonable(self.value)))
+        reach, decisions = seam.reach(name)[0], list[Decision]()
+        if reach:
+            occasion = seam.memory.occasion(name, self.tool, number, attempt, elapsed_s=elapsed_s, arguments=self.value)
+            decisions = seam.memory.decide(reach, occasion)
+        super().__init__(
+            call,
+            seam.memory,
+            reach,
+            decisions,
+            clock=seam.clock,
+            began_s=began_s,
+            deadline_s=seam.timeout_s,
+            elapsed_s=elapsed_s,
+            spent=spent,
+        )
+        self.hit = any(decision in HITS for decision in decisions)
         """True if a fault hits it: `play` answers it then, else the application, through `answering`."""
+        self.rolled: Sequence[str] = self.faults.rolled
         if not self.hit:
-            self.rolled = [i.name for i, each in zip(self.reach, self.decisions, strict=True) if each != APART]
+            self.rolled = [i.name for i, each in zip(reach, decisions, strict=True) if each != APART]
         seam.open[id(self)] = self
 
     def answering(self, started: Started, parts: Iterable[bytes]) -> Iterator[bytes]:
@@ -456,12 +341,11 @@ class Attempt:
         Raises:
             Failure: the connection ends in this way; timed_out is silence.
         """
-        reach = self.faults.stories(self.reach, self.decisions)
-        reply: Reply = _at_once(play(chain(reach, self.call, self._injected), self))
+        reply: Reply = _at_once(self.told())
         last = [("Connection", "close")] if self.seam.will_refuse(self.name) else []
         if isinstance(reply.stream, _Parts):
             unchanged = self._fields if reply.headers == dict(self._fields) else reply.headers.items()
-            fields = [(name, value) for name, value in unchanged if name.lower() not in _LENGTHS]
+            fields = [(name, value) for name, value in unchanged if name.lower() not in LENGTHS]
             return [(str(reply.status), [*fields, *last])], self._through(reply.stream.left, reply.pipes)
         self.reply = Served.of(reply)
         return [(str(reply.status), [*self.reply.fields, *last])], iter((self.reply.raw,))
@@ -496,9 +380,9 @@ class Attempt:
                 if over:
                     line.feed(Timed(now(), Signal.END))
 
-    def _injected(self, active: Any) -> None:
+    def injected(self, active: ActiveFault) -> None:
         if not self.over:  # else nobody can meet it any more
-            self.faults.injected(active)
+            super().injected(active)
 
     # The driver's methods for stories.
 
@@ -626,7 +510,7 @@ class Attempt:
             duration_s = self.seam.clock.monotonic() - self.began_s
         status = reply.status if reply is not None else None
         if error != "cancelled":
-            self.faults.witnessed(
+            self.judged(
                 Observation(
                     duration_s=round(duration_s, 6),
                     deadline_s=round(deadline_s, 6),
@@ -638,10 +522,6 @@ class Attempt:
                     streamed=streamed,
                 )
             )
-        if self.seam.plan.looks_back:
-            began_s = self.began_s - self.book.origin
-            got = reply if whole else None
-            self.seam.memory.over(Exchange(self.call, got, error, began_s, began_s + duration_s))
         ok = error is None and status is not None and status < 400
         if ok:
             self.book.requests.answered(self.asked)

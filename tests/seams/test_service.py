@@ -32,7 +32,7 @@ from chaoslab.core.events import (
     LabWarning,
 )
 from chaoslab.core.fault import BrokenFault
-from chaoslab.seams.service import HttpRequest
+from chaoslab.seams.service_http import HttpRequest
 from tests.plugin_parts import installed
 from tests.worlds.virtual.patch_parts import in_place
 

@@ -13,7 +13,8 @@ import h11
 
 from chaoslab.core.fault import BrokenFault
 from chaoslab.core.stream import Events, Streamed, is_done
-from chaoslab.seams.service import BODILESS, Answer, Attempt, HttpRequest, Seen, ServiceSeam, is_stream
+from chaoslab.seams.service import Answer, Seen, ServiceAttempt, ServiceSeam
+from chaoslab.seams.service_http import BODILESS, HttpRequest, is_stream
 from chaoslab.worlds.virtual.machine import Waiter
 from chaoslab.worlds.virtual.network import TRIP_S, End
 
@@ -31,7 +32,7 @@ class ClientSide:
         self._waiter: Waiter | None = None
         end.peer.watcher = self
 
-    def asked(self, request: h11.Request, body: bytes) -> Attempt | None:
+    def asked(self, request: h11.Request, body: bytes) -> ServiceAttempt | None:
         """The attempt that a request is; None if nobody watches any more."""
         method, target = request.method.decode(), request.target.decode("latin-1")
         attempt = self._seam.asked(self._name, HttpRequest(method, target, list(request.headers), body), self)
@@ -91,7 +92,7 @@ class _Exchange:
     """One exchange as a client reads it. A reply that states its length is read here, any other by h11, which takes ten
     times as long."""
 
-    def __init__(self, attempt: Attempt, end: End) -> None:
+    def __init__(self, attempt: ServiceAttempt, end: End) -> None:
         self.attempt, self._client, self._machine = attempt, end, end.machine
         self._last_s = attempt.began_s
         self._stream: _Stream | None = None

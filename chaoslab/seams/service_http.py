@@ -1,0 +1,137 @@
+"""HTTP as a service's seam reads and writes it: a request's arguments, and a reply as it goes over a connection."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+from chaoslab.base.identity import canonical
+from chaoslab.core.exchange import Failure, Reply
+from chaoslab.core.stream import EVENT_STREAM
+from chaoslab.wire.body import unpacked
+
+BODILESS = (204, 304)
+COMPARED_MAX = 64 * 1024
+"""The largest body that is compared by its meaning, in bytes; a larger one by its digest."""
+LENGTHS = frozenset({"content-length", "content-encoding", "transfer-encoding"})
+_FORM = "application/x-www-form-urlencoded"
+
+Fields = Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class HttpRequest:
+    """A request that a service has read whole. `target`: path and query, as they were sent."""
+
+    method: str
+    target: str
+    headers: Sequence[tuple[bytes, bytes]]
+    body: bytes
+
+    @property
+    def path(self) -> str:
+        return self.target.partition("?")[0]
+
+    @property
+    def query(self) -> str:
+        return self.target.partition("?")[2]
+
+    def header(self, name: bytes) -> str:
+        """The header of this name in lower case; empty if there is none."""
+        return next((value.decode("latin-1") for key, value in self.headers if key.lower() == name), "")
+
+    def _content(self) -> tuple[str, dict[str, Any]]:
+        """The kind of the body (object, form or other) and its fields. A client may call JSON a form, as urllib does by
+        default."""
+        try:
+            value = json.loads(self.body) if self.body else {}
+        except (ValueError, RecursionError):
+            value = self.body.decode("utf-8", "replace")
+        if isinstance(value, dict):
+            return "object", value
+        if self.header(b"content-type").startswith(_FORM):
+            return "form", _fields_of(self.body.decode("latin-1"))
+        return "other", {"body": value}
+
+    def meaning(self) -> dict[str, Any]:
+        """The arguments: the fields of the body, which is a JSON object or a form, and `query`, unless the body has a
+        field of this name. Any other body is the field `body`."""
+        return {**({"query": _fields_of(self.query)} if self.query else {}), **self._content()[1]}
+
+    def intent(self, meaning: Mapping[str, Any]) -> str:
+        """The meaning as text, to tell if another request wants the same. Of a body that is very large, or nested very
+        deeply, it is a digest."""
+        if len(self.body) <= COMPARED_MAX:
+            try:
+                return canonical([self.query, meaning])
+            except RecursionError:
+                pass
+        return canonical([self.query, blake2b(self.body).hexdigest()])
+
+    def with_meaning(self, value: Mapping[str, Any]) -> HttpRequest:
+        """The request with other arguments."""
+        fields, query, (kind, was) = dict(value), self.query, self._content()
+        if query and "query" not in was:
+            query = urlencode(fields.pop("query", {}), doseq=True)
+        if kind == "form":
+            body = urlencode(fields, doseq=True).encode()
+        else:
+            content = fields["body"] if kind == "other" and list(fields) == ["body"] else fields
+            body = json.dumps(content).encode() if self.body or fields else b""
+        headers = [(k, v) for k, v in self.headers if k.lower() not in (b"content-length", b"transfer-encoding")]
+        headers.append((b"content-length", str(len(body)).encode()))
+        return HttpRequest(self.method, f"{self.path}?{query}" if query else self.path, headers, body)
+
+
+def _fields_of(text: str) -> dict[str, Any]:
+    """The fields of a query or a form; one that is given several times has a list of values."""
+    found: dict[str, Any] = {}
+    for key, value in parse_qsl(text, keep_blank_values=True):
+        if key in found:
+            found[key] = [*(found[key] if isinstance(found[key], list) else [found[key]]), value]
+        else:
+            found[key] = value
+    return found
+
+
+class Served(Reply):
+    """A reply as it goes over a connection. `fields` are its headers, repeated ones too, and `raw` its body, packed if
+    the headers say so. `body` is unpacked."""
+
+    fields: Fields
+    raw: bytes
+
+    def __init__(self, status: int, fields: Fields, raw: bytes) -> None:
+        codings = next((value for name, value in fields if name.lower() == "content-encoding"), "")
+        try:
+            body = unpacked(raw, codings)
+        except Failure:  # it is too large or in another coding, and passes as it is
+            body = raw
+        super().__init__(status, dict(fields), body)
+        self.__dict__.update(fields=tuple(fields), raw=raw)
+
+    def with_value(self, value: Any) -> Reply:
+        body = json.dumps(value, ensure_ascii=False).encode()
+        return Served(self.status, _measured(self.fields, body), body)
+
+    @classmethod
+    def of(cls, reply: Reply) -> Served:
+        """A story's reply in this form."""
+        if isinstance(reply, cls):
+            return reply
+        body = b"" if reply.status in BODILESS else reply.body
+        return cls(reply.status, _measured(list(reply.headers.items()), body), body)
+
+
+def _measured(fields: Fields, body: bytes) -> list[tuple[str, str]]:
+    """The headers with this body's length."""
+    return [*((k, v) for k, v in fields if k.lower() not in LENGTHS), ("Content-Length", str(len(body)))]
+
+
+def is_stream(fields: Iterable[tuple[str, str]]) -> bool:
+    """True if the headers say that the body is a stream of events."""
+    return any(name.lower() == "content-type" and value.startswith(EVENT_STREAM) for name, value in fields)
