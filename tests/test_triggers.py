@@ -61,6 +61,8 @@ TEN: list[Step] = [("shop", n // 2 + 1, n % 2 + 1, n * 1.0, {"amount": n * 10}) 
         ({"every": 2, "attempts": [1, 2]}, [2, 3, 6, 7]),
         ({"after_calls": 3}, [6, 7, 8, 9]),
         ({"after_calls": 3, "attempts": [1]}, [6, 8]),
+        ({"calls": [1, 3], "after_calls": 2}, [4]),
+        ({"calls": [1, 2], "every": 2}, [2]),
         ({"max_times": 3}, [0, 1, 2]),
         ({"max_times": 2, "every": 2}, [2, 6]),
         ({"window_s": [3, 6]}, [3, 4, 5]),
@@ -77,6 +79,7 @@ TEN: list[Step] = [("shop", n // 2 + 1, n % 2 + 1, n * 1.0, {"amount": n * 10}) 
         ({"persistence": "for_good", "after_calls": 1, "when": "amount > 60"}, [7, 8, 9]),
         ({"when": "amount >= 20 and amount < 40"}, [2, 3]),
         ({"when": "amount > 20", "max_times": 2}, [3, 4]),
+        ({"persistence": "for_good", "when": "amount <= 20"}, [0, 1, 2]),
         ({"tool": "sh*"}, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]),
         ({"tool": "get_*"}, []),
         ({"chance": 0.0}, []),
@@ -233,6 +236,8 @@ def test_a_plan_with_triggers_is_the_same_from_its_json() -> None:
     )
     again = Plan.from_json(json.loads(json.dumps(plan.to_json())))
     assert again.to_json() == plan.to_json()
+    assert plan.injections[1].triggers["after"] == ["it", 2]
+    assert lab.inject("refused", "bank", after=["it", 1]).triggers == lab.inject("refused", "bank", after="it").triggers
     assert hits(again, TEN) == hits(plan, TEN)
 
 
@@ -288,10 +293,25 @@ def test_a_plan_of_an_older_log_has_no_triggers() -> None:
         ({"persistence": "burst 3", "max_times": 2},
          "'it' can never hit: persistence is 'burst 3', and max_times=2 ends it before"),
         ({"persistence": "once", "max_times": 2}, "'it' can never hit: persistence is 'once', and max_times is 2"),
+        ({"tool": 5}, "tool of latency on shop is 5: it should be a tool's name, or a pattern such as 'get_*'"),
+        ({"tool": "x" * 201},
+         f"tool of latency on shop is '{'x' * 59}: it should be a tool's name, or a pattern such as 'get_*'"),
+        ({"window_s": [1, 2, 3]},
+         "window_s of latency on shop is [1, 2, 3]: it should be two moments in seconds since the trial began, the "
+         "first before the second, as in [5, 20]"),
+        ({"window_s": [0, "9"]},
+         "window_s of latency on shop is [0, '9']: it should be two moments in seconds since the trial began, the "
+         "first before the second, as in [5, 20]"),
+        ({"window_s": [False, 9]},
+         "window_s of latency on shop is [False, 9]: it should be two moments in seconds since the trial began, the "
+         "first before the second, as in [5, 20]"),
         ({"tool": ""}, "tool of latency on shop is '': it should be a tool's name, or a pattern such as 'get_*'"),
         ({"after": ["x", 0]},
          "after of latency on shop is ['x', 0]: it should be another injection's name, or its name and a number of "
          "hits, as in ['latency on search', 3]"),
+        ({"after": 5},
+         "after of latency on shop is 5: it should be another injection's name, or its name and a number of hits, as "
+         "in ['latency on search', 3]"),
         ({"between_turns": False}, "between_turns of latency on shop is False: it should be True"),
         ({"on_turn": [1], "between_turns": True},
          "'it' can never hit: on_turn is [1], and between_turns holds from turn 2 on"),
@@ -316,6 +336,9 @@ IT = lab.inject("latency", "shop", name="it")
         ([one(on_turn=2)], "'it' can never hit: on_turn is [2], and the conversation has 1 turn"),
         ([one(between_turns=True)],
          "'it' can never hit: between_turns needs two turns, and the conversation has 1 turn"),
+        ([replace(IT, triggers={"on_turn": [1], "between_turns": True})],
+         "'it' can never hit: on_turn is [1], and between_turns holds from turn 2 on"),
+        ([one(on_turn=[1]), IT], "two injections are called 'it': give one of them another name="),
         ([IT, lab.inject("refused", "bank", name="b", after="its")],
          "'b' is after 'its', which is no injection: did you mean 'it'?"),
         ([one(after="it")], "'it' can never hit: it is after 'it', which waits for 'it' itself"),

@@ -61,8 +61,8 @@ class Occasion:
     tool: str
     request: int
     attempt: int
-    turn: int = 1
-    in_turn: int = 1
+    turn: int
+    in_turn: int
     elapsed_s: float = 0.0
     arguments: Any = None
     met: dict[str, Met] = field(default_factory=dict)
