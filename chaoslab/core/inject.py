@@ -63,7 +63,7 @@ def inject(
 
     Raises:
         LookupError: no such fault. ValueError, TypeError: a parameter or a value that it does not take, or triggers
-        that can never hold together.
+            that can never hold together.
     """
     if not isinstance(fault, str):
         raise TypeError(f"fault is {fault!r}: it should be the name of a fault, as in 'latency'")
