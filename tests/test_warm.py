@@ -190,6 +190,33 @@ def test_a_signal_reaches_it(folder: Path, number: signal.Signals) -> None:
     assert codes == [-number, -number]
 
 
+HEARS = """
+import signal, sys
+signal.signal(signal.SIGINT, lambda *_: sys.exit(9))
+print("up", flush=True)
+signal.pause()
+"""
+
+
+def test_a_signal_reaches_a_handler_of_its_own_though_it_was_ignored_at_the_start(folder: Path) -> None:
+    """A run that a script starts in the background ignores SIGINT at first, and chaoslab hears it all the same."""
+    program(folder, HEARS)
+    codes = []
+    for python in (sys.executable, warm.python()):
+        with subprocess.Popen(
+            [python, "-m", "chaoslab"], cwd=folder, stdout=subprocess.PIPE, text=True, preexec_fn=ignoring
+        ) as process:
+            try:
+                assert process.stdout is not None
+                assert process.stdout.readline() == "up\n"
+                process.send_signal(signal.SIGINT)
+                eventually(lambda: process.poll() is not None)
+            finally:
+                process.kill()
+            codes.append(process.returncode)
+    assert codes == [9, 9]
+
+
 def test_who_kills_the_child_kills_the_start(folder: Path) -> None:
     program(folder, "import os\nprint(os.getpid(), flush=True)\ninput()")
     start = [warm.python(), "-m", "chaoslab"]

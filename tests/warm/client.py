@@ -39,9 +39,8 @@ def main(python: str, address: str, settled: tuple[str, ...], known: dict[bytes,
     for end in (woken, wakes):
         os.set_blocking(end, False)
     _signal.set_wakeup_fd(wakes)
-    for number in PASSED_ON:
-        if _signal.getsignal(number) != _signal.SIG_IGN:
-            _signal.signal(number, pass_on)
+    for number in PASSED_ON:  # also what is ignored here: the child may have a handler of its own, as chaoslab has
+        _signal.signal(number, pass_on)
     _signal.pthread_sigmask(_signal.SIG_UNBLOCK, PASSED_ON)
     while server.fileno() not in select([server.fileno(), woken], [], [])[0]:
         os.read(woken, 64)
