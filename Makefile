@@ -6,8 +6,10 @@ PYTHON ?= python3
 BIN    := .venv/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-# Settings given on the command line (make lab TOXIC_PROB=0.3) go to the lab as they are; PYTHON is make's own.
-SETTINGS = $(filter-out PYTHON=%,$(MAKEOVERRIDES))
+# Settings given on the command line (make lab TOXIC_PROB=0.3) go to the lab as they are, quoted for the shell, since a
+# setting may be JSON; PYTHON is make's own.
+GIVEN = $(foreach name,$(sort $(.VARIABLES)),$(if $(filter command-line,$(subst $() ,-,$(origin $(name)))),$(name)))
+SETTINGS = $(foreach name,$(filter-out PYTHON,$(GIVEN)),'$(name)=$(subst ','\'',$(value $(name)))')
 
 .PHONY: lab compose charts test test-here test-live check bench docs clean
 .DEFAULT_GOAL := lab

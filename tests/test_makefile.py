@@ -1,0 +1,55 @@
+"""`make lab NAME=VALUE` gives the lab each setting as it was typed, and the documented commands are plans."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from chaoslab.config.scenario import from_settings
+from chaoslab.config.settings import Settings
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "how-to" / "choose-what-breaks.md").read_text(encoding="utf-8")
+DOCUMENTED = [line.partition("  #")[0].strip() for line in re.findall("^make lab .*", PAGE, flags=re.MULTILINE)]
+
+
+def given(folder: Path, command: str) -> list[str]:
+    """The arguments that the lab's own command gets from this line of a shell."""
+    shutil.copy(ROOT / "Makefile", folder)
+    (folder / "pyproject.toml").touch()
+    lab = folder / ".venv" / "bin" / "chaoslab"
+    lab.parent.mkdir(parents=True)
+    lab.write_text("#!/bin/sh\nprintf '%s\\0' \"$@\"\n")
+    lab.chmod(0o755)
+    (folder / ".venv" / "lab").touch()  # it is installed
+    ended = subprocess.run(command, shell=True, cwd=folder, capture_output=True, text=True, check=True)
+    return ended.stdout.split("\0")[:-1]
+
+
+@pytest.mark.parametrize(
+    ("typed", "arguments"),
+    [
+        ("", []),
+        ("SEED=7 PYTHON=python3", ["SEED=7"]),
+        ("'PROMPTS=my file.json'", ["PROMPTS=my file.json"]),
+        ("""'TOXIC_TRIGGERS={"max_times": 2}'""", ['TOXIC_TRIGGERS={"max_times": 2}']),
+        ("""'ERROR_TRIGGERS={"when": "to == \\"Ana\\""}'""", [r'ERROR_TRIGGERS={"when": "to == \"Ana\""}']),
+        ('"MODEL=it\'s; echo mine"', ["MODEL=it's; echo mine"]),
+    ],
+)
+def test_a_setting_reaches_the_lab_as_it_was_typed(tmp_path: Path, typed: str, arguments: list[str]) -> None:
+    assert given(tmp_path, f"make lab {typed}") == ["lab", *arguments]
+
+
+@pytest.mark.parametrize("command", DOCUMENTED)
+def test_each_documented_choice_is_a_plan(tmp_path: Path, command: str) -> None:
+    _, *settings = given(tmp_path, command)
+    assert from_settings(Settings().override(dict(each.split("=", 1) for each in settings))).injections
+
+
+def test_the_page_documents_triggers() -> None:
+    assert sum("_TRIGGERS=" in command for command in DOCUMENTED) == 4
