@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from chaoslab.base.differences import differences
 from chaoslab.base.jsonable import brief, cut
@@ -14,6 +14,7 @@ from chaoslab.core.events import REPLY_MAX, Event, FaultScheduled
 from chaoslab.core.exchange import Call, Failure, Flow, Note, Observation, Reply, Step, Toxic, Wait
 from chaoslab.core.fault import Fault, broken_by, guarded
 
+T = TypeVar("T")
 REPLY_SHOWN = 120
 """The most characters that `ActiveFault.changed` shows of a reply that a fault kept from its caller."""
 
@@ -210,3 +211,18 @@ async def play(flow: Flow, driver: Driver) -> Reply:
             resume = _thrower(flow, failure)
         else:
             resume = _sender(flow, answer)
+
+
+def at_once(work: Coroutine[Any, Any, T]) -> T:
+    """The result of a coroutine that never suspends, as `play` is with a driver that only blocks.
+
+    Raises:
+        RuntimeError: it suspended.
+    """
+    try:
+        work.send(None)
+    except StopIteration as end:
+        found: T = end.value
+        return found
+    work.close()
+    raise RuntimeError("a call that is played at once cannot be suspended")

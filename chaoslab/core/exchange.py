@@ -12,6 +12,7 @@ import math
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from http import HTTPStatus
 from typing import Any
 
 from chaoslab.core.events import AttemptRef, Event
@@ -94,6 +95,17 @@ class Reply:
         if self.value is not None or self.body.strip() in (b"", b"null"):
             return False
         return not any(k.lower() == "content-type" and v.startswith(EVENT_STREAM) for k, v in self.headers.items())
+
+    @property
+    def error_words(self) -> str:
+        """An error reply in words: the target's own, else the status's phrase."""
+        said = self.value.get("error") if isinstance(self.value, dict) else None
+        if isinstance(said, str) and said != f"status {self.status}":
+            return said
+        try:
+            return HTTPStatus(self.status).phrase
+        except ValueError:
+            return f"status {self.status}"
 
     def with_value(self, value: Any) -> Reply:
         body = json.dumps(value, ensure_ascii=False).encode()

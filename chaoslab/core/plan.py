@@ -185,6 +185,12 @@ class Candidates(tuple[Injection, ...]):
     def names(self) -> list[str]:
         return [injection.name for injection in self]
 
+    def asked(self, decisions: Sequence[Decision]) -> list[str]:
+        """The names of those whom the attempt of these decisions concerned."""
+        if APART not in decisions:  # the usual case
+            return self.names
+        return [name for name, decision in zip(self.names, decisions, strict=True) if decision]
+
     @cached_property
     def timed(self) -> bool:
         """True if a trigger of theirs reads the time."""

@@ -10,9 +10,8 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from http import HTTPStatus
 from math import isfinite
 from threading import Lock
 from typing import Any
@@ -22,10 +21,11 @@ from chaoslab.base.identity import IDEMPOTENCY_KEY, Request, Requests, request_i
 from chaoslab.base.jsonable import ATOMS, BITS_MAX, UNCHANGING, brief, describe_error, line_of, to_jsonable
 from chaoslab.core import events
 from chaoslab.core.attempt import Attempt
+from chaoslab.core.chain import at_once
 from chaoslab.core.events import REPLY_MAX, Event
 from chaoslab.core.exchange import Call, Failure, Reply
 from chaoslab.core.memory import TrialMemory
-from chaoslab.core.plan import APART, BEGINS, LASTS, Candidates, Decision, Plan
+from chaoslab.core.plan import BEGINS, LASTS, Candidates, Decision, Plan
 from chaoslab.record.trial_log import TrialLog
 
 NATIVE: dict[str, tuple[type[OSError], str]] = {
@@ -311,10 +311,6 @@ class _Noted:
         book.note_part(made, "end")
 
 
-def _concerned(reach: Candidates, decisions: Sequence[Decision]) -> list[str]:
-    return [name for name, decision in zip(reach.names, decisions, strict=True) if decision]
-
-
 class FunctionSeam:
     """Makes the stand-ins of functions. `timeout_s` limits the wait that a fault may cause in one attempt. The
     function's own work has no limit, as without the lab.
@@ -355,7 +351,7 @@ class FunctionSeam:
             made = CallRecord(tool, args, kwargs)
             with _Noted(book, made, self._numbering):
                 if reach and (attempt := self._met(reach, book, made)):
-                    return _at_once(attempt.run())
+                    return at_once(attempt.run())
                 result = function(*args, **kwargs)
                 made.reply = kept(result)
                 if effect:
@@ -399,18 +395,8 @@ class FunctionSeam:
             decisions = memory.decide(reach, occasion)
         if BEGINS in decisions or LASTS in decisions or self.plan.looks_back:
             return _Attempt(self, book, made, reach, decisions)
-        made.rolled = reach.names if APART not in decisions else _concerned(reach, decisions)
+        made.rolled = reach.asked(decisions)
         return None
-
-
-def _at_once(work: Coroutine[Any, Any, Any]) -> Any:
-    """The result of a coroutine that never suspends."""
-    try:
-        work.send(None)
-    except StopIteration as end:
-        return end.value
-    work.close()
-    raise RuntimeError("a call of a plain function cannot be suspended")
 
 
 class _Attempt(Attempt):
@@ -457,7 +443,7 @@ class _Attempt(Attempt):
         assert reply is not None
         if isinstance(reply, Returned):
             return reply.value
-        raise ToolError(reply.status, _words(reply))
+        raise ToolError(reply.status, reply.error_words)
 
     def _native(self, failure: Failure) -> Exception:
         """The exception for the caller. It is raised outside of any handler, so the function's own one stays
@@ -506,15 +492,4 @@ class _Attempt(Attempt):
         if failure is not None and failure.native is not None:
             made.raised(failure.native)
         elif not made.ok:
-            made.error = kind or (_words(reply) if reply is not None else "cancelled")
-
-
-def _words(reply: Reply) -> str:
-    """An error in words: the tool's own, else the status's phrase."""
-    said = reply.value.get("error") if isinstance(reply.value, dict) else None
-    if isinstance(said, str) and said != f"status {reply.status}":
-        return said
-    try:
-        return HTTPStatus(reply.status).phrase
-    except ValueError:
-        return f"status {reply.status}"
+            made.error = kind or (reply.error_words if reply is not None else "cancelled")

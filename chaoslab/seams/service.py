@@ -11,7 +11,6 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from http import HTTPStatus
 from math import inf, isinf
 from typing import Any, Protocol
 
@@ -20,13 +19,13 @@ from chaoslab.base.identity import Request
 from chaoslab.base.jsonable import line_of, to_jsonable
 from chaoslab.core import events
 from chaoslab.core.attempt import Attempt, AttemptFaults
-from chaoslab.core.chain import ActiveFault, chain, play
+from chaoslab.core.chain import ActiveFault, at_once, chain, play
 from chaoslab.core.events import REPLY_MAX, Event
 from chaoslab.core.exchange import Call, Failure, Observation, Reply
 from chaoslab.core.fault import load, trait
 from chaoslab.core.memory import TrialMemory
 from chaoslab.core.pipe import Pipe, Pipeline, Signal, Timed
-from chaoslab.core.plan import APART, HITS, Candidates, Decision, Injection, Plan
+from chaoslab.core.plan import HITS, Candidates, Decision, Injection, Plan
 from chaoslab.core.service_spec import ErrorReply
 from chaoslab.core.stream import Events, Streamed
 from chaoslab.record.trial_log import TrialLog
@@ -242,7 +241,7 @@ class ServiceSeam:
 def _refusal(faults: AttemptFaults, reach: Candidates, decisions: Sequence[Decision], call: Call) -> str:
     """The kind of failure with which the stories end a connection."""
     try:
-        _at_once(play(chain(faults.stories(reach, decisions), call, faults.injected), _Nowhere()))
+        at_once(play(chain(faults.stories(reach, decisions), call, faults.injected), _Nowhere()))
     except Failure as failure:
         return failure.kind
     return "refused"
@@ -259,16 +258,6 @@ class _Nowhere:
 
     def note(self, event: Event) -> None:
         """Does nothing: a story that refuses has nothing to tell."""
-
-
-def _at_once(work: Any) -> Any:
-    """The result of a coroutine that never suspends."""
-    try:
-        work.send(None)
-    except StopIteration as end:
-        return end.value
-    work.close()
-    raise RuntimeError("a request to a service cannot be suspended")
 
 
 class ServiceAttempt(Attempt):
@@ -312,7 +301,7 @@ class ServiceAttempt(Attempt):
         """True if a fault hits it: `play` answers it then, else the application, through `answering`."""
         self.rolled: Sequence[str] = self.faults.rolled
         if not self.hit:
-            self.rolled = [i.name for i, each in zip(reach, decisions, strict=True) if each != APART]
+            self.rolled = reach.asked(decisions)
         seam.open[id(self)] = self
 
     def answering(self, started: Started, parts: Iterable[bytes]) -> Iterator[bytes]:
@@ -341,7 +330,7 @@ class ServiceAttempt(Attempt):
         Raises:
             Failure: the connection ends in this way; timed_out is silence.
         """
-        reply: Reply = _at_once(self.told())
+        reply: Reply = at_once(self.told())
         last = [("Connection", "close")] if self.seam.will_refuse(self.name) else []
         if isinstance(reply.stream, _Parts):
             unchanged = self._fields if reply.headers == dict(self._fields) else reply.headers.items()
@@ -532,7 +521,7 @@ class ServiceAttempt(Attempt):
                 ok=ok,
                 duration_s=round(duration_s, 6),
                 status=status,
-                error=error or (None if ok else _words(reply)),
+                error=error or (None if ok else reply.error_words if reply is not None else ""),
                 bytes=size,
                 via=self.via,
                 rolled=list(self.rolled),
@@ -558,16 +547,3 @@ def _told(said: str) -> list[tuple[str, Mapping[str, Any]]]:
             raise ValueError('it should be none, or JSON as in {"effect": "order_placed", "item": "tea"}')
         found.append((one["effect"], {key: value for key, value in one.items() if key != "effect"}))
     return found
-
-
-def _words(reply: Served | None) -> str:
-    """An error reply in words: the service's own, else the status's phrase."""
-    if reply is None:
-        return ""
-    said = reply.value.get("error") if isinstance(reply.value, dict) else None
-    if isinstance(said, str) and said != f"status {reply.status}":
-        return said
-    try:
-        return HTTPStatus(reply.status).phrase
-    except ValueError:
-        return f"status {reply.status}"
