@@ -20,6 +20,22 @@ from chaoslab.core.exchange import Toxic, Wait
 from chaoslab.core.fault import Fault
 """
 
+STALE = """
+@dataclass(frozen=True)
+class Sock(Fault):
+    '''The first reply of the same tool comes again.'''
+
+    layer = "meaning"
+    corrupts = "reply"
+    looks_back = True
+
+    def flow(self, call, context):
+        reply = yield call
+        old = [each.reply for each in context.earlier if each.call.tool == call.tool and each.reply is not None]
+        return old[0] if old else reply
+"""
+"""A fault that looks back, of which `Sock` is the class."""
+
 
 @contextmanager
 def installed(

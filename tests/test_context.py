@@ -13,28 +13,10 @@ from chaoslab.cli import main
 from chaoslab.core.events import FaultInjected, FaultWitnessed
 from chaoslab.record.history import History
 from tests.cli_parts import prompts
-from tests.plugin_parts import installed
+from tests.plugin_parts import STALE, installed
 from tests.worlds.virtual.patch_parts import in_place
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
-
-STALE = """
-@dataclass(frozen=True)
-class Sock(Fault):
-    '''The first reply of the same tool comes again.'''
-
-    layer = "meaning"
-    corrupts = "reply"
-    looks_back = True
-
-    def flow(self, call, context):
-        reply = yield call
-        old = [each.reply for each in context.earlier if each.call.tool == call.tool and each.reply is not None]
-        return old[0] if old else reply
-
-    def witnessed(self, seen):
-        return "an old reply came" if seen.changed_reply and seen.changed_reply.same_as(seen.reply) else None
-"""
 
 FLAPPING = """
 @dataclass(frozen=True)

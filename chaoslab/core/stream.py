@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from chaoslab.core.pipe import BOUNDLESS, Pipe, Timed
+from chaoslab.core.pipe import BOUNDLESS, Pipe, Pipeline, Signal, Timed
 
 EVENT_STREAM = "text/event-stream"
 EVENT_MAX = 1024 * 1024
@@ -159,3 +159,36 @@ class Watched:
 
     def release(self, now: float) -> list[Timed]:
         return self._pipe.release(now)
+
+
+class Piped:
+    """A body on its way through pipes, event by event. Its owner feeds it parts while it has `room`, polls it for what
+    is due, and waits until `wake`."""
+
+    def __init__(self, pipes: Sequence[Pipe], now: float) -> None:
+        self._line, self._events, self._over = Pipeline(), Events(), False
+        for number, pipe in enumerate(pipes):
+            self._line.add(str(number), pipe, now)
+        self._room_bytes = max(pipe.room_bytes for pipe in pipes)
+
+    @property
+    def room(self) -> bool:
+        """True if the next part may be read: the body goes on, and no more is held than the pipes have room for."""
+        return not self._over and self._line.held <= self._room_bytes
+
+    def feed(self, part: bytes | None, now: float, *, broke: bool = False) -> None:
+        """Takes in a part, or None for the end. `broke`: it ended too soon."""
+        self._over = part is None
+        for event in self._events.feed(part) if part is not None else filter(None, [self._events.rest]):
+            self._line.feed(Timed(now, event))
+        if self._over:
+            self._line.feed(Timed(now, Signal.RESET if broke else Signal.END))
+
+    def poll(self, now: float) -> bytes | Signal | None:
+        """The next piece that is due, or the signal that ends the body; None if nothing is."""
+        due = self._line.poll(now, 1)
+        return due[0].item if due else None
+
+    def wake(self) -> float | None:
+        """The next moment at which a poll gives something, if no part comes before."""
+        return self._line.wake()

@@ -24,10 +24,10 @@ from chaoslab.core.events import REPLY_MAX, Event
 from chaoslab.core.exchange import Call, Failure, Observation, Reply
 from chaoslab.core.fault import load, trait
 from chaoslab.core.memory import TrialMemory
-from chaoslab.core.pipe import Pipe, Pipeline, Signal, Timed
+from chaoslab.core.pipe import Pipe, Signal
 from chaoslab.core.plan import HITS, Candidates, Decision, Injection, Plan
 from chaoslab.core.service_spec import ErrorReply
-from chaoslab.core.stream import Events, Streamed
+from chaoslab.core.stream import Piped, Streamed
 from chaoslab.record.trial_log import TrialLog
 from chaoslab.seams.service_http import LENGTHS, Fields, HttpRequest, Served, is_stream
 
@@ -342,32 +342,22 @@ class ServiceAttempt(Attempt):
     def _through(self, parts: Iterator[bytes], pipes: Sequence[Pipe]) -> Iterator[bytes]:
         """The parts through the pipes, event by event, each when it is due. Nothing is read while a pipe holds more
         than its room."""
-        line, events, over, now = Pipeline(), Events(), not pipes, self.seam.clock.monotonic
         if not pipes:
             yield from parts
             return
-        for number, pipe in enumerate(pipes):
-            line.add(str(number), pipe, now())
-        room_bytes = max(pipe.room_bytes for pipe in pipes)
-        while True:
-            if due := line.poll(now(), 1):
-                item = due[0].item
-                if item is Signal.END:
-                    return
-                if isinstance(item, Signal):
-                    raise Failure("reset")
+        now = self.seam.clock.monotonic
+        line = Piped(pipes, now())
+        while (item := line.poll(now())) is not Signal.END:
+            if isinstance(item, Signal):
+                raise Failure("reset")
+            if item is not None:
                 yield item
-            elif over or line.held > room_bytes:
+            elif line.room:
+                part = next(parts, None)
+                line.feed(part, now())
+            else:
                 wake_s = line.wake()
                 self._pause(inf if wake_s is None else wake_s - now())
-            else:
-                part = next(parts, None)
-                over = part is None
-                for event in events.feed(part) if part is not None else [events.rest]:
-                    if event:
-                        line.feed(Timed(now(), event))
-                if over:
-                    line.feed(Timed(now(), Signal.END))
 
     def injected(self, active: ActiveFault) -> None:
         if not self.over:  # else nobody can meet it any more

@@ -16,8 +16,8 @@ import httpx
 from chaoslab.base.clock import Clock
 from chaoslab.core.events import REPLY_MAX
 from chaoslab.core.exchange import Failure, Reply
-from chaoslab.core.pipe import Pipeline, Signal, Timed
-from chaoslab.core.stream import Events, Parts, Streamed, is_done
+from chaoslab.core.pipe import Signal
+from chaoslab.core.stream import Events, Parts, Piped, Streamed, is_done
 from chaoslab.wire.body import BODY_MAX
 from chaoslab.wire.sending import Transport
 
@@ -181,25 +181,20 @@ class _Piped:
 
     def __init__(self, reply: Reply, parts: Parts, clock: Clock, silence_s: float) -> None:
         self._parts, self._clock, self._silence_s = parts, clock, silence_s
-        self._line, self._events = Pipeline(), Events()
-        for number, pipe in enumerate(reply.pipes):
-            self._line.add(str(number), pipe, clock.monotonic())
-        self._room_bytes = max(pipe.room_bytes for pipe in reply.pipes)
+        self._line = Piped(reply.pipes, clock.monotonic())
         self._reading: asyncio.Future[bytes | None] | None = None
-        self._over = False
         self._broke: Failure | None = None
 
     async def next(self, asked_s: float) -> bytes | None:
         by_s = asked_s + self._silence_s
-        while not (due := self._line.poll(now := self._clock.monotonic(), 1)):
+        while (item := self._line.poll(now := self._clock.monotonic())) is None:
             if now >= by_s:
                 raise Failure("timed_out")
             wake_s = self._line.wake()
-            if self._over or self._line.held > self._room_bytes:
+            if not self._line.room:
                 await self._clock.asleep((by_s if wake_s is None else min(wake_s, by_s)) - now)
             else:
                 await self._read(by_s - now, None if wake_s is None else max(0.0, wake_s - now))
-        item = due[0].item
         if item is Signal.END:
             return None
         if isinstance(item, Signal):
@@ -222,17 +217,7 @@ class _Piped:
             if failure.kind == TIMED_OUT:
                 raise
             part, self._broke = None, failure
-        now = self._clock.monotonic()
-        for event in self._cut(part):
-            self._line.feed(Timed(now, event))
-        if part is None:
-            self._over = True
-            self._line.feed(Timed(now, Signal.END if self._broke is None else Signal.RESET))
-
-    def _cut(self, part: bytes | None) -> list[bytes]:
-        if part is not None:
-            return self._events.feed(part)
-        return [self._events.rest] if self._events.rest else []
+        self._line.feed(part, self._clock.monotonic(), broke=self._broke is not None)
 
     async def aclose(self) -> None:
         reading, self._reading = self._reading, None

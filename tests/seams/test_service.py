@@ -33,7 +33,7 @@ from chaoslab.core.events import (
 )
 from chaoslab.core.fault import BrokenFault
 from chaoslab.seams.service_http import HttpRequest
-from tests.plugin_parts import installed
+from tests.plugin_parts import STALE, installed
 from tests.worlds.virtual.patch_parts import in_place
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
@@ -597,21 +597,6 @@ def test_an_answer_without_a_body_is_an_effect_too() -> None:
     assert (trial.answer, call.ok, call.status) == ("204", True, 204)
     assert trial.effects == [{"effect": "DELETE /orders/7"}]
 
-
-STALE = """
-@dataclass(frozen=True)
-class Sock(Fault):
-    '''The first reply of the same tool comes again.'''
-
-    layer = "meaning"
-    corrupts = "reply"
-    looks_back = True
-
-    def flow(self, call, context):
-        reply = yield call
-        old = [each.reply for each in context.earlier if each.call.tool == call.tool and each.reply is not None]
-        return old[0] if old else reply
-"""
 
 CHANGED = """
 @dataclass(frozen=True)
