@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from chaoslab.analysis.answers import Twin
@@ -27,7 +28,7 @@ from chaoslab.execution.spec import TrialSpec
 from chaoslab.execution.workers import portable
 from chaoslab.record.log import BufferedEvent
 from chaoslab.record.trial_log import TrialLog
-from chaoslab.seams import adapters
+from chaoslab.seams import adapters, code_swap
 from chaoslab.seams.function import CALLS_MAX, FunctionSeam, WrappedFunction
 from chaoslab.seams.injected import injected
 from chaoslab.seams.references import References
@@ -242,22 +243,26 @@ class AgentSpec:
 
     @contextmanager
     def _wrapped(self, seam: FunctionSeam, exchanged: Pairs) -> Iterator[tuple[Pairs, tuple[str, ...]]]:
-        """A context with the stand-ins in place, also those of the world, such as for a clock that the agent keeps in
-        an attribute. Gives the pairs, and the names of the functions to which no reference was found."""
-        pairs, names = [], []
+        """A context with the stand-ins in place: in the code of functions, else in the agent's references to them. Also
+        those of the world, such as for a clock that the agent keeps in an attribute. Gives the pairs that are swapped
+        by reference, and the names of the functions to which no reference was found."""
+        pairs, names, later = [], [], []
         with ExitStack() as stack:
             for functions, effect in ((self.tools, True), (self.reads, False)):
                 for function in functions:
+                    stand_in = partial(_stand_in, seam, function, effect)
                     if (adapter := adapters.of_tool(function)) is not None:
-                        stack.enter_context(adapter.swapped(seam, function, effect=effect))
+                        later.append(adapter.swapped(seam, function, effect=effect))
+                    elif code_swap.can_swap(function):
+                        later.append(code_swap.swapped(function, stand_in))
                     else:
                         names.append(name_of(function))
-                        pairs.append(
-                            (function, seam.stand_in(WrappedFunction(names[-1], function, effect, unasked(function))))
-                        )
+                        pairs.append((function, stand_in(function)))
             agent = self.agent.make if isinstance(self.agent, Fresh) else self.agent
             found = References([agent, *self.tools, *self.reads], [*pairs, *exchanged])
             swapped = stack.enter_context(found)
+            for each in later:  # after the world's clocks, which the copies of the functions are to have too
+                stack.enter_context(each)
             yield (
                 [*pairs, *exchanged],
                 tuple(name for name, count in zip(names, swapped.count, strict=False) if not count),
@@ -423,6 +428,11 @@ def _fetched(answer: Any) -> Any:
             "the agent gave a generator, and nobody has run it: it should return its answer, as list(…) of it does"
         )
     return answer
+
+
+def _stand_in(seam: FunctionSeam, function: Any, effect: bool, real: Callable[..., Any]) -> Callable[..., Any]:
+    """The stand-in of a function. `real`: a callable that does what the function did before it was swapped."""
+    return seam.stand_in(WrappedFunction(name_of(function), real, effect, unasked(function)))
 
 
 def unasked(function: Any) -> frozenset[str]:
