@@ -6,27 +6,18 @@ stand-in without knowing of it. Its signature, its kind (async, a generator) and
 
 from __future__ import annotations
 
-import ast
 import inspect
 import sys
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from types import CodeType, FunctionType, MethodType, TracebackType
 from typing import Any
 
-_HOLD = "the stand-in"
+_HOLD: Any = "the stand-in"
+"""The constant of a trampoline in the place of what it calls."""
 _ROOT = f"{Path(__file__).resolve().parents[1]}/"
-_WAYS = {
-    "function": "def f(*a, **k):\n ok, value = HOLD(a, k)\n if ok: return value\n raise value",
-    "coroutine": "async def f(*a, **k):\n ok, value = await HOLD(a, k)\n if ok: return value\n raise value",
-    "generator": "def f(*a, **k):\n return (yield from HOLD(a, k))",
-    "async generator": "async def f(*a, **k):\n async for value in HOLD(a, k): yield value",
-}
-"""The trampolines by kind of function. The first two raise the stand-in's error themselves, so that the traceback
-begins in the user's file."""
 
 StandIn = Callable[[Callable[..., Any]], Callable[..., Any]]
 """Makes the stand-in of a function."""
@@ -117,7 +108,7 @@ def _kind(function: FunctionType) -> str:
 
 def _trampoline(kind: str, code: CodeType, hold: Callable[..., Any]) -> CodeType:
     """The trampoline's code under the names and at the place of the function's own."""
-    blank = _compiled(kind)
+    blank: CodeType = _WAYS[kind].__code__
     return blank.replace(
         co_consts=tuple(hold if constant == _HOLD else constant for constant in blank.co_consts),
         co_freevars=code.co_freevars,
@@ -125,20 +116,54 @@ def _trampoline(kind: str, code: CodeType, hold: Callable[..., Any]) -> CodeType
         co_qualname=code.co_qualname,
         co_filename=code.co_filename,
         co_firstlineno=code.co_firstlineno,
+        co_linetable=_one_line(len(blank.co_code) // 2),
     )
 
 
-@cache
-def _compiled(kind: str) -> CodeType:
-    tree = ast.parse(_WAYS[kind].replace("HOLD", repr(_HOLD)))
-    for node in ast.walk(tree):  # all in one line, which becomes that of the function's `def`
-        if hasattr(node, "lineno"):
-            node.lineno = node.end_lineno = 1  # type: ignore[attr-defined]
-            node.col_offset = node.end_col_offset = 0  # type: ignore[attr-defined]
-    with warnings.catch_warnings():  # a text is called, until it is replaced
-        warnings.simplefilter("ignore", SyntaxWarning)
-        module = compile(tree, "", "exec", optimize=0)
-    return next(constant for constant in module.co_consts if isinstance(constant, CodeType))
+def _one_line(units: int) -> bytes:
+    """A table of places that puts all code units in the first line, without columns. An entry holds up to eight units:
+    a byte of kind 13 with the number of units less one, then the step in lines (CPython's Objects/locations.md)."""
+    sizes = [8] * (units // 8) + [units % 8] * bool(units % 8)
+    return b"".join(bytes((0x80 | 13 << 3 | size - 1, 0)) for size in sizes)
+
+
+# The trampolines by kind of function. The first two raise the stand-in's error themselves, so that the traceback begins
+# in the user's file.
+
+
+def _way(*args: Any, **kwargs: Any) -> Any:
+    hold: Any = "the stand-in"
+    ok, value = hold(args, kwargs)
+    if ok:
+        return value
+    raise value
+
+
+async def _way_async(*args: Any, **kwargs: Any) -> Any:
+    hold: Any = "the stand-in"
+    ok, value = await hold(args, kwargs)
+    if ok:
+        return value
+    raise value
+
+
+def _way_of_generator(*args: Any, **kwargs: Any) -> Any:
+    hold: Any = "the stand-in"
+    return (yield from hold(args, kwargs))
+
+
+async def _way_of_async_generator(*args: Any, **kwargs: Any) -> Any:
+    hold: Any = "the stand-in"
+    async for value in hold(args, kwargs):
+        yield value
+
+
+_WAYS: dict[str, Any] = {
+    "function": _way,
+    "coroutine": _way_async,
+    "generator": _way_of_generator,
+    "async generator": _way_of_async_generator,
+}
 
 
 def _of_owner(owner: Any, real: FunctionType, stand_in: Callable[..., Any]) -> Callable[..., Any]:
