@@ -7,7 +7,7 @@ entry-point group `chaoslab.seams.adapters`. No framework is imported: whoever h
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from functools import cache, wraps
@@ -136,6 +136,12 @@ def is_a(thing: Any, package: str, name: str) -> bool:
     return any(
         base.__name__ == name and f"{base.__module__}.".startswith(f"{package}.") for base in type(thing).__mro__
     )
+
+
+def of_schema(schema: Any) -> set[str] | None:
+    """The names of the properties in a JSON schema of an object; None if it has none to show."""
+    properties = schema.get("properties") if isinstance(schema, Mapping) else None
+    return set(properties) if isinstance(properties, Mapping) else None
 
 
 def enclosed(function: Any, depth: int = 4) -> Callable[..., Any] | None:
