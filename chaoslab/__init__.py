@@ -14,17 +14,19 @@ if TYPE_CHECKING:
     from chaoslab.core.inject import inject
     from chaoslab.execution.agent_run import fresh
     from chaoslab.execution.trial import Trial, run, run_many
-    from chaoslab.seams.function import ToolError
+    from chaoslab.seams.adapters.mcp import mcp_tool
+    from chaoslab.seams.native_errors import ToolError
 
 __version__ = "0.1.0"
-__all__ = ["Outcome", "ToolError", "Trial", "fresh", "inject", "run", "run_many"]
+__all__ = ["Outcome", "ToolError", "Trial", "fresh", "inject", "mcp_tool", "run", "run_many"]
 
 _PLACES = {
     "Outcome": "analysis.judge",
-    "ToolError": "seams.function",
+    "ToolError": "seams.native_errors",
     "Trial": "execution.trial",
     "fresh": "execution.agent_run",
     "inject": "core.inject",
+    "mcp_tool": "seams.adapters.mcp",
     "run": "execution.trial",
     "run_many": "execution.trial",
 }

@@ -759,7 +759,7 @@ MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
      "calls_max is 0: it should be a whole number from 1 to 9223372036854775807"),
     (lambda: trial_of(calls_max=1e4), ValueError, "calls_max is 10000.0: it should be a whole number from 1 to"),
     (lambda: trial_of(tools=[refund, "refund"]), TypeError,
-     "tools has 'refund' in it: it should be a function, or a LangChain tool"),
+     "tools has 'refund' in it: it should be a function, or a framework's tool ("),
     (lambda: trial_of(tools=refund), TypeError, "tools is <function refund at "),
     (lambda: trial_of(tools=refund), TypeError, ">: it should be a list, as in [refund]"),
     (lambda: trial_of(reads={lookup}), TypeError, "}: it should be a list, as in [refund]"),

@@ -23,13 +23,14 @@ from chaoslab.base.identity import nth
 from chaoslab.base.jsonable import describe_error, to_jsonable
 from chaoslab.core import events
 from chaoslab.core.plan import Plan
+from chaoslab.execution.forked import in_child
 from chaoslab.execution.place import Here, Place
 from chaoslab.execution.spec import TrialSpec
 from chaoslab.execution.workers import portable
 from chaoslab.record.log import BufferedEvent
 from chaoslab.record.trial_log import TrialLog
-from chaoslab.seams import adapters, code_swap
-from chaoslab.seams.function import CALLS_MAX, FunctionSeam, WrappedFunction
+from chaoslab.seams import adapters, code_swap, native_errors
+from chaoslab.seams.function import CALLS_MAX, FunctionSeam, WrappedFunction, Wrapping
 from chaoslab.seams.injected import injected
 from chaoslab.seams.references import References
 from chaoslab.seams.service import ServiceSeam
@@ -134,6 +135,12 @@ class AgentSpec:
     calls_max: int = CALLS_MAX
     called: frozenset[str] | None = None
     """The names of the functions that the twin called, if there is a twin."""
+    ignore: frozenset[str] = frozenset()
+    """Parameters that are no arguments of a request."""
+    isolate: bool = False
+    """Each trial runs in a process of its own."""
+    raises: Any = None
+    """The exceptions by which the tools' callers learn of faults; see `native_errors.of_tool`."""
 
     @contextmanager
     def prepared(self) -> Iterator[None]:
@@ -187,7 +194,11 @@ class AgentSpec:
             ask, of_coroutine = self._ask(self.agent)
             if isinstance(self.agent, Fresh):  # the functions it will reach are not known yet
                 ask, of_coroutine, unheld = self._anew(pairs), False, ()
-            yield lambda spec: self._trial(spec, seam, services, new, hung, ask, of_coroutine, unheld)
+
+            def do(spec: TrialSpec) -> AgentResult:
+                return self._trial(spec, seam, services, new, hung, ask, of_coroutine, unheld)
+
+            yield in_child(do, self.named) if self.isolate else do
 
     # The worlds.
 
@@ -250,9 +261,11 @@ class AgentSpec:
         with ExitStack() as stack:
             for functions, effect in ((self.tools, True), (self.reads, False)):
                 for function in functions:
-                    stand_in = partial(_stand_in, seam, function, effect)
+                    errors = native_errors.of_tool(self.raises, name_of(function))
+                    wrapping = Wrapping(seam, effect, self.ignore, errors)
+                    stand_in = partial(_stand_in, wrapping, function)
                     if (adapter := adapters.of_tool(function)) is not None:
-                        later.append(adapter.swapped(seam, function, effect=effect))
+                        later.append(adapter.swapped(function, wrapping))
                     elif code_swap.can_swap(function):
                         later.append(code_swap.swapped(function, stand_in))
                     else:
@@ -430,9 +443,9 @@ def _fetched(answer: Any) -> Any:
     return answer
 
 
-def _stand_in(seam: FunctionSeam, function: Any, effect: bool, real: Callable[..., Any]) -> Callable[..., Any]:
+def _stand_in(wrapping: Wrapping, function: Any, real: Callable[..., Any]) -> Callable[..., Any]:
     """The stand-in of a function. `real`: a callable that does what the function did before it was swapped."""
-    return seam.stand_in(WrappedFunction(name_of(function), real, effect, unasked(function)))
+    return wrapping.stand_in(name_of(function), real, unasked(function))
 
 
 def unasked(function: Any) -> frozenset[str]:

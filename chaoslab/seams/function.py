@@ -27,31 +27,20 @@ from chaoslab.core.exchange import Call, Failure, Reply
 from chaoslab.core.memory import TrialMemory
 from chaoslab.core.plan import BEGINS, LASTS, Candidates, Decision, Plan
 from chaoslab.record.trial_log import TrialLog
+from chaoslab.seams.native_errors import PYTHON, NativeErrors
 
-NATIVE: dict[str, tuple[type[OSError], str]] = {
-    "timed_out": (TimeoutError, "no answer within its deadline"),
-    "refused": (ConnectionRefusedError, "connection refused"),
-    "reset": (ConnectionResetError, "connection reset"),
-    "closed": (ConnectionAbortedError, "closed without an answer"),
-}
 CALLS_MAX = 10_000
 """The most calls in a row, by default, that an agent may make while no virtual time passes."""
 UNPACED = sys.maxsize
 
 
-class ToolError(RuntimeError):
-    """A tool's error reply in place of its work. `status` is HTTP's, `message` is in words."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(f"{status} {message}")
-        self.status, self.message = status, message
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return ToolError, (self.status, self.message)
-
-
 class Returned(Reply):
-    """A function's result as a reply. Its value is the result itself, of any type."""
+    """A function's result as a reply. Its value is the result itself, of any type.
+
+    `ok`: the function did its work.
+    """
+
+    ok = True
 
     def __init__(self, result: Any) -> None:
         super().__init__(200, {}, b"")
@@ -63,16 +52,24 @@ class Returned(Reply):
     def same_as(self, other: Reply | None) -> bool:
         return isinstance(other, Returned) and (other.value is self.value or bool(other.value == self.value))
 
+    @property
+    def native(self) -> Any:
+        """The result as the function's caller gets it."""
+        return self.value
+
 
 @dataclass(frozen=True)
 class WrappedFunction:
     """One function of the agent's. `effect`: a call of it changes the world. `hidden`: the parameters that are not
-    arguments of the request."""
+    arguments of the request. `errors`: the exceptions by which its caller learns of a fault. `returned`: the form of
+    its results."""
 
     name: str
     function: Callable[..., Any]
     effect: bool
     hidden: frozenset[str] = frozenset()
+    errors: NativeErrors = PYTHON
+    returned: type[Returned] = Returned
     names: tuple[str, ...] = field(init=False)
     """The parameters' names if all are plain, which saves binding; else empty."""
 
@@ -266,6 +263,15 @@ class CallRecord:
             reply=self.reply if type(self.reply) is Spelt else brief(self.reply, REPLY_MAX),
         )
 
+    def replied(self, result: Any) -> None:
+        """Keeps the function's own result."""
+        if self.tool.returned is Returned:
+            self.reply = kept(result)
+            return
+        reply = self.tool.returned(result)
+        self.reply, self.ok = kept(reply.value), reply.ok
+        self.error = None if reply.ok else reply.error_words
+
     def raised(self, error: BaseException) -> None:
         self.ok = False
         self.error = describe_error(error)[:200] if isinstance(error, Exception) else "cancelled"
@@ -353,8 +359,8 @@ class FunctionSeam:
                 if reach and (attempt := self._met(reach, book, made)):
                     return at_once(attempt.run())
                 result = function(*args, **kwargs)
-                made.reply = kept(result)
-                if effect:
+                made.replied(result)
+                if effect and made.ok:
                     book.note_part(made, "effect")
                 return result
 
@@ -375,8 +381,8 @@ class FunctionSeam:
                 if reach and (attempt := self._met(reach, book, made)):
                     return await attempt.run()
                 result = await function(*args, **kwargs)
-                made.reply = kept(result)
-                if effect:
+                made.replied(result)
+                if effect and made.ok:
                     book.note_part(made, "effect")
                 return result
 
@@ -397,6 +403,31 @@ class FunctionSeam:
             return _Attempt(self, book, made, reach, decisions)
         made.rolled = reach.asked(decisions)
         return None
+
+
+@dataclass(frozen=True)
+class Wrapping:
+    """The way in which a tool's functions are led through a seam. `effect`: a call changes the world. `ignored`:
+    parameters that are no arguments of a request. `errors`: the exceptions that its caller knows."""
+
+    seam: FunctionSeam
+    effect: bool
+    ignored: frozenset[str] = frozenset()
+    errors: NativeErrors = PYTHON
+
+    def stand_in(
+        self,
+        name: str,
+        real: Callable[..., Any],
+        hidden: frozenset[str],
+        *,
+        errors: NativeErrors = PYTHON,
+        returned: type[Returned] = Returned,
+    ) -> Callable[..., Any]:
+        """The stand-in of a function. `real` does what it did before; `hidden` are the parameters that its framework
+        fills in. `errors` hold unless others were asked for."""
+        errors = errors if self.errors is PYTHON else self.errors
+        return self.seam.stand_in(WrappedFunction(name, real, self.effect, hidden | self.ignored, errors, returned))
 
 
 class _Attempt(Attempt):
@@ -442,16 +473,18 @@ class _Attempt(Attempt):
             raise self._native(failure)
         assert reply is not None
         if isinstance(reply, Returned):
-            return reply.value
-        raise ToolError(reply.status, reply.error_words)
+            return reply.native
+        given = self.tool.errors.refused(self.tool.name, reply.status, reply.error_words)
+        if isinstance(given, Exception):
+            raise given
+        return given
 
     def _native(self, failure: Failure) -> Exception:
         """The exception for the caller. It is raised outside of any handler, so the function's own one stays
         unchanged."""
         if failure.native is not None:
             return failure.native
-        kind, said = NATIVE.get(failure.kind, (OSError, failure.kind))
-        return kind(f"{self.tool.name}: {said}")
+        return self.tool.errors.failed(self.tool.name, failure.kind)
 
     # The driver's methods for stories.
 
@@ -475,20 +508,22 @@ class _Attempt(Attempt):
                 result = await result
         except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets it
             raise Failure("raised", native=error) from None
-        if self.tool.effect:
+        reply = self.tool.returned(result)
+        if self.tool.effect and reply.ok:
             self.book.note_part(self.made, "effect")
-        return Returned(result)
+        return reply
 
     # The record of the finished attempt.
 
     def _finished(self, reply: Reply | None, failure: Failure | None) -> None:
         made, kind = self.made, failure.kind if failure else None
         self.observed(reply, failure)
-        status = None if reply is None or isinstance(reply, Returned) else reply.status
-        made.ok, made.status = isinstance(reply, Returned), status
+        own = isinstance(reply, Returned)
+        made.ok = isinstance(reply, Returned) and reply.ok
+        made.status = None if reply is None or own else reply.status
         made.via = "function" if self.sent else "none"
         if reply is not None:
-            made.reply = kept(reply.value) if made.ok else Spelt(line_of(reply.body, REPLY_MAX))
+            made.reply = kept(reply.value) if own else Spelt(line_of(reply.body, REPLY_MAX))
         if failure is not None and failure.native is not None:
             made.raised(failure.native)
         elif not made.ok:

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 from chaoslab.base import registry
 from chaoslab.seams import code_swap
-from chaoslab.seams.function import FunctionSeam, WrappedFunction
+from chaoslab.seams.function import Wrapping
 from chaoslab.seams.injected import injected
 from chaoslab.seams.references import References
 
@@ -57,7 +57,7 @@ class Adapter:
         return frozenset(name for function in functions for name in _parameters(function)).difference(shown)
 
     @contextmanager
-    def swapped(self, seam: FunctionSeam, tool: Any, *, effect: bool) -> Iterator[None]:
+    def swapped(self, tool: Any, wrapping: Wrapping) -> Iterator[None]:
         """A context in which calls of the tool go through the seam, which turns them into exchanges and back.
 
         Raises:
@@ -68,7 +68,7 @@ class Adapter:
             for function in functions:
 
                 def stand_in(real: Callable[..., Any]) -> Callable[..., Any]:
-                    lead = seam.stand_in(WrappedFunction(name, real, effect, hidden))
+                    lead = wrapping.stand_in(name, real, hidden)
                     return lead if len(functions) == 1 else _once(tool, real, lead)
 
                 if code_swap.can_swap(function):
