@@ -32,6 +32,7 @@ from chaoslab.seams.function import CALLS_MAX, FunctionSeam, WrappedFunction
 from chaoslab.seams.injected import injected
 from chaoslab.seams.references import References
 from chaoslab.seams.service import ServiceSeam
+from chaoslab.seams.service_app import address_of
 
 WORLDS = ("virtual", "local")
 Hangs = tuple[type[Exception], ...]
@@ -192,6 +193,7 @@ class AgentSpec:
 
     @contextmanager
     def _virtual(self) -> Iterator[tuple[Callable[[ServiceSeam], Place], Hangs, Pairs]]:
+        from chaoslab.worlds.virtual.asgi import application
         from chaoslab.worlds.virtual.machine import Hung
         from chaoslab.worlds.virtual.patches import Patches
         from chaoslab.worlds.virtual.serving import serve
@@ -202,7 +204,9 @@ class AgentSpec:
         def new(seam: ServiceSeam) -> Place:
             world = World(self.plan.seed, now=now, deadline_s=self.deadline_s, calls_max=self.calls_max)
             for name, app in self.services.items():
-                serve(world.network, name, 80, app, seam)
+                wsgi, (host, ports) = application(world, app, name), address_of(name)
+                for port in ports:
+                    serve(world.network, host, port, wsgi, seam, name=name)
             return world
 
         with Patches() as patches:

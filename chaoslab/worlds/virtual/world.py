@@ -6,7 +6,7 @@ import asyncio
 import sys
 from asyncio import _get_running_loop, _set_running_loop
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
@@ -14,13 +14,12 @@ from chaoslab.base.dice import Dice
 from chaoslab.seams.function import CALLS_MAX
 from chaoslab.worlds.virtual.context import Unsupported, within
 from chaoslab.worlds.virtual.loop import VirtualLoop
-from chaoslab.worlds.virtual.machine import STARTS_S, Machine
+from chaoslab.worlds.virtual.machine import STARTS_S, Hung, Machine
 from chaoslab.worlds.virtual.network import Address, Network
 from chaoslab.worlds.virtual.sockets import Sockets
 
 T = TypeVar("T")
 DEADLINE_S = 3600.0
-HTTPS = 443
 _1970 = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -34,7 +33,11 @@ class World:
         self.machine = Machine(deadline_s=deadline_s, calls_max=calls_max)
         self.network = Network(self.machine)
         self.sockets = Sockets()
-        self.machine.endings.append(self.sockets.leave)
+        self.loops: dict[int, VirtualLoop] = {}
+        """The event loops that are open, by id."""
+        self.machine.endings += [self.sockets.leave, self._leave_loops]
+        self.closings: list[Callable[[], object]] = []
+        """Called in a thread of the world when the work is over and `over` was called: services shut down."""
         self.uncovered: Unsupported | None = None
         self.default_timeout_s: float | None = None
         self._seed = names[0]
@@ -52,6 +55,10 @@ class World:
 
     def loop(self) -> VirtualLoop:
         return VirtualLoop(self)
+
+    def _leave_loops(self) -> None:
+        for loop in list(self.loops.values()):
+            loop.leave()
 
     def resolve(self, host: Any, port: Any) -> list[tuple[Any, ...]]:
         """See `socket.getaddrinfo`.
@@ -74,8 +81,6 @@ class World:
         found = self.network.address_of(host)
         if found is None or not (found.startswith("127.") or found == "::1" or self.network.knows(host)):
             raise Unsupported(f"a connection to {host}:{port}", "give its stand-in with services={…}")
-        if port == HTTPS and self.network.knows(host) and not self.network.listens((found, port)):
-            raise Unsupported(f"TLS to {self.network.name_of(found)}", "speak http:// to its stand-in")
         return found, port
 
     def pace(self, function: str) -> int:
@@ -117,12 +122,13 @@ class World:
         try:
             with self.entered(), _own_asyncio():
                 try:
-                    self.machine.run(first, name="the agent")
-                finally:
                     try:
-                        over()
+                        self.machine.run(first, name="the agent")
                     finally:
-                        self.machine.stop()
+                        over()
+                    self._close()
+                finally:
+                    self.machine.stop()
         except Exception as error:
             self._raise_uncovered(error)  # for example a hang of threads that wait for a refused thing
             raise
@@ -130,6 +136,12 @@ class World:
         if failed:
             raise failed[0]
         return outcome[0]
+
+    def _close(self) -> None:
+        """Lets services shut down, for as long as the deadline allows. The trial's result is complete without."""
+        for closing in self.closings:
+            with suppress(Hung):
+                self.machine.go_on(self.machine.start(closing, name="the shutdown of a service"))
 
     def _raise_uncovered(self, cause: Exception | None) -> None:
         """Raises Unsupported if anything real was touched, even if the program swallowed it."""
