@@ -132,6 +132,8 @@ class AgentSpec:
     notes: tuple[str, ...] = field(default=())
     """Warnings that hold for each of its trials."""
     calls_max: int = CALLS_MAX
+    elsewhere: str = "refuse"
+    """What becomes of hosts that are no service: refuse or unreachable."""
     called: frozenset[str] | None = None
     """The names of the functions that the twin called, if there is a twin."""
 
@@ -194,6 +196,7 @@ class AgentSpec:
     @contextmanager
     def _virtual(self) -> Iterator[tuple[Callable[[ServiceSeam], Place], Hangs, Pairs]]:
         from chaoslab.worlds.virtual.asgi import application
+        from chaoslab.worlds.virtual.elsewhere import Elsewhere
         from chaoslab.worlds.virtual.machine import Hung
         from chaoslab.worlds.virtual.patches import Patches
         from chaoslab.worlds.virtual.serving import serve
@@ -202,7 +205,10 @@ class AgentSpec:
         now = datetime.fromisoformat(self.now)
 
         def new(seam: ServiceSeam) -> Place:
-            world = World(self.plan.seed, now=now, deadline_s=self.deadline_s, calls_max=self.calls_max)
+            elsewhere = Elsewhere(self.elsewhere, self.services)
+            world = World(
+                self.plan.seed, now=now, deadline_s=self.deadline_s, calls_max=self.calls_max, elsewhere=elsewhere
+            )
             for name, app in self.services.items():
                 wsgi, (host, ports) = application(world, app, name), address_of(name)
                 for port in ports:
@@ -320,7 +326,7 @@ class AgentSpec:
         if result.hung:
             result.answer = result.error = None
         result.called = book.called() | services.asked_of
-        result.warnings += self._uncalled(result.called, unheld)
+        result.warnings += (*place.warnings, *self._uncalled(result.called, unheld))
         with place.entered():
             self._finish(result, now)
         return result

@@ -117,7 +117,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         name = f"Task-{number}" if name is None else name
         if self.get_task_factory() is not None:
             return super().create_task(coro, name=name, **kwargs)
-        self._check_closed()  # type: ignore[attr-defined]
+        self._check_closed()
         return Task(coro, loop=self, name=name, **kwargs)
 
     # Connections.
@@ -181,7 +181,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         for task in sorted(asyncio.all_tasks(self), key=hash):
             task._log_destroy_pending = False  # type: ignore[attr-defined]
             with suppress(Exception):  # a coroutine that awaits at its end cannot
-                task.get_coro().close()  # type: ignore[union-attr]
+                task.get_coro().close()
         self._thread_id = None
         self.close()
         self._left = True

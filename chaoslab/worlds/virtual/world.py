@@ -13,9 +13,10 @@ from typing import Any, TypeVar
 from chaoslab.base.dice import Dice
 from chaoslab.seams.function import CALLS_MAX
 from chaoslab.worlds.virtual.context import Unsupported, within
+from chaoslab.worlds.virtual.elsewhere import Elsewhere
 from chaoslab.worlds.virtual.loop import VirtualLoop
 from chaoslab.worlds.virtual.machine import STARTS_S, Hung, Machine
-from chaoslab.worlds.virtual.network import Address, Network
+from chaoslab.worlds.virtual.network import TRIP_S, Address, Network
 from chaoslab.worlds.virtual.sockets import Sockets
 
 T = TypeVar("T")
@@ -27,9 +28,11 @@ class World:
     """The world of one trial. `now` is its wall clock's time at the start."""
 
     def __init__(
-        self, *names: object, now: datetime, deadline_s: float = DEADLINE_S, calls_max: int = CALLS_MAX
-    ) -> None:
-        """`names`: the names for its chance, a seed first."""
+        self, *names: object, now: datetime, deadline_s: float = DEADLINE_S, calls_max: int = CALLS_MAX,
+        elsewhere: Elsewhere | None = None,
+    ) -> None:  # fmt: skip
+        """`names`: the names for its chance, a seed first. `elsewhere`: what becomes of other hosts; None: they are
+        refused."""
         self.machine = Machine(deadline_s=deadline_s, calls_max=calls_max)
         self.network = Network(self.machine)
         self.sockets = Sockets()
@@ -38,6 +41,7 @@ class World:
         self.machine.endings += [self.sockets.leave, self._leave_loops]
         self.closings: list[Callable[[], object]] = []
         """Called in a thread of the world when the work is over and `over` was called: services shut down."""
+        self.elsewhere = elsewhere or Elsewhere("refuse", ())
         self.uncovered: Unsupported | None = None
         self.default_timeout_s: float | None = None
         self._seed = names[0]
@@ -64,24 +68,39 @@ class World:
         """See `socket.getaddrinfo`.
 
         Raises:
-            Unsupported: this network has no such name.
+            Unsupported: this network has no such name, and it is refused. OSError: it is unreachable.
         """
         try:
             return self.network.resolve(host, port)
-        except LookupError as error:
-            raise Unsupported(f"the host {error.args[0]}", "give its stand-in with services={…}") from None
+        except LookupError as unknown:
+            error = self.elsewhere.name(str(unknown.args[0]))
+        self._one_trip(host.decode() if isinstance(host, bytes) else str(host))
+        raise error
+
+    def _one_trip(self, host: str) -> None:
+        """Lets the time of a question pass that nobody answers, so that the deadline bounds a loop of them."""
+        self.machine.steps.requested(host)
+        if self.machine.in_thread():
+            self.machine.sleep(TRIP_S)
 
     def known(self, address: Any) -> Address:
         """The address in its canonical form, if there is a possible listener.
 
         Raises:
-            Unsupported: it leads out of this network.
+            Unsupported: it leads out of this network, and that is refused. OSError: it is unreachable.
         """
         host, port = str(address[0]), int(address[1])
         found = self.network.address_of(host)
         if found is None or not (found.startswith("127.") or found == "::1" or self.network.knows(host)):
-            raise Unsupported(f"a connection to {host}:{port}", "give its stand-in with services={…}")
+            error = self.elsewhere.address(host, port)
+            self._one_trip(host)
+            raise error
         return found, port
+
+    @property
+    def warnings(self) -> list[str]:
+        """Warnings about what the program asked of this world."""
+        return self.elsewhere.warnings
 
     def pace(self, function: str) -> int:
         """The number of calls that the running thread may make until it must ask again, this one included."""
