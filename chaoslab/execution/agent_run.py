@@ -34,6 +34,7 @@ from chaoslab.seams.function import CALLS_MAX, FunctionSeam, WrappedFunction, Wr
 from chaoslab.seams.injected import injected
 from chaoslab.seams.references import References
 from chaoslab.seams.service import ServiceSeam
+from chaoslab.seams.service_app import address_of
 
 WORLDS = ("virtual", "local")
 Hangs = tuple[type[Exception], ...]
@@ -133,6 +134,8 @@ class AgentSpec:
     notes: tuple[str, ...] = field(default=())
     """Warnings that hold for each of its trials."""
     calls_max: int = CALLS_MAX
+    elsewhere: str = "refuse"
+    """What becomes of hosts that are no service: refuse or unreachable."""
     called: frozenset[str] | None = None
     """The names of the functions that the twin called, if there is a twin."""
     ignore: frozenset[str] = frozenset()
@@ -204,6 +207,8 @@ class AgentSpec:
 
     @contextmanager
     def _virtual(self) -> Iterator[tuple[Callable[[ServiceSeam], Place], Hangs, Pairs]]:
+        from chaoslab.worlds.virtual.asgi import application
+        from chaoslab.worlds.virtual.elsewhere import Elsewhere
         from chaoslab.worlds.virtual.machine import Hung
         from chaoslab.worlds.virtual.patches import Patches
         from chaoslab.worlds.virtual.serving import serve
@@ -212,9 +217,14 @@ class AgentSpec:
         now = datetime.fromisoformat(self.now)
 
         def new(seam: ServiceSeam) -> Place:
-            world = World(self.plan.seed, now=now, deadline_s=self.deadline_s, calls_max=self.calls_max)
+            elsewhere = Elsewhere(self.elsewhere, self.services)
+            world = World(
+                self.plan.seed, now=now, deadline_s=self.deadline_s, calls_max=self.calls_max, elsewhere=elsewhere
+            )
             for name, app in self.services.items():
-                serve(world.network, name, 80, app, seam)
+                wsgi, (host, ports) = application(world, app, name), address_of(name)
+                for port in ports:
+                    serve(world.network, host, port, wsgi, seam, name=name)
             return world
 
         with Patches() as patches:
@@ -334,7 +344,7 @@ class AgentSpec:
         if result.hung:
             result.answer = result.error = None
         result.called = book.called() | services.asked_of
-        result.warnings += self._uncalled(result.called, unheld)
+        result.warnings += (*place.warnings, *self._uncalled(result.called, unheld))
         with place.entered():
             self._finish(result, now)
         return result

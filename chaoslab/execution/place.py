@@ -15,6 +15,10 @@ from chaoslab.worlds.virtual.context import own_line
 class Place(Protocol):
     """A place in which one trial runs."""
 
+    @property
+    def warnings(self) -> list[str]:
+        """Warnings about what the program asked of it."""
+
     def entered(self) -> AbstractContextManager[None]: ...
     def run(self, work: Callable[[], Any], *, over: Callable[[], object]) -> Any:
         """Runs the work, then calls `over`: later events, from threads that outlive the work, are no part of the
@@ -36,6 +40,10 @@ class Here:
 
     def __init__(self, deadline_s: float) -> None:
         self.deadline_s, self.deadline, self.late = deadline_s, system.monotonic() + deadline_s, ""
+
+    @property
+    def warnings(self) -> list[str]:
+        return []
 
     def pace(self, function: str) -> int:
         if system.monotonic() <= self.deadline:

@@ -137,6 +137,7 @@ class Options(TypedDict, total=False):
     deadline_s: float
     calls_max: int
     services: Mapping[str, Any] | None
+    elsewhere: str
     effects: Sequence[Mapping[str, Any]] | None
     facts: Sequence[str | Sequence[str]] | None
     twin: bool | None
@@ -159,6 +160,7 @@ def run(
     deadline_s: float = 3600.0,
     calls_max: int = CALLS_MAX,
     services: Mapping[str, Any] | None = None,
+    elsewhere: str = "refuse",
     effects: Sequence[Mapping[str, Any]] | None = None,
     facts: Sequence[str | Sequence[str]] | None = None,
     twin: bool | None = None,
@@ -184,11 +186,13 @@ def run(
             tool by its name. By default they are Python's own, and `ToolError` for a status.
         `isolate`: "fork" runs each trial in a process of its own, a copy of this one, so that nothing of a trial is
             left to the next.
-        `services`: WSGI applications by host name, served on the virtual network at http://<name>. Faults hit the
-            requests to them, whatever client makes them. A request's tool is its method and path, as in "POST /orders",
-            and its arguments are the fields of its JSON or form and `query`. One with an unsafe method and a reply of
-            2xx is an effect; those with one Idempotency-Key are one effect. A reply's header `X-Lab-Effect` states
-            other effects: "none", or JSON such as {"effect": "order_placed", "item": "tea"}.
+        `services`: applications by host name, served on the virtual network at http://<name> and https://<name>, or at
+            the port of a name such as "localhost:11434": WSGI, ASGI 3, or a function from a request (`method`, `path`,
+            `query`, `headers`, `json`, `text`, `body`) to a dict, a text, (status, body) or (status, body, headers).
+            Faults hit the requests to them, whatever client makes them. A request's tool is its method and path, as in
+            "POST /orders", and its arguments are the fields of its JSON or form and `query`. One with an unsafe method
+            and a reply of 2xx is an effect; those with one Idempotency-Key are one effect. A reply's header
+            `X-Lab-Effect` states other effects: "none", or JSON such as {"effect": "order_placed", "item": "tea"}.
 
     The faults and the world:
 
@@ -198,6 +202,8 @@ def run(
         `timeout_s`: the caller's timeout for an attempt that a fault delays. A client of a service has its own.
         `deadline_s`: the longest duration of the trial. Real time is checked only when a function is called, so in the
             local world an agent that swallows SystemExit is not ended.
+        `elsewhere`: what becomes of a host that is no service: "refuse" ends the trial, "unreachable" is a name that is
+            not found, with a warning. The telemetry of some SDKs is unreachable in any case.
         `calls_max`: the most calls, or requests to services, without a wait in virtual time. More count as an endless
             loop.
         `logs`: a folder for the run's logs, which `chaoslab show` and `summary` read.
@@ -224,7 +230,8 @@ def run(
     (trial,) = run_many(
         agent, prompt, trials=1, tools=tools, reads=reads, faults=faults, seed=seed, world=world,
         timeout_s=timeout_s, deadline_s=deadline_s, calls_max=calls_max, services=services,
-        effects=effects, facts=facts, twin=twin, logs=logs, ignore=ignore, raises=raises, isolate=isolate,
+        elsewhere=elsewhere, effects=effects, facts=facts, twin=twin, logs=logs, ignore=ignore, raises=raises,
+        isolate=isolate,
     )  # fmt: skip
     return trial
 
@@ -339,8 +346,9 @@ def _checked(agent: Any, prompt: Any, given: Options) -> tuple[AgentSpec, bool, 
     services, seed = validation.services(given.get("services")), given.get("seed", 1)
     world, logs, twin = given.get("world", "virtual"), given.get("logs"), given.get("twin")
     timeout_s, deadline_s = given.get("timeout_s", 30.0), given.get("deadline_s", 3600.0)
-    calls_max = given.get("calls_max", CALLS_MAX)
+    calls_max, elsewhere = given.get("calls_max", CALLS_MAX), given.get("elsewhere", "refuse")
     _check_world(world, services)
+    validation.check_elsewhere(elsewhere, world)
     validation.check_number("seed", seed, whole=True, least=0)
     validation.check_number("timeout_s", timeout_s)
     validation.check_number("deadline_s", deadline_s)
@@ -367,6 +375,7 @@ def _checked(agent: Any, prompt: Any, given: Options) -> tuple[AgentSpec, bool, 
     known = digest(
         [
             plan.to_json(), str(prompt), names, timeout_s, deadline_s, facts, to_jsonable(effects), world, calls_max,
+            *([elsewhere] if elsewhere != "refuse" else ()),
             *([sorted(ignore), to_jsonable(raises)] if ignore or raises else ()),
         ]
     )  # fmt: skip
@@ -375,6 +384,7 @@ def _checked(agent: Any, prompt: Any, given: Options) -> tuple[AgentSpec, bool, 
         world, iso(datetime.fromisoformat(DEFAULT_NOW)), timeout_s, deadline_s, services, effects, facts,
         stated=effects is not None or bool(facts),
         calls_max=calls_max,
+        elsewhere=elsewhere,
         ignore=ignore,
         isolate=validation.isolated(given.get("isolate")),
         raises=validation.raises(raises, [name_of(function) for function in (*tools, *reads)]),

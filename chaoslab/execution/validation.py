@@ -15,9 +15,10 @@ from chaoslab.base.registry import did_you_mean
 from chaoslab.execution.agent_run import Fresh, name_of, unasked
 from chaoslab.execution.forked import can_fork
 from chaoslab.seams import adapters, native_errors
+from chaoslab.seams.service_app import address_of, kind_of
 
-HOST = re.compile(r"[a-z0-9_][a-z0-9_.-]*")
-"""Host names in lower case only, since clients fold a name before they look it up."""
+HOST = re.compile(r"[a-z0-9_][a-z0-9_.-]*(:[0-9]{1,5})?")
+"""Host names, with or without a port, in lower case only, since clients fold a name before they look it up."""
 MOST = 2**63 - 1
 """The largest whole number, as on the command line."""
 SHOWN = 60
@@ -63,19 +64,47 @@ def _is_tool(value: Any) -> bool:
 
 
 def services(value: Any) -> dict[str, Any]:
+    """The services by name: a host, or a host and a port."""
     if value is not None and not isinstance(value, Mapping):
-        raise TypeError(
-            f"services is {shown(value)}: it should be WSGI applications by host name, as in {{'bank': app}}"
-        )
+        raise TypeError(f"services is {shown(value)}: it should be applications by host name, as in {{'bank': app}}")
     found = dict(value or {})
+    there: dict[tuple[str, int], str] = {}
     for name, app in found.items():
-        if not isinstance(name, str) or not HOST.fullmatch(name):
-            raise ValueError(
-                f"services has the name {shown(name)}: it should be a host name alone, in small letters, as in 'bank'"
-            )
-        if not callable(app):
-            raise TypeError(f"services has {shown(app)} as '{name}': it should be a WSGI application")
+        _check_service_name(name)
+        try:
+            kind_of(app)
+        except TypeError as error:
+            raise TypeError(f"services has {shown(app)} as '{name}': {error}") from None
+        host, ports = address_of(name)
+        for port in ports:
+            other = there.setdefault((host, port), name)
+            if other != name:
+                raise ValueError(f"services has two at {host}:{port}: '{other}' and '{name}'; leave one of them out")
     return found
+
+
+def _check_service_name(name: Any) -> None:
+    if not isinstance(name, str):
+        raise ValueError(f"services has the name {shown(name)}: it should be a host name, as in 'bank'")
+    if HOST.fullmatch(name):
+        port = name.partition(":")[2]
+        if port and not 1 <= int(port) <= 65535:
+            raise ValueError(f"services has the name {shown(name)}: its port should be from 1 to 65535")
+        return
+    host = re.sub(r"^[a-z]+://|[/?#].*$", "", name.strip().lower(), flags=re.DOTALL)
+    instead = host if HOST.fullmatch(host) else "bank"
+    what = f"the URL {shown(name)} as a name" if "//" in name else f"the name {shown(name)}"
+    raise ValueError(f"services has {what}: it should be a host name alone, in small letters, as in '{instead}'")
+
+
+def check_elsewhere(value: Any, world: str) -> None:
+    if value not in ("refuse", "unreachable"):
+        raise ValueError(
+            f"elsewhere is {shown(value)}: it should be 'refuse' (a host that is no service ends the trial) or "
+            "'unreachable' (its name is not found)"
+        )
+    if value != "refuse" and world != "virtual":
+        raise ValueError("elsewhere is about the virtual network: it needs world='virtual'")
 
 
 def effects(value: Any, tools: Mapping[str, Any], *, of_services: bool = False) -> list[Mapping[str, Any]]:

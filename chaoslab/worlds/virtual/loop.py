@@ -6,10 +6,12 @@ import asyncio
 import inspect
 import itertools
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from chaoslab.worlds.virtual.context import Unsupported
+from chaoslab.worlds.virtual import tls
+from chaoslab.worlds.virtual.context import Unsupported, here
 from chaoslab.worlds.virtual.machine import Waiter
 from chaoslab.worlds.virtual.network import End
 from chaoslab.worlds.virtual.sockets import VirtualSocket
@@ -33,6 +35,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._futures, self._tasks = itertools.count(1), itertools.count(1)
         self._servers: list[VirtualServer] = []
         self._signals: dict[int, Any] = {}
+        self._left = False
+        world.loops[id(self)] = self
 
     # Waiting.
 
@@ -113,7 +117,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         name = f"Task-{number}" if name is None else name
         if self.get_task_factory() is not None:
             return super().create_task(coro, name=name, **kwargs)
-        self._check_closed()  # type: ignore[attr-defined]
+        self._check_closed()
         return Task(coro, loop=self, name=name, **kwargs)
 
     # Connections.
@@ -126,28 +130,41 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     async def create_connection(  # type: ignore[override]
         self, protocol_factory: Callable[[], asyncio.BaseProtocol], host: Any = None, port: Any = None, *,
-        ssl: Any = None, sock: Any = None, **_: Any,
+        ssl: Any = None, sock: Any = None, server_hostname: Any = None, **_: Any,
     ) -> tuple[asyncio.BaseTransport, asyncio.BaseProtocol]:  # fmt: skip
-        if ssl:
-            raise Unsupported("TLS", "speak http:// to its stand-in")
+        name = tls.name_for(ssl, server_hostname, host)
         if sock is None:
             sock = VirtualSocket()
             await self.sock_connect(sock, (host, port))
         protocol = protocol_factory()
         transport = VirtualTransport(self, sock.end, protocol, sock)
+        if ssl:
+            transport.secure(ssl, False, name)
         transport.begin()
         return transport, protocol
+
+    async def start_tls(  # type: ignore[override]
+        self, transport: Any, protocol: asyncio.BaseProtocol, sslcontext: Any, *, server_side: bool = False,
+        server_hostname: Any = None, **_: Any,
+    ) -> asyncio.BaseTransport:  # fmt: skip
+        """The same transport, from now on with TLS, for the new protocol."""
+        if not isinstance(transport, VirtualTransport):
+            raise TypeError(f"transport {transport!r} is not supported by start_tls()")
+        transport.secure(sslcontext, server_side, server_hostname)
+        transport.set_protocol(protocol)
+        transport.resume_reading()
+        return transport
 
     async def create_server(  # type: ignore[override]
         self, protocol_factory: Callable[[], asyncio.BaseProtocol], host: Any = None, port: Any = None, *,
         ssl: Any = None, sock: Any = None, **_: Any,
     ) -> VirtualServer:  # fmt: skip
         """A server at one address; without a host it is loopback."""
-        if ssl or sock is not None:
-            raise Unsupported("a server of this kind", "let it listen by host and port, without TLS")
+        if sock is not None:
+            raise Unsupported("a server of this kind", "let it listen by host and port")
         host = host[0] if isinstance(host, list | tuple) and host else host
         place = str(host) if host and host != "0.0.0.0" else "127.0.0.1"
-        server = VirtualServer(self, self._world.network, place, int(port or 0), protocol_factory)
+        server = VirtualServer(self, self._world.network, place, int(port or 0), protocol_factory, ssl)
         self._servers.append(server)
         return server
 
@@ -156,13 +173,41 @@ class VirtualLoop(asyncio.BaseEventLoop):
         if not self.is_running():
             for server in self._servers:
                 server.close()
+            self._world.loops.pop(id(self), None)
         super().close()
 
-    def accept(self, protocol_factory: Callable[[], asyncio.BaseProtocol], end: End) -> None:
-        """Starts the server's side of a connection. Runs on this loop's own thread."""
+    def leave(self) -> None:
+        """Closes the loop with its trial, and the coroutines of its unfinished tasks."""
+        for task in sorted(asyncio.all_tasks(self), key=hash):
+            task._log_destroy_pending = False  # type: ignore[attr-defined]
+            with suppress(Exception):  # a coroutine that awaits at its end cannot
+                task.get_coro().close()
+        self._thread_id = None
+        self.close()
+        self._left = True
+
+    def _check_closed(self) -> None:
+        if self.is_closed():
+            raise RuntimeError("Event loop is closed")
+
+    def is_closed(self) -> bool:
+        """True if the program closed it. One that it keeps for the next trial is as new there."""
+        if self._left and here.world is not None and here.world is not self._world:
+            factory, handler, debug = self.get_task_factory(), self._exception_handler, self.get_debug()  # type: ignore[attr-defined]
+            VirtualLoop.__init__(self, here.world)
+            self.set_task_factory(factory)
+            self.set_exception_handler(handler)
+            self.set_debug(debug)
+        return super().is_closed()
+
+    def accept(self, protocol_factory: Callable[[], asyncio.BaseProtocol], end: End, context: Any = None) -> None:
+        """Starts the server's side of a connection. `context`: of its TLS. Runs on this loop's own thread."""
         sock = VirtualSocket()
         sock.adopt(end)
-        VirtualTransport(self, end, protocol_factory(), sock).begin()
+        transport = VirtualTransport(self, end, protocol_factory(), sock)
+        if context is not None:
+            transport.secure(context, True, None)
+        transport.begin()
 
     async def sock_connect(self, sock: Any, address: Any) -> None:
         done = self.create_future()
@@ -213,7 +258,6 @@ _REFUSED = (
     ("sock_accept sock_recv sock_recv_into sock_recvfrom sock_recvfrom_into", "a loop's {}", _STREAMS),
     ("sock_sendall sock_sendto sock_sendfile", "a loop's {}", _STREAMS),
     ("sendfile", "a loop's {}", "write what the file holds"),
-    ("start_tls", "TLS", "speak http:// to its stand-in"),
 )
 """The methods of a loop that would leave the world, with a description and a remedy."""
 for _names, _what, _remedy in _REFUSED:

@@ -319,8 +319,16 @@ class Machine:
         main = self.start(work, name=name)
         main.first, main.gr_context = True, contextvars.copy_context()
         self.locals.begin(main)
+        self.go_on(main)
+
+    def go_on(self, thread: VirtualThread) -> None:
+        """Runs all threads until this one is over.
+
+        Raises:
+            Hung: it would never be over, or not before the deadline.
+        """
         ready, timers = self.ready, self._timers
-        while not main.dead:
+        while not thread.dead:
             if ready:
                 call, args = ready.popleft()
                 call(*args)

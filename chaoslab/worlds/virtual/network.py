@@ -56,7 +56,7 @@ class End:
 
     __slots__ = (
         "_inbox", "_unread", "address", "closed", "ended", "error", "machine", "peer", "peer_address", "receiver",
-        "sent_end", "watcher",
+        "sent_end", "tls", "watcher",
     )  # fmt: skip
 
     def __init__(self, machine: Machine, address: Address, peer_address: Address) -> None:
@@ -68,6 +68,8 @@ class End:
         self.ended = False
         """True if the other end has sent everything."""
         self.sent_end = False
+        self.tls = False
+        """True if the program at this end believes that it speaks TLS."""
         self.closed = False
         self._inbox: deque[bytes | memoryview] = deque()
         self._unread = 0  # bytes that this end has sent and the other has not read

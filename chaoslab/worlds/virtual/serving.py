@@ -6,7 +6,7 @@ import io
 import itertools
 import logging
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import lru_cache, partial
 from http import HTTPStatus
@@ -16,11 +16,13 @@ import h11
 
 from chaoslab.core.exchange import Failure
 from chaoslab.seams.service import ServiceSeam
+from chaoslab.seams.service_app import RAW
+from chaoslab.seams.service_app import Wsgi as Wsgi
 from chaoslab.worlds.virtual.client_side import ClientSide, gate
 from chaoslab.worlds.virtual.machine import Waiter
 from chaoslab.worlds.virtual.network import End, Network
 
-Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+HTTP, HTTPS = 80, 443
 
 
 class Broken(Exception):
@@ -31,17 +33,33 @@ class Broken(Exception):
         self.kind = kind
 
 
-def serve(network: Network, host: str, port: int, app: Wsgi, seam: ServiceSeam | None = None) -> None:
-    """Serves the application at that address. `seam`: the requests are numbered there, and may meet faults."""
-    address = network.listen(host, port, partial(_accept, app, f"{host}:{port}", seam, host))
+def serve(
+    network: Network, host: str, port: int, app: Wsgi, seam: ServiceSeam | None = None, *, name: str = ""
+) -> None:
+    """Serves the application at that address. `seam`: the requests are numbered there, and may meet faults. `name`: of
+    the service, if it is not that of its host."""
+    name = name or host
+    address = network.listen(host, port, partial(_accept, app, f"{host}:{port}", seam, name))
     network.apps[address] = app
     if seam is not None:
-        network.gates[address] = gate(seam, host)
+        network.gates[address] = gate(seam, name)
 
 
 def _accept(app: Wsgi, name: str, seam: ServiceSeam | None, host: str, end: End) -> None:
-    client = ClientSide(end, seam, host, partial(Opened, app, name)) if seam is not None else None
+    opened = partial(_opened, end, app, name)
+    client = ClientSide(end, seam, host, opened) if seam is not None else None
     _Connection(app, end, name, client).arrived()
+
+
+def _https(end: End) -> bool:
+    """True if the client of a connection speaks TLS, as far as can be seen: some keep it to themselves."""
+    return end.peer.tls or end.address[1] == HTTPS
+
+
+def _opened(
+    end: End, app: Wsgi, name: str, method: str, target: bytes, headers: Iterable[tuple[bytes, bytes]], body: bytes
+) -> Opened:
+    return Opened(app, name, method, target, headers, body, https=_https(end))
 
 
 class _Connection:
@@ -110,6 +128,7 @@ class _Connection:
                 self._send(*asked.play(), bodiless=bodiless)
             else:
                 environ = _environ(request.method.decode(), request.target, request.headers, body, self._name)
+                environ["wsgi.url_scheme"] = "https" if _https(self._end) else "http"
                 with _asked(self._app, environ) as (started, parts):
                     answer = asked.answering(started, parts) if asked else iter(parts)
                     self._send(started, answer, bodiless=bodiless)
@@ -285,11 +304,14 @@ class Opened:
     """An application's answer that has begun: status and headers are there; 500 if it failed before."""
 
     def __init__(
-        self, app: Wsgi, name: str, method: str, target: bytes, headers: Iterable[tuple[bytes, bytes]], body: bytes
-    ) -> None:
+        self, app: Wsgi, name: str, method: str, target: bytes, headers: Iterable[tuple[bytes, bytes]], body: bytes,
+        *, https: bool = False,
+    ) -> None:  # fmt: skip
         self._target, self._name, self._stack = target, name, ExitStack()
+        environ = _environ(method, target, headers, body, name)
+        environ["wsgi.url_scheme"] = "https" if https else "http"
         try:
-            started, parts = self._stack.enter_context(_asked(app, _environ(method, target, headers, body, name)))
+            started, parts = self._stack.enter_context(_asked(app, environ))
             self._rest = iter(parts)
             self._first = next(self._rest, b"")
             status, self.fields = started[0]
@@ -368,7 +390,7 @@ def _environ(
     environ: dict[str, Any] = {
         **_FIXED, "REQUEST_METHOD": method, "PATH_INFO": _unquoted(path), "QUERY_STRING": query,
         "SERVER_NAME": host, "SERVER_PORT": port, "wsgi.input": io.BytesIO(body), "wsgi.errors": sys.stderr,
-        "CONTENT_LENGTH": str(len(body)),
+        "CONTENT_LENGTH": str(len(body)), RAW: (target, headers := list(headers)),
     }  # fmt: skip
     for key, value in headers:
         field, text = _field(key), value.decode("latin-1")

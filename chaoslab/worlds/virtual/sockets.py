@@ -47,6 +47,7 @@ class VirtualSocket:
         self._number = self._world.sockets.add(self)
         self._closed = self._gone = False  # gone: closed together with the last file made from it
         self._held = 0  # the number of files made from it
+        self._heir: VirtualSocket | None = None  # took its connection over
 
     # Events of the end: they wake the waiting threads.
 
@@ -80,6 +81,9 @@ class VirtualSocket:
         self._raise_failed()
 
     def _dialled(self, outcome: End | OSError) -> None:
+        if self._heir is not None:
+            self._heir._dialled(outcome)
+            return
         self._dialling = False
         if isinstance(outcome, OSError):
             self._failed = outcome
@@ -106,6 +110,15 @@ class VirtualSocket:
         """Takes over a connection that was made for it."""
         self.end = end
         end.receiver = self
+
+    def hand_over(self, heir: VirtualSocket) -> None:
+        """Gives the connection, its number and its settings to a new socket, and is detached, as by `wrap_socket`."""
+        vars(heir).update({key: value for key, value in vars(self).items() if key not in vars(heir)})
+        self._world.sockets.give(self._number, heir)
+        if self.end is not None:
+            self.end.receiver = heir
+        self.end, self._heir, self._closed, self._gone = None, heir, True, True
+        self.arrived()
 
     def bind(self, address: Any) -> None:
         """Accepts port 0 alone: a client's own address has no effect here."""
@@ -305,6 +318,11 @@ class Sockets:
         self._next += 1
         self._open[self._next] = sock
         return self._next
+
+    def give(self, number: int, sock: VirtualSocket) -> None:
+        """Gives a number to another socket."""
+        if number in self._open:
+            self._open[number] = sock
 
     def drop(self, number: int) -> None:
         self._open.pop(number, None)

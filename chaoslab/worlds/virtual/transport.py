@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
+from chaoslab.worlds.virtual import tls
 from chaoslab.worlds.virtual.network import Address, End, Network
 
 if TYPE_CHECKING:
@@ -25,6 +26,11 @@ class VirtualTransport(asyncio.Transport):
     @property
     def peer(self) -> str:
         return self._loop.network.named(self._end.peer_address)
+
+    def secure(self, context: Any, server_side: bool, server_hostname: Any) -> None:
+        """Has TLS from now on. `context`: True for a default one."""
+        self._extra.update(tls.of_transport(context, server_side, server_hostname))  # type: ignore[attr-defined]
+        self._end.tls = True
 
     def begin(self) -> None:
         """Tells the protocol that it is connected, then delivers the data that has arrived. Runs on the loop's own
@@ -62,7 +68,7 @@ class VirtualTransport(asyncio.Transport):
                 protocol.data_received(data)
                 continue
             self._eof_told = True
-            if not protocol.eof_received():
+            if not protocol.eof_received() or self._end.tls:  # TLS of asyncio knows no half-closed connection
                 self.close()
 
     def _hears(self) -> bool:
@@ -120,9 +126,11 @@ class VirtualTransport(asyncio.Transport):
         self.write(b"".join(list_of_data))
 
     def can_write_eof(self) -> bool:
-        return True
+        return not self._end.tls
 
     def write_eof(self) -> None:
+        if self._end.tls:
+            raise NotImplementedError
         if not self._closing:
             self._ended = True
             self._end.end()
@@ -175,10 +183,16 @@ class VirtualServer(asyncio.AbstractServer):
     """A server that listens from the start until it is closed; accepted connections go on."""
 
     def __init__(
-        self, loop: VirtualLoop, network: Network, host: str, port: int, factory: Callable[[], asyncio.BaseProtocol]
+        self,
+        loop: VirtualLoop,
+        network: Network,
+        host: str,
+        port: int,
+        factory: Callable[[], asyncio.BaseProtocol],
+        context: Any = None,
     ) -> None:
         self._loop, self._network = loop, network
-        self.address = network.listen(host, port, lambda end: loop.tell(loop.accept, factory, end))
+        self.address = network.listen(host, port, lambda end: loop.tell(loop.accept, factory, end, context))
         self._closed = loop.create_future()
 
     @property

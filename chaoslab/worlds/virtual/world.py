@@ -6,21 +6,21 @@ import asyncio
 import sys
 from asyncio import _get_running_loop, _set_running_loop
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 from chaoslab.base.dice import Dice
 from chaoslab.seams.function import CALLS_MAX
 from chaoslab.worlds.virtual.context import Unsupported, within
+from chaoslab.worlds.virtual.elsewhere import Elsewhere
 from chaoslab.worlds.virtual.loop import VirtualLoop
-from chaoslab.worlds.virtual.machine import STARTS_S, Machine
-from chaoslab.worlds.virtual.network import Address, Network
+from chaoslab.worlds.virtual.machine import STARTS_S, Hung, Machine
+from chaoslab.worlds.virtual.network import TRIP_S, Address, Network
 from chaoslab.worlds.virtual.sockets import Sockets
 
 T = TypeVar("T")
 DEADLINE_S = 3600.0
-HTTPS = 443
 _1970 = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -28,13 +28,20 @@ class World:
     """The world of one trial. `now` is its wall clock's time at the start."""
 
     def __init__(
-        self, *names: object, now: datetime, deadline_s: float = DEADLINE_S, calls_max: int = CALLS_MAX
-    ) -> None:
-        """`names`: the names for its chance, a seed first."""
+        self, *names: object, now: datetime, deadline_s: float = DEADLINE_S, calls_max: int = CALLS_MAX,
+        elsewhere: Elsewhere | None = None,
+    ) -> None:  # fmt: skip
+        """`names`: the names for its chance, a seed first. `elsewhere`: what becomes of other hosts; None: they are
+        refused."""
         self.machine = Machine(deadline_s=deadline_s, calls_max=calls_max)
         self.network = Network(self.machine)
         self.sockets = Sockets()
-        self.machine.endings.append(self.sockets.leave)
+        self.loops: dict[int, VirtualLoop] = {}
+        """The event loops that are open, by id."""
+        self.machine.endings += [self.sockets.leave, self._leave_loops]
+        self.closings: list[Callable[[], object]] = []
+        """Called in a thread of the world when the work is over and `over` was called: services shut down."""
+        self.elsewhere = elsewhere or Elsewhere("refuse", ())
         self.uncovered: Unsupported | None = None
         self.default_timeout_s: float | None = None
         self._seed = names[0]
@@ -53,30 +60,47 @@ class World:
     def loop(self) -> VirtualLoop:
         return VirtualLoop(self)
 
+    def _leave_loops(self) -> None:
+        for loop in list(self.loops.values()):
+            loop.leave()
+
     def resolve(self, host: Any, port: Any) -> list[tuple[Any, ...]]:
         """See `socket.getaddrinfo`.
 
         Raises:
-            Unsupported: this network has no such name.
+            Unsupported: this network has no such name, and it is refused. OSError: it is unreachable.
         """
         try:
             return self.network.resolve(host, port)
-        except LookupError as error:
-            raise Unsupported(f"the host {error.args[0]}", "give its stand-in with services={…}") from None
+        except LookupError as unknown:
+            error = self.elsewhere.name(str(unknown.args[0]))
+        self._one_trip(host.decode() if isinstance(host, bytes) else str(host))
+        raise error
+
+    def _one_trip(self, host: str) -> None:
+        """Lets the time of a question pass that nobody answers, so that the deadline bounds a loop of them."""
+        self.machine.steps.requested(host)
+        if self.machine.in_thread():
+            self.machine.sleep(TRIP_S)
 
     def known(self, address: Any) -> Address:
         """The address in its canonical form, if there is a possible listener.
 
         Raises:
-            Unsupported: it leads out of this network.
+            Unsupported: it leads out of this network, and that is refused. OSError: it is unreachable.
         """
         host, port = str(address[0]), int(address[1])
         found = self.network.address_of(host)
         if found is None or not (found.startswith("127.") or found == "::1" or self.network.knows(host)):
-            raise Unsupported(f"a connection to {host}:{port}", "give its stand-in with services={…}")
-        if port == HTTPS and self.network.knows(host) and not self.network.listens((found, port)):
-            raise Unsupported(f"TLS to {self.network.name_of(found)}", "speak http:// to its stand-in")
+            error = self.elsewhere.address(host, port)
+            self._one_trip(host)
+            raise error
         return found, port
+
+    @property
+    def warnings(self) -> list[str]:
+        """Warnings about what the program asked of this world."""
+        return self.elsewhere.warnings
 
     def pace(self, function: str) -> int:
         """The number of calls that the running thread may make until it must ask again, this one included."""
@@ -117,12 +141,13 @@ class World:
         try:
             with self.entered(), _own_asyncio():
                 try:
-                    self.machine.run(first, name="the agent")
-                finally:
                     try:
-                        over()
+                        self.machine.run(first, name="the agent")
                     finally:
-                        self.machine.stop()
+                        over()
+                    self._close()
+                finally:
+                    self.machine.stop()
         except Exception as error:
             self._raise_uncovered(error)  # for example a hang of threads that wait for a refused thing
             raise
@@ -130,6 +155,12 @@ class World:
         if failed:
             raise failed[0]
         return outcome[0]
+
+    def _close(self) -> None:
+        """Lets services shut down, for as long as the deadline allows. The trial's result is complete without."""
+        for closing in self.closings:
+            with suppress(Hung):
+                self.machine.go_on(self.machine.start(closing, name="the shutdown of a service"))
 
     def _raise_uncovered(self, cause: Exception | None) -> None:
         """Raises Unsupported if anything real was touched, even if the program swallowed it."""

@@ -1,10 +1,11 @@
 """Fixed properties of the computer, since pools are sized and logs named by them: a trial is the same on every
-machine."""
+machine. It has no proxy either: the settings of the real one lead out of the world."""
 
 from __future__ import annotations
 
 import os
 import platform
+import urllib.request
 from collections.abc import Iterable
 from typing import Any
 
@@ -44,6 +45,17 @@ def platform_uname() -> Any:
     return named
 
 
+real_getproxies, real_getproxies_environment = urllib.request.getproxies, urllib.request.getproxies_environment
+
+
+def getproxies() -> dict[str, str]:
+    return real_getproxies() if here.world is None else {}
+
+
+def getproxies_environment() -> dict[str, str]:
+    return real_getproxies_environment() if here.world is None else {}
+
+
 def patches() -> Iterable[Patch]:
     yield Patch(os, "cpu_count", cpu_count, everywhere=True)
     if hasattr(os, "process_cpu_count"):
@@ -53,3 +65,5 @@ def patches() -> Iterable[Patch]:
     if real_uname is not None:
         yield Patch(os, "uname", uname, everywhere=True)
     yield Patch(platform, "uname", platform_uname, everywhere=True)
+    yield Patch(urllib.request, "getproxies", getproxies, everywhere=True)
+    yield Patch(urllib.request, "getproxies_environment", getproxies_environment, everywhere=True)

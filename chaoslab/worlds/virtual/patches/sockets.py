@@ -9,7 +9,7 @@ import ssl
 from collections.abc import Iterable
 from typing import Any
 
-from chaoslab.worlds.virtual import sockets
+from chaoslab.worlds.virtual import sockets, tls
 from chaoslab.worlds.virtual.context import Unsupported, here
 from chaoslab.worlds.virtual.loop import VirtualLoop
 from chaoslab.worlds.virtual.patches import Patch
@@ -87,16 +87,35 @@ def getdefaulttimeout() -> float | None:
     return real_getdefaulttimeout() if world is None else world.default_timeout_s
 
 
-def wrap_socket(self: ssl.SSLContext, sock: Any, *args: Any, **kwargs: Any) -> Any:
-    if here.world is not None:
-        raise Unsupported("TLS", "speak http:// to its stand-in")
-    return real_wrap_socket(self, sock, *args, **kwargs)
+def wrap_socket(
+    self: ssl.SSLContext,
+    sock: Any,
+    server_side: bool = False,
+    do_handshake_on_connect: bool = True,
+    suppress_ragged_eofs: bool = True,
+    server_hostname: Any = None,
+    session: Any = None,
+) -> Any:
+    """`SSLContext.wrap_socket`. A socket of the process keeps its real TLS."""
+    if here.world is not None and isinstance(sock, sockets.VirtualSocket):
+        return tls.wrapped(self, sock, server_side, server_hostname)
+    return real_wrap_socket(
+        self, sock, server_side, do_handshake_on_connect, suppress_ragged_eofs, server_hostname, session
+    )
 
 
-def wrap_bio(self: ssl.SSLContext, *args: Any, **kwargs: Any) -> Any:
+def wrap_bio(
+    self: ssl.SSLContext,
+    incoming: Any,
+    outgoing: Any,
+    server_side: bool = False,
+    server_hostname: Any = None,
+    session: Any = None,
+) -> Any:
+    """`SSLContext.wrap_bio`."""
     if here.world is not None:
-        raise Unsupported("TLS", "speak http:// to its stand-in")
-    return real_wrap_bio(self, *args, **kwargs)
+        return tls.SslObject(self, incoming, outgoing, server_side, server_hostname)
+    return real_wrap_bio(self, incoming, outgoing, server_side, server_hostname, session)
 
 
 class poll:  # a class, since `selectors` has it as a class attribute, where a function would be bound

@@ -1,0 +1,198 @@
+"""The forms in which a user gives a service: a WSGI application, an ASGI 3 application, or a function of a request.
+
+A function takes one `Request` and returns its reply: a dict or a list (JSON), a str (text), bytes, None (204), or one
+of these in a tuple after the status, with headers as a third item: `(404, "unknown order", {"X-Reason": "closed"})`. A
+generator of texts is sent part by part. The function may be async.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from http import HTTPStatus
+from typing import Any, Literal, cast
+from urllib.parse import parse_qsl
+
+Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+Kind = Literal["wsgi", "asgi", "function"]
+RAW = "chaoslab.raw"
+"""The key under which a WSGI environment has the request as it came: its target and its headers."""
+PORTS = (80, 443)
+"""The ports of a service that states none."""
+FORMS = "a WSGI or ASGI application, or a function of one argument, the request"
+_REPLIES = "it should return a dict, list, str, bytes or None, or (status, body), or (status, body, headers)"
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request to a service that is a function. `path` is unquoted; `query` has the last value of each field; the
+    names of `headers` are in small letters."""
+
+    method: str
+    path: str
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    body: bytes = field(repr=False)
+
+    @cached_property
+    def json(self) -> Any:
+        """The body as JSON; None if it is empty. A body that is no JSON is answered with 400.
+
+        Raises:
+            ValueError: it is no JSON.
+        """
+        try:
+            return json.loads(self.body) if self.body else None
+        except ValueError as error:
+            raise NoJsonError(f"the body is no JSON: {error}") from None
+
+    @property
+    def text(self) -> str:
+        return self.body.decode("utf-8", "replace")
+
+
+class NoJsonError(ValueError):
+    """A request whose body is no JSON."""
+
+
+def address_of(name: str) -> tuple[str, tuple[int, ...]]:
+    """The host and the ports of a service's name, such as "bank" or "localhost:11434"."""
+    host, _, port = name.partition(":")
+    return host, (int(port),) if port else PORTS
+
+
+def kind_of(app: Any) -> Kind:
+    """The form of a service.
+
+    Raises:
+        TypeError: it has none of them; the message is the end of a sentence.
+    """
+    if not callable(app):
+        raise TypeError(f"it should be {FORMS}")
+    if isinstance(app, type):
+        if _takes(app, 2) and not _takes(app, 1):
+            return "wsgi"
+        raise TypeError(f"it is a class: give what it makes, as in {app.__name__}(…), which should be {FORMS}")
+    of_coroutine = _of_coroutine(app)
+    if of_coroutine and _takes(app, 3):
+        return "asgi"
+    if _required(app) == 1 or (of_coroutine and _takes(app, 1)):
+        return "function"
+    if _takes(app, 2) and not of_coroutine:
+        return "wsgi"
+    raise TypeError(f"it takes {_required(app)} arguments: it should be {FORMS}")
+
+
+def _of_coroutine(app: Any) -> bool:
+    while isinstance(app, partial):
+        app = app.func
+    return inspect.iscoroutinefunction(app) or inspect.iscoroutinefunction(getattr(app, "__call__", None))  # noqa: B004
+
+
+def _signature(app: Any) -> inspect.Signature | None:
+    try:
+        return inspect.signature(app)
+    except (TypeError, ValueError):  # some functions written in C
+        return None
+
+
+def _takes(app: Any, count: int) -> bool:
+    signature = _signature(app)
+    if signature is None:
+        return True
+    try:
+        signature.bind(*range(count))
+    except TypeError:
+        return False
+    return True
+
+
+def _required(app: Any) -> int:
+    """The number of positional arguments without a default; 2 for a callable that does not tell, as WSGI has."""
+    signature = _signature(app)
+    if signature is None:
+        return 2
+    parameters = signature.parameters.values()
+    if any(each.kind is each.VAR_POSITIONAL for each in parameters):
+        return 2
+    return sum(
+        each.default is each.empty and each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)
+        for each in parameters
+    )
+
+
+def of_function(function: Callable[[Request], Any]) -> Wsgi:
+    """The function as a WSGI application."""
+
+    def app(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        try:
+            reply = function(_request(environ))
+            if inspect.isawaitable(reply):
+                reply = asyncio.run(_awaited(reply))
+        except NoJsonError as error:
+            reply = (400, str(error))
+        status, headers, body = _reply(reply, function)
+        phrase = HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else "Unknown"
+        start_response(f"{status} {phrase}", headers)
+        return body
+
+    return app
+
+
+async def _awaited(reply: Any) -> Any:
+    return await reply
+
+
+def _request(environ: Mapping[str, Any]) -> Request:
+    headers = {key[5:].replace("_", "-").lower(): value for key, value in environ.items() if key.startswith("HTTP_")}
+    if "CONTENT_TYPE" in environ:
+        headers["content-type"] = environ["CONTENT_TYPE"]
+    path = environ["PATH_INFO"].encode("latin-1").decode("utf-8", "replace")
+    query = dict(parse_qsl(environ["QUERY_STRING"], keep_blank_values=True))
+    return Request(environ["REQUEST_METHOD"], path, query, headers, environ["wsgi.input"].read())
+
+
+def _reply(reply: Any, function: Any) -> tuple[int, list[tuple[str, str]], Iterable[bytes]]:
+    """Status, headers and body of a function's reply.
+
+    Raises:
+        TypeError: it is no reply.
+    """
+    said, status, given, body = reply, 204 if reply is None else 200, cast(Any, {}), reply
+    if isinstance(reply, tuple):
+        if len(reply) not in (2, 3) or not isinstance(reply[0], int) or not 100 <= reply[0] <= 999:
+            raise _no_reply(function, said)
+        status, body = int(reply[0]), reply[1]
+        given = (reply[2] or {}) if len(reply) == 3 else {}
+    if not isinstance(given, Mapping):
+        raise _no_reply(function, said)
+    headers = [(str(name), str(value)) for name, value in given.items()]
+    if isinstance(body, Iterator):
+        return status, _typed(headers, "text/plain; charset=utf-8"), map(_encoded, body)
+    if isinstance(body, dict | list):
+        data, kind = json.dumps(body, ensure_ascii=False).encode(), "application/json"
+    elif isinstance(body, str):
+        data, kind = body.encode(), "text/plain; charset=utf-8"
+    elif isinstance(body, bytes) or body is None:
+        data, kind = body or b"", "application/octet-stream" if body else ""
+    else:
+        raise _no_reply(function, said)
+    headers = _typed(headers, kind) if kind else headers
+    return status, headers if status in (204, 304) else [*headers, ("Content-Length", str(len(data)))], [data]
+
+
+def _no_reply(function: Any, said: Any) -> TypeError:
+    name = getattr(function, "__name__", type(function).__name__)
+    return TypeError(f"the service {name} returned {type(said).__name__} {said!r:.60}: {_REPLIES}")
+
+
+def _typed(headers: list[tuple[str, str]], kind: str) -> list[tuple[str, str]]:
+    return headers if any(name.lower() == "content-type" for name, _ in headers) else [*headers, ("Content-Type", kind)]
+
+
+def _encoded(part: Any) -> bytes:
+    return part if isinstance(part, bytes) else str(part).encode()

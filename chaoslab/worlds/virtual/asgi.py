@@ -1,0 +1,273 @@
+"""ASGI 3 applications on the virtual network: each runs on an event loop of the world, in a thread of its own.
+
+To the server it is a WSGI application, so that faults hit it in the same way. Its loop starts with the first request,
+after the lifespan's startup, and ends with the trial, after its shutdown. Only HTTP is spoken.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterator
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+from chaoslab.seams.service_app import RAW, Wsgi, kind_of, of_function
+from chaoslab.worlds.virtual.machine import Waiter
+
+if TYPE_CHECKING:
+    from chaoslab.worlds.virtual.loop import VirtualLoop
+    from chaoslab.worlds.virtual.world import World
+
+Asgi = Callable[[dict[str, Any], Callable[[], Awaitable[Any]], Callable[[Any], Awaitable[None]]], Awaitable[None]]
+Message = dict[str, Any]
+_VERSION = {"version": "3.0", "spec_version": "2.3"}
+
+
+def application(world: World, app: Any, name: str) -> Wsgi:
+    """A service of any form as a WSGI application of that world.
+
+    Raises:
+        TypeError: it has none of the forms.
+    """
+    kind = kind_of(app)
+    if kind == "asgi":
+        return AsgiServer(world, app, name)
+    wsgi: Wsgi = of_function(app) if kind == "function" else app
+    return wsgi
+
+
+class AsgiServer:
+    """The server of one application in one world."""
+
+    def __init__(self, world: World, app: Asgi, name: str) -> None:
+        self.world, self.app, self.name = world, app, name
+        self.loop: VirtualLoop | None = None
+        self.state: dict[str, Any] = {}
+        self._ready, self._failed = False, ""
+        self._waiting: list[Waiter] = []
+        self._life: _Life | None = None
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterator[bytes]:
+        self._started()
+        exchange = _Exchange(self, environ)
+        status, headers = exchange.head()
+        start_response(status, headers)
+        return exchange
+
+    def _started(self) -> None:
+        """Waits until the application has started.
+
+        Raises:
+            RuntimeError: it failed to.
+        """
+        if self.loop is None:
+            self.loop = self.world.loop()
+            self.world.machine.start(self._serve, name=f"the loop of {self.name}")
+            self.world.closings.append(self._close)
+        if not self._ready:
+            waiter = Waiter(self.world.machine)
+            self._waiting.append(waiter)
+            waiter.park(f"the startup of {self.name}")
+        if self._failed:
+            raise RuntimeError(f"the service {self.name} failed to start: {self._failed}")
+
+    def _serve(self) -> None:
+        loop = self.loop
+        assert loop is not None
+        try:
+            self._life = _Life(self)
+            self._failed = loop.run_until_complete(self._life.startup())
+            self._ready = True
+            self._wake()
+            loop.run_forever()
+            loop.run_until_complete(self._life.shutdown())
+            loop.finish()
+        finally:
+            loop.close()
+            self._wake()
+
+    def _wake(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for waiter in waiting:
+            waiter.wake()
+
+    def _close(self) -> None:
+        """Ends the loop after the application's shutdown."""
+        loop = self.loop
+        if loop is not None and not loop.is_closed():
+            loop.tell(loop.stop)
+            waiter = Waiter(self.world.machine)
+            self._waiting.append(waiter)
+            waiter.park(f"the shutdown of {self.name}")
+
+
+class _Life:
+    """The lifespan of an application, which may have none."""
+
+    def __init__(self, server: AsgiServer) -> None:
+        self._server = server
+        self._asked: asyncio.Queue[Message] = asyncio.Queue()
+        self._told: asyncio.Queue[Message | None] = asyncio.Queue()
+        self._task: asyncio.Task[None] | None = None
+
+    async def startup(self) -> str:
+        """Starts the application; returns the reason if it fails."""
+        self._task = asyncio.create_task(self._run())
+        self._asked.put_nowait({"type": "lifespan.startup"})
+        told = await self._told.get()
+        if told is None or told["type"] == "lifespan.startup.complete":
+            return ""
+        return str(told.get("message") or "its lifespan says so")
+
+    async def shutdown(self) -> None:
+        if self._task is not None and not self._task.done():
+            self._asked.put_nowait({"type": "lifespan.shutdown"})
+            await self._told.get()
+
+    async def _run(self) -> None:
+        server = self._server
+        scope = {"type": "lifespan", "asgi": _VERSION, "state": server.state}
+        try:
+            await server.app(scope, self._asked.get, self._told.put)
+        except Exception as error:  # noqa: BLE001 - an application without a lifespan raises anything
+            logging.getLogger(__name__).debug("%s has no lifespan: %r", server.name, error)
+        finally:
+            self._told.put_nowait(None)
+
+
+class _Exchange:
+    """One request: its coroutine runs on the application's loop, and the server's thread reads the parts of the
+    answer."""
+
+    def __init__(self, server: AsgiServer, environ: dict[str, Any]) -> None:
+        assert server.loop is not None
+        self._server, self._loop, self._scope = server, server.loop, _scope(environ, server.state)
+        self._body: bytes | None = environ["wsgi.input"].read()
+        self._head: tuple[str, list[tuple[str, str]]] | None = None
+        self._parts: deque[bytes] = deque()
+        self._error: BaseException | None = None
+        self._complete = self._over = self._gone = False
+        self._waiter: Waiter | None = None
+        self._room: asyncio.Future[None] | None = None
+        self._end: asyncio.Future[None] | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._loop.tell(self._begin)
+
+    # In the server's thread.
+
+    def head(self) -> tuple[str, list[tuple[str, str]]]:
+        """The status line and the headers.
+
+        Raises:
+            Exception: the application's own, before it answered.
+        """
+        self._wait(lambda: self._head is not None)
+        if self._head is None:
+            raise self._error or RuntimeError("the application answered nothing")
+        return self._head
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        self._wait(lambda: bool(self._parts) or self._complete)
+        if not self._parts:
+            if self._complete:
+                raise StopIteration
+            raise self._error or RuntimeError("the application did not end its answer")
+        part = self._parts.popleft()
+        if not self._parts:
+            self._loop.tell(self._drained)
+        return part
+
+    def close(self) -> None:
+        """Tells the application that nobody reads any more."""
+        if not self._over:
+            self._gone = True
+            self._loop.tell(self._left)
+
+    def _wait(self, ready: Callable[[], bool]) -> None:
+        while not ready() and not self._over:
+            self._waiter = Waiter(self._server.world.machine)
+            self._waiter.park(f"the application of {self._server.name}")
+
+    # On the loop.
+
+    def _wake(self) -> None:
+        waiter, self._waiter = self._waiter, None
+        if waiter is not None:
+            waiter.wake()
+
+    def _begin(self) -> None:
+        self._end = self._loop.create_future()
+        self._task = self._loop.create_task(self._run())
+
+    async def _run(self) -> None:
+        try:
+            await self._server.app(self._scope, self._receive, self._send)
+        except (Exception, asyncio.CancelledError) as error:
+            self._error = error
+            if self._complete:
+                logging.getLogger(__name__).error("after the answer of %s", self._server.name, exc_info=error)
+        finally:
+            self._over = True
+            self._wake()
+
+    async def _receive(self) -> Message:
+        if self._body is not None:
+            body, self._body = self._body, None
+            return {"type": "http.request", "body": body, "more_body": False}
+        assert self._end is not None
+        await asyncio.shield(self._end)
+        return {"type": "http.disconnect"}
+
+    async def _send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            status = int(message["status"])
+            phrase = HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else "Unknown"
+            headers = [(bytes(k).decode("latin-1"), bytes(v).decode("latin-1")) for k, v in message.get("headers", ())]
+            self._head = f"{status} {phrase}", headers
+        elif message["type"] == "http.response.body":
+            if part := bytes(message.get("body", b"")):
+                self._parts.append(part)
+            if not message.get("more_body", False):
+                self._complete = True
+                self._finish()
+            self._wake()
+            while self._parts and not self._complete and not self._gone:
+                self._room = self._loop.create_future()
+                await self._room
+
+    def _finish(self) -> None:
+        if self._end is not None and not self._end.done():
+            self._end.set_result(None)
+
+    def _drained(self) -> None:
+        if self._room is not None and not self._room.done():
+            self._room.set_result(None)
+
+    def _left(self) -> None:
+        self._finish()
+        self._drained()
+
+
+def _scope(environ: dict[str, Any], state: dict[str, Any]) -> dict[str, Any]:
+    target, headers = environ[RAW]
+    path, _, query = target.partition(b"?")
+    return {
+        "type": "http",
+        "asgi": _VERSION,
+        "http_version": "1.1",
+        "method": environ["REQUEST_METHOD"],
+        "scheme": environ["wsgi.url_scheme"],
+        "path": environ["PATH_INFO"].encode("latin-1").decode("utf-8", "replace"),
+        "raw_path": path,
+        "query_string": query,
+        "root_path": "",
+        "headers": [(bytes(name).lower(), bytes(value)) for name, value in headers],
+        "client": (environ["REMOTE_ADDR"], 0),
+        "server": (environ["SERVER_NAME"], int(environ["SERVER_PORT"])),
+        "state": state.copy(),
+    }

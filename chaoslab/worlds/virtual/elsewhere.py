@@ -1,0 +1,96 @@
+"""Hosts that are no service of the trial: refused, which ends it, or unreachable, as when a name is not found.
+
+Some SDKs report to their makers by themselves, and go on if they cannot. Those hosts are unreachable in any case, with
+a warning on the trial. The table says which SDK asks which host: another caller of the same host is refused.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import sys
+from collections.abc import Iterable
+from difflib import get_close_matches
+from types import FrameType
+
+from chaoslab.worlds.virtual.context import Unsupported
+
+WAYS = ("refuse", "unreachable")
+
+TELEMETRY: dict[str, tuple[str, str]] = {
+    "api.openai.com": ("agents.tracing", "the tracing of openai-agents"),
+    "raw.githubusercontent.com": ("litellm", "the price list of LiteLLM"),
+    "os-api.agno.com": ("agno", "the telemetry of agno"),
+    "telemetry.crewai.com": ("crewai", "the telemetry of crewai"),
+    "app.crewai.com": ("crewai", "the tracing of crewai"),
+    "api.smith.langchain.com": ("langsmith", "the tracing of LangSmith"),
+    "us.i.posthog.com": ("posthog", "the telemetry of posthog"),
+    "eu.i.posthog.com": ("posthog", "the telemetry of posthog"),
+    "us-api.i.posthog.com": ("posthog", "the telemetry of posthog"),
+    "app.posthog.com": ("posthog", "the telemetry of posthog"),
+    "telemetry.huggingface.co": ("huggingface_hub", "the telemetry of huggingface_hub"),
+    "cloud.langfuse.com": ("langfuse", "the tracing of langfuse"),
+    "us.cloud.langfuse.com": ("langfuse", "the tracing of langfuse"),
+    "pypi.org": ("crewai", "the search of crewai for a newer version"),
+}
+"""Host → the package that may ask it, and a description of that."""
+SENTRY = ".ingest.sentry.io", ".ingest.us.sentry.io", ".ingest.de.sentry.io"
+"""The ends of the hosts of Sentry, which has one for each customer."""
+
+
+class Elsewhere:
+    """The answer of one trial to hosts outside of it. `way`: refuse or unreachable. `services`: the names that there
+    are, for a hint."""
+
+    def __init__(self, way: str, services: Iterable[str]) -> None:
+        self._unreachable, self._services = way == "unreachable", list(services)
+        self._hosts: dict[str, str] = {}
+
+    @property
+    def warnings(self) -> list[str]:
+        """A line for each host that could not be reached."""
+        return list(self._hosts.values())
+
+    def name(self, host: str) -> OSError:
+        """The error for a name that no service has.
+
+        Raises:
+            Unsupported: such hosts are refused.
+        """
+        if not self._spared(host):
+            near = get_close_matches(host, self._services, n=1)
+            hint = f"did you mean the service '{near[0]}'? Else " if near else ""
+            raise Unsupported(f"the host {host}", f"{hint}give its stand-in with services={{…}}")
+        return socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    def address(self, host: str, port: int) -> OSError:
+        """The error for an address that leads out of the network.
+
+        Raises:
+            Unsupported: such addresses are refused.
+        """
+        if not self._unreachable:
+            raise Unsupported(f"a connection to {host}:{port}", "give its stand-in with services={…}")
+        self._spared(host)
+        return OSError(errno.ENETUNREACH, os.strerror(errno.ENETUNREACH))
+
+    def _spared(self, host: str) -> bool:
+        """True if the host is unreachable rather than refused. Keeps a warning of it."""
+        known = TELEMETRY.get(host) or (("sentry_sdk", "the reports to Sentry") if host.endswith(SENTRY) else None)
+        ours = known is not None and _asked_by(known[0])
+        if ours or self._unreachable:
+            what = f" ({known[1]})" if known is not None and ours else ""
+            self._hosts.setdefault(host, f"{host}{what} could not be reached: no service has this name")
+        return ours or self._unreachable
+
+
+def _asked_by(package: str) -> bool:
+    """True if a module of the package is among the callers."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        name = str(frame.f_globals.get("__name__", ""))
+        if name == package or name.startswith(f"{package}."):
+            return True
+        frame = frame.f_back
+    return False

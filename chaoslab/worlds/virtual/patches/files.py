@@ -1,0 +1,93 @@
+"""Locks of files, which belong to the world: a real one would stop the process, which runs all of the world's threads.
+
+`fcntl.flock` is kept in a table of the world, by file, so that its threads exclude each other in virtual time and no
+other process does. A lock ends with its file's closing, which is noticed by the next one that wants it. `fcntl.lockf`
+never excludes threads of one process, so it is granted at once.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterable
+from typing import Any, cast
+
+from chaoslab.worlds.virtual.context import here
+from chaoslab.worlds.virtual.patches import Patch
+
+try:
+    import fcntl
+except ImportError:  # no such locks on Windows
+    fcntl = None  # type: ignore[assignment]
+
+FIRST_S, LONGEST_S = 0.001, 1.0
+"""The time between two looks at a lock that is held, which doubles from the first to the longest."""
+_File = tuple[int, int]
+"""Device and number."""
+
+
+def _held() -> dict[_File, dict[int, bool]]:
+    """The files that are locked: by which descriptors, each with True if that excludes all others."""
+    assert here.world is not None
+    return cast("dict[_File, dict[int, bool]]", here.world.kept.setdefault("file locks", {}))
+
+
+def _file(fd: int) -> _File:
+    """The file of a descriptor.
+
+    Raises:
+        OSError: there is none.
+    """
+    stat = os.fstat(fd)
+    return stat.st_dev, stat.st_ino
+
+
+def _in_the_way(file: _File, fd: int, *, alone: bool) -> bool:
+    """True if another descriptor's lock excludes this one. Locks of closed descriptors are forgotten."""
+    holders = _held().setdefault(file, {})
+    for other in list(holders):
+        try:
+            there = _file(other) == file
+        except OSError:
+            there = False
+        if not there:
+            del holders[other]
+    return any(other != fd and (alone or excludes) for other, excludes in holders.items())
+
+
+def flock(fd: Any, operation: int, /) -> None:
+    world = here.world
+    if world is None:
+        real_flock(fd, operation)
+        return
+    number = fd if isinstance(fd, int) else fd.fileno()
+    file = _file(number)
+    if operation & fcntl.LOCK_UN:
+        _held().get(file, {}).pop(number, None)
+        return
+    alone, delay_s = bool(operation & fcntl.LOCK_EX), FIRST_S
+    while _in_the_way(file, number, alone=alone):
+        if operation & fcntl.LOCK_NB:
+            world.machine.steps.tries.step("asks for a file's lock that is held", "times")
+            raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+        world.machine.wait("flock of a file that another thread holds", world.machine.now + delay_s)
+        delay_s = min(LONGEST_S, 2 * delay_s)
+    _held()[file][number] = alone
+
+
+def lockf(fd: Any, cmd: int, *args: Any) -> None:
+    """`fcntl.lockf`. In a world it checks the descriptor only."""
+    if here.world is None:
+        real_lockf(fd, cmd, *args)
+    else:
+        os.fstat(fd if isinstance(fd, int) else fd.fileno())
+
+
+if fcntl is not None:
+    real_flock, real_lockf = fcntl.flock, fcntl.lockf
+
+
+def patches() -> Iterable[Patch]:
+    if fcntl is not None:
+        yield Patch(fcntl, "flock", flock, everywhere=True)
+        yield Patch(fcntl, "lockf", lockf, everywhere=True)
