@@ -137,6 +137,7 @@ class Options(TypedDict, total=False):
     deadline_s: float
     calls_max: int
     services: Mapping[str, Any] | None
+    models: Sequence[str] | None
     effects: Sequence[Mapping[str, Any]] | None
     facts: Sequence[str | Sequence[str]] | None
     twin: bool | None
@@ -156,6 +157,7 @@ def run(
     deadline_s: float = 3600.0,
     calls_max: int = CALLS_MAX,
     services: Mapping[str, Any] | None = None,
+    models: Sequence[str] | None = None,
     effects: Sequence[Mapping[str, Any]] | None = None,
     facts: Sequence[str | Sequence[str]] | None = None,
     twin: bool | None = None,
@@ -176,6 +178,9 @@ def run(
             and its arguments are the fields of its JSON or form and `query`. One with an unsafe method and a reply of
             2xx is an effect; those with one Idempotency-Key are one effect. A reply's header `X-Lab-Effect` states
             other effects: "none", or JSON such as {"effect": "order_placed", "item": "tea"}.
+        `models`: the services that speak a model's API (OpenAI, Anthropic, Gemini). Their requests are no effects, their
+            tokens and dollars are counted, faults of the context hit them, and errors come in the provider's own form.
+            `lab.offline_model()`, `lab.scripted(…)` and `lab.recorded(…)` are known without being named.
 
     The faults and the world:
 
@@ -210,7 +215,7 @@ def run(
     """
     (trial,) = run_many(
         agent, prompt, trials=1, tools=tools, reads=reads, faults=faults, seed=seed, world=world,
-        timeout_s=timeout_s, deadline_s=deadline_s, calls_max=calls_max, services=services,
+        timeout_s=timeout_s, deadline_s=deadline_s, calls_max=calls_max, services=services, models=models,
         effects=effects, facts=facts, twin=twin, logs=logs,
     )  # fmt: skip
     return trial
@@ -335,7 +340,8 @@ def _checked(agent: Any, prompt: Any, given: Options) -> tuple[AgentSpec, bool, 
     if logs is not None and not isinstance(logs, str | os.PathLike):
         raise TypeError(f"logs is {validation.shown(logs)}: it should be a folder, as in 'logs'")
     names = validation.names_of(agent, tools, reads, services)
-    plan = Plan(seed, check(faults, names))
+    models = validation.models(given.get("models"), services)
+    plan = Plan(seed, check(faults, names, models=models))
     check_services(plan.injections, services)
     effects = None
     if given.get("effects") is not None:
@@ -357,7 +363,7 @@ def _checked(agent: Any, prompt: Any, given: Options) -> tuple[AgentSpec, bool, 
         agent, prompt, tools, reads, plan, f"py{seed}-{known}",
         world, iso(datetime.fromisoformat(DEFAULT_NOW)), timeout_s, deadline_s, services, effects, facts,
         stated=effects is not None or bool(facts),
-        calls_max=calls_max,
+        calls_max=calls_max, models=models,
     )  # fmt: skip
     return (
         spec,

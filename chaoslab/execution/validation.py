@@ -12,6 +12,7 @@ from chaoslab.base.jsonable import to_jsonable
 from chaoslab.base.parsers import SECONDS_MAX
 from chaoslab.base.registry import did_you_mean
 from chaoslab.execution.agent_run import Fresh, name_of, unasked
+from chaoslab.model.app import ModelApp
 from chaoslab.seams import adapters
 
 HOST = re.compile(r"[a-z0-9_][a-z0-9_.-]*")
@@ -71,6 +72,16 @@ def services(value: Any) -> dict[str, Any]:
         if not callable(app):
             raise TypeError(f"services has {shown(app)} as '{name}': it should be a WSGI application")
     return found
+
+
+def models(value: Any, services: Mapping[str, Any]) -> tuple[str, ...]:
+    """The services that speak a model's API: those named, and those that are the lab's own models."""
+    named = a_list("models", value, "['api.openai.com']")
+    for name in named:
+        if not isinstance(name, str) or name not in services:
+            hint = did_you_mean(str(name), services) if services else "there are no services"
+            raise LookupError(f"models names {shown(name)}, which is no service: {hint}")
+    return tuple(name for name, app in services.items() if name in named or isinstance(app, ModelApp))
 
 
 def effects(value: Any, tools: Mapping[str, Any], *, of_services: bool = False) -> list[Mapping[str, Any]]:
