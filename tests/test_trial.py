@@ -737,7 +737,7 @@ MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
      "name of latency on refund is 3: it should be a text"),
     (lambda: lab.inject("tool_error", "refund", status=200), ValueError,
      "status of tool_error is 200: it should be an error's, from 400"),
-    (lambda: lab.inject("truncate_context", "refund"), ValueError, "refund is no model"),
+    (lambda: trial_of(faults=[lab.inject("truncate_context", "refund")]), ValueError, "refund is no model"),
     (lambda: trial_of(faults=[lab.inject("latency", "refnud")]), LookupError,
      "no function or service 'refnud' to hit: did you mean 'refund'?"),
     (lambda: trial_of(faults=["latency"]), ValueError,

@@ -15,6 +15,7 @@ from functools import cached_property
 from http import HTTPStatus
 from typing import Any
 
+from chaoslab.core.dialog import CHAT, Dialog
 from chaoslab.core.events import AttemptRef, Event
 from chaoslab.core.pipe import Pipe
 from chaoslab.core.service_spec import ErrorReply
@@ -28,7 +29,7 @@ class Call:
     """One attempt of a request, as it leaves the seam.
 
     `value` is its meaning: a tool's arguments, or a chat request's JSON. `errors` are the target's own replies for a
-    failure, by status.
+    failure, by status. `dialog` tells where the messages are in a chat request.
     """
 
     target: str
@@ -39,6 +40,7 @@ class Call:
     request_id: str = ""
     value: Any = None
     errors: Mapping[int, ErrorReply] = field(default_factory=dict)
+    dialog: Dialog = CHAT
 
     @property
     def at(self) -> AttemptRef:

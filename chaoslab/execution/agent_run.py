@@ -23,10 +23,14 @@ from chaoslab.base.identity import nth
 from chaoslab.base.jsonable import describe_error, to_jsonable
 from chaoslab.core import events
 from chaoslab.core.plan import Plan
+from chaoslab.core.service_spec import ErrorReply
 from chaoslab.execution.forked import in_child
 from chaoslab.execution.place import Here, Place
 from chaoslab.execution.spec import TrialSpec
 from chaoslab.execution.workers import portable
+from chaoslab.model import formats
+from chaoslab.model.app import ModelApp
+from chaoslab.model.prices import cost_usd
 from chaoslab.record.log import BufferedEvent
 from chaoslab.record.trial_log import TrialLog
 from chaoslab.seams import adapters, code_swap, native_errors
@@ -35,6 +39,7 @@ from chaoslab.seams.injected import injected
 from chaoslab.seams.references import References
 from chaoslab.seams.service import ServiceSeam
 from chaoslab.seams.service_app import address_of
+from chaoslab.seams.service_model import ModelHost
 
 WORLDS = ("virtual", "local")
 Hangs = tuple[type[Exception], ...]
@@ -49,7 +54,7 @@ class AgentResult:
     """The result of one trial; see `TrialResult`.
 
     `book`: its events. `warnings`: warnings about it. `called`: the names of the functions and services that were
-    called.
+    called. `spent_usd`: the run's spending for models at the end of the trial, in dollars.
     """
 
     book: TrialLog
@@ -59,6 +64,7 @@ class AgentResult:
     seconds: float = 0.0
     warnings: tuple[str, ...] = ()
     called: frozenset[str] = frozenset()
+    spent_usd: float = 0.0
 
     @property
     def ok(self) -> bool:
@@ -71,11 +77,6 @@ class AgentResult:
     @property
     def witnessed(self) -> int:
         return sum(1 for _ in self.book.history.of(events.FaultWitnessed))
-
-    @property
-    def spent_usd(self) -> float:
-        """Always 0: the spending of a user's agent is unknown, and no budget bounds it."""
-        return 0.0
 
     @property
     def kept(self) -> list[BufferedEvent]:
@@ -136,6 +137,8 @@ class AgentSpec:
     calls_max: int = CALLS_MAX
     elsewhere: str = "refuse"
     """What becomes of hosts that are no service: refuse or unreachable."""
+    models: tuple[str, ...] = ()
+    """The services that speak a model's API."""
     called: frozenset[str] | None = None
     """The names of the functions that the twin called, if there is a twin."""
     ignore: frozenset[str] = frozenset()
@@ -170,8 +173,8 @@ class AgentSpec:
 
     @property
     def sequential(self) -> bool:
-        """Always False: no trial depends on another."""
-        return False
+        """True if a budget in dollars counts over the whole run."""
+        return any(choice.params.get("cost_usd") for i in self.plan.injections for choice in i.choices)
 
     def started(self, trials: int) -> events.RunStarted:
         """The first event of the run. The log does not hold the agent's program, so the run cannot be replayed."""
@@ -192,7 +195,8 @@ class AgentSpec:
         with ExitStack() as stack:
             new, hung, exchanged = stack.enter_context({"virtual": self._virtual, "local": self._local}[self.world]())
             seam = FunctionSeam(self.plan, timeout_s=self.timeout_s)
-            services = ServiceSeam(self.plan, timeout_s=self.timeout_s)
+            models = {name: _model(self.services[name]) for name in self.models}
+            services = ServiceSeam(self.plan, timeout_s=self.timeout_s, models=models, price=cost_usd)
             pairs, unheld = stack.enter_context(self._wrapped(seam, exchanged))
             ask, of_coroutine = self._ask(self.agent)
             if isinstance(self.agent, Fresh):  # the functions it will reach are not known yet
@@ -329,7 +333,11 @@ class AgentSpec:
             services.end()
 
         seam.begin(book)
-        services.begin(book, seam.memory)
+        services.begin(book, seam.memory, spent_usd=spec.spent_usd)
+        warned: list[str] = []
+        for name in self.models:
+            if isinstance(app := self.services[name], ModelApp):
+                app.begin(name, book.key, warned.append)
         seam.pace, seam.left = place.pace, 0
         try:
             with _caught(result, hung):  # a task or thread may have ended everything by raising
@@ -344,6 +352,8 @@ class AgentSpec:
         if result.hung:
             result.answer = result.error = None
         result.called = book.called() | services.asked_of
+        result.spent_usd = services.spent.cost_usd
+        result.warnings += tuple(dict.fromkeys(warned))
         result.warnings += (*place.warnings, *self._uncalled(result.called, unheld))
         with place.entered():
             self._finish(result, now)
@@ -413,6 +423,16 @@ class AgentSpec:
             if request > (made := book.requests.made(target))
             or ((injection.name, target, request) not in met and not injection.conditional)
         ]
+
+
+def _model(app: Any) -> ModelHost:
+    """A service that speaks a model's API, for its seam."""
+
+    def errors_of(path: str, headers: Mapping[str, str]) -> Mapping[int, ErrorReply]:
+        return formats.shape_of(path, headers).errors
+
+    delivered = {"delivered": app.delivered} if isinstance(app, ModelApp) else {}
+    return ModelHost(formats.format_of, errors_of, **delivered)
 
 
 UNHELD = (

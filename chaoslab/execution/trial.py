@@ -138,6 +138,7 @@ class Options(TypedDict, total=False):
     calls_max: int
     services: Mapping[str, Any] | None
     elsewhere: str
+    models: Sequence[str] | None
     effects: Sequence[Mapping[str, Any]] | None
     facts: Sequence[str | Sequence[str]] | None
     twin: bool | None
@@ -161,6 +162,7 @@ def run(
     calls_max: int = CALLS_MAX,
     services: Mapping[str, Any] | None = None,
     elsewhere: str = "refuse",
+    models: Sequence[str] | None = None,
     effects: Sequence[Mapping[str, Any]] | None = None,
     facts: Sequence[str | Sequence[str]] | None = None,
     twin: bool | None = None,
@@ -193,6 +195,9 @@ def run(
             "POST /orders", and its arguments are the fields of its JSON or form and `query`. One with an unsafe method
             and a reply of 2xx is an effect; those with one Idempotency-Key are one effect. A reply's header
             `X-Lab-Effect` states other effects: "none", or JSON such as {"effect": "order_placed", "item": "tea"}.
+        `models`: the services that speak a model's API (OpenAI, Anthropic, Gemini). Their requests are no effects, their
+            tokens and dollars are counted, faults of the context hit them, and errors come in the provider's own form.
+            `lab.offline_model()`, `lab.scripted(…)` and `lab.recorded(…)` are known without being named.
 
     The faults and the world:
 
@@ -229,7 +234,7 @@ def run(
     """
     (trial,) = run_many(
         agent, prompt, trials=1, tools=tools, reads=reads, faults=faults, seed=seed, world=world,
-        timeout_s=timeout_s, deadline_s=deadline_s, calls_max=calls_max, services=services,
+        timeout_s=timeout_s, deadline_s=deadline_s, calls_max=calls_max, services=services, models=models,
         elsewhere=elsewhere, effects=effects, facts=facts, twin=twin, logs=logs, ignore=ignore, raises=raises,
         isolate=isolate,
     )  # fmt: skip
@@ -356,7 +361,8 @@ def _checked(agent: Any, prompt: Any, given: Options) -> tuple[AgentSpec, bool, 
     if logs is not None and not isinstance(logs, str | os.PathLike):
         raise TypeError(f"logs is {validation.shown(logs)}: it should be a folder, as in 'logs'")
     names = validation.names_of(agent, tools, reads, services)
-    plan = Plan(seed, check(faults, names))
+    models = validation.models(given.get("models"), services)
+    plan = Plan(seed, check(faults, names, models=models))
     check_services(plan.injections, services)
     effects = None
     if given.get("effects") is not None:
@@ -385,6 +391,7 @@ def _checked(agent: Any, prompt: Any, given: Options) -> tuple[AgentSpec, bool, 
         stated=effects is not None or bool(facts),
         calls_max=calls_max,
         elsewhere=elsewhere,
+        models=models,
         ignore=ignore,
         isolate=validation.isolated(given.get("isolate")),
         raises=validation.raises(raises, [name_of(function) for function in (*tools, *reads)]),

@@ -14,6 +14,7 @@ from chaoslab.base.parsers import SECONDS_MAX
 from chaoslab.base.registry import did_you_mean
 from chaoslab.execution.agent_run import Fresh, name_of, unasked
 from chaoslab.execution.forked import can_fork
+from chaoslab.model.app import ModelApp
 from chaoslab.seams import adapters, native_errors
 from chaoslab.seams.service_app import address_of, kind_of
 
@@ -105,6 +106,16 @@ def check_elsewhere(value: Any, world: str) -> None:
         )
     if value != "refuse" and world != "virtual":
         raise ValueError("elsewhere is about the virtual network: it needs world='virtual'")
+
+
+def models(value: Any, services: Mapping[str, Any]) -> tuple[str, ...]:
+    """The services that speak a model's API: those named, and those that are the lab's own models."""
+    named = a_list("models", value, "['api.openai.com']")
+    for name in named:
+        if not isinstance(name, str) or name not in services:
+            hint = did_you_mean(str(name), services) if services else "there are no services"
+            raise LookupError(f"models names {shown(name)}, which is no service: {hint}")
+    return tuple(name for name, app in services.items() if name in named or isinstance(app, ModelApp))
 
 
 def effects(value: Any, tools: Mapping[str, Any], *, of_services: bool = False) -> list[Mapping[str, Any]]:
