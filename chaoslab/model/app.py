@@ -50,18 +50,16 @@ class ModelApp(ABC):
         """
 
     def begin(self, host: str, trial: str, warn: Callable[[str], object]) -> None:  # noqa: ARG002
-        """Begins a trial with no memory of another. `host`: the name that it is served under. `warn` takes a warning for
-        the trial, in one line."""
+        """Begins a trial with no memory of another. `host`: the name that it is served under. `warn` takes a warning
+        for the trial, in one line."""
         self.host, self.warn, self._memory = host, warn, {}
 
-    def delivered(self, path: str, body: bytes) -> None:
+    def delivered(self, path: str, body: bytes) -> None:  # noqa: B027 - most models need not know
         """Takes the news that the answer to this request reached its client whole."""
 
     def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         path, method = environ["PATH_INFO"], environ["REQUEST_METHOD"]
-        headers = {
-            key[5:].lower().replace("_", "-"): text for key, text in environ.items() if key.startswith("HTTP_")
-        }
+        headers = {key[5:].lower().replace("_", "-"): text for key, text in environ.items() if key.startswith("HTTP_")}
         shape = shape_of(path, headers)
         try:
             length = int(environ.get("CONTENT_LENGTH") or 0)

@@ -108,9 +108,7 @@ class Completion:
     `reply`: the reply; the offline model's if it is left out. `groq`: in Groq's format, else in OpenAI's.
     """
 
-    def __init__(
-        self, body: Mapping[str, Any], asked: bytes, *, reply: Reply | None = None, groq: bool = True
-    ) -> None:
+    def __init__(self, body: Mapping[str, Any], asked: bytes, *, reply: Reply | None = None, groq: bool = True) -> None:
         tools = [] if body.get("tool_choice") == "none" else body.get("tools") or []
         offered = catalogue(tools)
         self.reply = reply_to(body["messages"], offered.offers) if reply is None else reply

@@ -443,6 +443,8 @@ class _Attempt(Attempt):
         assert reply is not None
         if isinstance(reply, Returned):
             return reply.value
+        if reply.status < 400:  # an answer that is not the function's: its text, or nothing
+            return reply.body.decode("utf-8", "replace") or None
         raise ToolError(reply.status, reply.error_words)
 
     def _native(self, failure: Failure) -> Exception:
@@ -485,10 +487,10 @@ class _Attempt(Attempt):
         made, kind = self.made, failure.kind if failure else None
         self.observed(reply, failure)
         status = None if reply is None or isinstance(reply, Returned) else reply.status
-        made.ok, made.status = isinstance(reply, Returned), status
+        made.ok, made.status = isinstance(reply, Returned) or (status is not None and status < 400), status
         made.via = "function" if self.sent else "none"
         if reply is not None:
-            made.reply = kept(reply.value) if made.ok else Spelt(line_of(reply.body, REPLY_MAX))
+            made.reply = kept(reply.value) if isinstance(reply, Returned) else Spelt(line_of(reply.body, REPLY_MAX))
         if failure is not None and failure.native is not None:
             made.raised(failure.native)
         elif not made.ok:

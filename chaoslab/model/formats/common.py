@@ -73,7 +73,7 @@ class Answer:
     @cached_property
     def tokens(self) -> int:
         """The estimated tokens of the reply."""
-        calls = [[call.name, dict(call.arguments)] for call in self.reply.tool_calls]
+        calls = [function(call.name, dict(call.arguments), call.id) for call in self.reply.tool_calls]
         return tokens(self.reply.content) + (tokens(calls) if calls else 0)
 
 
@@ -169,7 +169,7 @@ class Format(ABC):
         """
         return body
 
-    def remember(self, answer: Answer, memory: dict[str, Any]) -> None:
+    def remember(self, answer: Answer, memory: dict[str, Any]) -> None:  # noqa: B027
         """Keeps in the service's memory what later requests may refer to; most formats keep nothing."""
 
     def headers(self, answer: Answer) -> Mapping[str, str]:  # noqa: ARG002
@@ -179,7 +179,7 @@ class Format(ABC):
     @cached_property
     def errors(self) -> Mapping[int, ErrorReply]:
         """The service's own error replies, by status from 400 to 599."""
-        return {status: self.refusal(status, phrase(status)) for status in range(400, 600)} | self.known_errors()
+        return {**{status: self.refusal(status, phrase(status)) for status in range(400, 600)}, **self.known_errors()}
 
     @abstractmethod
     def known_errors(self) -> Mapping[int, ErrorReply]:
