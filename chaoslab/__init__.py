@@ -15,12 +15,14 @@ if TYPE_CHECKING:
     from chaoslab.execution.agent_run import fresh
     from chaoslab.execution.trial import Trial, run, run_many
     from chaoslab.model.offline import offline_model
+    from chaoslab.model.recorded import recorded
     from chaoslab.model.script import call, scripted
     from chaoslab.seams.function import ToolError
 
 __version__ = "0.1.0"
 __all__ = [
-    "Outcome", "ToolError", "Trial", "call", "fresh", "inject", "offline_model", "run", "run_many", "scripted",
+    "Outcome", "ToolError", "Trial", "call", "fresh", "inject", "offline_model", "recorded", "run", "run_many",
+    "scripted",
 ]  # fmt: skip
 
 _PLACES = {
@@ -31,6 +33,7 @@ _PLACES = {
     "fresh": "execution.agent_run",
     "inject": "core.inject",
     "offline_model": "model.offline",
+    "recorded": "model.recorded",
     "run": "execution.trial",
     "run_many": "execution.trial",
     "scripted": "model.script",

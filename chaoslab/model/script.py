@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from chaoslab.base.jsonable import line
-from chaoslab.model.app import ModelApp
+from chaoslab.model.app import LiveModel
 from chaoslab.model.chat import Reply, ToolCall, text_of
 from chaoslab.model.formats.common import Chat, Refused
 from chaoslab.model.offline import seconds
@@ -71,7 +71,7 @@ def scripted(steps: Sequence[Any], *, token_s: float = 0.0) -> Scripted:
     return Scripted([_step(number, step) for number, step in enumerate(steps, 1)], token_s=seconds(token_s))
 
 
-class Scripted(ModelApp):
+class Scripted(LiveModel):
     """A model that follows a script. Its state is one trial's."""
 
     def __init__(self, steps: Sequence[Step], *, token_s: float = 0.0) -> None:

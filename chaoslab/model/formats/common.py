@@ -12,6 +12,7 @@ from functools import cached_property
 from http import HTTPStatus
 from typing import Any, ClassVar
 
+from chaoslab.base.identity import digest, parsed
 from chaoslab.core.dialog import CHAT, Dialog
 from chaoslab.core.service_spec import ErrorReply
 from chaoslab.core.stream import EVENT_STREAM, Events
@@ -160,6 +161,15 @@ class Format(ABC):
     @abstractmethod
     def hear_event(self, heard: Heard, value: Any) -> None:
         """Takes the JSON of an event of a stream; raises as `hear` does."""
+
+    def asked(self, path: str, body: bytes) -> str:  # noqa: ARG002
+        """A digest of what a request asks for, by which a log's answers are found. The body alone says it, as in the
+        logs of the lab's own agent.
+
+        Raises:
+            ValueError: the body is no JSON.
+        """
+        return digest(parsed(body or b"null"))
 
     def recalled(self, body: Mapping[str, Any], memory: Mapping[str, Any]) -> Mapping[str, Any]:  # noqa: ARG002
         """The request with what it leaves to the service's memory.
