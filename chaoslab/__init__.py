@@ -15,13 +15,15 @@ if TYPE_CHECKING:
     from chaoslab.execution.agent_run import fresh
     from chaoslab.execution.trial import Trial, run, run_many
     from chaoslab.model.offline import offline_model
+    from chaoslab.model.recorded import recorded
     from chaoslab.model.script import call, scripted
     from chaoslab.seams.adapters.mcp import mcp_tool
     from chaoslab.seams.native_errors import ToolError
 
 __version__ = "0.1.0"
 __all__ = [
-    "Outcome", "ToolError", "Trial", "call", "fresh", "inject", "mcp_tool", "offline_model", "run", "run_many",
+    "Outcome", "ToolError", "Trial", "call", "fresh", "inject", "mcp_tool", "offline_model", "recorded", "run",
+    "run_many",
     "scripted",
 ]  # fmt: skip
 
@@ -34,6 +36,7 @@ _PLACES = {
     "inject": "core.inject",
     "mcp_tool": "seams.adapters.mcp",
     "offline_model": "model.offline",
+    "recorded": "model.recorded",
     "run": "execution.trial",
     "run_many": "execution.trial",
     "scripted": "model.script",

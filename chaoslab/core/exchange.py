@@ -52,9 +52,12 @@ class Call:
     def with_value(self, value: Any) -> Call:
         return replace(self, value=value)
 
-    def refused_with(self, status: int) -> Reply:
-        """The target's own reply for `status`; a plain JSON one if it has none."""
+    def refused_with(self, status: int, *, retry_after_s: float = 0.0) -> Reply:
+        """The target's own reply for `status`; a plain JSON one if it has none. `retry_after_s`: the time to wait that
+        it states; 0: the target's own, if any."""
         said = self.errors.get(status) or ErrorReply(status, {"error": f"status {status}"})
+        if retry_after_s:
+            said = said.retry_after(retry_after_s)
         headers = {"Content-Type": "application/json", **said.headers}
         return Reply(said.status, headers, json.dumps(said.body).encode())
 

@@ -431,8 +431,9 @@ def _model(app: Any) -> ModelHost:
     def errors_of(path: str, headers: Mapping[str, str]) -> Mapping[int, ErrorReply]:
         return formats.shape_of(path, headers).errors
 
-    delivered = {"delivered": app.delivered} if isinstance(app, ModelApp) else {}
-    return ModelHost(formats.format_of, errors_of, **delivered)
+    if isinstance(app, ModelApp):
+        return ModelHost(formats.format_of, errors_of, app.delivered)
+    return ModelHost(formats.format_of, errors_of, recorded=True)
 
 
 UNHELD = (

@@ -195,9 +195,9 @@ def run(
             "POST /orders", and its arguments are the fields of its JSON or form and `query`. One with an unsafe method
             and a reply of 2xx is an effect; those with one Idempotency-Key are one effect. A reply's header
             `X-Lab-Effect` states other effects: "none", or JSON such as {"effect": "order_placed", "item": "tea"}.
-        `models`: the services that speak a model's API (OpenAI, Anthropic, Gemini). Their requests are no effects, their
-            tokens and dollars are counted, faults of the context hit them, and errors come in the provider's own form.
-            `lab.offline_model()`, `lab.scripted(…)` and `lab.recorded(…)` are known without being named.
+        `models`: the services that speak a model's API (OpenAI, Anthropic, Gemini). Their requests are no effects, and
+            their tokens and dollars are counted. Faults of the context hit them, and errors come in the provider's own
+            form. `lab.offline_model()`, `lab.scripted(…)` and `lab.recorded(…)` are known without being named.
 
     The faults and the world:
 

@@ -115,6 +115,14 @@ def models(value: Any, services: Mapping[str, Any]) -> tuple[str, ...]:
         if not isinstance(name, str) or name not in services:
             hint = did_you_mean(str(name), services) if services else "there are no services"
             raise LookupError(f"models names {shown(name)}, which is no service: {hint}")
+    for name, app in services.items():
+        if isinstance(app, ModelApp):
+            twice = [other for other, same in services.items() if same is app]
+            if len(twice) > 1:
+                raise ValueError(
+                    f"services has one model as '{twice[0]}' and '{twice[1]}': each needs an object of its own"
+                )
+            app.check(name)
     return tuple(name for name, app in services.items() if name in named or isinstance(app, ModelApp))
 
 

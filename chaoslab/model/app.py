@@ -21,6 +21,8 @@ from chaoslab.model.prices import OTHERS, PRICES
 BODY_BYTES_MAX = 4 * 1024 * 1024
 COUNTING = ("/count_tokens", ":countTokens")
 """The ends of the paths that count a request's tokens, as Anthropic and Google have them."""
+Answered = tuple[int, list[tuple[str, str]], Iterable[bytes]]
+"""Status, headers and the parts of the body."""
 StartResponse = Callable[[str, list[tuple[str, str]]], object]
 
 
@@ -29,32 +31,37 @@ def _unheard(warning: str) -> None:
 
 
 class ModelApp(ABC):
-    """A model's API. `token_s`: the seconds before each event of a streamed answer but the first."""
+    """A model's API."""
 
-    def __init__(self, *, token_s: float = 0.0) -> None:
-        self.token_s = token_s
+    def __init__(self) -> None:
         self.host = "the model"
         self.warn: Callable[[str], object] = _unheard
-        self._memory: dict[str, Any] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         """The state for another process, without what belongs to the trial under way."""
         return {**self.__dict__, "warn": _unheard}
 
     @abstractmethod
-    def reply(self, chat: Chat, key: bytes) -> Reply:
-        """The model's reply. `key`: path and body of the request; a retry has an equal one.
+    def _answer(self, shape: Format, method: str, environ: Mapping[str, Any], body: bytes) -> Answered:
+        """Status, headers and parts of the answer to a request. `shape`: the format of its errors.
 
         Raises:
-            Refused: it has none.
+            Refused: the answer is an error.
+        """
+
+    def check(self, host: str) -> None:  # noqa: B027 - most models fit anywhere
+        """Checks that it can stand in for the service of this name.
+
+        Raises:
+            LookupError: it cannot.
         """
 
     def begin(self, host: str, trial: str, warn: Callable[[str], object]) -> None:  # noqa: ARG002
-        """Begins a trial with no memory of another. `host`: the name that it is served under. `warn` takes a warning for
-        the trial, in one line."""
-        self.host, self.warn, self._memory = host, warn, {}
+        """Begins a trial. `host`: the name that it is served under. `warn` takes a warning
+        for the trial, in one line."""
+        self.host, self.warn = host, warn
 
-    def delivered(self, path: str, body: bytes) -> None:
+    def delivered(self, path: str, body: bytes) -> None:  # noqa: B027 - most models need not know
         """Takes the news that the answer to this request reached its client whole."""
 
     def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
@@ -73,10 +80,29 @@ class ModelApp(ABC):
         start_response(f"{status} {phrase(status)}", fields)
         return () if method == "HEAD" else parts
 
-    def _answer(
-        self, shape: Format, method: str, environ: Mapping[str, Any], body: bytes
-    ) -> tuple[int, list[tuple[str, str]], Iterable[bytes]]:
-        """Status, headers and parts of the answer to a request."""
+
+class LiveModel(ModelApp):
+    """A model that works out its answers, in any format. `token_s`: the seconds before each event of a streamed answer
+    but the first."""
+
+    def __init__(self, *, token_s: float = 0.0) -> None:
+        super().__init__()
+        self.token_s = token_s
+        self._memory: dict[str, Any] = {}
+
+    @abstractmethod
+    def reply(self, chat: Chat, key: bytes) -> Reply:
+        """The model's reply. `key`: path and body of the request; a retry has an equal one.
+
+        Raises:
+            Refused: it has none.
+        """
+
+    def begin(self, host: str, trial: str, warn: Callable[[str], object]) -> None:
+        super().begin(host, trial, warn)
+        self._memory = {}
+
+    def _answer(self, shape: Format, method: str, environ: Mapping[str, Any], body: bytes) -> Answered:
         path, query = environ["PATH_INFO"], environ.get("QUERY_STRING", "")
         if method in ("GET", "HEAD"):
             return _json(200, self._page(shape, path))
@@ -137,13 +163,11 @@ def _unknown(method: str, path: str) -> Refused:
     return Refused(status, f"Invalid URL ({method} {path})", code="unknown_url")
 
 
-def _json(
-    status: int, value: Any, headers: Mapping[str, str] | None = None
-) -> tuple[int, list[tuple[str, str]], Iterable[bytes]]:
+def _json(status: int, value: Any, headers: Mapping[str, str] | None = None) -> Answered:
     text = spelt(value).encode()
     fields = {"Content-Type": "application/json", **(headers or {}), "Content-Length": str(len(text))}
     return status, list(fields.items()), (text,)
 
 
-def _error(error: ErrorReply) -> tuple[int, list[tuple[str, str]], Iterable[bytes]]:
+def _error(error: ErrorReply) -> Answered:
     return _json(error.status, error.body, error.headers)

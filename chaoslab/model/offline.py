@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from chaoslab.base.parsers import SECONDS_MAX
-from chaoslab.model.app import ModelApp
+from chaoslab.model.app import LiveModel
 from chaoslab.model.chat import REQUEST_MAX, Reply, asked_last, reply_to, text_of
 from chaoslab.model.choosing import catalogue
 from chaoslab.model.formats.common import Chat, Refused
 
 
-class OfflineModel(ModelApp):
+class OfflineModel(LiveModel):
     """The offline model: rules that read the last request and choose among the offered tools."""
 
     def reply(self, chat: Chat, key: bytes) -> Reply:  # noqa: ARG002 - equal requests have equal answers

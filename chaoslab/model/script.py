@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from chaoslab.base.jsonable import line
-from chaoslab.model.app import ModelApp
+from chaoslab.model.app import LiveModel
 from chaoslab.model.chat import Reply, ToolCall, text_of
 from chaoslab.model.formats.common import Chat, Refused
 from chaoslab.model.offline import seconds
@@ -55,11 +55,11 @@ Step = Reply | Error
 def scripted(steps: Sequence[Any], *, token_s: float = 0.0) -> Scripted:
     """A model for `services=` that follows a script: `lab.scripted([lab.call("refund", order=17), "done"])`.
 
-    Each new request takes the next step: a text, a `lab.call`, a list of calls (with a text too, if wanted), or an error
-    such as `{"error": 429}`, with `"message"` if wanted. A repetition of a request whose answer did not reach the
-    client gets the same step again, so a retry uses up no step; an error is used up when it is given. Every trial
+    Each new request takes the next step: a text, a `lab.call`, a list of calls (with a text too, if wanted), or an
+    error such as `{"error": 429}`, with `"message"` if wanted. A repetition of a request whose answer did not reach the
+    client gets the same step again, so a retry uses up no step. An error is used up when it is given. Every trial
     begins with the first step. Past the last one the model answers 400, and the trial's `warnings` say so. The model
-    speaks the formats of `offline_model`; `token_s` is as there.
+    speaks the formats of `offline_model`, and `token_s` is the same.
 
     Raises:
         ValueError, TypeError: the script is empty, or a step is none of these; the message says which.
@@ -71,7 +71,7 @@ def scripted(steps: Sequence[Any], *, token_s: float = 0.0) -> Scripted:
     return Scripted([_step(number, step) for number, step in enumerate(steps, 1)], token_s=seconds(token_s))
 
 
-class Scripted(ModelApp):
+class Scripted(LiveModel):
     """A model that follows a script. Its state is one trial's."""
 
     def __init__(self, steps: Sequence[Step], *, token_s: float = 0.0) -> None:

@@ -474,6 +474,8 @@ class _Attempt(Attempt):
         assert reply is not None
         if isinstance(reply, Returned):
             return reply.native
+        if reply.status < 400:  # an answer that is not the function's: its text, or nothing
+            return self.tool.errors.text(reply.body.decode("utf-8", "replace"))
         given = self.tool.errors.refused(self.tool.name, reply.status, reply.error_words)
         if isinstance(given, Exception):
             raise given
@@ -519,7 +521,7 @@ class _Attempt(Attempt):
         made, kind = self.made, failure.kind if failure else None
         self.observed(reply, failure)
         own = isinstance(reply, Returned)
-        made.ok = isinstance(reply, Returned) and reply.ok
+        made.ok = reply.ok if isinstance(reply, Returned) else reply is not None and reply.status < 400
         made.status = None if reply is None or own else reply.status
         made.via = "function" if self.sent else "none"
         if reply is not None:

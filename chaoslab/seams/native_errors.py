@@ -58,6 +58,10 @@ class NativeErrors:
         python, said = KINDS.get(kind, (OSError, kind))
         return self.failures.get(kind, python)(f"{name}: {said}")
 
+    def text(self, said: str) -> Any:
+        """The value for a reply that is not the tool's own but a text; None for an empty one."""
+        return said or None
+
 
 PYTHON = NativeErrors({})
 """Python's own exceptions, and `ToolError`."""

@@ -31,6 +31,7 @@ from chaoslab.core.stream import Piped, Streamed
 from chaoslab.record.trial_log import TrialLog
 from chaoslab.seams.service_http import LENGTHS, Fields, HttpRequest, Served, is_stream
 from chaoslab.seams.service_model import Heard, ModelHost, ModelRequest, Spent, free
+from chaoslab.wire.body import BODY_MAX
 
 EFFECT = "X-Lab-Effect"
 """The header of a reply in which a service says what it did: "none", a JSON object such as {"effect": "order_placed",
@@ -335,7 +336,7 @@ class ServiceAttempt(Attempt):
         """The parts of the application's own answer, which is noted when it begins."""
         self.sent, self.via = self.call, "service"
         first = True
-        for part in parts:
+        for part in parts if self.chat is None else self._kept(started, parts):
             if first:
                 first = False
                 self._began(started)
@@ -403,10 +404,30 @@ class ServiceAttempt(Attempt):
         if is_stream(answer.fields):
             self._note_effects(answer.status, answer.fields, request, value)
             self._fields = answer.fields
-            return Reply(answer.status, dict(answer.fields), stream=_Parts(answer.parts()))
+            parts = self._kept([(str(answer.status), answer.fields)], answer.parts())
+            return Reply(answer.status, dict(answer.fields), stream=_Parts(parts))
         status, fields, body = answer.whole()
         self._note_effects(status, fields, request, value)
-        return Served(status, fields, body)
+        served = Served(status, fields, body)
+        self._record(served)
+        return served
+
+    def _kept(self, started: Started, parts: Iterable[bytes]) -> Iterator[bytes]:
+        """The parts, which are recorded as one reply when they have ended."""
+        body = bytearray()
+        for part in parts:
+            if len(body) < BODY_MAX:
+                body += part
+            yield part
+        if started:
+            status, fields = started[0]
+            self._record(Served(int(status[:3]), fields, bytes(body)))
+
+    def _record(self, reply: Reply) -> None:
+        """Notes a model's own reply, if it could not be made again."""
+        if self.chat is not None:
+            for event in self.chat.recorded(self.call, reply):
+                self.note(event)
 
     async def wait(self, delay_s: float) -> None:
         """Lets time pass until the client hangs up; a step of a story."""

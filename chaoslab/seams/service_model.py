@@ -5,14 +5,16 @@ The formats themselves are the model's room; here stands what a seam needs of th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from chaoslab.core import events
 from chaoslab.core.dialog import Dialog
-from chaoslab.core.exchange import Reply
+from chaoslab.core.exchange import Call, Reply
 from chaoslab.core.service_spec import ErrorReply
+from chaoslab.seams.replied import replied
 from chaoslab.seams.service_http import HttpRequest
 
 TOKENS_MAX = 2**53
@@ -43,6 +45,9 @@ class Format(Protocol):
     def errors(self) -> Mapping[int, ErrorReply]:
         """The service's own error replies."""
 
+    def asked(self, path: str, body: bytes) -> str:
+        """A digest of what a request asks for."""
+
     def read(self, body: bytes, content_type: str) -> Heard:
         """What a reply says."""
 
@@ -52,12 +57,14 @@ class ModelHost:
     """A service that speaks a model's API.
 
     `format_of` gives the format of a chat request by its path, None for another request; `errors_of` the error replies
-    for any path and headers. `delivered` is told when an answer has reached its client whole.
+    for any path and headers. `delivered` is told when an answer has reached its client whole. `recorded`: its answers
+    go into the log, since they could not be made again.
     """
 
     format_of: Callable[[str], Format | None]
     errors_of: Callable[[str, Mapping[str, str]], Mapping[int, ErrorReply]]
     delivered: Callable[[str, bytes], object] = lambda path, body: None  # noqa: ARG005
+    recorded: bool = False
 
 
 def free(model: str, tokens_in: int, tokens_out: int) -> float | None:  # noqa: ARG001
@@ -111,6 +118,13 @@ class ModelRequest:
     def read(self, reply: Reply) -> Heard:
         kind = next((text for name, text in reply.headers.items() if name.lower() == "content-type"), "")
         return self.format.read(reply.body, kind)
+
+    def recorded(self, call: Call, reply: Reply) -> Iterator[events.Replied]:
+        """The event for the model's own reply, if the log is to keep it."""
+        if self._host.recorded:
+            with suppress(ValueError, RecursionError):  # a request that is no JSON cannot be found again
+                asked = self.format.asked(self.sent.path, self.sent.body)
+                yield replied(call.target, call.request, call.attempt, asked, reply)
 
     def delivered(self) -> None:
         """Tells the model that its answer has arrived."""

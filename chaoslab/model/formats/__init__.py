@@ -1,4 +1,4 @@
-"""The formats of models' APIs, one file each: a request becomes a `Chat`, and its answer takes the format's own shape."""
+"""The formats of models' APIs, one file each: requests are read into a `Chat`, and answers take the format's shape."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from functools import cached_property
 from http import HTTPStatus
 from typing import Any, ClassVar
 
+from chaoslab.base.identity import digest, parsed
 from chaoslab.core.dialog import CHAT, Dialog
 from chaoslab.core.service_spec import ErrorReply
 from chaoslab.core.stream import EVENT_STREAM, Events
@@ -73,7 +74,7 @@ class Answer:
     @cached_property
     def tokens(self) -> int:
         """The estimated tokens of the reply."""
-        calls = [[call.name, dict(call.arguments)] for call in self.reply.tool_calls]
+        calls = [function(call.name, dict(call.arguments), call.id) for call in self.reply.tool_calls]
         return tokens(self.reply.content) + (tokens(calls) if calls else 0)
 
 
@@ -161,6 +162,15 @@ class Format(ABC):
     def hear_event(self, heard: Heard, value: Any) -> None:
         """Takes the JSON of an event of a stream; raises as `hear` does."""
 
+    def asked(self, path: str, body: bytes) -> str:  # noqa: ARG002
+        """A digest of what a request asks for, by which a log's answers are found. The body alone says it, as in the
+        logs of the lab's own agent.
+
+        Raises:
+            ValueError: the body is no JSON.
+        """
+        return digest(parsed(body or b"null"))
+
     def recalled(self, body: Mapping[str, Any], memory: Mapping[str, Any]) -> Mapping[str, Any]:  # noqa: ARG002
         """The request with what it leaves to the service's memory.
 
@@ -169,7 +179,7 @@ class Format(ABC):
         """
         return body
 
-    def remember(self, answer: Answer, memory: dict[str, Any]) -> None:
+    def remember(self, answer: Answer, memory: dict[str, Any]) -> None:  # noqa: B027
         """Keeps in the service's memory what later requests may refer to; most formats keep nothing."""
 
     def headers(self, answer: Answer) -> Mapping[str, str]:  # noqa: ARG002
@@ -179,7 +189,7 @@ class Format(ABC):
     @cached_property
     def errors(self) -> Mapping[int, ErrorReply]:
         """The service's own error replies, by status from 400 to 599."""
-        return {status: self.refusal(status, phrase(status)) for status in range(400, 600)} | self.known_errors()
+        return {**{status: self.refusal(status, phrase(status)) for status in range(400, 600)}, **self.known_errors()}
 
     @abstractmethod
     def known_errors(self) -> Mapping[int, ErrorReply]:

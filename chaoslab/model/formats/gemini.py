@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qs, unquote
 
+from chaoslab.base.identity import digest, parsed
 from chaoslab.core.dialog import TOOL, Dialog
 from chaoslab.core.service_spec import ErrorReply
 from chaoslab.model.formats.common import (
@@ -105,6 +106,10 @@ class Gemini(Format):
         streams = found[2].startswith("stream")
         sse = "sse" in parse_qs(query).get("alt", [])
         return Chat(unquote(found[1]), messages, tools, body, path.encode() + asked, events=streams, sse=sse)
+
+    def asked(self, path: str, body: bytes) -> str:
+        found = PATH.search(path)
+        return digest([found and found.groups(), parsed(body or b"null")])
 
     def whole(self, answer: Answer) -> Any:
         text = [{"text": answer.reply.content}] if answer.reply.content or not answer.reply.tool_calls else []

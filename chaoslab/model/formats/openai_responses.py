@@ -159,8 +159,8 @@ def _message(item: Mapping[str, Any]) -> dict[str, Any] | None:
     if kind == "message":
         role = str(item.get("role"))
         if role not in ("user", "assistant", "system", "developer"):
-            raise Refused(400, f"Invalid value: '{role:.40}'. Supported values are: 'assistant', 'system', 'developer', "
-                          "and 'user'.", code="invalid_value")  # fmt: skip
+            known = "Supported values are: 'assistant', 'system', 'developer', and 'user'."
+            raise Refused(400, f"Invalid value: '{role:.40}'. {known}", code="invalid_value")
         return {"role": role, "content": text_in(item.get("content"))}
     call = str(item.get("call_id"))
     if kind == "function_call":

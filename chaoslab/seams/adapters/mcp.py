@@ -130,6 +130,10 @@ class McpErrors(NativeErrors):
         code = TIMED_OUT if kind == "timed_out" else CLOSED
         return _error(code, f"{name}: {said}" if code == TIMED_OUT else "Connection closed")
 
+    def text(self, said: str) -> Any:
+        types = _types()
+        return types.CallToolResult(content=[types.TextContent(type="text", text=said)])
+
 
 def _refused(name: str, status: int, message: str) -> Any:
     types = _types()
