@@ -18,23 +18,23 @@ from chaoslab.worlds.virtual.context import Unsupported
 
 WAYS = ("refuse", "unreachable")
 
-TELEMETRY: dict[str, tuple[str, str]] = {
-    "api.openai.com": ("agents.tracing", "the tracing of openai-agents"),
-    "raw.githubusercontent.com": ("litellm", "the price list of LiteLLM"),
-    "os-api.agno.com": ("agno", "the telemetry of agno"),
-    "telemetry.crewai.com": ("crewai", "the telemetry of crewai"),
-    "app.crewai.com": ("crewai", "the tracing of crewai"),
-    "api.smith.langchain.com": ("langsmith", "the tracing of LangSmith"),
-    "us.i.posthog.com": ("posthog", "the telemetry of posthog"),
-    "eu.i.posthog.com": ("posthog", "the telemetry of posthog"),
-    "us-api.i.posthog.com": ("posthog", "the telemetry of posthog"),
-    "app.posthog.com": ("posthog", "the telemetry of posthog"),
-    "telemetry.huggingface.co": ("huggingface_hub", "the telemetry of huggingface_hub"),
-    "cloud.langfuse.com": ("langfuse", "the tracing of langfuse"),
-    "us.cloud.langfuse.com": ("langfuse", "the tracing of langfuse"),
-    "pypi.org": ("crewai", "the search of crewai for a newer version"),
+TELEMETRY: dict[str, tuple[str, tuple[str, ...]]] = {
+    "api.openai.com": ("the tracing of openai-agents", ("agents.tracing",)),
+    "raw.githubusercontent.com": ("a list of models and prices", ("litellm", "dspy")),
+    "os-api.agno.com": ("the telemetry of agno", ()),
+    "telemetry.crewai.com": ("the telemetry of crewai", ()),
+    "app.crewai.com": ("the tracing of crewai", ("crewai",)),
+    "pypi.org": ("the search of crewai for a newer version", ("crewai", "crewai_cli")),
+    "api.smith.langchain.com": ("the tracing of LangSmith", ("langsmith",)),
+    "us.i.posthog.com": ("the telemetry of posthog", ()),
+    "eu.i.posthog.com": ("the telemetry of posthog", ()),
+    "us-api.i.posthog.com": ("the telemetry of posthog", ()),
+    "app.posthog.com": ("the telemetry of posthog", ()),
+    "telemetry.huggingface.co": ("the telemetry of huggingface_hub", ()),
+    "cloud.langfuse.com": ("the tracing of Langfuse", ("langfuse", "opentelemetry")),
+    "us.cloud.langfuse.com": ("the tracing of Langfuse", ("langfuse", "opentelemetry")),
 }
-"""Host → the package that may ask it, and a description of that."""
+"""Host → a description of what an SDK sends or asks there, and the packages that may; none: everybody."""
 SENTRY = ".ingest.sentry.io", ".ingest.us.sentry.io", ".ingest.de.sentry.io"
 """The ends of the hosts of Sentry, which has one for each customer."""
 
@@ -77,20 +77,23 @@ class Elsewhere:
 
     def _spared(self, host: str) -> bool:
         """True if the host is unreachable rather than refused. Keeps a warning of it."""
-        known = TELEMETRY.get(host) or (("sentry_sdk", "the reports to Sentry") if host.endswith(SENTRY) else None)
-        ours = known is not None and _asked_by(known[0])
+        known = _REPORTS if host.endswith(SENTRY) else TELEMETRY.get(host)
+        ours = known is not None and _asked_by(known[1])
         if ours or self._unreachable:
-            what = f" ({known[1]})" if known is not None and ours else ""
+            what = f" ({known[0]})" if known is not None and ours else ""
             self._hosts.setdefault(host, f"{host}{what} could not be reached: no service has this name")
         return ours or self._unreachable
 
 
-def _asked_by(package: str) -> bool:
-    """True if a module of the package is among the callers."""
+_REPORTS: tuple[str, tuple[str, ...]] = ("the reports to Sentry", ())
+
+
+def _asked_by(packages: tuple[str, ...]) -> bool:
+    """True if a module of one of the packages is among the callers, or if there are no packages."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
+    while frame is not None and packages:
         name = str(frame.f_globals.get("__name__", ""))
-        if name == package or name.startswith(f"{package}."):
+        if any(name == package or name.startswith(f"{package}.") for package in packages):
             return True
         frame = frame.f_back
-    return False
+    return not packages
