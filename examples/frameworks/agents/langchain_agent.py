@@ -1,4 +1,4 @@
-"""LangChain's create_agent, a LangGraph graph, with a model of OpenAI's."""
+"""LangChain's create_agent, a LangGraph graph, with a model of Groq's."""
 
 from langchain.agents import create_agent
 from langchain_core.tools import tool
@@ -25,4 +25,4 @@ def refund(order: int, amount: int) -> str:
     return f"{amount} dollars paid back for order {order}"
 
 
-agent = create_agent("openai:gpt-4o-mini", [price, refund], system_prompt="You refund orders.")
+agent = create_agent("groq:llama-3.3-70b-versatile", [price, refund], system_prompt="You refund orders.")
