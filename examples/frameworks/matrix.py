@@ -5,8 +5,8 @@
     python examples/frameworks/matrix.py page        docs/frameworks.md from all results
 
 Each agent has two tools: it reads an order's price and pays it back. Its model is a script in the provider's own format
-at the provider's own address, so it asks for the same calls whatever becomes of them: what differs is what the framework
-and its SDK make of a hazard. A cell counts only if the hazard was witnessed.
+at the provider's own address, so it asks for the same calls whatever becomes of them: what differs is what the
+framework and its SDK make of a hazard. A cell counts only if the hazard was witnessed.
 """
 
 from __future__ import annotations
@@ -34,19 +34,16 @@ RESULTS, PAGE = HERE / "results", HERE.parents[1] / "docs" / "frameworks.md"
 FRAMEWORKS: dict[str, dict[str, Any]] = tomllib.loads((HERE / "frameworks.toml").read_text(encoding="utf-8"))
 PROMPT, ANSWER, SEED = "Refund order 17.", "Refunded 30 dollars.", 1
 MODEL = "the model"
-STREAMED = "its answers are not streamed"
 
 
 @dataclass(frozen=True)
 class Hazard:
-    """One thing that goes wrong. `fault` of None: the model itself asks for the refund twice in one answer. `unmet`: why
-    an agent cannot meet it."""
+    """One thing that goes wrong. `fault` of None: the model itself asks for the refund twice in one answer."""
 
     name: str
     fault: str | None
     target: str = MODEL
     call: int = 2
-    unmet: str = "no request came that it could hit"
     params: tuple[tuple[str, Any], ...] = ()
 
 
@@ -59,8 +56,8 @@ HAZARDS = (
     Hazard("500", "tool_error", params=(("status", 500),)),
     Hazard("HTML for JSON", "html_instead_of_json"),
     Hazard("empty answer", "empty_response"),
-    Hazard("cut stream", "cut", unmet=STREAMED, params=(("after_events", 2),)),
-    Hazard("stall", "stall", unmet=STREAMED, params=(("after_events", 2),)),
+    Hazard("cut stream", "cut", params=(("after_events", 2),)),
+    Hazard("stall", "stall", params=(("after_events", 2),)),
     Hazard("hang", "timeout"),
     Hazard("context loss", "truncate_context"),
 )
@@ -140,7 +137,7 @@ def cell(facts: dict[str, Any], hazard: Hazard, calm: dict[str, Any]) -> str:
     refunds = "" if facts["refunds"] == 1 else f"; {facts['refunds'] or 'no'} refund{'s' * (facts['refunds'] != 1)}"
     more = facts["requests"] - calm["requests"]
     requests = f"; {more:+d} request{'s' * (abs(more) != 1)}" if more else ""
-    waited = f"; {facts['seconds']:g} s" if facts["seconds"] >= 0.1 else ""
+    waited = f"; {facts['seconds']:g} s" if facts["seconds"] >= 0.1 and not facts["hung"] else ""
     return ended + refunds + requests + waited
 
 
@@ -180,12 +177,13 @@ HEAD = f"""<!-- Made by `make frameworks` from trials: do not edit. -->
 
 # What frameworks make of faults
 
-The same small agent in {len(FRAMEWORKS)} frameworks and SDKs, unedited, in virtual time, at the provider's own address. It reads an order's
-price, pays it back and says so. Its model is a script that asks for the same calls whatever becomes of them, so a row
-shows what the framework and its SDK do by themselves, not what a model would make of it. Each cell is one trial, with
-seed {SEED}, beside the trial without the hazard: how it ended, the refunds if there was not exactly one, the model's
-requests that it took more or less, and the time that passed if any did. A dash: the hazard cannot be expressed there
-(an answer that is not streamed cannot be cut or stall).
+The same small agent in {len(FRAMEWORKS)} frameworks and SDKs, unedited, in virtual time, at the provider's own
+address. It reads an order's price, pays it back and says so. Its model is a script that asks for the same calls
+whatever becomes of them, so a row shows what the framework and its SDK do by themselves, not what a model would make of
+it. Each cell is one trial, with seed {SEED}, beside the trial without the hazard: how it ended, the refunds if there
+was not exactly one, the model's requests that it took more or less, and the time that passed if any did. A dash: the
+hazard cannot be expressed there (an answer that is not streamed cannot be cut or stall, and a conversation that the
+provider keeps is not sent again).
 
 A hazard of a tool hits its first call, one of the model its second request, once. `python
 examples/frameworks/matrix.py story openai_sdk "lost reply"` tells a cell's trial line by line, in an environment with
@@ -202,12 +200,17 @@ def main() -> int:
             added.add_argument("hazard", choices=[hazard.name for hazard in HAZARDS])
         elif command == "run":
             added.add_argument("--into", type=Path)
-    commands.add_parser("page")
+    commands.add_parser("page").add_argument("--print", action="store_true")
+    commands.add_parser("names")
     given = parser.parse_args()
     if given.command == "page":
         paths = {name: RESULTS / f"{name}.json" for name in FRAMEWORKS}
         found = {name: json.loads(path.read_text(encoding="utf-8")) for name, path in paths.items() if path.exists()}
-        PAGE.write_text(page(found), encoding="utf-8")
+        text = page(found)
+        print(text, end="") if given.print else PAGE.write_text(text, encoding="utf-8")
+        return 0
+    if given.command == "names":
+        print(*sorted(FRAMEWORKS), sep="\n")
         return 0
     if given.command == "packages":
         print(*FRAMEWORKS[given.name]["packages"])

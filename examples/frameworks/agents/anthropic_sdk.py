@@ -6,13 +6,13 @@ client = Anthropic()
 
 
 @beta_tool
-def price(order: int) -> int:
+def price(order: int) -> str:
     """The price of an order in dollars.
 
     Args:
         order: the order's number
     """
-    return 30
+    return "30"
 
 
 @beta_tool

@@ -8,21 +8,12 @@ client = Groq()
 
 
 def price(order: int) -> int:
-    """The price of an order in dollars.
-
-    Args:
-        order: the order's number
-    """
+    """The price of an order in dollars."""
     return 30
 
 
 def refund(order: int, amount: int) -> str:
-    """Pay an order's price back.
-
-    Args:
-        order: the order's number
-        amount: the dollars to pay back
-    """
+    """Pay an order's price back."""
     return f"{amount} dollars paid back for order {order}"
 
 
