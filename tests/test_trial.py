@@ -793,13 +793,22 @@ MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: trial_of(twin="yes"), TypeError, "twin is 'yes': it should be True, False or None"),
     (lambda: trial_of(logs=3), TypeError, "logs is 3: it should be a folder, as in 'logs'"),
     (lambda: trial_of(services=["a"]), TypeError,
-     "services is ['a']: it should be WSGI applications by host name, as in {'bank': app}"),
-    (lambda: trial_of(services={"a": None}), TypeError, "services has None as 'a': it should be a WSGI application"),
+     "services is ['a']: it should be applications by host name, as in {'bank': app}"),
+    (lambda: trial_of(services={"a": None}), TypeError, "services has None as 'a': it should be a WSGI or"),
     *(
         (functools.partial(trial_of, services={name: weather}), ValueError,
          f"services has the name {name!r}: it should be a host name alone")
-        for name in (3, "", "http://a", "a b", "a:80", "Bank", "b\u00e4nk", "a/")
+        for name in (3, "", "http://a", "a b", "a:", "Bank", "b\u00e4nk", "a/")
     ),
+    (lambda: trial_of(services={"https://api.openai.com/v1": weather}), ValueError, "as in 'api.openai.com'"),
+    (lambda: trial_of(services={"a:0": weather}), ValueError,
+     "services has the name 'a:0': its port should be from 1 to 65535"),
+    (lambda: trial_of(services={"a": weather, "a:443": weather}), ValueError,
+     "services has two at a:443: 'a' and 'a:443'; leave one of them out"),
+    (lambda: trial_of(services={"a": dict}), TypeError, "as 'a': it is a class: give what it makes, as in dict(…)"),
+    (lambda: trial_of(services={"a": lambda: 1}), TypeError, "as 'a': it takes 0 arguments: it should be a WSGI or"),
+    (lambda: trial_of(elsewhere="ignore"), ValueError, "elsewhere is 'ignore': it should be 'refuse' ("),
+    (lambda: trial_of(elsewhere="unreachable", world="local"), ValueError, "it needs world='virtual'"),
     (lambda: trial_of(effects=[], facts=["1"], twin=True), ValueError, "leave one of them out"),
     (lambda: trial_of(world="local", services={"weather": lambda *_: []}), ValueError, "they need world='virtual'"),
     (lambda: trial_of(services={"weather": weather}, faults=[lab.inject("latency", "wether")]), LookupError,

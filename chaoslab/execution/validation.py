@@ -85,17 +85,17 @@ def services(value: Any) -> dict[str, Any]:
 
 
 def _check_service_name(name: Any) -> None:
-    if not isinstance(name, str):
-        raise ValueError(f"services has the name {shown(name)}: it should be a host name, as in 'bank'")
-    if HOST.fullmatch(name):
-        port = name.partition(":")[2]
+    text = name if isinstance(name, str) else ""
+    if HOST.fullmatch(text):
+        port = text.partition(":")[2]
         if port and not 1 <= int(port) <= 65535:
             raise ValueError(f"services has the name {shown(name)}: its port should be from 1 to 65535")
         return
-    host = re.sub(r"^[a-z]+://|[/?#].*$", "", name.strip().lower(), flags=re.DOTALL)
+    host = re.sub(r"^[a-z]+://|[/?#].*$", "", text.strip().lower(), flags=re.DOTALL)
     instead = host if HOST.fullmatch(host) else "bank"
-    what = f"the URL {shown(name)} as a name" if "//" in name else f"the name {shown(name)}"
-    raise ValueError(f"services has {what}: it should be a host name alone, in small letters, as in '{instead}'")
+    raise ValueError(
+        f"services has the name {shown(name)}: it should be a host name alone, in small letters, as in '{instead}'"
+    )
 
 
 def check_elsewhere(value: Any, world: str) -> None:

@@ -21,6 +21,8 @@ Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 Kind = Literal["wsgi", "asgi", "function"]
 RAW = "chaoslab.raw"
 """The key under which a WSGI environment has the request as it came: its target and its headers."""
+LEFT = "chaoslab.left"
+"""The key under which it has a list of functions that are called when the client hangs up."""
 PORTS = (80, 443)
 """The ports of a service that states none."""
 FORMS = "a WSGI or ASGI application, or a function of one argument, the request"

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
-from chaoslab.seams.service_app import RAW, Wsgi, kind_of, of_function
+from chaoslab.seams.service_app import LEFT, RAW, Wsgi, kind_of, of_function
 from chaoslab.worlds.virtual.machine import Waiter
 
 if TYPE_CHECKING:
@@ -153,6 +153,7 @@ class _Exchange:
         self._room: asyncio.Future[None] | None = None
         self._end: asyncio.Future[None] | None = None
         self._task: asyncio.Task[None] | None = None
+        environ.get(LEFT, []).append(self.close)
         self._loop.tell(self._begin)
 
     # In the server's thread.
@@ -163,7 +164,7 @@ class _Exchange:
         Raises:
             Exception: the application's own, before it answered.
         """
-        self._wait(lambda: self._head is not None)
+        self._wait(lambda: self._head is not None or self._gone)
         if self._head is None:
             raise self._error or RuntimeError("the application answered nothing")
         return self._head
@@ -172,9 +173,9 @@ class _Exchange:
         return self
 
     def __next__(self) -> bytes:
-        self._wait(lambda: bool(self._parts) or self._complete)
+        self._wait(lambda: bool(self._parts) or self._complete or self._gone)
         if not self._parts:
-            if self._complete:
+            if self._complete or self._gone:
                 raise StopIteration
             raise self._error or RuntimeError("the application did not end its answer")
         part = self._parts.popleft()
@@ -184,9 +185,10 @@ class _Exchange:
 
     def close(self) -> None:
         """Tells the application that nobody reads any more."""
-        if not self._over:
+        if not self._over and not self._gone:
             self._gone = True
             self._loop.tell(self._left)
+            self._wake()
 
     def _wait(self, ready: Callable[[], bool]) -> None:
         while not ready() and not self._over:
@@ -207,7 +209,10 @@ class _Exchange:
     async def _run(self) -> None:
         try:
             await self._server.app(self._scope, self._receive, self._send)
-        except (Exception, asyncio.CancelledError) as error:
+        except asyncio.CancelledError:
+            self._error = RuntimeError("the trial is over")
+            raise
+        except Exception as error:
             self._error = error
             if self._complete:
                 logging.getLogger(__name__).error("after the answer of %s", self._server.name, exc_info=error)

@@ -187,18 +187,28 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._left = True
 
     def _check_closed(self) -> None:
+        """Renews a loop that the program has kept from an earlier trial.
+
+        Raises:
+            RuntimeError: the program has closed it.
+        """
+        world = here.world
         if self.is_closed():
             raise RuntimeError("Event loop is closed")
-
-    def is_closed(self) -> bool:
-        """True if the program closed it. One that it keeps for the next trial is as new there."""
-        if self._left and here.world is not None and here.world is not self._world:
+        if self._left and world is not None:
             factory, handler, debug = self.get_task_factory(), self._exception_handler, self.get_debug()  # type: ignore[attr-defined]
-            VirtualLoop.__init__(self, here.world)
+            VirtualLoop.__init__(self, world)
             self.set_task_factory(factory)
             self.set_exception_handler(handler)
             self.set_debug(debug)
-        return super().is_closed()
+
+    def is_closed(self) -> bool:
+        """True if the program closed it, or if its trial is over and no other has begun."""
+        return super().is_closed() and not (self._left and here.world not in (None, self._world))
+
+    def __del__(self, *args: Any) -> None:
+        if not self._left:
+            super().__del__(*args)
 
     def accept(self, protocol_factory: Callable[[], asyncio.BaseProtocol], end: End, context: Any = None) -> None:
         """Starts the server's side of a connection. `context`: of its TLS. Runs on this loop's own thread."""

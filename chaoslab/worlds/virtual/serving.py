@@ -6,7 +6,7 @@ import io
 import itertools
 import logging
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import lru_cache, partial
 from http import HTTPStatus
@@ -16,7 +16,7 @@ import h11
 
 from chaoslab.core.exchange import Failure
 from chaoslab.seams.service import ServiceSeam
-from chaoslab.seams.service_app import RAW
+from chaoslab.seams.service_app import LEFT, RAW
 from chaoslab.seams.service_app import Wsgi as Wsgi
 from chaoslab.worlds.virtual.client_side import ClientSide, gate
 from chaoslab.worlds.virtual.machine import Waiter
@@ -59,7 +59,8 @@ def _https(end: End) -> bool:
 def _opened(
     end: End, app: Wsgi, name: str, method: str, target: bytes, headers: Iterable[tuple[bytes, bytes]], body: bytes
 ) -> Opened:
-    return Opened(app, name, method, target, headers, body, https=_https(end))
+    connection: Any = end.receiver
+    return Opened(app, name, method, target, headers, body, https=_https(end), left=connection.left)
 
 
 class _Connection:
@@ -73,6 +74,8 @@ class _Connection:
         self._body: list[bytes] = []
         self._at_work = False
         self._writing: Waiter | None = None
+        self.left: list[Callable[[], None]] = []
+        """Called when the client hangs up during its answer."""
         end.receiver = self
 
     def arrived(self) -> None:
@@ -83,6 +86,7 @@ class _Connection:
                 self._read()
             if end.ended:
                 http.receive_data(b"")
+                self._tell_left()
             self._read()
         except h11.RemoteProtocolError as error:
             self._refuse(error)
@@ -91,7 +95,12 @@ class _Connection:
 
     def broke(self, error: OSError) -> None:  # noqa: ARG002 - there is no peer left
         self._end.close()
+        self._tell_left()
         self.drained()
+
+    def _tell_left(self) -> None:
+        for left in self.left:
+            left()
 
     def drained(self) -> None:
         writing, self._writing = self._writing, None
@@ -121,6 +130,7 @@ class _Connection:
     def _answer(self) -> None:
         assert self._request is not None
         request = self._request
+        self.left.clear()
         try:
             body, bodiless = b"".join(self._body), request.method == b"HEAD"
             asked = self._client and self._client.asked(request, body)
@@ -129,6 +139,7 @@ class _Connection:
             else:
                 environ = _environ(request.method.decode(), request.target, request.headers, body, self._name)
                 environ["wsgi.url_scheme"] = "https" if _https(self._end) else "http"
+                environ[LEFT] = self.left
                 with _asked(self._app, environ) as (started, parts):
                     answer = asked.answering(started, parts) if asked else iter(parts)
                     self._send(started, answer, bodiless=bodiless)
@@ -305,11 +316,14 @@ class Opened:
 
     def __init__(
         self, app: Wsgi, name: str, method: str, target: bytes, headers: Iterable[tuple[bytes, bytes]], body: bytes,
-        *, https: bool = False,
+        *, https: bool = False, left: list[Callable[[], None]] | None = None,
     ) -> None:  # fmt: skip
+        """`left`: the functions to call when the client hangs up."""
         self._target, self._name, self._stack = target, name, ExitStack()
         environ = _environ(method, target, headers, body, name)
         environ["wsgi.url_scheme"] = "https" if https else "http"
+        if left is not None:
+            environ[LEFT] = left
         try:
             started, parts = self._stack.enter_context(_asked(app, environ))
             self._rest = iter(parts)

@@ -6,7 +6,7 @@ import asyncio
 import http.client
 import io
 import socket
-import ssl
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -23,6 +23,7 @@ import urllib3
 from chaoslab.worlds.virtual.context import Unsupported
 from chaoslab.worlds.virtual.network import TRIP_S, End
 from chaoslab.worlds.virtual.patches import Patches
+from chaoslab.worlds.virtual.serving import serve
 from chaoslab.worlds.virtual.sockets import Poll, select
 from chaoslab.worlds.virtual.world import World
 from tests.worlds.virtual.machine_parts import a_world, answers, now, since
@@ -63,8 +64,10 @@ class _Rude:
 
 def _world() -> World:
     world = a_world({"tools": answers})
-    world.network.listen("rude", 80, _Rude.begin)
-    world.network.listen("silent", 80, _Rude.be_silent)
+    serve(world.network, "tools", 443, answers)
+    for port in (80, 443):
+        world.network.listen("rude", port, _Rude.begin)
+        world.network.listen("silent", port, _Rude.be_silent)
     return world
 
 
@@ -102,6 +105,13 @@ CALLS: list[tuple[str, bytes | None]] = [
     ("http://silent/", None),
     ("http://tools/", None),
 ]
+SECURE = [(url.replace("http://", "https://"), body) for url, body in CALLS]
+
+
+@pytest.fixture(params=[CALLS, SECURE], ids=["http", "https"])
+def calls(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has every client speak http, then https."""
+    monkeypatch.setattr(sys.modules[__name__], "CALLS", request.param)
 
 
 def _expected(*, slow: str, refused: str, reset: str, silent: str | None = None) -> list[Any]:
@@ -143,8 +153,9 @@ def _urllib() -> list[Any]:
 
 def _http_client() -> list[Any]:
     def fetch(url: str, body: bytes | None) -> bytes:
-        place, _, path = url.removeprefix("http://").partition("/")
-        connection = http.client.HTTPConnection(place, timeout=3)
+        place, _, path = url.partition("//")[2].partition("/")
+        secure = url.startswith("https")
+        connection = (http.client.HTTPSConnection if secure else http.client.HTTPConnection)(place, timeout=3)
         connection.request("POST" if body else "GET", f"/{path}", body=body)
         return connection.getresponse().read()
 
@@ -163,6 +174,7 @@ def _http_client() -> list[Any]:
     ],
     ids=["httpx", "httpx2", "requests", "urllib3", "urllib", "http.client"],
 )
+@pytest.mark.usefixtures("calls")
 def test_a_blocking_client(story: Callable[[], list[Any]], expected: list[Any]) -> None:
     with Patches():
         assert _world().run(story) == expected
@@ -210,6 +222,7 @@ async def _aiohttp() -> list[Any]:
     ],
     ids=["httpx", "httpx2", "aiohttp"],
 )
+@pytest.mark.usefixtures("calls")
 def test_an_asyncio_client(story: Callable[[], Any], expected: list[Any]) -> None:
     with Patches():
         assert _world().run_async(story) == expected
@@ -391,10 +404,6 @@ def test_selecting_and_polling_wait_for_what_comes() -> None:
         (lambda: httpx.get("http://192.0.2.1/"), "a connection to 192.0.2.1:80"),
         (lambda: socket.gethostbyname("example.org"), "the host example.org"),
         (lambda: socket.gethostbyaddr("example.org"), "the host example.org"),
-        (lambda: httpx.get("https://tools/"), "TLS to tools"),
-        (lambda: requests.get("https://tools/", timeout=1), "TLS to tools"),
-        (lambda: ssl.create_default_context().wrap_socket(socket.create_connection(("tools", 80))), "TLS"),
-        (lambda: ssl.create_default_context().wrap_bio(ssl.MemoryBIO(), ssl.MemoryBIO()), "TLS"),
         (lambda: socket.create_connection(("tools", 80)).recv(1, socket.MSG_PEEK), "MSG_PEEK on a socket"),
         (lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM), "a socket that is not a TCP client's"),
         (lambda: socket.socket(socket.AF_UNIX), "a socket that is not a TCP client's"),

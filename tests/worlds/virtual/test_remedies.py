@@ -8,6 +8,7 @@ what it can be compared to.
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import functools
 import json
 import logging
@@ -19,6 +20,7 @@ import socket
 import ssl
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections import defaultdict
@@ -33,7 +35,7 @@ import pytest
 import requests
 
 from chaoslab.worlds.virtual import patches as installed
-from chaoslab.worlds.virtual.context import Unsupported
+from chaoslab.worlds.virtual.context import Unsupported, within
 from chaoslab.worlds.virtual.network import TRIP_S
 from chaoslab.worlds.virtual.patches import Patch, Patches
 from chaoslab.worlds.virtual.serving import serve
@@ -274,11 +276,54 @@ def a_pair() -> None:
 
 
 def tls() -> None:
-    ssl.create_default_context().wrap_socket(socket.create_connection(("127.0.0.1", 9)), server_hostname="x")
+    context = ssl.create_default_context()
+    wrapped = context.wrap_socket(socket.create_connection(("127.0.0.1", 9)), server_hostname="x")
+    wrapped.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert wrapped.recv(8) == b"HTTP/1.1"
 
 
 def tls_in_memory() -> None:
-    ssl.create_default_context().wrap_bio(ssl.MemoryBIO(), ssl.MemoryBIO())
+    coming, going = ssl.MemoryBIO(), ssl.MemoryBIO()
+    tls = ssl.create_default_context().wrap_bio(coming, going, server_hostname="x")
+    tls.do_handshake()
+    tls.write(b"hello")
+    assert going.read() == b"hello"
+
+
+def no_proxy() -> None:
+    os.environ["HTTP_PROXY"] = "http://proxy.example:3128"
+    assert requests.get("http://127.0.0.1:9/", timeout=1).text == "ok"
+
+
+def a_files_lock() -> None:
+    with tempfile.NamedTemporaryFile() as file:
+
+        def hold() -> None:
+            with open(file.name) as held:
+                fcntl.flock(held, fcntl.LOCK_EX)
+                time.sleep(60)
+
+        threading.Thread(target=hold).start()
+        time.sleep(1)
+        with open(file.name) as wanted:
+            fcntl.flock(wanted, fcntl.LOCK_EX)
+            assert 60 <= now() <= 62
+
+
+def a_record_lock() -> None:
+    """The lock of another process would stop this one."""
+    with tempfile.NamedTemporaryFile() as file:
+        held = f"f = open({file.name!r}, 'w'); fcntl.lockf(f, fcntl.LOCK_EX); print(flush=True); sys.stdin.read()"
+        code = f"import fcntl, sys; {held}"
+        with within(None):
+            other = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            assert other.stdout is not None
+            other.stdout.readline()
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX)
+        finally:
+            with within(None):
+                other.communicate()
 
 
 def the_end_of_the_process() -> None:
@@ -287,7 +332,7 @@ def the_end_of_the_process() -> None:
     _thread.interrupt_main()
 
 
-REFUSED = {a_pair: "socketpair", tls: "TLS", tls_in_memory: "TLS", the_end_of_the_process: "interrupt_main"}
+REFUSED = {a_pair: "socketpair", the_end_of_the_process: "interrupt_main"}
 STARTING = "start_new_thread _start_joinable_thread _set_sentinel _ThreadHandle _make_thread_handle"
 REMEDIES: list[tuple[Callable[[], None], str]] = [
     (a_lock, "Lock _allocate_lock"),
@@ -323,6 +368,9 @@ REMEDIES: list[tuple[Callable[[], None], str]] = [
     (a_pair, "socketpair"),
     (tls, "wrap_socket"),
     (tls_in_memory, "wrap_bio"),
+    (no_proxy, "getproxies getproxies_environment"),
+    (a_files_lock, "flock"),
+    (a_record_lock, "lockf"),
 ]
 
 

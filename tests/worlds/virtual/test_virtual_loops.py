@@ -91,7 +91,6 @@ REFUSED: list[tuple[str, Callable[[asyncio.AbstractEventLoop], Any], str]] = [
     ("connect_accepted_socket", lambda it: it.connect_accepted_socket(asyncio.Protocol, NO_SOCKET), "a server of this"),
     ("connect_read_pipe", lambda it: it.connect_read_pipe(asyncio.Protocol, NO_SOCKET), "a pipe"),
     ("connect_write_pipe", lambda it: it.connect_write_pipe(asyncio.BaseProtocol, NO_SOCKET), "a pipe"),
-    ("start_tls", lambda it: it.start_tls(NO_SOCKET, NO_SOCKET, NO_SOCKET), "TLS"),
     ("subprocess", lambda _: asyncio.create_subprocess_exec("true"), "a subprocess"),
     ("shell", lambda _: asyncio.create_subprocess_shell("true"), "a subprocess"),
     ("add_reader", lambda it: it.add_reader(0, print), "waiting for a file with add_reader"),

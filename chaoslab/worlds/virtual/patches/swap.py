@@ -7,11 +7,13 @@ whole heap would find them.
 
 from __future__ import annotations
 
-import contextlib
 import functools
+import gc
 import sys
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import compress
 from types import (
     BuiltinFunctionType,
     FunctionType,
@@ -47,11 +49,26 @@ class Swap:
         return self._there.values()
 
     def do(self) -> None:
-        _replace(self._there)
+        with _without_gc():
+            _replace(self._there)
 
     def undo(self) -> None:
         """Restores the real objects, also in modules that were imported meanwhile and know only the stand-in."""
-        _replace(self._back)
+        with _without_gc():
+            _replace(self._back)
+        _kinds.clear()  # or the classes of a program's own would be kept for ever
+
+
+@contextmanager
+def _without_gc() -> Iterator[None]:
+    """A context without garbage collection: the many short lists of a search would set off several of everything."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 class _Unbound(staticmethod):  # type: ignore[type-arg]
@@ -63,60 +80,106 @@ def fitting(real: Any, stand_in: Any) -> Any:
     return _Unbound(stand_in) if type(stand_in) is FunctionType and not hasattr(real, "__get__") else stand_in
 
 
+class _Kinds(dict[type, int]):
+    """Kind of value → 0 if nothing is looked for in it, so that `itertools.compress` passes over it in C."""
+
+    def __missing__(self, kind: type) -> int:
+        if kind in _EMPTY:
+            found = _NOTHING
+        elif kind in _HOLDERS:
+            found = _HOLDER
+        else:
+            found = _CLASS if issubclass(kind, type) else _NOTHING  # not isinstance, which would query a proxy's target
+        self[kind] = found
+        return found
+
+
+_NOTHING, _HOLDER, _CLASS, _ITSELF = range(4)
+"""In a value of this kind nothing is looked for, something may be held, its attributes are looked at, or it may be one
+of those to replace and holds nothing."""
+_HOLDERS = frozenset({FunctionType, functools.partial, defaultdict, staticmethod, classmethod, _Unbound})
+_kinds = _Kinds()
+
+
+def classes_in(values: Iterable[Any]) -> list[type]:
+    """The classes among these values."""
+    there = list(values)
+    kinds = _kinds
+    return [
+        value for value in compress(there, map(kinds.__getitem__, map(type, there))) if kinds[type(value)] == _CLASS
+    ]
+
+
 def _replace(pairs: Pairs) -> None:
-    """Looks at every value of every module, a quarter of a million in the lab: a kind that holds nothing is passed over
-    at once."""
+    """Looks at every value of every module, a quarter of a million in the lab. All but functions, classes and kinds of
+    which one is replaced are passed over in C."""
     if not pairs:
         return
+    for real, _ in pairs.values():
+        if not _kinds[type(real)]:
+            _kinds[type(real)] = _ITSELF
+    kind_of, looked_in = _kinds.__getitem__, set[int]()
     for name, module in list(sys.modules.items()):
         if not isinstance(module, ModuleType) or name.startswith(_OWN):
             continue
         names = vars(module)
-        for key, value in list(names.items()):
+        values, direct = list(names.values()), False
+        for value in compress(values, map(kind_of, map(type, values))):
             kind = type(value)
             if id(value) in pairs:
-                names[key] = pairs[id(value)][1]
+                direct = True
             elif kind is FunctionType:
-                if value.__defaults__ or value.__closure__ or value.__kwdefaults__:
+                if value.__closure__ or value.__defaults__ or value.__kwdefaults__:
                     _in_defaults(value, pairs)
-            elif kind in _EMPTY:
-                pass
-            elif issubclass(kind, type):  # not isinstance, which would query a proxy's target
-                if getattr(value, "__module__", None) == name:
+            elif _kinds[kind] == _CLASS:
+                if getattr(value, "__module__", None) == name and id(value) not in looked_in:
+                    looked_in.add(id(value))
                     _in_class(value, pairs)
             else:
                 _in_value(value, pairs)
+        if direct:
+            for key, value in list(names.items()):
+                if id(value) in pairs:
+                    names[key] = pairs[id(value)][1]
 
 
 def _in_class(cls: type, pairs: Pairs) -> None:
-    for key, member in list(vars(cls).items()):
+    members = list(vars(cls).values())
+    for member in compress(members, map(_kinds.__getitem__, map(type, members))):
         kind = type(member)
         if id(member) in pairs:
             found, new = pairs[id(member)]
-            setattr(cls, key, fitting(found, new))
+            _set(cls, member, fitting(found, new))
         elif kind is FunctionType:
-            if member.__defaults__ or member.__closure__ or member.__kwdefaults__:
+            if member.__closure__ or member.__defaults__ or member.__kwdefaults__:
                 _in_defaults(member, pairs)
-        elif kind in _EMPTY:
-            pass
         elif kind is staticmethod or kind is classmethod or kind is _Unbound:
             inner = member.__func__
             if id(inner) in pairs:
                 new = pairs[id(inner)][1]
-                setattr(cls, key, new if kind is _Unbound else kind(new))
+                _set(cls, member, new if kind is _Unbound else kind(new))
             elif type(inner) is FunctionType:
                 _in_defaults(inner, pairs)
         else:
             _in_value(member, pairs)
 
 
+def _set(cls: type, member: Any, new: Any) -> None:
+    """Replaces a member of a class, under each of its names."""
+    for key in [key for key, value in vars(cls).items() if value is member]:
+        setattr(cls, key, new)
+
+
 def _in_defaults(function: FunctionType, pairs: Pairs) -> None:
     cells = function.__closure__
     if cells and not str(function.__globals__.get("__name__", "")).startswith(_OWN):  # a stand-in keeps the real thing
         for cell in cells:
-            with contextlib.suppress(ValueError):
-                if id(cell.cell_contents) in pairs:
-                    cell.cell_contents = pairs[id(cell.cell_contents)][1]
+            try:
+                found = pairs.get(id(cell.cell_contents))
+            except ValueError:  # it is empty
+                continue
+            if found is not None:
+                cell.cell_contents = found[1]
     defaults, named = function.__defaults__, function.__kwdefaults__
     if defaults and _any_in(defaults, pairs):
         function.__defaults__ = tuple(pairs[id(v)][1] if id(v) in pairs else v for v in defaults)

@@ -23,6 +23,7 @@ from chaoslab.worlds.virtual.context import Unsupported, here
 from chaoslab.worlds.virtual.locks import Lock, RealLock, RealQueue, ReLock, SimpleQueue
 from chaoslab.worlds.virtual.machine import VirtualThread
 from chaoslab.worlds.virtual.patches import Patch, pools
+from chaoslab.worlds.virtual.patches.swap import classes_in
 
 _threading: Any = threading  # its inner names are not in its types
 real_rlock = threading.RLock
@@ -83,18 +84,21 @@ def kept() -> Iterable[Patch]:
     for name, module in list(sys.modules.items()):
         if not isinstance(module, ModuleType) or name.startswith("chaoslab.worlds.virtual"):
             continue
-        for key, value in list(vars(module).items()):
-            if over := _TAKEN_OVER.get(type(value)):
-                yield Patch(module, key, taken.setdefault(id(value), over(value)))
-            elif isinstance(value, type) and value.__module__ == name:
-                if _TAKEN_OVER.keys().isdisjoint(map(type, vars(value).values())):
-                    continue  # nearly every class, and there are thousands
-                for attribute, member in list(vars(value).items()):
-                    if over := _TAKEN_OVER.get(type(member)):
-                        yield Patch(value, attribute, taken.setdefault(id(member), over(member)))
+        values = vars(module).values()
+        if not _taken_over.isdisjoint(map(type, values)):
+            for key, value in list(vars(module).items()):
+                if over := _TAKEN_OVER.get(type(value)):
+                    yield Patch(module, key, taken.setdefault(id(value), over(value)))
+        for value in classes_in(values):
+            if value.__module__ != name or _taken_over.isdisjoint(map(type, vars(value).values())):
+                continue  # nearly every class, and there are thousands
+            for attribute, member in list(vars(value).items()):
+                if over := _TAKEN_OVER.get(type(member)):
+                    yield Patch(value, attribute, taken.setdefault(id(member), over(member)))
 
 
 _TAKEN_OVER: dict[type, Callable[[Any], Any]] = {RealLock: Lock.over, RealQueue: SimpleQueue.over}
+_taken_over = _TAKEN_OVER.keys()
 
 
 # Starting.

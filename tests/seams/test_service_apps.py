@@ -1,0 +1,425 @@
+"""The forms of a service: WSGI, ASGI, Flask and plain functions, over http and https, with faults at each."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import json
+import socket
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from typing import Any
+
+import flask
+import groq
+import httpx
+import pytest
+import requests
+
+import chaoslab as lab
+from chaoslab.seams.service_app import Request, kind_of
+from tests.worlds.virtual.patch_parts import in_place
+
+stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
+
+Message = dict[str, Any]
+
+
+class Asgi:
+    """An ASGI application by hand: a lifespan, POST /orders, and a stream of five events at /stream."""
+
+    def __init__(self) -> None:
+        self.life: list[str] = []
+        self.left: list[str] = []
+
+    async def __call__(self, scope: Any, receive: Callable[[], Any], send: Callable[[Message], Any]) -> None:
+        if scope["type"] == "lifespan":
+            await self._live(scope, receive, send)
+            return
+        assert scope["type"] == "http"
+        heard = await receive()
+        if scope["path"] == "/fails":
+            raise ValueError("the service's own error")
+        if scope["path"] == "/stream":
+            await self._stream(receive, send)
+            return
+        await asyncio.sleep(1)
+        told = {
+            "item": json.loads(heard["body"] or b"null"), "query": scope["query_string"].decode(),
+            "scheme": scope["scheme"],
+            "server": scope["server"], "state": scope["state"], "host": dict(scope["headers"])[b"host"].decode(),
+        }  # fmt: skip
+        await send({"type": "http.response.start", "status": 201, "headers": [(b"content-type", b"application/json")]})
+        await send({"type": "http.response.body", "body": json.dumps(told).encode()})
+
+    async def _live(self, scope: Any, receive: Callable[[], Any], send: Callable[[Message], Any]) -> None:
+        for stage in ("startup", "shutdown"):
+            self.life.append((await receive())["type"])
+            scope["state"]["open"] = True
+            await asyncio.sleep(1)
+            await send({"type": f"lifespan.{stage}.complete"})
+        self.life.append("over")
+
+    async def _stream(self, receive: Callable[[], Any], send: Callable[[Message], Any]) -> None:
+        kind = [(b"content-type", b"text/event-stream")]
+        await send({"type": "http.response.start", "status": 200, "headers": kind})
+        for number in range(5):
+            await asyncio.sleep(1)
+            await send({"type": "http.response.body", "body": f"data: {number}\n\n".encode(), "more_body": True})
+        await send({"type": "http.response.body"})
+        self.left.append((await receive())["type"])
+
+
+def wsgi(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+    start_response("201 Created", [("Content-Type", "application/json")])
+    return [json.dumps({"scheme": environ["wsgi.url_scheme"]}).encode()]
+
+
+flasked = flask.Flask(__name__)
+
+
+@flasked.post("/orders")
+def orders() -> Any:
+    return {"scheme": flask.request.scheme}, 201
+
+
+def function(_: Request) -> Any:
+    return 201, {"scheme": "?"}
+
+
+async def coroutine(_: Request) -> Any:
+    await asyncio.sleep(1)
+    return 201, {"scheme": "?"}
+
+
+FORMS: list[tuple[Any, str]] = [
+    (wsgi, "wsgi"), (flasked, "wsgi"), (Asgi(), "asgi"), (function, "function"), (coroutine, "function"),
+]  # fmt: skip
+named = pytest.mark.parametrize(("app", "kind"), FORMS, ids=["wsgi", "flask", "asgi", "function", "coroutine"])
+
+
+def place(url: str) -> Callable[[str], str]:
+    def agent(_: str) -> str:
+        for _attempt in range(2):
+            with contextlib.suppress(httpx.HTTPError):
+                return str(httpx.post(url, json="tea", timeout=5).json()["scheme"])
+        return "no order"
+
+    return agent
+
+
+@named
+def test_each_form_answers_at_both_ports(app: Any, kind: str) -> None:
+    assert kind_of(app) == kind
+    for scheme in ("http", "https"):
+        trial = lab.run(place(f"{scheme}://shop/orders"), "go", services={"shop": app}, twin=False)
+        assert trial.error is None
+        assert trial.answer in (scheme, "?")
+        assert [effect["effect"] for effect in trial.effects] == ["POST /orders"]
+
+
+@named
+def test_a_reply_that_is_lost_doubles_the_order_of_each_form(app: Any, kind: str) -> None:  # noqa: ARG001
+    lost = lab.inject("lost_reply", "shop", calls=[1])
+    trial = lab.run(place("https://shop/orders"), "go", services={"shop": app}, faults=[lost])
+    assert str(trial.why) == "POST /orders twice"
+
+
+@named
+def test_a_refused_connection_and_an_error_reach_no_form(app: Any, kind: str) -> None:  # noqa: ARG001
+    for fault in ("refused", "tool_error"):
+        struck = lab.inject(fault, "shop", calls=[1], attempts=[1, 2])
+        trial = lab.run(place("https://shop/orders"), "go", services={"shop": app}, faults=[struck], twin=False)
+        assert trial.effects == []
+
+
+def test_what_an_asgi_application_is_told_and_when_it_lives() -> None:
+    app = Asgi()
+
+    def agent(_: str) -> Any:
+        return httpx.post("https://shop:8443/or%20ders?a=b", json={"n": 1}, timeout=5).json()
+
+    def other(_: str) -> str:
+        return "it asks nobody"
+
+    trial = lab.run(agent, "go", services={"shop:8443": app}, twin=False)
+    assert trial.answer == {
+        "item": {"n": 1}, "scheme": "https", "query": "a=b", "server": ["shop", 8443], "state": {"open": True},
+        "host": "shop:8443",
+    }  # fmt: skip
+    assert round(trial.seconds, 2) == 2.0, "a second to start and one to answer; its end is none of the trial's time"
+    assert app.life == ["lifespan.startup", "lifespan.shutdown", "over"]
+    lab.run(other, "go", services={"shop": app}, twin=False)
+    assert len(app.life) == 3
+
+
+def test_a_stream_of_an_asgi_application_comes_event_by_event_and_is_cut() -> None:
+    app = Asgi()
+
+    def agent(_: str) -> Any:
+        begun, seen = time.monotonic(), []
+        with httpx.stream("GET", "https://shop/stream") as reply:
+            for line in reply.iter_lines():
+                if line:
+                    seen.append((line, round(time.monotonic() - begun)))
+        return seen
+
+    whole = [(f"data: {number}", number + 2) for number in range(5)]
+    assert lab.run(agent, "go", services={"shop": app}, twin=False).answer == whole
+    assert app.left == ["http.disconnect"]
+    cut = lab.inject("cut", "shop", after_events=2)
+    trial = lab.run(agent, "go", services={"shop": app}, faults=[cut], twin=False)
+    assert trial.answer == whole[:2]
+    assert "2 events, without [DONE] – witnessed" in trial.story()
+
+
+def test_an_asgi_application_that_fails_is_a_500_and_the_world_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+    def agent(_: str) -> list[int]:
+        return [httpx.get(f"http://shop/{path}", timeout=9).status_code for path in ("fails", "orders")]
+
+    assert lab.run(agent, "go", services={"shop": Asgi()}, twin=False).answer == [500, 201]
+    assert "the service's own error" in caplog.text
+
+
+async def fails_to_start(scope: Any, receive: Callable[[], Any], send: Callable[[Message], Any]) -> None:
+    if scope["type"] == "lifespan":
+        await receive()
+        await send({"type": "lifespan.startup.failed", "message": "no database"})
+
+
+def test_an_application_that_cannot_start_answers_500(caplog: pytest.LogCaptureFixture) -> None:
+    def agent(_: str) -> int:
+        return httpx.get("http://shop/").status_code
+
+    assert lab.run(agent, "go", services={"shop": fails_to_start}, twin=False).answer == 500
+    assert "the service shop failed to start: no database" in caplog.text
+
+
+async def without_lifespan(scope: Any, receive: Callable[[], Any], send: Callable[[Message], Any]) -> None:
+    assert scope["type"] == "http"
+    task = asyncio.ensure_future(receive())
+    await task
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": b"a", "more_body": True})
+    await receive()
+    LEFT.append("left")
+
+
+LEFT: list[str] = []
+
+
+def test_who_hangs_up_is_noticed_by_the_application() -> None:
+    def agent(_: str) -> bytes:
+        with httpx.stream("GET", "http://shop/") as reply:
+            first = next(reply.iter_raw())
+        time.sleep(1)
+        return first
+
+    LEFT.clear()
+    trial = lab.run(agent, "go", services={"shop": without_lifespan}, twin=False, deadline_s=60)
+    assert (trial.answer, trial.error) == (b"a", None)
+    assert LEFT == ["left"]
+
+
+def replies(request: Request) -> Any:
+    kinds: dict[str, Any] = {
+        "/dict": {"a": 1}, "/list": [1], "/text": "hällo", "/bytes": b"\x00", "/none": None, "/status": (404, "no"),
+        "/headers": (200, {"b": 2}, {"X-A": "1", "Content-Type": "application/x"}), "/wrong": 3, "/short": (200,),
+    }  # fmt: skip
+    if request.path == "/echo":
+        return [request.method, dict(request.query), request.headers["x-b"], request.json, request.text]
+    if request.path == "/parts":
+        return 200, _parts(), {"Content-Type": "text/event-stream"}
+    return kinds[request.path]
+
+
+def _parts() -> Iterator[str]:
+    for number in range(2):
+        time.sleep(1)
+        yield f"data: {number}\n\n"
+
+
+def test_the_replies_of_a_function(caplog: pytest.LogCaptureFixture) -> None:
+    def agent(_: str) -> list[Any]:
+        seen: list[Any] = []
+        for path in ("dict", "list", "text", "bytes", "none", "status", "headers", "parts", "wrong", "short"):
+            reply = httpx.get(f"http://shop/{path}")
+            seen.append((reply.status_code, reply.headers.get("content-type"), reply.content))
+        seen.append(httpx.post("http://shop/echo?q=1", json={"n": 1}, headers={"X-B": "c"}).json())
+        seen.append(httpx.post("http://shop/echo", content="{", headers={"X-B": "c"}).status_code)
+        return seen
+
+    text = "text/plain; charset=utf-8"
+    assert lab.run(agent, "go", services={"shop": replies}, twin=False).answer == [
+        (200, "application/json", b'{"a": 1}'),
+        (200, "application/json", b"[1]"),
+        (200, text, "hällo".encode()),
+        (200, "application/octet-stream", b"\x00"),
+        (204, None, b""),
+        (404, text, b"no"),
+        (200, "application/x", b'{"b": 2}'),
+        (200, "text/event-stream", b"data: 0\n\ndata: 1\n\n"),
+        (500, "text/plain", b"Internal Server Error"),
+        (500, "text/plain", b"Internal Server Error"),
+        ["POST", {"q": "1"}, "c", {"n": 1}, '{"n":1}'],
+        400,
+    ]
+    assert "the service replies returned int 3: it should return a dict, list, str, bytes or None, or" in caplog.text
+
+
+def test_services_of_one_host_stand_at_several_ports_and_faults_tell_them_apart() -> None:
+    def agent(_: str) -> list[int]:
+        return [requests.get(f"http://localhost:{port}/", timeout=5).status_code for port in (11434, 8000)]
+
+    def ok(request: Request) -> str:  # noqa: ARG001
+        return "ok"
+
+    struck = lab.inject("tool_error", "localhost:8000", status=429)
+    services = {"localhost:11434": ok, "localhost:8000": ok}
+    assert lab.run(agent, "go", services=services, faults=[struck], twin=False).answer == [200, 429]
+
+
+def test_the_sdk_of_a_model_speaks_to_its_own_address() -> None:
+    def model(request: Request) -> Any:
+        assert request.path == "/openai/v1/chat/completions"
+        said = {"role": "assistant", "content": f"Hello, {request.json['model']}."}
+        return {
+            "id": "1", "object": "chat.completion", "created": 1, "model": "m",
+            "choices": [{"index": 0, "message": said, "finish_reason": "stop"}],
+        }  # fmt: skip
+
+    def agent(_: str) -> Any:
+        with groq.Groq(api_key="k") as client:
+            return client.chat.completions.create(model="m", messages=[]).choices[0].message.content
+
+    async def agent_async(_: str) -> Any:
+        async with groq.AsyncGroq(api_key="k") as client:
+            return (await client.chat.completions.create(model="m", messages=[])).choices[0].message.content
+
+    late = lab.inject("tool_error", "api.groq.com", calls=[1], attempts=[1], status=429)
+    for each in (agent, agent_async):
+        trial = lab.run(each, "go", services={"api.groq.com": model}, faults=[late])
+        assert trial.answer == "Hello, m."
+        assert trial.seconds >= 1, "it waited as the reply told it"
+
+
+# Hosts that are no service.
+
+
+def test_a_host_elsewhere_may_be_unreachable_and_the_trial_says_so_once() -> None:
+    def agent(_: str) -> list[str]:
+        seen = []
+        for url in ("https://nowhere.example/", "http://192.0.2.1/", "https://nowhere.example/"):
+            try:
+                httpx.get(url)
+            except httpx.ConnectError as error:
+                seen.append(str(error))
+        return seen
+
+    async def agent_async(_: str) -> list[str]:
+        async with httpx.AsyncClient() as client:
+            with pytest.raises(httpx.ConnectError):
+                await client.get("https://nowhere.example/")
+        return agent("")
+
+    for each in (agent, agent_async):
+        trial = lab.run(each, "go", elsewhere="unreachable", twin=False)
+        unknown = f"[Errno {socket.EAI_NONAME}] Name or service not known"
+        assert trial.answer == [unknown, f"[Errno {errno.ENETUNREACH}] Network is unreachable", unknown]
+        assert trial.warnings == (
+            "nowhere.example could not be reached: no service has this name",
+            "192.0.2.1 could not be reached: no service has this name",
+        )
+        assert trial.story().count("nowhere.example could not be reached") == 2, "in the log and at the end"
+
+
+def test_an_unknown_host_ends_the_trial_and_the_nearest_service_is_named() -> None:
+    def agent(_: str) -> str:
+        return httpx.get("https://api.openai.co/v1").text
+
+    def telemetry(_: str) -> str:
+        return httpx.get("https://raw.githubusercontent.com/x").text
+
+    with pytest.raises(
+        BaseException, match=r"^the host api.openai.co \(in .*did you mean the service 'api.openai.com'"
+    ):
+        lab.run(agent, "go", services={"api.openai.com": function})
+    with pytest.raises(BaseException, match=r"^the host raw\.githubusercontent\.com"):
+        lab.run(telemetry, "go")
+
+
+def test_the_telemetry_of_an_sdk_ends_no_trial() -> None:
+    """The SDK is told by its module's name."""
+    names: dict[str, Any] = {"__name__": "litellm.prices", "httpx": httpx}
+    exec("def prices():\n    return httpx.get('https://raw.githubusercontent.com/x').text", names)  # noqa: S102
+
+    def agent(_: str) -> str:
+        try:
+            return str(names["prices"]())
+        except httpx.ConnectError:
+            return "the list of the package itself"
+
+    trial = lab.run(agent, "go", twin=False)
+    assert trial.answer == "the list of the package itself"
+    (warning,) = trial.warnings
+    assert warning.startswith("raw.githubusercontent.com (a list of models and prices) could not be reached")
+
+
+def test_who_asks_for_an_unknown_host_for_ever_is_hung() -> None:
+    def agent(_: str) -> None:
+        while True:
+            with contextlib.suppress(httpx.ConnectError):
+                httpx.get("https://nowhere.example/")
+
+    trial = lab.run(agent, "go", elsewhere="unreachable", twin=False, calls_max=100)
+    assert str(trial.outcome) == "hung"
+    assert trial.why.startswith("nowhere.example is asked again and again without a wait")
+
+
+# Loops.
+
+
+def test_a_loop_that_the_agent_keeps_is_as_new_in_the_next_trial() -> None:
+    kept: list[asyncio.AbstractEventLoop] = []
+    closed: list[str] = []
+
+    async def waits() -> None:
+        try:
+            await asyncio.sleep(1000)
+        finally:
+            closed.append("closed")
+
+    def agent(_: str) -> float:
+        if not kept:
+            kept.append(asyncio.new_event_loop())
+        kept[0].create_task(waits())
+        begun = time.monotonic()
+        kept[0].run_until_complete(asyncio.sleep(2))
+        return time.monotonic() - begun
+
+    trial = lab.run(agent, "go")
+    assert (trial.answer, trial.error) == (2.0, None)
+    assert closed == ["closed"] * 3, "the twin runs twice"
+    assert kept[0].is_closed()
+
+
+def test_a_thread_that_outlives_its_trial_leaves_no_loop_open(recwarn: pytest.WarningsRecorder) -> None:
+    async def ticks() -> AsyncIterator[int]:
+        while True:
+            await asyncio.sleep(1)
+            yield 1
+
+    async def tick() -> None:
+        async for _ in ticks():
+            pass
+
+    def agent(_: str) -> str:
+        asyncio.new_event_loop()
+        threading.Thread(target=lambda: asyncio.run(tick()), daemon=True).start()
+        time.sleep(3)
+        return "done"
+
+    assert lab.run(agent, "go").ok
+    assert [str(warning.message) for warning in recwarn] == []
