@@ -49,7 +49,7 @@ class Format(Protocol):
         """A digest of what a request asks for."""
 
     def read(self, body: bytes, content_type: str) -> Heard:
-        """What a reply says."""
+        """Reads a reply."""
 
 
 @dataclass(frozen=True)

@@ -70,8 +70,8 @@ def script(form: str, *, twice: bool) -> list[Any]:
         steps = [("price", {"order": 17}), *[("refund", {"order": 17, "amount": 30})] * (1 + twice), ("finish", {})]
         last = f"[[ ## reasoning ## ]]\nDone.\n\n[[ ## answer ## ]]\n{ANSWER}\n\n[[ ## completed ## ]]"
         return [*(_of_dspy(*step) for step in steps), last]
-    last = lab.call("final_answer", answer=ANSWER) if form == "final_answer" else ANSWER
-    return [price, [refund, refund] if twice else refund, last]
+    end: Any = lab.call("final_answer", answer=ANSWER) if form == "final_answer" else ANSWER
+    return [price, [refund, refund] if twice else refund, end]
 
 
 def _of_dspy(tool: str, arguments: dict[str, Any]) -> str:

@@ -196,7 +196,7 @@ class Format(ABC):
         """The error replies for which the service has words of its own."""
 
     def read(self, body: bytes, content_type: str) -> Heard:
-        """What a reply says. A reply that cannot be read says nothing."""
+        """Reads a reply. One that cannot be read says nothing."""
         heard = Heard()
         if content_type.startswith(EVENT_STREAM):
             for event in Events().feed(body):
