@@ -23,7 +23,7 @@ from chaoslab.core.chain import ActiveFault, at_once, chain, play
 from chaoslab.core.events import REPLY_MAX, Event
 from chaoslab.core.exchange import Call, Failure, Observation, Reply
 from chaoslab.core.fault import load, trait
-from chaoslab.core.memory import TrialMemory
+from chaoslab.core.memory import Decisions, TrialMemory
 from chaoslab.core.pipe import Pipe, Signal
 from chaoslab.core.plan import HITS, Candidates, Decision, Injection, Plan
 from chaoslab.core.service_spec import ErrorReply
@@ -212,7 +212,7 @@ class ServiceSeam:
         """The injections that may hit a request to a service, and those that may refuse a connection to it."""
         found = self._reach.get(name)
         if found is None:
-            all_ = self.plan.candidates(name, wire=False) + self.plan.candidates(name, wire=True)
+            all_ = self.plan.candidates(name)
             found = Candidates(i for i in all_ if not refuses(i)), Candidates(filter(refuses, all_))
             self._reach[name] = found
         return found
@@ -282,7 +282,7 @@ class ServiceAttempt(Attempt):
         number, attempt = self.asked.number, self.asked.next_attempt()
         call = Call(name, self.tool, book.key, number, attempt, self.asked.id, self.value, ERRORS)
         book.note(events.CallStarted(at=call.at, tool=self.tool, arguments=to_jsonable(self.value)))
-        reach, decisions = seam.reach(name)[0], list[Decision]()
+        reach, decisions = seam.reach(name)[0], Decisions()
         if reach:
             occasion = seam.memory.occasion(name, self.tool, number, attempt, elapsed_s=elapsed_s, arguments=self.value)
             decisions = seam.memory.decide(reach, occasion)
@@ -297,11 +297,11 @@ class ServiceAttempt(Attempt):
             elapsed_s=elapsed_s,
             spent=spent,
         )
-        self.hit = any(decision in HITS for decision in decisions)
+        self.hit = decisions.hit
         """True if a fault hits it: `play` answers it then, else the application, through `answering`."""
         self.rolled: Sequence[str] = self.faults.rolled
         if not self.hit:
-            self.rolled = reach.asked(decisions)
+            self.rolled = decisions.asked
         seam.open[id(self)] = self
 
     def answering(self, started: Started, parts: Iterable[bytes]) -> Iterator[bytes]:
