@@ -110,11 +110,15 @@ class Request:
     intent: tuple[str, Hashable]
     nth: int = 1
     attempts: int = 0
+    known_id: str = ""
 
     @property
     def id(self) -> str:
-        tool, spelt = self.intent
-        return _id(self.trial.header, tool, str(spelt), self.nth)
+        """Its id by its first intent; it keeps that when it takes the place of another."""
+        if not self.known_id:
+            tool, spelt = self.intent
+            self.known_id = _id(self.trial.header, tool, str(spelt), self.nth)
+        return self.known_id
 
     def next_attempt(self) -> int:
         self.attempts += 1

@@ -227,11 +227,11 @@ class CallRecord:
     def _spelt(self) -> Hashable:
         """An equal value for the same arguments alone: texts and whole numbers themselves, which costs less than
         JSON; JSON of all others, since 1, 1.0 and True are equal."""
-        args, names = self.args, self.names
-        plain = self.content is None and len(args) == len(names) and not self.kwargs and not self.tool.hidden
-        if plain and _are_keys(args):
-            self.content = dict(zip(names, args, strict=False))
-            return args
+        names = self.names
+        in_order = self.content is None and len(self.args) == len(names) and not self.kwargs and not self.tool.hidden
+        if in_order and _are_keys(self.args):
+            self.content = dict(zip(names, self.args, strict=False))
+            return self.args
         content = self.arguments()
         values = tuple(content.values())
         return values if tuple(content) == names and _are_keys(values) else canonical(content)
