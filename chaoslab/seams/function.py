@@ -10,14 +10,14 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 from threading import Lock
 from typing import Any
 
 from chaoslab.base.clock import Clock, system
-from chaoslab.base.identity import IDEMPOTENCY_KEY, Request, Requests, request_id
+from chaoslab.base.identity import IDEMPOTENCY_KEY, Request, Requests, canonical, request_id
 from chaoslab.base.jsonable import ATOMS, BITS_MAX, UNCHANGING, brief, describe_error, line_of, to_jsonable
 from chaoslab.core import events
 from chaoslab.core.attempt import Attempt
@@ -25,7 +25,7 @@ from chaoslab.core.chain import at_once
 from chaoslab.core.events import REPLY_MAX, Event
 from chaoslab.core.exchange import Call, Failure, Reply
 from chaoslab.core.memory import TrialMemory
-from chaoslab.core.plan import BEGINS, LASTS, Candidates, Decision, Plan
+from chaoslab.core.plan import Candidates, Decision, Plan
 from chaoslab.record.trial_log import TrialLog
 from chaoslab.seams.native_errors import PYTHON, NativeErrors
 
@@ -134,6 +134,7 @@ SILENCE = Spelt()
 FEW = 16
 """The most entries of a dict that is kept as a copy."""
 _NUMBER_MAX = 2**BITS_MAX
+_NUMBER_MIN = -_NUMBER_MAX
 
 
 def kept(result: Any) -> Any:
@@ -148,14 +149,23 @@ def kept(result: Any) -> Any:
 def _is_plain(value: Any) -> bool:
     """True if `to_jsonable` would return the value itself. Most arguments are such, and this costs less."""
     kind = type(value)
-    return kind in ATOMS or (kind is int and -_NUMBER_MAX < value < _NUMBER_MAX) or (kind is float and isfinite(value))
+    return kind in ATOMS or (kind is int and _NUMBER_MIN < value < _NUMBER_MAX) or (kind is float and isfinite(value))
+
+
+def _are_keys(values: Sequence[Any]) -> bool:
+    """True if all are texts and whole numbers, and plain."""
+    for value in values:
+        kind = type(value)
+        if kind is not str and (kind is not int or not _NUMBER_MIN < value < _NUMBER_MAX):
+            return False
+    return True
 
 
 def _is_small(value: Any) -> bool:
     kind = type(value)
     if kind is str:
         return len(value) <= REPLY_MAX
-    return kind in UNCHANGING and (kind is not int or -_NUMBER_MAX < value < _NUMBER_MAX)
+    return kind in UNCHANGING and (kind is not int or _NUMBER_MIN < value < _NUMBER_MAX)
 
 
 class CallRecord:
@@ -170,6 +180,7 @@ class CallRecord:
         "kwargs",
         "late",
         "name",
+        "names",
         "ok",
         "place",
         "reply",
@@ -182,6 +193,7 @@ class CallRecord:
 
     def __init__(self, tool: WrappedFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         self.tool, self.name, self.args, self.kwargs = tool, tool.name, args, kwargs
+        self.names = tool.names
         self.content: dict[str, Any] | None = None
         self.request: Request | None = None
         self.place: tuple[int, int, int] | None = None
@@ -205,9 +217,21 @@ class CallRecord:
 
     def asked(self, requests: Requests) -> tuple[int, int, int]:
         """Numbers the call and returns its place."""
-        self.request = request = requests.ask(self.name, self.name, self.arguments())
+        self.request = request = requests.ask(self.name, self.name, None, spelt=self._spelt())
         self.place = request.number, request.next_attempt(), request.nth
         return self.place
+
+    def _spelt(self) -> Hashable:
+        """An equal value for the same arguments alone: texts and whole numbers themselves, which costs less than
+        JSON; JSON of all others, since 1, 1.0 and True are equal."""
+        names = self.names
+        in_order = self.content is None and len(self.args) == len(names) and not self.kwargs and not self.tool.hidden
+        if in_order and _are_keys(self.args):
+            self.content = dict(zip(names, self.args, strict=False))
+            return self.args
+        content = self.arguments()
+        values = tuple(content.values())
+        return values if tuple(content) == names and _are_keys(values) else canonical(content)
 
     def answered(self, requests: Requests) -> None:
         assert self.request is not None
@@ -226,7 +250,7 @@ class CallRecord:
         self.began_t, self.late = t, self.place is None
         number, attempt, nth = self.place or self.asked(requests)
         header = requests.trial.header
-        self.id = self.request.id if self.request else request_id(header, self.name, self.content, nth)
+        self.id = request_id(header, self.name, self.arguments(), nth)
         return events.CallStarted(at=self._at(requests, number, attempt), tool=self.name, arguments=self.content)
 
     def _at(self, requests: Requests, number: int, attempt: int) -> events.AttemptRef:
@@ -280,6 +304,7 @@ class CallRecord:
         """The parts that the log needs. The function does not go to another process."""
         return (
             self.name,
+            self.names,
             self.arguments(),
             self.place,
             self.ok,
@@ -291,7 +316,18 @@ class CallRecord:
         )
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        self.name, self.content, self.place, self.ok, self.via, self.error, self.status, self.rolled, self.reply = state
+        (
+            self.name,
+            self.names,
+            self.content,
+            self.place,
+            self.ok,
+            self.via,
+            self.error,
+            self.status,
+            self.rolled,
+            self.reply,
+        ) = state
         self.request = None
 
 
@@ -340,7 +376,7 @@ class FunctionSeam:
 
     def stand_in(self, tool: WrappedFunction) -> Callable[..., Any]:
         """Returns a wrapper with the function's signature; async if the function is."""
-        reach = self.plan.candidates(tool.name, wire=False) + self.plan.candidates(tool.name, wire=True)
+        reach = self.plan.candidates(tool.name)
         stand_in = self._of_coroutine(tool, reach) if tool.of_coroutine else self._of_function(tool, reach)
         return functools.wraps(tool.function)(stand_in)
 
@@ -399,9 +435,9 @@ class FunctionSeam:
             if reach.reads:
                 occasion.arguments = made.arguments()
             decisions = memory.decide(reach, occasion)
-        if BEGINS in decisions or LASTS in decisions or self.plan.looks_back:
+        if decisions.hit or self.plan.looks_back:
             return _Attempt(self, book, made, reach, decisions)
-        made.rolled = reach.asked(decisions)
+        made.rolled = decisions.asked
         return None
 
 
@@ -441,14 +477,14 @@ class _Attempt(Attempt):
         reach: Candidates,
         decisions: Sequence[Decision],
     ) -> None:
-        assert made.request is not None
         assert made.place is not None
         self.book, self.made, self.tool = book, made, made.tool
         began_s = seam.clock.monotonic()
         elapsed_s = began_s - book.origin
-        number, attempt, _ = made.place
+        number, attempt, nth = made.place
+        identity = request_id(book.trial.header, made.name, made.arguments(), nth)
         super().__init__(
-            Call(made.name, made.name, book.key, number, attempt, made.request.id, made.content),
+            Call(made.name, made.name, book.key, number, attempt, identity, made.content),
             seam.memory,
             reach,
             decisions,

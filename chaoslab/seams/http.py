@@ -267,7 +267,7 @@ class _Attempt(Attempt):
             call.target, call.tool, call.request, call.attempt, elapsed_s=elapsed_s, arguments=call.value
         )
         self.occasion = occasion.to_json(wire) if wire else FIRST
-        return memory.decide(inner + wire if plan.stateful else inner, occasion)[: len(inner)]
+        return memory.decide(plan.candidates(call.target) if plan.stateful else inner, occasion)[: len(inner)]
 
     @property
     def _of_model(self) -> bool:

@@ -23,7 +23,7 @@ from chaoslab.core.chain import ActiveFault, at_once, chain, play
 from chaoslab.core.events import REPLY_MAX, Event
 from chaoslab.core.exchange import Call, Failure, Observation, Reply
 from chaoslab.core.fault import load, trait
-from chaoslab.core.memory import TrialMemory
+from chaoslab.core.memory import Decisions, TrialMemory
 from chaoslab.core.pipe import Pipe, Signal
 from chaoslab.core.plan import HITS, Candidates, Decision, Injection, Plan
 from chaoslab.core.service_spec import ErrorReply
@@ -228,8 +228,7 @@ class ServiceSeam:
         request is one to a model, whose context can be hit too."""
         found = self._reach.get((name, chat))
         if found is None:
-            inner = [i for i in self.plan.candidates(name, wire=False) if chat or i.layer != "context"]
-            all_ = [*inner, *self.plan.candidates(name, wire=True)]
+            all_ = [i for i in self.plan.candidates(name) if chat or i.layer != "context"]
             found = Candidates(i for i in all_ if not refuses(i)), Candidates(filter(refuses, all_))
             self._reach[name, chat] = found
         return found
@@ -310,7 +309,7 @@ class ServiceAttempt(Attempt):
         if self.chat is not None:
             call, shown = replace(call, dialog=self.chat.format.dialog), self.chat.shown(self.value)
         book.note(events.CallStarted(at=call.at, tool=self.tool, arguments=to_jsonable(shown)))
-        reach, decisions = seam.reach(name, chat=self.chat is not None)[0], list[Decision]()
+        reach, decisions = seam.reach(name, chat=self.chat is not None)[0], Decisions()
         if reach:
             occasion = seam.memory.occasion(name, self.tool, number, attempt, elapsed_s=elapsed_s, arguments=self.value)
             decisions = seam.memory.decide(reach, occasion)
@@ -325,11 +324,11 @@ class ServiceAttempt(Attempt):
             elapsed_s=elapsed_s,
             spent=spent,
         )
-        self.hit = any(decision in HITS for decision in decisions)
+        self.hit = decisions.hit
         """True if a fault hits it: `play` answers it then, else the application, through `answering`."""
         self.rolled: Sequence[str] = self.faults.rolled
         if not self.hit:
-            self.rolled = reach.asked(decisions)
+            self.rolled = decisions.asked
         seam.open[id(self)] = self
 
     def answering(self, started: Started, parts: Iterable[bytes]) -> Iterator[bytes]:
