@@ -28,3 +28,15 @@ def shape_of(path: str, headers: Mapping[str, str]) -> Format:
     if path.startswith(("/v1beta", "/v1alpha")) or "x-goog-api-key" in headers:
         return _GEMINI
     return _GROQ if path.startswith("/openai/v1/") else _OPENAI
+
+
+HOSTS = (
+    "api.openai.com", "api.anthropic.com", "api.groq.com", "generativelanguage.googleapis.com", "api.mistral.ai",
+    "openrouter.ai", "api.together.xyz", "api.deepseek.com",
+)  # fmt: skip
+"""Addresses of providers of models."""
+
+
+def known_host(host: str) -> bool:
+    """Tells if a model's provider has this address."""
+    return host in HOSTS
