@@ -59,7 +59,10 @@ def run(options: argparse.Namespace) -> int:
                 print(f"{name}: {running.url(name)} leads to {route.url}", flush=True)
             print(f"ready: gateway on {running.address}, logs in {running.run.folder}", flush=True)
             over.wait()
-            finished(running, "ok", "", "", system.monotonic() - running.book.origin, started.prompt)
+            running.end()
+            finished(
+                running, "ok", "the gateway was stopped", "", system.monotonic() - running.book.origin, started.prompt
+            )
     except OSError as error:
         return refuse(error)
     return 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -34,7 +35,8 @@ ADDRESSES = {
 """The variables in which the providers' SDKs look for an address, and the path that they expect in it."""
 KEYS = ("KEY", "TOKEN", "SECRET", "PASSWORD")
 """The ends of names of variables whose values are masked in the logs."""
-NO_SUCH, NOT_RUN = 127, 126
+NOT_RUN = 126
+"""The exit code for a command that is there and cannot be run, as shells have it."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,13 @@ def stated(text: str | None) -> list[dict[str, Any]] | None:
 
 def run(command: Command, routes: Mapping[str, Route], plan: Plan, *, logs: Path, port: int, timeout_s: float) -> int:
     """Runs the command and prints the verdict to standard error. Returns the command's exit code, or 128 and the number
-    of the signal that ended it."""
+    of the signal that ended it.
+
+    Raises:
+        LookupError: there is no such command. OSError: the port is taken, or the logs cannot be written.
+    """
+    if shutil.which(command.words[0]) is None:
+        raise LookupError(f"the command {command.words[0]!r} is not found: give its path, or see that PATH holds it")
     started = events.PromptStarted(
         prompt_index=1,
         prompt=command.shown,
@@ -101,8 +109,8 @@ def run(command: Command, routes: Mapping[str, Route], plan: Plan, *, logs: Path
     with gateway(routes, plan, logs=logs, started=started, port=port, timeout_s=timeout_s, secrets=secrets) as running:
         began_s = system.monotonic()
         answer, code, error = _ran(command, {**os.environ, **_addresses(command, routes, running)})
-        running.seam.end()
         seconds = system.monotonic() - began_s
+        running.end()
         finished(running, "ok" if not error else "error", answer.strip(), error, seconds, command.shown)
     verdict = judge(read(running.run.name, logs=logs), running.book.key)
     print(f"chaoslab: {verdict.outcome} – {verdict.why} ({running.run.folder})", file=sys.stderr, flush=True)
@@ -128,7 +136,7 @@ def _ran(command: Command, environment: Mapping[str, str]) -> tuple[str, int, st
         guard.release()
         said = f"the command {command.words[0]!r} cannot be run: {error.strerror}"
         print(said, file=sys.stderr, flush=True)
-        return "", NO_SUCH if isinstance(error, FileNotFoundError) else NOT_RUN, said
+        return "", NOT_RUN, said
     guard.watch(process.pid)
 
     def forward(number: int, _: FrameType | None) -> None:
@@ -138,7 +146,8 @@ def _ran(command: Command, environment: Mapping[str, str]) -> tuple[str, int, st
     before = {number: signal.signal(number, forward) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         assert process.stdout is not None
-        answer = _passed_on(process.stdout)
+        with process.stdout as output:
+            answer = _passed_on(output)
         code = process.wait()
     finally:
         for number, handler in before.items():

@@ -38,6 +38,9 @@ UPSTREAM_S = 120.0
 HANG_S = 600.0
 """The longest time for which a client that does not give up waits for an answer that never comes, in seconds."""
 
+GRACE_S = 0.5
+"""The time for exchanges to end when the trial does, in seconds: an answer may have been sent and not noted yet."""
+
 
 class LiveLog(TrialLog):
     """The log of a trial in real time. Each event is written when it is noted; the newest are kept for the plan."""
@@ -59,7 +62,11 @@ class Running:
     log: Log
     book: LiveLog
     plan: Plan
-    seam: ServiceSeam
+    shared: Gateway
+
+    def end(self) -> None:
+        """Ends the trial: what its clients ask from now on is no part of it."""
+        self.shared.end(GRACE_S)
 
     def url(self, route: str) -> str:
         """The address under which a program asks for a route's service."""
@@ -180,12 +187,11 @@ def gateway(
             threading.Thread(target=_accept, args=(listener, shared), name="gateway", daemon=True).start()
             host, taken = listener.getsockname()[:2]
             try:
-                yield Running(f"http://{host}:{taken}", run, log, book, plan, seam)
+                yield Running(f"http://{host}:{taken}", run, log, book, plan, shared)
             finally:
                 with suppress(OSError):
                     listener.shutdown(socket.SHUT_RDWR)
-                with shared.lock:
-                    seam.end()
+                shared.end(GRACE_S)
 
 
 def _listening(port: int) -> socket.socket:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from itertools import chain
-from threading import Lock
+from threading import Condition, Lock
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -55,6 +55,16 @@ class Gateway:
     timeout_s: float
     hide: Callable[[set[str]], object]
     secrets: set[str] = field(default_factory=set)
+    under_way: set[int] = field(default_factory=set)
+    """The exchanges that are not over."""
+    calm: Condition = field(default_factory=Condition)
+
+    def end(self, grace_s: float) -> None:
+        """Ends the trial, once all exchanges are over or the time is."""
+        with self.calm:
+            self.calm.wait_for(lambda: not self.under_way, grace_s)
+        with self.lock:
+            self.seam.end()
 
     def passed(self, secrets: set[str]) -> None:
         """Takes the secrets of a request."""
@@ -136,7 +146,14 @@ class Connection:
             attempt = self._gateway.seam.asked(self._route, request, self)
         if attempt is None:
             return False
-        return self._exchanged(attempt, head, large=large) and not head.closes
+        shared = self._gateway
+        shared.under_way.add(id(attempt))
+        try:
+            return self._exchanged(attempt, head, large=large) and not head.closes
+        finally:
+            shared.under_way.discard(id(attempt))
+            with shared.calm:
+                shared.calm.notify_all()
 
     def _read(self, framing: int) -> tuple[bytes, Iterator[bytes] | None]:
         """The body, or its beginning and the parts of the rest if it is larger than what is kept."""

@@ -1,0 +1,110 @@
+"""A service on loopback, and a gateway in front of it."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from chaoslab.core.events import PromptStarted
+from chaoslab.execution.gateway import Running, finished, gateway, plan_of
+from chaoslab.record.history import History
+from chaoslab.reports.folder import read
+from chaoslab.seams.gateway.routes import routes
+
+
+class Shop(BaseHTTPRequestHandler):
+    """A service that echoes what it was sent. `/stream` waits for `go_on` after its first event."""
+
+    protocol_version = "HTTP/1.1"
+    server: Any
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+    def _reply(self, status: int, value: Any) -> None:
+        body = json.dumps(value).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self) -> None:
+        if self.path.startswith("/stream"):
+            self._stream()
+        elif self.path == "/dies":
+            self.close_connection = True
+        elif self.path == "/once":
+            self.server.asked += 1
+            self._reply(200, {"asked": self.server.asked})
+            self.close_connection = True
+        else:
+            self._reply(200, {"path": self.path, "price": 30, "headers": dict(self.headers)})
+
+    def do_POST(self) -> None:
+        if self.headers.get("Transfer-Encoding") == "chunked":
+            size = 0
+            while chunk := int(self.rfile.readline(), 16):
+                size += len(self.rfile.read(chunk))
+                self.rfile.readline()
+            self.rfile.readline()
+        else:
+            size = len(self.rfile.read(int(self.headers.get("Content-Length") or 0)))
+        self._reply(200, {"size": size, "amount": 30})
+
+    def _stream(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        for number in range(4):
+            if number == 1:
+                self.server.go_on.wait(20)
+            self._chunk(f'data: {{"n": {number}}}\n\n'.encode())
+        self._chunk(b"data: [DONE]\n\n")
+        self.wfile.write(b"0\r\n\r\n")
+
+    def _chunk(self, data: bytes) -> None:
+        self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
+        self.wfile.flush()
+
+
+@contextmanager
+def shop() -> Iterator[Any]:
+    """The service; `server.url` is its address."""
+    server: Any = ThreadingHTTPServer(("127.0.0.1", 0), Shop)
+    server.daemon_threads = True
+    server.go_on = threading.Event()
+    server.go_on.set()
+    server.asked = 0
+    server.url = f"http://127.0.0.1:{server.server_address[1]}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.go_on.set()
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@contextmanager
+def standing(logs: Path, route: Sequence[str], *faults: dict[str, Any], timeout_s: float = 20.0) -> Iterator[Running]:
+    """A gateway with these routes and faults."""
+    known = routes(route)
+    plan = plan_of([json.dumps(fault) for fault in faults], None, 1, known)
+    started = PromptStarted(prompt_index=1, prompt="test", effects=None)
+    with gateway(known, plan, logs=logs, started=started, timeout_s=timeout_s) as running:
+        yield running
+        running.end()
+        finished(running, "ok", "done", "", 1.0, "test")
+
+
+def history(logs: Path) -> History:
+    return read("latest", logs=logs)

@@ -1,0 +1,216 @@
+"""A command in any language is the agent: its requests are broken on the way, its output is judged, nothing is left."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chaoslab.cli import main
+from chaoslab.core.events import FaultWitnessed
+from tests.gateway.parts import history, shop
+
+PYTHON_AGENT = """
+import os, urllib.request
+def refund():
+    asked = urllib.request.Request(os.environ["CRM_URL"] + "/refunds", b'{"order": 17}', method="POST")
+    return urllib.request.urlopen(asked, timeout=0.5).read()
+try:
+    refund()
+except TimeoutError:
+    refund()
+print("Refunded 30.")
+"""
+NODE_AGENT = """
+const asked = {method: "POST", headers: {"content-type": "application/json"}, body: JSON.stringify({order: 17})};
+const ask = () => fetch(process.env.CRM_URL + "/refunds", {...asked, signal: AbortSignal.timeout(500)});
+try { await ask(); } catch { await ask(); }
+const events = await (await fetch(process.env.CRM_URL + "/stream")).text();
+console.log("Refunded 30.", events.split("data:").length - 1);
+"""
+GO_AGENT = """package main
+import ("bytes"; "fmt"; "net/http"; "os"; "time")
+func main() {
+	client := http.Client{Timeout: 500 * time.Millisecond}
+	ask := func() error {
+		body := bytes.NewBufferString(`{"order": 17}`)
+		reply, err := client.Post(os.Getenv("CRM_URL")+"/refunds", "application/json", body)
+		if err == nil { reply.Body.Close() }
+		return err
+	}
+	if ask() != nil { ask() }
+	fmt.Println("Refunded 30.")
+}
+"""
+EFFECTS = json.dumps([{"effect": "POST /refunds", "order": 17}])
+LOST = json.dumps({"fault": "lost_reply", "target": "crm", "calls": [1]})
+
+
+@pytest.fixture(scope="module")
+def crm() -> Iterator[str]:
+    with shop() as server:
+        yield f"crm={server.url}"
+
+
+def exec_(tmp_path: Path, crm: str, command: Sequence[str], *options: str) -> int:
+    given = ["--logs", str(tmp_path), "--route", crm, "--env", "CRM_URL=crm", *options, "--", *command]
+    return main(["exec", *given])
+
+
+def test_a_lost_reply_is_met_and_the_second_refund_is_harm(crm: str, tmp_path: Path, capfd: Any) -> None:
+    command = [sys.executable, "-c", PYTHON_AGENT]
+    assert exec_(tmp_path, crm, command, "--effects", EFFECTS, "--fact", "30") == 0
+    assert capfd.readouterr().err.startswith("chaoslab: correct – all that was stated holds")
+    assert exec_(tmp_path, crm, command, "--fault", LOST, "--effects", EFFECTS, "--fact", "30") == 0
+    out, err = capfd.readouterr()
+    assert (out, err.startswith("chaoslab: harm – POST /refunds twice (")) == ("Refunded 30.\n", True)
+    assert [event.fault for _, event in history(tmp_path).of(FaultWitnessed)] == ["lost_reply"]
+
+
+@pytest.mark.parametrize(("program", "source", "name"), [("node", NODE_AGENT, "a.mjs"), ("go", GO_AGENT, "a.go")])
+def test_other_languages(program: str, source: str, name: str, crm: str, tmp_path: Path, capfd: Any) -> None:
+    if shutil.which(program) is None:
+        pytest.skip(f"{program} is not installed")
+    path = tmp_path / name
+    path.write_text(source)
+    command = [program, "run", str(path)] if program == "go" else [program, str(path)]
+    assert exec_(tmp_path, crm, command, "--fault", LOST, "--effects", EFFECTS) == 0
+    out, err = capfd.readouterr()
+    assert out.startswith("Refunded 30.")
+    assert "chaoslab: harm – POST /refunds twice" in err
+    assert out.strip().endswith("5") == (program == "node")  # the events of a stream, its end included
+
+
+def test_the_addresses_of_the_providers_are_set(crm: str, tmp_path: Path, capfd: Any) -> None:
+    names = "OPENAI_BASE_URL ANTHROPIC_BASE_URL GROQ_BASE_URL GOOGLE_GEMINI_BASE_URL"
+    script = f"import os; print(*[os.environ.get(name) for name in '{names}'.split()], sep='\\n')"
+    command = [sys.executable, "-c", script]
+    assert exec_(tmp_path, crm, command, "--route", "model=https://api.openai.com") == 0
+    found = capfd.readouterr().out.split()
+    base = found[1]
+    assert found == [f"{base}/v1", base, base, base]
+    assert exec_(tmp_path, crm, command, "--route", "openai=http://127.0.0.1:1/v1", "--port", "0") == 0
+    openai, *others = capfd.readouterr().out.split()
+    assert openai.endswith("/openai")
+    assert others == ["None"] * 3
+
+
+@pytest.mark.parametrize(
+    ("script", "code", "why"),
+    [
+        ("raise SystemExit(5)", 5, "the command ended with exit code 5"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", 137, "the command was ended by SIGKILL"),
+    ],
+)
+def test_how_a_command_ends_is_passed_on_and_said(
+    script: str, code: int, why: str, crm: str, tmp_path: Path, capfd: Any
+) -> None:
+    assert exec_(tmp_path, crm, [sys.executable, "-c", script]) == code
+    assert why in capfd.readouterr().err
+
+
+def alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    state = Path(f"/proc/{pid}/stat")
+    return not state.exists() or state.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+def gone(pid: int) -> bool:
+    for _ in range(200):
+        if not alive(pid):
+            return True
+        time.sleep(0.02)  # the system ends a process when it gets to it
+    return False
+
+
+def started(tmp_path: Path, crm: str, script: str) -> tuple[subprocess.Popen[bytes], int]:
+    """`chaoslab exec` in a process of its own, and the number of the command's process, once it runs."""
+    command = [
+        sys.executable, "-m", "chaoslab", "exec", "--logs", str(tmp_path), "--route", crm, "--",
+        sys.executable, "-u", "-c", f"import os; print(os.getpid()); {script}",
+    ]  # fmt: skip
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    assert process.stdout is not None
+    return process, int(process.stdout.readline())
+
+
+def test_a_signal_goes_to_the_command(crm: str, tmp_path: Path) -> None:
+    script = "import signal, sys; signal.signal(signal.SIGTERM, lambda *_: sys.exit(9)); print('ready'); signal.pause()"
+    process, pid = started(tmp_path, crm, script)
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"ready\n"
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(20) == 9
+    process.stdout.close()
+    assert gone(pid)
+
+
+def test_nothing_is_left_when_the_lab_is_killed_or_the_command_leaves_children(crm: str, tmp_path: Path) -> None:
+    process, pid = started(tmp_path, crm, "import signal; signal.pause()")
+    process.kill()
+    process.wait(20)
+    assert process.stdout is not None
+    process.stdout.close()
+    assert gone(pid)
+    leaves = "import subprocess; print(subprocess.Popen(['sleep', '1000'], stdout=subprocess.DEVNULL).pid)"
+    process, _ = started(tmp_path, crm, leaves)
+    assert process.stdout is not None
+    child = int(process.stdout.readline())
+    assert process.wait(20) == 0
+    process.stdout.close()
+    assert gone(child)
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        (["--fault", "lost_repl:crm"], "--fault lost_repl:crm: no fault is called 'lost_repl': did you mean"),
+        (["--fault", "lost_reply:cm"], "'lost_reply on cm' has no function or service 'cm' to hit: did you mean"),
+        (["--fault", "lost_reply"], "--fault lost_reply should be a fault and a route, as in lost_reply:crm, or JSON"),
+        (["--fault", '{"fault": 3'], "--fault {\"fault\": 3 is no JSON: "),
+        (["--fault", "refused:crm"], "'refused on crm' refuses connections, and a gateway has taken one before"),
+        (["--env", "CRM_URL=cmr"], "--env CRM_URL=cmr names no route: did you mean 'crm'?"),
+        (["--env", "CRM_URL"], "--env CRM_URL should be a variable and a route, as in CRM_URL=crm"),
+        (["--effects", "[3]"], "--effects should be a list, as in "),
+        (["--plan", "no-such-file.json"], "no-such-file.json: No such file or directory"),
+        (["--seed", "-3"], "the seed is -3: it should be a whole number from 0"),
+        (["--port", "1"], "port 1: "),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_one_line_and_nothing_is_started(
+    options: list[str], line: str, crm: str, tmp_path: Path, capfd: Any
+) -> None:
+    if "--port" in options and os.geteuid() == 0:
+        options = ["--port", crm.rpartition(":")[2]]  # root may take port 1, but not one in use
+        line = f"port {options[1]}: Address already in use: choose another --port"
+    assert exec_(tmp_path / "logs", crm, [sys.executable, "-c", "print('ran')"], *options) == 2
+    out, err = capfd.readouterr()
+    assert (out, err.startswith(line), err.count("\n")) == ("", True, 1), err
+
+
+def test_a_command_that_does_not_exist_is_said(crm: str, tmp_path: Path, capfd: Any) -> None:
+    assert exec_(tmp_path, crm, ["no-such-command"]) == 2
+    assert capfd.readouterr().err.startswith("the command 'no-such-command' is not found: give its path")
+
+
+def test_a_plan_file_gives_faults_and_seed(crm: str, tmp_path: Path, capfd: Any) -> None:
+    plan = tmp_path / "plan.json"
+    plan.write_text(json.dumps({"seed": 7, "faults": [json.loads(LOST)]}))
+    command = [sys.executable, "-c", PYTHON_AGENT]
+    assert exec_(tmp_path / "logs", crm, command, "--plan", str(plan), "--effects", EFFECTS) == 0
+    assert "harm – POST /refunds twice" in capfd.readouterr().err
+    plan.write_text('{"faults": [{"fault": "latency"}]}')
+    assert exec_(tmp_path / "logs", crm, command, "--plan", str(plan)) == 2
+    assert capfd.readouterr().err.startswith(f"{plan}, fault 1 should be as in ")

@@ -1,0 +1,254 @@
+"""Programs reach their services through the gateway: unchanged where no fault hits, else broken, and witnessed."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import trustme
+
+from chaoslab.core.events import CallFinished, CallStarted, Effect, FaultWitnessed, Usage
+from chaoslab.seams.gateway.routes import routes
+from chaoslab.wire.body import BODY_MAX
+from tests.gateway.parts import history, shop, standing
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Any]:
+    with shop() as found:
+        yield found
+
+
+@pytest.fixture
+def crm(server: Any) -> list[str]:
+    return [f"crm={server.url}"]
+
+
+def met(logs: Path) -> list[str]:
+    return [event.fault for _, event in history(logs).of(FaultWitnessed)]
+
+
+def test_requests_pass_and_are_written_down_without_their_secrets(crm: list[str], tmp_path: Path) -> None:
+    secrets = {"Authorization": "Bearer sk-of-a-user", "X-Api-Key": "key-of-a-user", "Cookie": "session=of-a-user"}
+    with standing(tmp_path, crm) as running, httpx.Client(base_url=running.url("crm")) as client:
+        reply = client.get("/price/17?api_key=query-of-a-user&page=2", headers={**secrets, "X-Trace": "t1"})
+        assert client.post("/refunds", json={"order": 17}).json() == {"size": 12, "amount": 30}
+    told = reply.json()
+    assert told["path"] == "/price/17?api_key=query-of-a-user&page=2"
+    assert {name: told["headers"].get(name) for name in (*secrets, "X-Trace")} == {**secrets, "X-Trace": "t1"}
+    assert told["headers"]["Host"] == crm[0].partition("//")[2]
+    log = (tmp_path / "latest" / "info.log").read_text()
+    assert "of-a-user" not in log
+    calls = [(event.tool, event.arguments) for _, event in history(tmp_path).of(CallStarted)]
+    assert calls == [("GET /price/17", {"query": {"api_key": "***", "page": "2"}}), ("POST /refunds", {"order": 17})]
+    assert [event.content for _, event in history(tmp_path).of(Effect)] == [{"order": 17}]
+
+
+FAULTS: list[tuple[str, dict[str, Any], str]] = [
+    ("latency", {"delay_s": 0.2}, "30"),
+    ("tool_error", {"status": 503}, "503"),
+    ("html_instead_of_json", {}, "<!DOCTYPE"),
+    ("empty_response", {}, ""),
+    ("reset_peer", {}, "ReadError"),
+    ("lost_reply", {}, "ReadTimeout"),
+    ("timeout", {}, "ReadTimeout"),
+]
+
+
+@pytest.mark.parametrize(("fault", "params", "seen"), FAULTS, ids=[fault for fault, _, _ in FAULTS])
+def test_a_fault_is_met_by_the_client_and_witnessed(
+    fault: str, params: dict[str, Any], seen: str, crm: list[str], tmp_path: Path
+) -> None:
+    given = {"fault": fault, "target": "crm", "calls": [2], **params}
+    with standing(tmp_path, crm, given) as running, httpx.Client(base_url=running.url("crm"), timeout=0.6) as client:
+        assert client.get("/first").status_code == 200
+        try:
+            reply = client.get("/second")
+            found = f"{reply.status_code} {reply.text}"
+        except httpx.HTTPError as error:
+            found = type(error).__name__
+        assert client.get("/third").status_code == 200
+    assert seen in found
+    assert met(tmp_path) == [fault]
+    ends = [(event.target, event.ok) for _, event in history(tmp_path).of(CallFinished)]
+    assert len(ends) == 3
+    assert ends[0] == ends[2] == ("crm", True)
+
+
+def test_a_wrong_value_is_in_the_answer_and_nothing_else(crm: list[str], tmp_path: Path) -> None:
+    fault = {"fault": "wrong_value", "target": "crm"}
+    with standing(tmp_path, crm, fault) as running:
+        value = httpx.post(running.url("crm") + "/refunds", json={"order": 17}).json()
+    assert value.keys() == {"size", "amount"}
+    assert value != {"size": 12, "amount": 30}
+    assert met(tmp_path) == ["wrong_value"]
+
+
+def test_an_event_reaches_the_client_before_the_next_is_sent(server: Any, crm: list[str], tmp_path: Path) -> None:
+    server.go_on.clear()
+    with standing(tmp_path, crm) as running, httpx.stream("GET", running.url("crm") + "/stream") as reply:
+        lines = (line for line in reply.iter_lines() if line)
+        assert next(lines) == 'data: {"n": 0}'
+        server.go_on.set()
+        assert list(lines)[-1] == "data: [DONE]"
+    (_, end), *_ = history(tmp_path).of(CallFinished)
+    assert end.ok
+    assert end.first_byte_s is not None
+    assert end.last_byte_s is not None
+    assert end.first_byte_s <= end.last_byte_s
+
+
+@pytest.mark.parametrize(("fault", "events"), [("cut", 2), ("slow_chunks", 5)])
+def test_a_stream_is_cut_or_slowed(fault: str, events: int, crm: list[str], tmp_path: Path) -> None:
+    params: dict[str, Any] = {"after_events": 2} if fault == "cut" else {"delay_s": 0.05}
+    given = {"fault": fault, "target": "crm", **params}
+    with standing(tmp_path, crm, given) as running, httpx.stream("GET", running.url("crm") + "/stream") as reply:
+        assert len([line for line in reply.iter_lines() if line]) == events
+    assert met(tmp_path) == [fault]
+
+
+def test_bodies_over_the_bound_pass_whole(crm: list[str], tmp_path: Path) -> None:
+    size = BODY_MAX + 70_000
+    fault = {"fault": "tool_error", "target": "crm", "status": 500, "calls": [9]}
+    with standing(tmp_path, crm, fault) as running, httpx.Client(base_url=running.url("crm")) as client:
+        assert client.post("/big", content=b"x" * size).json()["size"] == size
+        assert client.post("/parts", content=iter([b"y" * 1_000_000] * 6)).json()["size"] == 6_000_000
+        assert client.get("/after").status_code == 200
+
+
+def test_a_kept_connection_that_the_service_closed_is_made_anew(server: Any, crm: list[str], tmp_path: Path) -> None:
+    server.asked = 0
+    with standing(tmp_path, crm) as running, httpx.Client(base_url=running.url("crm")) as client:
+        assert [client.get("/once").json()["asked"] for _ in range(3)] == [1, 2, 3]
+
+
+def raw(address: str, request: bytes) -> str:
+    with socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2])), 10) as line:
+        line.sendall(request)
+        return b"".join(iter(lambda: line.recv(65536), b"")).decode()
+
+
+@pytest.mark.parametrize(
+    ("headers", "path", "status", "words"),
+    [
+        ({"Origin": "http://evil.example"}, "/crm/x", 403, "answers programs, not pages of a browser"),
+        ({"Host": "evil.example"}, "/crm/x", 403, "asked for as 127.0.0.1 or localhost, not as 'evil.example'"),
+        ({}, "/cmr/x", 404, "no route is called 'cmr': did you mean 'crm'?"),
+        ({}, "/", 404, "the path names no route: it should begin with /crm/ or /down/"),
+        ({}, "/down/x", 502, "the upstream down (http://127.0.0.1:1) gave no answer: Connection refused"),
+        ({}, "/crm/dies", 502, "gave no answer: it closed the connection"),
+    ],
+)
+def test_what_cannot_be_answered_is_said_in_one_line(
+    headers: dict[str, str], path: str, status: int, words: str, crm: list[str], tmp_path: Path
+) -> None:
+    with standing(tmp_path, [*crm, "down=http://127.0.0.1:1"]) as running:
+        reply = httpx.get(running.address + path, headers=headers)
+    assert (reply.status_code, words in reply.json()["error"]) == (status, True)
+    assert met(tmp_path) == []
+
+
+def test_a_service_that_is_silent_is_a_504_and_nobodys_injection(crm: list[str], tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        route = f"mute=http://127.0.0.1:{mute.getsockname()[1]}"
+        with standing(tmp_path, [*crm, route], timeout_s=0.1) as running:
+            reply = httpx.get(running.url("mute") + "/x")
+    assert (reply.status_code, "did not answer within 0.1 s" in reply.text) == (504, True)
+    (_, end), *_ = history(tmp_path).of(CallFinished)
+    assert (end.ok, end.status) == (False, 504)
+
+
+@pytest.mark.parametrize(
+    "request_", [b"hello there\r\n\r\n\r\n", b"GET /crm/x HTTP/1.1\r\nHost 127.0.0.1\r\n\r\n",
+                 b"POST /crm/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: -3\r\n\r\n",
+                 b"POST /crm/x HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"],
+)  # fmt: skip
+def test_what_is_no_http_is_refused(request_: bytes, crm: list[str], tmp_path: Path) -> None:
+    with standing(tmp_path, crm) as running:
+        reply = raw(running.address, request_)
+    assert reply.startswith(("HTTP/1.1 400 Bad Request", "HTTP/1.1 403 Forbidden"))
+
+
+def test_tls_that_fails_is_said_and_tls_that_holds_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    authority = trustme.CA()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("localhost").configure_cert(context)
+
+    def answer(listener: socket.socket) -> None:
+        while True:
+            try:
+                line, _ = listener.accept()
+            except OSError:
+                return
+            try:
+                with context.wrap_socket(line, server_side=True) as secure:
+                    secure.recv(65536)
+                    secure.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            except OSError:
+                continue
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=answer, args=(listener,), daemon=True).start()
+        route = [f"safe=https://localhost:{listener.getsockname()[1]}"]
+        with standing(tmp_path / "a", route) as running:
+            reply = httpx.get(running.url("safe") + "/x")
+        assert (reply.status_code, "refuses TLS: self" in reply.text or "refuses TLS: unable" in reply.text) == (
+            502,
+            True,
+        )
+        from chaoslab.seams.gateway import upstream
+
+        trusting = ssl.create_default_context()
+        authority.configure_trust(trusting)
+        monkeypatch.setattr(upstream, "_context", lambda: trusting)
+        with standing(tmp_path / "b", route) as running:
+            assert httpx.get(running.url("safe") + "/x").text == "ok"
+        listener.shutdown(socket.SHUT_RDWR)
+
+
+def test_a_models_route_has_no_effects_and_its_usage_is_counted(tmp_path: Path) -> None:
+    from waitress.server import create_server
+
+    from chaoslab.model.endpoint import create_app
+
+    channels: dict[int, Any] = {}
+    model: Any = create_server(create_app(), map=channels, host="127.0.0.1", port=0, threads=2)
+    thread = threading.Thread(target=model.asyncore.loop, kwargs={"timeout": 0.02, "map": channels}, daemon=True)
+    thread.start()
+    asked = {"model": "gpt-4o-mini", "messages": [{"role": "user", "content": "What is 17 times 3?"}]}
+    fault = {"fault": "tool_error", "target": "model", "status": 429, "calls": [2]}
+    try:
+        with standing(tmp_path, [f"model=http://127.0.0.1:{model.effective_port}"], fault) as running:
+            first, second = (
+                httpx.post(running.url("model") + "/v1/chat/completions", json={**asked, "seed": n}) for n in (1, 2)
+            )
+    finally:
+        channels.clear()
+        model.close()
+    assert (first.status_code, second.status_code, second.json()["error"]["code"]) == (200, 429, "rate_limit_exceeded")
+    assert list(history(tmp_path).of(Effect)) == []
+    assert [event.prompt_tokens for _, event in history(tmp_path).of(Usage)] == [first.json()["usage"]["prompt_tokens"]]
+
+
+@pytest.mark.parametrize(
+    ("texts", "line"),
+    [
+        ([], "no route is given: --route NAME=URL, as in --route crm=http://127.0.0.1:9000"),
+        (["crm"], "the route 'crm' has no name: as in crm=http://127.0.0.1:9000"),
+        (["crm=127.0.0.1:9000"], "the route crm goes to '127.0.0.1:9000': it should begin with http:// or https://"),
+        (["Crm=http://a"], "the route 'Crm=http://a' has a wrong name: small letters, digits, - and _"),
+        (["crm=http://a:99999"], "the route crm goes to 'http://a:99999': its port should be from 0 to 65535"),
+        (["crm=http://u:p@a"], "the route crm goes to 'http://u:p@a': it should be a scheme, a host and a path"),
+        (["crm=http://a", "crm=http://b"], "two routes are called crm: each needs a name of its own"),
+    ],
+)
+def test_a_wrong_route_is_one_line(texts: list[str], line: str) -> None:
+    with pytest.raises(ValueError, match="rout") as told:
+        routes(texts)
+    assert str(told.value).startswith(line)
