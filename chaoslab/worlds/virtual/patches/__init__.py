@@ -18,7 +18,18 @@ from typing import Any, ClassVar
 from chaoslab.worlds.virtual.patches.import_hook import ImportHook
 from chaoslab.worlds.virtual.patches.swap import Swap, fitting
 
-MODULES = ("clocks", "chance", "ids", "computer", "files", "threads", "set_order", "sockets", "refusals")
+MODULES = (
+    "clocks",
+    "chance",
+    "ids",
+    "computer",
+    "files",
+    "threads",
+    "set_order",
+    "sockets",
+    "certificates",
+    "refusals",
+)
 _ABSENT = object()
 
 
