@@ -133,7 +133,7 @@ class AgentSpec:
     """Warnings that hold for each of its trials."""
     calls_max: int = CALLS_MAX
     elsewhere: str = "refuse"
-    """What becomes of hosts that are no service: refuse or unreachable."""
+    """The fate of hosts that are no service: refuse or unreachable."""
     called: frozenset[str] | None = None
     """The names of the functions that the twin called, if there is a twin."""
 

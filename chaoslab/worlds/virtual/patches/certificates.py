@@ -17,7 +17,7 @@ from chaoslab.worlds.virtual.patches import Patch
 real_load = ssl.SSLContext.load_verify_locations
 real_set_default = ssl.SSLContext.set_default_verify_paths
 _loaded: set[object] = set()
-"""What was loaded before: files with their size and time, folders, and data by its hash."""
+"""The things that were loaded before: files with their size and time, folders, and data by its hash."""
 
 
 class LaterContext(ssl.SSLContext):
