@@ -159,6 +159,7 @@ def test_what_an_asgi_application_is_told_and_when_it_lives() -> None:
     }  # fmt: skip
     assert round(trial.seconds, 2) == 2.0, "a second to start and one to answer; its end is none of the trial's time"
     assert app.life == ["lifespan.startup", "lifespan.shutdown", "over"]
+    assert "+2.000 s  answer   after 2.000 s" in trial.story()
     lab.run(other, "go", services={"shop": app}, twin=False)
     assert len(app.life) == 3
 
