@@ -26,8 +26,9 @@ USERS = {
     "/data/mine.json",
     "chaoslab/faults/tool/empty_reply.py",
     "tests/faults/test_fault_empty_reply.py",
+    "request.json",
 }
-"""Files of a reader's own, those of the walk-through too."""
+"""Files of a reader's own, those of the walk-through too, and an attribute that looks like one."""
 MADE = reference.pages()
 TREES = [
     ROOT / name

@@ -136,7 +136,7 @@ class AgentSpec:
     """Warnings that hold for each of its trials."""
     calls_max: int = CALLS_MAX
     elsewhere: str = "refuse"
-    """What becomes of hosts that are no service: refuse or unreachable."""
+    """The fate of hosts that are no service: refuse or unreachable."""
     models: tuple[str, ...] = ()
     """The services that speak a model's API."""
     called: frozenset[str] | None = None

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import errno
 import json
+import logging
 import socket
 import threading
 import time
@@ -25,6 +26,13 @@ from tests.worlds.virtual.patch_parts import in_place
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 
 Message = dict[str, Any]
+
+
+@pytest.fixture
+def errors(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    """The log of services' errors, which other tests silence."""
+    caplog.set_level(logging.ERROR, "chaoslab.worlds.virtual.serving")
+    return caplog
 
 
 class Asgi:
@@ -151,6 +159,7 @@ def test_what_an_asgi_application_is_told_and_when_it_lives() -> None:
     }  # fmt: skip
     assert round(trial.seconds, 2) == 2.0, "a second to start and one to answer; its end is none of the trial's time"
     assert app.life == ["lifespan.startup", "lifespan.shutdown", "over"]
+    assert "+2.000 s  answer   after 2.000 s" in trial.story()
     lab.run(other, "go", services={"shop": app}, twin=False)
     assert len(app.life) == 3
 
@@ -175,12 +184,12 @@ def test_a_stream_of_an_asgi_application_comes_event_by_event_and_is_cut() -> No
     assert "2 events, without [DONE] – witnessed" in trial.story()
 
 
-def test_an_asgi_application_that_fails_is_a_500_and_the_world_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_asgi_application_that_fails_is_a_500_and_the_world_goes_on(errors: pytest.LogCaptureFixture) -> None:
     def agent(_: str) -> list[int]:
         return [httpx.get(f"http://shop/{path}", timeout=9).status_code for path in ("fails", "orders")]
 
     assert lab.run(agent, "go", services={"shop": Asgi()}, twin=False).answer == [500, 201]
-    assert "the service's own error" in caplog.text
+    assert "the service's own error" in errors.text
 
 
 async def fails_to_start(scope: Any, receive: Callable[[], Any], send: Callable[[Message], Any]) -> None:
@@ -189,12 +198,12 @@ async def fails_to_start(scope: Any, receive: Callable[[], Any], send: Callable[
         await send({"type": "lifespan.startup.failed", "message": "no database"})
 
 
-def test_an_application_that_cannot_start_answers_500(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_application_that_cannot_start_answers_500(errors: pytest.LogCaptureFixture) -> None:
     def agent(_: str) -> int:
         return httpx.get("http://shop/").status_code
 
     assert lab.run(agent, "go", services={"shop": fails_to_start}, twin=False).answer == 500
-    assert "the service shop failed to start: no database" in caplog.text
+    assert "the service shop failed to start: no database" in errors.text
 
 
 async def without_lifespan(scope: Any, receive: Callable[[], Any], send: Callable[[Message], Any]) -> None:
@@ -241,7 +250,7 @@ def _parts() -> Iterator[str]:
         yield f"data: {number}\n\n"
 
 
-def test_the_replies_of_a_function(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_replies_of_a_function(errors: pytest.LogCaptureFixture) -> None:
     def agent(_: str) -> list[Any]:
         seen: list[Any] = []
         for path in ("dict", "list", "text", "bytes", "none", "status", "headers", "parts", "wrong", "short"):
@@ -266,7 +275,7 @@ def test_the_replies_of_a_function(caplog: pytest.LogCaptureFixture) -> None:
         ["POST", {"q": "1"}, "c", {"n": 1}, '{"n":1}'],
         400,
     ]
-    assert "the service replies returned int 3: it should return a dict, list, str, bytes or None, or" in caplog.text
+    assert "the service replies returned int 3: it should return a dict, list, str, bytes or None, or" in errors.text
 
 
 def test_services_of_one_host_stand_at_several_ports_and_faults_tell_them_apart() -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 import logging
-import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
-from functools import lru_cache, partial
+from contextlib import ExitStack
+from functools import partial
 from http import HTTPStatus
 from typing import Any, Protocol
 
@@ -16,11 +14,12 @@ import h11
 
 from chaoslab.core.exchange import Failure
 from chaoslab.seams.service import ServiceSeam
-from chaoslab.seams.service_app import LEFT, RAW
+from chaoslab.seams.service_app import LEFT
 from chaoslab.seams.service_app import Wsgi as Wsgi
 from chaoslab.worlds.virtual.client_side import ClientSide, gate
 from chaoslab.worlds.virtual.machine import Waiter
 from chaoslab.worlds.virtual.network import End, Network
+from chaoslab.worlds.virtual.wsgi import Started, asked_of, environ_of
 
 HTTP, HTTPS = 80, 443
 
@@ -137,10 +136,10 @@ class _Connection:
             if asked and asked.hit:
                 self._send(*asked.play(), bodiless=bodiless)
             else:
-                environ = _environ(request.method.decode(), request.target, request.headers, body, self._name)
+                environ = environ_of(request.method.decode(), request.target, request.headers, body, self._name)
                 environ["wsgi.url_scheme"] = "https" if _https(self._end) else "http"
                 environ[LEFT] = self.left
-                with _asked(self._app, environ) as (started, parts):
+                with asked_of(self._app, environ) as (started, parts):
                     answer = asked.answering(started, parts) if asked else iter(parts)
                     self._send(started, answer, bodiless=bodiless)
         except (Broken, Failure) as broken:
@@ -163,7 +162,7 @@ class _Connection:
             self._http.start_next_cycle()
             self.arrived()
 
-    def _send(self, started: list[_Started], parts: Iterator[bytes], *, bodiless: bool) -> None:
+    def _send(self, started: list[Started], parts: Iterator[bytes], *, bodiless: bool) -> None:
         """Sends an answer of known length at once, else each part as it comes, in chunks, and closes the connection, as
         waitress does."""
         first = next(parts, b"")
@@ -291,7 +290,7 @@ def answered_to(
     reply: Answered | None = None
     streamed = False
     try:
-        with _asked(app, _environ(method, target, headers, body, name)) as (started, parts):
+        with asked_of(app, environ_of(method, target, headers, body, name)) as (started, parts):
             rest = iter(parts)
             first = next(rest, b"")
             status, fields = started[0]
@@ -320,12 +319,12 @@ class Opened:
     ) -> None:  # fmt: skip
         """`left`: the functions to call when the client hangs up."""
         self._target, self._name, self._stack = target, name, ExitStack()
-        environ = _environ(method, target, headers, body, name)
+        environ = environ_of(method, target, headers, body, name)
         environ["wsgi.url_scheme"] = "https" if https else "http"
         if left is not None:
             environ[LEFT] = left
         try:
-            started, parts = self._stack.enter_context(_asked(app, environ))
+            started, parts = self._stack.enter_context(asked_of(app, environ))
             self._rest = iter(parts)
             self._first = next(self._rest, b"")
             status, self.fields = started[0]
@@ -367,63 +366,3 @@ class Opened:
     def _fail(self) -> None:
         _blame(self._target, self._name)
         self.status, self.fields, self._first, self._rest = 500, _own(_FAILED), _FAILED, iter(())
-
-
-_Started = tuple[str, list[tuple[str, str]]]
-"""Status line and headers, as an application states them."""
-
-
-@contextmanager
-def _asked(app: Wsgi, environ: dict[str, Any]) -> Iterator[tuple[list[_Started], Iterable[bytes]]]:
-    """A context with the status line, the headers and the parts of an application's answer. The first two are there
-    once the first part is."""
-    started: list[_Started] = []
-
-    def start_response(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> None:  # noqa: ARG001
-        started[:] = [(status, headers)]
-
-    parts = app(environ, start_response)
-    try:
-        yield started, parts
-    finally:
-        getattr(parts, "close", lambda: None)()
-
-
-_FIXED = {
-    "SCRIPT_NAME": "", "SERVER_PROTOCOL": "HTTP/1.1", "REMOTE_ADDR": "127.0.0.1", "wsgi.version": (1, 0),
-    "wsgi.url_scheme": "http", "wsgi.multithread": True, "wsgi.multiprocess": False, "wsgi.run_once": False,
-    "wsgi.input_terminated": True,
-}  # fmt: skip
-
-
-def _environ(
-    method: str, target: bytes, headers: Iterable[tuple[bytes, bytes]], body: bytes, name: str
-) -> dict[str, Any]:
-    path, _, query = target.decode("latin-1").partition("?")
-    host, _, port = name.rpartition(":")
-    environ: dict[str, Any] = {
-        **_FIXED, "REQUEST_METHOD": method, "PATH_INFO": _unquoted(path), "QUERY_STRING": query,
-        "SERVER_NAME": host, "SERVER_PORT": port, "wsgi.input": io.BytesIO(body), "wsgi.errors": sys.stderr,
-        "CONTENT_LENGTH": str(len(body)), RAW: (target, headers := list(headers)),
-    }  # fmt: skip
-    for key, value in headers:
-        field, text = _field(key), value.decode("latin-1")
-        once = field in environ and field.startswith("HTTP_")
-        environ[field] = f"{environ[field]}, {text}" if once else text
-    return environ
-
-
-@lru_cache(512)
-def _field(header: bytes) -> str:
-    """The header's name in WSGI."""
-    name = header.decode().upper().replace("-", "_")
-    return name if name in ("CONTENT_TYPE", "CONTENT_LENGTH") else f"HTTP_{name}"
-
-
-def _unquoted(path: str) -> str:
-    """The path's bytes, unquoted, as Latin-1, which WSGI requires."""
-    if "%" not in path:
-        return path
-    from urllib.parse import unquote_to_bytes
-
-    return unquote_to_bytes(path).decode("latin-1")

@@ -8,6 +8,7 @@ thing. Each module of this package has `patches()`, and if needed `installed()`,
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import sys
 from collections.abc import Iterable, Iterator
@@ -18,7 +19,18 @@ from typing import Any, ClassVar
 from chaoslab.worlds.virtual.patches.import_hook import ImportHook
 from chaoslab.worlds.virtual.patches.swap import Swap, fitting
 
-MODULES = ("clocks", "chance", "ids", "computer", "files", "threads", "set_order", "sockets", "refusals")
+MODULES = (
+    "clocks",
+    "chance",
+    "ids",
+    "computer",
+    "files",
+    "threads",
+    "set_order",
+    "sockets",
+    "certificates",
+    "refusals",
+)
 _ABSENT = object()
 
 
@@ -44,7 +56,8 @@ class Patches:
         if cls._current is None:
             installation = Installation()
             try:
-                installation.install()
+                with _without_gc():
+                    installation.install()
             except BaseException:
                 installation.take_back()
                 raise
@@ -61,10 +74,23 @@ class Patches:
             return
         installation, cls._current = cls._current, None
         try:
-            installation.take_back()
+            with _without_gc():
+                installation.take_back()
         except BaseException:  # for example Ctrl-C: the rest is restored before it goes on
             installation.take_back()
             raise
+
+
+@contextlib.contextmanager
+def _without_gc() -> Iterator[None]:
+    """A context without garbage collection: the many short lists of a search would set off several of everything."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 class Installation:

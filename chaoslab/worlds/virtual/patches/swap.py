@@ -8,11 +8,9 @@ whole heap would find them.
 from __future__ import annotations
 
 import functools
-import gc
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from itertools import compress
 from types import (
     BuiltinFunctionType,
@@ -49,26 +47,12 @@ class Swap:
         return self._there.values()
 
     def do(self) -> None:
-        with _without_gc():
-            _replace(self._there)
+        _replace(self._there)
 
     def undo(self) -> None:
         """Restores the real objects, also in modules that were imported meanwhile and know only the stand-in."""
-        with _without_gc():
-            _replace(self._back)
+        _replace(self._back)
         _kinds.clear()  # or the classes of a program's own would be kept for ever
-
-
-@contextmanager
-def _without_gc() -> Iterator[None]:
-    """A context without garbage collection: the many short lists of a search would set off several of everything."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 class _Unbound(staticmethod):  # type: ignore[type-arg]

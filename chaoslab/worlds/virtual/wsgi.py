@@ -1,0 +1,71 @@
+"""A call of a WSGI application, as PEP 3333 says: its environment, and its answer as a context."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any
+
+from chaoslab.seams.service_app import RAW, Wsgi
+
+Started = tuple[str, list[tuple[str, str]]]
+"""Status line and headers, as an application states them."""
+
+
+@contextmanager
+def asked_of(app: Wsgi, environ: dict[str, Any]) -> Iterator[tuple[list[Started], Iterable[bytes]]]:
+    """A context with the status line, the headers and the parts of an application's answer. The first two are there
+    once the first part is."""
+    started: list[Started] = []
+
+    def start_response(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> None:  # noqa: ARG001
+        started[:] = [(status, headers)]
+
+    parts = app(environ, start_response)
+    try:
+        yield started, parts
+    finally:
+        getattr(parts, "close", lambda: None)()
+
+
+_FIXED = {
+    "SCRIPT_NAME": "", "SERVER_PROTOCOL": "HTTP/1.1", "REMOTE_ADDR": "127.0.0.1", "wsgi.version": (1, 0),
+    "wsgi.url_scheme": "http", "wsgi.multithread": True, "wsgi.multiprocess": False, "wsgi.run_once": False,
+    "wsgi.input_terminated": True,
+}  # fmt: skip
+
+
+def environ_of(
+    method: str, target: bytes, headers: Iterable[tuple[bytes, bytes]], body: bytes, name: str
+) -> dict[str, Any]:
+    path, _, query = target.decode("latin-1").partition("?")
+    host, _, port = name.rpartition(":")
+    environ: dict[str, Any] = {
+        **_FIXED, "REQUEST_METHOD": method, "PATH_INFO": _unquoted(path), "QUERY_STRING": query,
+        "SERVER_NAME": host, "SERVER_PORT": port, "wsgi.input": io.BytesIO(body), "wsgi.errors": sys.stderr,
+        "CONTENT_LENGTH": str(len(body)), RAW: (target, headers := list(headers)),
+    }  # fmt: skip
+    for key, value in headers:
+        field, text = _field(key), value.decode("latin-1")
+        once = field in environ and field.startswith("HTTP_")
+        environ[field] = f"{environ[field]}, {text}" if once else text
+    return environ
+
+
+@lru_cache(512)
+def _field(header: bytes) -> str:
+    """The header's name in WSGI."""
+    name = header.decode().upper().replace("-", "_")
+    return name if name in ("CONTENT_TYPE", "CONTENT_LENGTH") else f"HTTP_{name}"
+
+
+def _unquoted(path: str) -> str:
+    """The path's bytes, unquoted, as Latin-1, which WSGI requires."""
+    if "%" not in path:
+        return path
+    from urllib.parse import unquote_to_bytes
+
+    return unquote_to_bytes(path).decode("latin-1")
