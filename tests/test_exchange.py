@@ -323,7 +323,7 @@ def test_a_fault_is_scheduled_with_its_call_and_its_parameters() -> None:
         fault="tool_error",
         injection="errors",
         at=AttemptRef(target="weather", request=3, attempt=2, request_id="id3"),
-        params={"status": 503},
+        params={"status": 503, "retry_after_s": 0.0},
     )
 
 

@@ -141,7 +141,7 @@ BAD = [
     ("JITTER_MS=inf", "JITTER_MS=inf", "a number from 0 to 315360000000"),
     ("TIMEOUT_MS=2s", "TIMEOUT_MS=2s", "a number from 0 to 315360000000"),
     ("ERRORS=lost_replies", "ERRORS=lost_replies", "did you mean lost_reply?"),
-    ("ERRORS=503:1", "ERRORS=503:1", "like lost_reply:1,tool_error:2 out of lost_reply, tool_error"),
+    ("ERRORS=503:1", "ERRORS=503:1", "out of empty_response, html_instead_of_json, lost_reply, tool_error"),
     ("TOXICS=503:1", "TOXICS=503:1", "like latency:1,refused:2 out of latency, refused, reset_peer, timeout"),
     ("WORLD=mars", "WORLD=mars", "local or compose or virtual"),
     ("TRANSLATOR=offline", "TRANSLATOR=offline", "phrasebook or online"),

@@ -24,7 +24,8 @@ from chaoslab.record.lines import Record, lines_of, log_files, parse_line
 
 E_ = TypeVar("E_", bound=Event)
 UNSEEN: frozenset[type[Event]] = frozenset({Retry, Fallback, Usage})
-"""Kinds that a run of Python functions does not log: the lab does not see the agent's waits, fallbacks and model."""
+"""Kinds that a run of Python functions need not log: the lab does not see the agent's waits and fallbacks, and its
+model only if that is one of the services."""
 NAMED = 2
 """The most unreadable lines that a note names; it counts the others."""
 
@@ -101,7 +102,9 @@ class History:
 
     def has(self, kind: type[Event]) -> bool:
         """Tells if an event of this kind would have been logged."""
-        return kind not in self.unknown and not (kind in UNSEEN and self.of_functions)
+        if kind in self.unknown:
+            return False
+        return kind not in UNSEEN or not self.of_functions or next(self.of(kind), None) is not None
 
     def first(self, kind: type[E_]) -> E_ | None:
         return next((event for _, event in self.of(kind)), None)

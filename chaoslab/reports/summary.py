@@ -137,10 +137,11 @@ def _took(report: RunReport) -> list[str]:
 def _calls(report: RunReport) -> list[str]:
     found = report.calls.value
     if report.of_functions:
+        made = f"{found.made} of functions{' and of models' if report.knows_usage else ''}"
+        asked = "" if report.knows_usage else ", and what it asks of a model,"
         return wrapped(
-            f"calls: {found.made} of functions; {found.failed} failed; {found.again} were further attempts at a call "
-            "already made. "
-            "How long the agent waits before one, and what it asks of a model, is not known."
+            f"calls: {made}; {found.failed} failed; {found.again} were further attempts at a call already made. "
+            f"How long the agent waits before one{asked} is not known."
         )
     models = f"{found.to_model} to the model" if report.knows_usage else "those to the model are not known"
     return wrapped(
@@ -169,7 +170,7 @@ def _streamed(report: RunReport) -> list[str]:
 
 
 def _usage(report: RunReport) -> list[str]:
-    if report.of_functions:
+    if report.of_functions and not report.knows_usage:
         return []
     if not report.knows_usage:
         return ["usage: not known from such a log"]

@@ -6,10 +6,12 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from matplotlib.lines import Line2D
 
 from chaoslab.analysis.judge import Outcome
 from chaoslab.base import registry
 from chaoslab.reports.charts import palette
+from chaoslab.reports.charts.marks import UNFILLED
 from chaoslab.reports.charts.palette import FAULTS, LONE, OUTCOMES, SERIES, STRANGERS, Look, faults, series
 
 FAMILIES = {
@@ -46,6 +48,11 @@ def apart(one: str, other: str, seen_by: str = "everybody") -> float:
 def test_every_outcome_and_every_bundled_fault_has_a_look() -> None:
     assert list(OUTCOMES) == [str(outcome) for outcome in Outcome]
     assert set(FAULTS) == set(registry.names("faults"))
+
+
+def test_shapes_that_are_lines_are_drawn_as_such() -> None:
+    lines = [look.marker for look in (*FAULTS.values(), LONE) if look.marker not in Line2D.filled_markers]
+    assert sorted(lines) == sorted(UNFILLED)
 
 
 @pytest.mark.parametrize("seen_by", SEEN_BY)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import pickle
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,10 @@ from typing import Any
 import pytest
 
 import chaoslab as lab
+from chaoslab.analysis.run_report import RunReport
 from chaoslab.core.events import Budget, CallFinished, CallStarted, Effect, FaultWitnessed, Usage
+from chaoslab.record.history import History
+from chaoslab.reports import summary
 from tests.seams.model_parts import (
     AGENTS,
     ANTHROPIC,
@@ -426,3 +431,34 @@ def test_faults_of_the_context_need_a_model() -> None:
             by_openai_chat, PROMPT, services={OPENAI: own_model}, models=[OPENAI], tools=[refund],
             faults=[lab.inject("truncate_context", "*")],
         )  # fmt: skip
+
+
+def test_the_summary_adds_up_what_the_model_used(tmp_path: Path) -> None:
+    trial_of("openai chat", logs=tmp_path)
+    (run,) = (each for each in tmp_path.iterdir() if each.is_dir() and not each.is_symlink())
+    text = summary.render(RunReport.of(History.read(run)))
+    assert "calls: 3 of functions and of models; 0 failed" in text
+    assert "usage: 151 tokens to the model, 32 from it, in 2 answers; 0.0007 USD" in text
+
+
+def test_a_model_can_be_sent_to_another_process() -> None:
+    for model in (lab.scripted(STEPS), lab.offline_model()):
+        model.begin("host", "p1.r1", lambda _: None)
+        again = pickle.loads(pickle.dumps(model))
+        assert type(again) is type(model)
+
+
+def test_models_of_async_clients_answer_at_once() -> None:
+    async def agent(prompt: str) -> str:
+        import anthropic
+
+        async with anthropic.AsyncAnthropic(base_url=f"http://{ANTHROPIC}", api_key="none") as client:
+            asked: Any = {"model": "claude-haiku-4-5", "max_tokens": 9}
+            asking = (
+                client.messages.create(messages=[{"role": "user", "content": f"{prompt} {n}"}], **asked)
+                for n in range(3)
+            )
+            return " ".join(str(getattr(reply.content[0], "text", "")) for reply in await asyncio.gather(*asking))
+
+    trial = lab.run(agent, "Say", services={ANTHROPIC: lab.scripted(["one", "two", "three"])})
+    assert (trial.answer, trial.outcome) == ("one two three", lab.Outcome.CORRECT)

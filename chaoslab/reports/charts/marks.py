@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-SIZES = {"*": 75, "X": 44, "P": 44, "x": 36, "+": 52, "1": 60}
+SIZES = {"*": 75, "X": 44, "P": 44, "x": 36, "+": 52, "1": 60, "2": 60, "3": 60}
 """The sizes of shapes that would otherwise look smaller than the others."""
-UNFILLED = ("x", "+", "1")
+UNFILLED = ("x", "+", "1", "2", "3")
 """The shapes that are lines, and have no edge of another colour."""
 
 
