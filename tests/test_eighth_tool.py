@@ -7,7 +7,6 @@ import http.client
 import json
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import pytest
 from chaoslab.config.topology import Ports
 from chaoslab.core.events import CallFinished, PromptAttempt
 from chaoslab.record.history import History
+from tests import warm
 from tests.cli_parts import free_base
 
 ROOT = Path(__file__).parents[1]
@@ -86,7 +86,7 @@ def test_a_file_and_a_line_are_a_new_tool_behind_its_own_proxy(tmp_path: Path, m
 
     base = free_base()
     settings = ("TOXIC_PROB=0", "ERROR_PROB=0", f"BASE_PORT={base}", "PROMPTS=mine.json")
-    command = [sys.executable, "-m", "chaoslab", "lab", *settings]
+    command = [warm.python(), "-m", "chaoslab", "lab", *settings]  # it loads the copy's modules anew
     seen: dict[str, Any] = {}
     with (tmp_path / "said").open("w+") as said:
         lab = subprocess.Popen(command, cwd=tmp_path, stdout=said, stderr=subprocess.STDOUT)

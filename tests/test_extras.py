@@ -100,12 +100,12 @@ def test_nothing_begins_without_the_extras_and_what_only_reads_needs_none(tmp_pa
 PARTS = ("agent", "flask_tools", "proxy_manager")
 
 
-@pytest.mark.parametrize("file", ["agent.py", "agent/__init__.py"])
-def test_files_of_the_users_may_have_the_names_of_the_labs_parts(file: str, tmp_path: Path) -> None:
-    """`python -m chaoslab` looks in this folder first."""
-    taken(tmp_path, file, "flask_tools.py", "proxy_manager.py", "logs.py", "charts.py", "state.py")
+def test_files_of_the_users_may_have_the_names_of_the_labs_parts(tmp_path: Path) -> None:
+    """`python -m chaoslab` looks in this folder first, for modules and packages."""
+    taken(tmp_path, "agent.py", "flask_tools.py", "proxy_manager.py", "logs.py", "charts.py", "state.py")
     done = chaoslab(tmp_path, "run", "--world", "virtual", prompts(tmp_path, ["What is 6 times 7?"]), really=True)
     assert (done.returncode, "mine" in done.stderr) == (0, False)
+    taken(tmp_path, "agent/__init__.py")
     assert chaoslab(tmp_path, "replay", really=True).returncode == 0
 
 

@@ -240,8 +240,10 @@ def test_a_run_that_was_begun_is_ended_however_soon_it_is_interrupted(
     with lab(tmp_path, base) as world:
         process = agent(world, "--prompts", str(many_prompts(tmp_path, 2000)), really=True)
         log = world.logs / "latest" / "info.log"
-        while not (log.exists() and "run_started" in log.read_text()):
-            assert process.poll() is None, process.communicate()[1]
+        eventually(
+            lambda: process.poll() is not None or (log.exists() and "run_started" in log.read_text()), within_s=LONG_S
+        )
+        assert process.poll() is None, process.communicate()[1]
         for number in numbers:
             process.send_signal(number)
         words = process.communicate(timeout=LONG_S)[1]

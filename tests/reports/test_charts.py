@@ -61,6 +61,12 @@ def history(folder: Path, *, chance: float = 0.3, prompts: int = 60, targets: di
     return History.read(FakeRun(folder, prompts=prompts, chance=chance, targets=targets or dict(TARGETS)).write())
 
 
+@pytest.fixture(scope="module")
+def rich(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Figure]:
+    """The charts of a usual run, to look at."""
+    return draw(RunReport.of(history(tmp_path_factory.mktemp("rich"))))
+
+
 def call(target: str, request: int, *, ok: bool = False, duration_s: float = 0.0, **more: Any) -> CallFinished:
     return CallFinished(**call_at(target, "call", request, 1, ""), ok=ok, duration_s=duration_s, **more)
 
@@ -127,24 +133,24 @@ def test_every_picture_is_legible(tmp_path: Path, prompts: int, chance: float, t
         assert figure.get_suptitle()
 
 
-def test_axes_have_names_and_units(tmp_path: Path) -> None:
-    for name, figure in draw(RunReport.of(history(tmp_path))).items():
+def test_axes_have_names_and_units(rich: dict[str, Figure]) -> None:
+    for name, figure in rich.items():
         (axes,) = figure.axes
         assert "(" in axes.get_xlabel(), name
         rows = name in ("success_rate", "tool_latency", "errors", "mttr")
         assert rows or "(" in axes.get_ylabel(), name
 
 
-def test_witnessed_faults_are_marked_and_counted(tmp_path: Path) -> None:
-    figures = draw(RunReport.of(history(tmp_path)))
+def test_witnessed_faults_are_marked_and_counted(rich: dict[str, Figure]) -> None:
+    latency, recovery, errors = (said(rich[name]) for name in ("network_latency", "mttr", "errors"))
     for fault in ("latency", "timeout", "tool_error", "lost_reply", "wrong_value"):
-        assert f"{fault} (" in said(figures["network_latency"])
-        assert (f"{fault} (" in said(figures["mttr"])) == (fault != "wrong_value"), "nobody recovers from that one"
-    assert "never recovered (at least so long)" in said(figures["mttr"])
-    assert "Kaplan–Meier median" in said(figures["mttr"])
-    assert "too few" in said(figures["mttr"])
-    assert "failed, nobody injected (" in said(figures["network_latency"])
-    assert "nobody injected (" in said(figures["errors"])
+        assert f"{fault} (" in latency
+        assert (f"{fault} (" in recovery) == (fault != "wrong_value"), "nobody recovers from that one"
+    assert "never recovered (at least so long)" in recovery
+    assert "Kaplan–Meier median" in recovery
+    assert "too few" in recovery
+    assert "failed, nobody injected (" in latency
+    assert "nobody injected (" in errors
 
 
 def test_a_streamed_reply_is_a_line_from_its_first_byte_to_its_last() -> None:
@@ -161,8 +167,8 @@ def test_without_a_streamed_reply_the_chart_says_so() -> None:
     assert "no data: no reply was streamed in this run" in said(figure)
 
 
-def test_a_censored_incident_is_an_open_arrow(tmp_path: Path) -> None:
-    (axes,) = draw(RunReport.of(history(tmp_path)))["mttr"].axes
+def test_a_censored_incident_is_an_open_arrow(rich: dict[str, Figure]) -> None:
+    (axes,) = rich["mttr"].axes
     (arrows,) = [c for c in axes.collections if str(c.get_label()).startswith("never recovered")]
     assert len(arrows.get_facecolor()) == 0
 
