@@ -2,6 +2,7 @@
 # make compose [NAME=value …]   the same in containers, on the real Toxiproxy: needs Docker, no Python
 # make test                 everything that can run here
 # make docs                 the documents as a site, in site/
+# make frameworks           what seventeen frameworks make of faults, as docs/frameworks.md
 PYTHON ?= python3
 BIN    := .venv/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
@@ -11,7 +12,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 GIVEN = $(foreach name,$(sort $(.VARIABLES)),$(if $(filter command-line,$(subst $() ,-,$(origin $(name)))),$(name)))
 SETTINGS = $(foreach name,$(filter-out PYTHON,$(GIVEN)),'$(name)=$(subst ','\'',$(value $(name)))')
 
-.PHONY: lab compose charts test test-here test-live check bench docs clean
+.PHONY: lab compose charts test test-here test-live check bench docs frameworks clean
 .DEFAULT_GOAL := lab
 
 .venv/lab: pyproject.toml
@@ -83,6 +84,19 @@ bench: .venv/dev
 docs: .venv/docs
 	@$(SITE)
 	@echo "the documents are a site: site/index.html"
+
+# Each in an environment of its own: some gigabytes, and an hour. FRAMEWORKS='openai_sdk mcp_client' makes some of them.
+FRAMEWORKS ?= $(basename $(notdir $(wildcard examples/frameworks/agents/*.py)))
+frameworks: .venv/lab
+	@for name in $(FRAMEWORKS); do \
+	  echo "== $$name"; \
+	  env=examples/frameworks/.envs/$$name; \
+	  test -x $$env/bin/python || $(PYTHON) -m venv $$env || exit 1; \
+	  $$env/bin/python -m pip install --quiet --disable-pip-version-check -e '.[virtual]' \
+	    $$($(BIN)/python examples/frameworks/matrix.py packages $$name) || exit 1; \
+	  $$env/bin/python -W ignore examples/frameworks/matrix.py run $$name --into examples/frameworks/results/$$name.json || exit 1; \
+	done; \
+	$(BIN)/python examples/frameworks/matrix.py page
 
 clean:
 	rm -rf .venv site build dist *.egg-info logs/* state/* charts/*.png .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache tests-wire.out tests-live.out

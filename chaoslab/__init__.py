@@ -14,19 +14,32 @@ if TYPE_CHECKING:
     from chaoslab.core.inject import inject
     from chaoslab.execution.agent_run import fresh
     from chaoslab.execution.trial import Trial, run, run_many
-    from chaoslab.seams.function import ToolError
+    from chaoslab.model.offline import offline_model
+    from chaoslab.model.recorded import recorded
+    from chaoslab.model.script import call, scripted
+    from chaoslab.seams.adapters.mcp import mcp_tool
+    from chaoslab.seams.native_errors import ToolError
 
 __version__ = "0.1.0"
-__all__ = ["Outcome", "ToolError", "Trial", "fresh", "inject", "run", "run_many"]
+__all__ = [
+    "Outcome", "ToolError", "Trial", "call", "fresh", "inject", "mcp_tool", "offline_model", "recorded", "run",
+    "run_many",
+    "scripted",
+]  # fmt: skip
 
 _PLACES = {
     "Outcome": "analysis.judge",
-    "ToolError": "seams.function",
+    "ToolError": "seams.native_errors",
     "Trial": "execution.trial",
+    "call": "model.script",
     "fresh": "execution.agent_run",
     "inject": "core.inject",
+    "mcp_tool": "seams.adapters.mcp",
+    "offline_model": "model.offline",
+    "recorded": "model.recorded",
     "run": "execution.trial",
     "run_many": "execution.trial",
+    "scripted": "model.script",
 }
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -51,9 +53,10 @@ def test_a_header_of_another_form_is_refused_and_shown_in_short(header: str) -> 
 
 
 @given(st.dictionaries(st.text(), st.integers() | st.text(), max_size=5))
-def test_one_value_has_one_spelling(value: dict[str, object]) -> None:
+def test_one_value_has_one_spelling_that_of_json(value: dict[str, object]) -> None:
     turned = dict(reversed(value.items()))
     assert canonical(value) == canonical(turned)
+    assert canonical([value]) == json.dumps([turned], sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     assert " " not in canonical({"a": [1, 2]})
 
 

@@ -130,27 +130,6 @@ def test_a_program_without_a_way_to_it_counts_none() -> None:
         assert swapped.count == [0]
 
 
-class Owner:
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def tool(self) -> str:
-        return self.name
-
-    def agent(self) -> str:
-        return self.tool()
-
-
-def test_a_bound_method_is_swapped_on_its_own_object_alone_and_where_it_is_held() -> None:
-    mine, other = Owner("real"), Owner("real")
-    kept = [mine.tool, other.tool]
-    with References([mine.agent, other.agent, kept], [(mine.tool, new())]):
-        assert (mine.agent(), other.agent()) == ("stand-in", "real")
-        assert [tool() for tool in kept] == ["stand-in", "real"]
-    assert (mine.agent(), vars(mine)) == ("real", {"name": "real"})
-    assert [tool() for tool in kept] == ["real", "real"]
-
-
 def test_it_is_undone_when_the_block_raises() -> None:
     def block() -> None:
         with References([by_global], [(real, new())]):
@@ -309,16 +288,6 @@ def test_when_one_place_cannot_be_put_back_all_others_are_and_then_it_is_said() 
     assert (first, last) == ([real], [real])
 
 
-def test_an_owner_has_afterwards_the_attributes_that_it_had_or_got() -> None:
-    keeps, changed = Owner("real"), Owner("real")
-    vars(keeps)["handler"] = keeps.tool
-    with References([keeps.agent, changed.agent], [(keeps.tool, new()), (changed.tool, new())]):
-        assert (keeps.agent(), changed.agent()) == ("stand-in", "stand-in")
-        vars(changed)["tool"] = other
-    assert vars(keeps) == {"name": "real", "handler": keeps.tool}
-    assert vars(changed) == {"name": "real", "tool": other}
-
-
 def test_what_functools_tells_of_a_wrapped_function_is_no_way_to_it() -> None:
     cached = functools.lru_cache(real)
     with References([lambda: cached()], [(real, new())]) as swapped:
@@ -353,25 +322,3 @@ def test_a_wrapper_written_in_python_may_call_what_it_says_it_wraps() -> None:
     tool = Decorated(real)
     with References([lambda: tool()], [(real, new())]) as swapped:
         assert (swapped.count, tool()) == ([1], "stand-in")
-
-
-class _Base:
-    @classmethod
-    def kept(cls) -> str:
-        return f"kept by {cls.__name__}"
-
-
-class _Shop(_Base):
-    @classmethod
-    def refund(cls) -> str:
-        return f"refunded by {cls.__name__}"
-
-
-@pytest.mark.parametrize("name", ["refund", "kept"])
-def test_a_method_of_a_class_is_met_by_whoever_asks_the_class_or_an_instance(name: str) -> None:
-    before = dict(vars(_Shop))
-    with References([lambda: _Shop], [(getattr(_Shop, name), lambda: "stand-in")]) as swapped:
-        assert getattr(_Shop, name)() == getattr(_Shop(), name)() == "stand-in"
-        assert swapped.count == [1]
-    assert dict(vars(_Shop)) == before
-    assert getattr(_Shop, name)().endswith("by _Shop")

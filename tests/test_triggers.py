@@ -33,11 +33,11 @@ def hits(plan: Plan, steps: Iterable[Step], *, turns: dict[int, int] | None = No
         if turns and place in turns:
             memory.begin_turn(turns[place], made)
         made[target] = max(made.get(target, 0), request)
-        there = plan.candidates(target, wire=False) + plan.candidates(target, wire=True)
+        there = plan.candidates(target)
         occasion = memory.occasion(target, target, request, attempt, elapsed_s=now, arguments=arguments)
-        for name, hit in zip(there.names, memory.decide(there, occasion), strict=True):
+        for injection, hit in zip(there, memory.decide(there, occasion), strict=True):
             if hit in HITS:
-                found[name].append(place)
+                found[injection.name].append(place)
     return found
 
 
@@ -210,7 +210,7 @@ def test_the_manager_decides_as_the_seam_counts(situation: tuple[Plan, list[Step
         occasion = memory.occasion(target, target, request, attempt, elapsed_s=now, arguments=arguments)
         row = json.loads(json.dumps(occasion.to_json(wire)))
         found = {name: replace(occasion.of(name)) for name in wire.state}
-        counted = [name for name, hit in zip(wire.names, memory.decide(wire, occasion), strict=True) if hit in HITS]
+        counted = [i.name for i, hit in zip(wire, memory.decide(wire, occasion), strict=True) if hit in HITS]
         call = Call(target, target, "p1.r1", request, attempt)
         there = Occasion.from_json(plan.seed, call, row)
         assert {name: there.of(name) for name in wire.state} == {name: found[name] for name in wire.state}
@@ -218,7 +218,7 @@ def test_the_manager_decides_as_the_seam_counts(situation: tuple[Plan, list[Step
         assert decided == counted
         met, asked = plan.hits_on_the_wire(call, there)
         assert {active.injection for active in met} <= set(counted)
-        assert set(asked) <= set(wire.names)
+        assert set(asked) <= {i.name for i in wire}
 
 
 def test_nothing_of_a_trial_is_known_in_the_next() -> None:

@@ -61,6 +61,8 @@ class RunReport:
     knows_effects: bool
     knows_usage: bool
     verdicts: Mapping[str, Verdict]
+    met: frozenset[str]
+    """The trials in which a fault was witnessed."""
     success: Section[Success]
     delivered: Section[Delivered]
     not_met: Section[NotMet]
@@ -84,6 +86,12 @@ class RunReport:
         """The outcome of each trial, by its key."""
         return {trial: str(verdict.outcome) for trial, verdict in self.verdicts.items()}
 
+    @property
+    def untried(self) -> list[str]:
+        """The injections that no attempt was for, if there was none for any; else nothing."""
+        found = self.delivered.value.by_injection if self.knows_faults else ()
+        return [] if any(one.eligible for one in found) else [one.injection for one in found]
+
     @classmethod
     def of(cls, history: History) -> RunReport:
         """The report on a run's history."""
@@ -102,6 +110,7 @@ class RunReport:
             knows_effects=history.has(Effect),
             knows_usage=history.has(Usage),
             verdicts=judged,
+            met=frozenset(r.trial for r, _ in history.of(FaultWitnessed) if r.trial is not None),
             success=Section.of(lambda: success(outcomes.values(), judgeable=stated)),
             delivered=Section.of(lambda: Delivered(faults.by_injection(history), faults.by_fault(history))),
             not_met=Section.of(lambda: NotMet(faults.unmet(history), sum(1 for _ in history.of(FaultScheduled)))),

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 ALONE = "alone"
@@ -61,12 +62,16 @@ def nth(run: str, number: int, prompts: int) -> TrialId:
     return TrialId(run, number % prompts + 1, number // prompts + 1)
 
 
+_encoder = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+_in_c = getattr(json.encoder, "c_make_encoder", None)
+_chunks: Callable[[Any, int], Iterable[str]] | None = None
+if _in_c is not None:  # `encode` makes one for each value, which costs more than most values
+    _chunks = _in_c(None, _encoder.default, json.encoder.encode_basestring, None, ":", ",", True, False, True)
+
+
 def canonical(value: Any) -> str:
     """The value as JSON with one spelling per value, to hash and to compare."""
-    return _encoder.encode(value)
-
-
-_encoder = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return "".join(_chunks(value, 0)) if _chunks is not None else _encoder.encode(value)
 
 
 @lru_cache(16)
@@ -94,7 +99,7 @@ def _id(trial: str, tool: str, wanted: str, nth: int) -> str:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-@dataclass
+@dataclass(slots=True)
 class Request:
     """One request of the agent to a target: the `nth` with this intent, tried `attempts` times so far."""
 
@@ -102,13 +107,18 @@ class Request:
     target: str
     tool: str
     number: int
-    intent: tuple[str, str]
+    intent: tuple[str, Hashable]
     nth: int = 1
     attempts: int = 0
+    known_id: str = ""
 
-    @cached_property
+    @property
     def id(self) -> str:
-        return _id(self.trial.header, *self.intent, self.nth)
+        """Its id by its first intent; it keeps that when it takes the place of another."""
+        if not self.known_id:
+            tool, spelt = self.intent
+            self.known_id = _id(self.trial.header, tool, str(spelt), self.nth)
+        return self.known_id
 
     def next_attempt(self) -> int:
         self.attempts += 1
@@ -120,10 +130,10 @@ class Requests:
     """A trial's requests. Numbers them per target in the order first asked, and recognizes a repeated one."""
 
     trial: TrialId
-    _answered: dict[tuple[str, str], int] = field(default_factory=dict)
-    _known: dict[tuple[tuple[str, str], int], Request] = field(default_factory=dict)
+    _answered: dict[tuple[str, Hashable], int] = field(default_factory=dict)
+    _known: dict[tuple[tuple[str, Hashable], int], Request] = field(default_factory=dict)
     _count: dict[str, int] = field(default_factory=dict)
-    _safe: set[tuple[str, str]] = field(default_factory=set)
+    _safe: set[tuple[str, Hashable]] = field(default_factory=set)
 
     def ask(
         self,
@@ -132,16 +142,16 @@ class Requests:
         arguments: Any,
         *,
         safe: bool = False,
-        spelt: str = "",
+        spelt: Hashable = None,
         instead: Request | None = None,
     ) -> Request:
         """The request with this intent. It is the same one as before unless an identical one was answered for good.
 
-        `spelt`: the arguments as text, if the caller spells equal ones alike.
+        `spelt`: in place of the arguments, a value that is the same for the same ones. The id needs a text.
         `safe` marks a request without effects (HTTP's safe methods), which `restart_prompt` need not take up again.
         `instead`: a request that was numbered before its intent was known. A new one takes its place.
         """
-        intent = (tool, spelt or canonical(arguments))
+        intent = (tool, canonical(arguments) if spelt is None or spelt == "" else spelt)
         if safe:
             self._safe.add(intent)
         nth = self._answered.get(intent, 0) + 1

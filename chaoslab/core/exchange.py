@@ -15,6 +15,7 @@ from functools import cached_property
 from http import HTTPStatus
 from typing import Any
 
+from chaoslab.core.dialog import CHAT, Dialog
 from chaoslab.core.events import AttemptRef, Event
 from chaoslab.core.pipe import Pipe
 from chaoslab.core.service_spec import ErrorReply
@@ -28,7 +29,7 @@ class Call:
     """One attempt of a request, as it leaves the seam.
 
     `value` is its meaning: a tool's arguments, or a chat request's JSON. `errors` are the target's own replies for a
-    failure, by status.
+    failure, by status. `dialog` tells where the messages are in a chat request.
     """
 
     target: str
@@ -39,6 +40,7 @@ class Call:
     request_id: str = ""
     value: Any = None
     errors: Mapping[int, ErrorReply] = field(default_factory=dict)
+    dialog: Dialog = CHAT
 
     @property
     def at(self) -> AttemptRef:
@@ -50,9 +52,12 @@ class Call:
     def with_value(self, value: Any) -> Call:
         return replace(self, value=value)
 
-    def refused_with(self, status: int) -> Reply:
-        """The target's own reply for `status`; a plain JSON one if it has none."""
+    def refused_with(self, status: int, *, retry_after_s: float = 0.0) -> Reply:
+        """The target's own reply for `status`; a plain JSON one if it has none. `retry_after_s`: the time to wait that
+        it states; 0: the target's own, if any."""
         said = self.errors.get(status) or ErrorReply(status, {"error": f"status {status}"})
+        if retry_after_s:
+            said = said.retry_after(retry_after_s)
         headers = {"Content-Type": "application/json", **said.headers}
         return Reply(said.status, headers, json.dumps(said.body).encode())
 

@@ -94,8 +94,6 @@ def inject(
     checked = {key: triggers.of(key, value, where=where).plain for key, value in wanted.items()}
     found = Injection(name, (Choice(fault, 1.0, params),), targets, rolled, numbers, checked)
     found.check()
-    if found.layer == "context":
-        raise ValueError(f"{fault} works on the messages that a model is sent, and {targets[0]} is no model")
     return found
 
 
@@ -119,14 +117,16 @@ def _wrong(parameter: Field[Any], hint: Any, value: Any) -> str:
     return "" if value <= most else f"{a_number} from {least:g} to {most}"
 
 
-def check(injections: Iterable[Injection], known: Iterable[str], *, turns: int = 1) -> tuple[Injection, ...]:
+def check(
+    injections: Iterable[Injection], known: Iterable[str], *, turns: int = 1, models: Iterable[str] = ()
+) -> tuple[Injection, ...]:
     """The injections, if each has a name of its own, targets that exist and triggers that can hold in a conversation of
-    so many turns.
+    so many turns. `models`: the targets whose requests have messages, which faults of the context need.
 
     Raises:
         LookupError: a target does not exist. ValueError: two of one name, or one that can never hit.
     """
-    names, there = set(), list(known)
+    names, there, has_messages = set(), list(known), set(models)
     checked = tuple(injections)
     for injection in checked:
         if not isinstance(injection, Injection):
@@ -135,6 +135,11 @@ def check(injections: Iterable[Injection], known: Iterable[str], *, turns: int =
             if target not in there and not any(fnmatchcase(name, target) for name in there):
                 hint = did_you_mean(target, there) if there else "there are none: give tools=, reads= or services="
                 raise LookupError(f"'{injection.name}' has no function or service '{target}' to hit: {hint}")
+        if injection.layer == "context":
+            for name in filter(injection.covers, there):
+                if name not in has_messages:
+                    fault = injection.choices[0].fault
+                    raise ValueError(f"{fault} works on the messages that a model is sent, and {name} is no model")
         if injection.name in names:
             raise ValueError(f"two injections are called '{injection.name}': give one of them another name=")
         names.add(injection.name)

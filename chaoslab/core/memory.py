@@ -8,16 +8,39 @@ from typing import Any
 
 from chaoslab.core.context import Exchange, TrialContext
 from chaoslab.core.occasion import Met, Occasion
-from chaoslab.core.plan import HITS, LASTS, Decision, Injection, Plan
+from chaoslab.core.plan import BEGINS, HITS, LASTS, Decision, Injection, Plan
 
 EARLIER_MAX = 256
 """The most exchanges that are kept for faults that look back."""
 
 
+class Decisions(list[Decision]):
+    """The decision of each injection on one attempt. `asked`: the names of those whom the attempt concerned. `hit`:
+    one of them hits it."""
+
+    __slots__ = ("asked", "hit")
+
+    def __init__(self, injections: Sequence[Injection] = (), decisions: Sequence[Decision] = ()) -> None:
+        super().__init__(decisions)
+        self.hit = BEGINS in decisions or LASTS in decisions
+        self.asked = [injection.name for injection, each in zip(injections, decisions, strict=True) if each]
+
+
+class _Asked:
+    """Injections that were asked before: each one's own hits and `Injection.asks`; `calm`: their last decisions
+    without a hit, since most attempts are decided alike."""
+
+    __slots__ = ("asks", "calm", "injections")
+
+    def __init__(self, injections: Sequence[Injection], met: dict[str, Met]) -> None:
+        self.injections, self.calm = injections, Decisions()
+        self.asks = [(met.setdefault(each.name, Met(each.name)), *each.asks) for each in injections]
+
+
 class TrialMemory:
     """Decides the hits of one trial, attempt by attempt in the order of beginning. `turn`: the turn that goes on."""
 
-    __slots__ = ("_at_turn", "_kept", "earlier", "met", "plan", "trial", "turn")
+    __slots__ = ("_asked", "_at_turn", "_kept", "earlier", "met", "plan", "trial", "turn")
 
     def __init__(self, plan: Plan, trial: str) -> None:
         self.plan, self.trial, self.turn = plan, trial, 1
@@ -25,6 +48,7 @@ class TrialMemory:
         self.earlier: deque[Exchange] = deque(maxlen=EARLIER_MAX)
         self._kept: dict[str, dict[str, Any]] = {}
         self._at_turn: Mapping[str, int] = {}
+        self._asked: dict[int, _Asked] = {}  # by the identity of the injections, which it keeps alive
 
     def begin_turn(self, turn: int, made: Mapping[str, int]) -> None:
         """Begins a turn of the conversation. `made`: the number of requests made so far, by target."""
@@ -40,23 +64,25 @@ class TrialMemory:
             self.met,
         )  # fmt: skip
 
-    def decide(self, injections: Sequence[Injection], occasion: Occasion) -> list[Decision]:
+    def decide(self, injections: Sequence[Injection], occasion: Occasion) -> Decisions:
         """The decision of each injection on this attempt, which is counted for those that hit."""
-        found: list[Decision] = []
-        of, hit = self.met.get, False
-        for injection in injections:
-            name = injection.name
-            met = of(name)
-            if met is None:
-                met = self.met[name] = Met(name)
-            decision = injection.decide(occasion, met)
-            found.append(decision)
-            hit = hit or decision in HITS
-        if hit:  # counted when all have decided, so their order is of no weight
-            for injection, decision in zip(injections, found, strict=True):
-                if decision in HITS:
-                    self.met[injection.name].hit(occasion, lasting=decision == LASTS)
-        return found
+        asked = self._asked.get(id(injections))
+        if asked is None:
+            asked = self._asked[id(injections)] = _Asked(injections, self.met)
+        found = [
+            (holding or result) if (result := asks(occasion, met)) else failing
+            for met, asks, holding, failing in asked.asks
+        ]
+        if found == asked.calm:
+            return asked.calm
+        decisions = Decisions(injections, found)
+        if not decisions.hit:
+            asked.calm = decisions
+            return decisions
+        for injection, decision in zip(injections, found, strict=True):  # when all have decided: in any order alike
+            if decision in HITS:
+                self.met[injection.name].hit(occasion, lasting=decision == LASTS)
+        return decisions
 
     def context(self, injection: str, elapsed_s: float, spent: Mapping[str, float]) -> TrialContext:
         """The context of a story of this injection."""

@@ -34,6 +34,7 @@ SPARED: Decision = "spared"
 BEGINS: Decision = "begins"
 LASTS: Decision = "lasts"
 HITS = (BEGINS, LASTS)
+Decide = Callable[[Occasion, Met], Decision]
 WILDCARDS = frozenset("*?[")
 """The characters that make a target's name a pattern."""
 WINDOW = ("", 0, 0)
@@ -124,16 +125,24 @@ class Injection:
         return tuple(t for t in ordered if t.place), tuple(t for t in ordered if not t.place)
 
     @cached_property
-    def decide(self) -> Callable[[Occasion, Met], Decision]:
-        """The injection's decision on an attempt, given its own hits so far. Made once, since most attempts cost no
-        more than this."""
+    def decide(self) -> Decide:
+        """The injection's decision on an attempt, given its own hits so far."""
+        asks, holding, failing = self.asks
+        return lambda occasion, met: (holding or result) if (result := asks(occasion, met)) else failing
+
+    @cached_property
+    def asks(self) -> tuple[Callable[[Occasion, Met], Any], Decision, Decision]:
+        """`decide` in parts, made once, since most attempts cost no more than this: a function, the decision if it
+        returns a true value, or APART if that value is the decision, and the decision if it returns a false one."""
         places, begins = ([trigger.holds for trigger in each] for each in self._ordered)
         lasts = self._lasting.lasts if self._lasting is not None else None
         if not places and not begins:
-            return lambda occasion, met: BEGINS  # noqa: ARG005
-        if len(begins) == 1 and not places and lasts is None:
-            (only,) = begins
-            return lambda occasion, met: BEGINS if only(occasion, met) else SPARED
+            return lambda occasion, met: True, BEGINS, APART  # noqa: ARG005
+        if lasts is None and len(places) + len(begins) == 1:
+            return (places or begins)[0], BEGINS, APART if places else SPARED
+        if lasts is None and len(begins) == 2 and not places:
+            first, second = begins
+            return lambda occasion, met: first(occasion, met) and second(occasion, met), BEGINS, SPARED
 
         def decision(occasion: Occasion, met: Met) -> Decision:
             for holds in places:
@@ -146,7 +155,7 @@ class Injection:
                     return SPARED
             return BEGINS
 
-        return decision
+        return decision, APART, APART
 
     @cached_property
     def stands(self) -> bool:
@@ -182,16 +191,6 @@ class Candidates(tuple[Injection, ...]):
     """Injections that may hit the calls of one target, outermost first."""
 
     @cached_property
-    def names(self) -> list[str]:
-        return [injection.name for injection in self]
-
-    def asked(self, decisions: Sequence[Decision]) -> list[str]:
-        """The names of those whom the attempt of these decisions concerned."""
-        if APART not in decisions:  # the usual case
-            return self.names
-        return [name for name, decision in zip(self.names, decisions, strict=True) if decision]
-
-    @cached_property
     def timed(self) -> bool:
         """True if a trigger of theirs reads the time."""
         return any(trigger.timed for injection in self for trigger in injection.by_name.values())
@@ -206,9 +205,6 @@ class Candidates(tuple[Injection, ...]):
         """The names of the injections whose hits their triggers depend on."""
         found = [i.name for i in self if any(name in i.triggers for name in STATE)]
         return list(dict.fromkeys([*found, *(i.by_name["after"].value for i in self if "after" in i.triggers)]))
-
-    def __add__(self, other: object) -> Candidates:
-        return Candidates((*self, *other)) if isinstance(other, Candidates) else NotImplemented
 
 
 @dataclass(frozen=True)
@@ -229,16 +225,16 @@ class Plan:
         """The injections of the wire, or all others, outermost first."""
         return self._by_wire[wire]
 
-    def candidates(self, target: str, *, wire: bool) -> Candidates:
-        """The injections of `on_the_wire` that may hit a call of this target."""
+    def candidates(self, target: str, *, wire: bool | None = None) -> Candidates:
+        """The injections that may hit a call of this target: those of `on_the_wire`, by default all."""
         found = self._candidates.get((target, wire))
         if found is None:
-            found = Candidates(i for i in self.on_the_wire(wire=wire) if i.may_hit and i.covers(target))
-            self._candidates[target, wire] = found
+            among = self._by_wire[False] + self._by_wire[True] if wire is None else self._by_wire[wire]
+            found = self._candidates[target, wire] = Candidates(i for i in among if i.may_hit and i.covers(target))
         return found
 
     @cached_property
-    def _candidates(self) -> dict[tuple[str, bool], Candidates]:
+    def _candidates(self) -> dict[tuple[str, bool | None], Candidates]:
         return {}
 
     @cached_property

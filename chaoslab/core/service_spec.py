@@ -6,6 +6,7 @@ The wire formats are the real services' own: pointing a service at the real one 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -22,6 +23,22 @@ class ErrorReply:
     status: int
     body: Any
     headers: Mapping[str, str] = field(default_factory=dict)
+
+    def retry_after(self, seconds: float) -> ErrorReply:
+        """The same reply with this time to wait, in its header `Retry-After` and wherever its words name that time."""
+        headers = {key: text for key, text in self.headers.items() if key.lower() != "retry-after"}
+        said = next((text for key, text in self.headers.items() if key.lower() == "retry-after"), "")
+        body = _reworded(self.body, rf"\b{re.escape(said)}s\b", f"{seconds:g}s") if said else self.body
+        return ErrorReply(self.status, body, {**headers, "Retry-After": f"{seconds:g}"})
+
+
+def _reworded(value: Any, old: str, new: str) -> Any:
+    """The JSON with `old`, a pattern, replaced in each of its texts."""
+    if isinstance(value, str):
+        return re.sub(old, new, value)
+    if isinstance(value, Mapping):
+        return {key: _reworded(each, old, new) for key, each in value.items()}
+    return [_reworded(each, old, new) for each in value] if isinstance(value, list) else value
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from chaoslab.analysis.answers import Twin
@@ -22,17 +23,23 @@ from chaoslab.base.identity import nth
 from chaoslab.base.jsonable import describe_error, to_jsonable
 from chaoslab.core import events
 from chaoslab.core.plan import Plan
+from chaoslab.core.service_spec import ErrorReply
+from chaoslab.execution.forked import in_child
 from chaoslab.execution.place import Here, Place
 from chaoslab.execution.spec import TrialSpec
 from chaoslab.execution.workers import portable
+from chaoslab.model import formats
+from chaoslab.model.app import ModelApp
+from chaoslab.model.prices import cost_usd
 from chaoslab.record.log import BufferedEvent
 from chaoslab.record.trial_log import TrialLog
-from chaoslab.seams import adapters
-from chaoslab.seams.function import CALLS_MAX, FunctionSeam, WrappedFunction
+from chaoslab.seams import adapters, code_swap, native_errors
+from chaoslab.seams.function import CALLS_MAX, FunctionSeam, WrappedFunction, Wrapping
 from chaoslab.seams.injected import injected
 from chaoslab.seams.references import References
 from chaoslab.seams.service import ServiceSeam
 from chaoslab.seams.service_app import address_of
+from chaoslab.seams.service_model import ModelHost
 
 WORLDS = ("virtual", "local")
 Hangs = tuple[type[Exception], ...]
@@ -47,7 +54,7 @@ class AgentResult:
     """The result of one trial; see `TrialResult`.
 
     `book`: its events. `warnings`: warnings about it. `called`: the names of the functions and services that were
-    called.
+    called. `spent_usd`: the run's spending for models at the end of the trial, in dollars.
     """
 
     book: TrialLog
@@ -57,6 +64,7 @@ class AgentResult:
     seconds: float = 0.0
     warnings: tuple[str, ...] = ()
     called: frozenset[str] = frozenset()
+    spent_usd: float = 0.0
 
     @property
     def ok(self) -> bool:
@@ -69,11 +77,6 @@ class AgentResult:
     @property
     def witnessed(self) -> int:
         return sum(1 for _ in self.book.history.of(events.FaultWitnessed))
-
-    @property
-    def spent_usd(self) -> float:
-        """Always 0: the spending of a user's agent is unknown, and no budget bounds it."""
-        return 0.0
 
     @property
     def kept(self) -> list[BufferedEvent]:
@@ -134,8 +137,16 @@ class AgentSpec:
     calls_max: int = CALLS_MAX
     elsewhere: str = "refuse"
     """The fate of hosts that are no service: refuse or unreachable."""
+    models: tuple[str, ...] = ()
+    """The services that speak a model's API."""
     called: frozenset[str] | None = None
     """The names of the functions that the twin called, if there is a twin."""
+    ignore: frozenset[str] = frozenset()
+    """Parameters that are no arguments of a request."""
+    isolate: bool = False
+    """Each trial runs in a process of its own."""
+    raises: Any = None
+    """The exceptions by which the tools' callers learn of faults; see `native_errors.of_tool`."""
 
     @contextmanager
     def prepared(self) -> Iterator[None]:
@@ -162,8 +173,8 @@ class AgentSpec:
 
     @property
     def sequential(self) -> bool:
-        """Always False: no trial depends on another."""
-        return False
+        """True if a budget in dollars counts over the whole run."""
+        return any(choice.params.get("cost_usd") for i in self.plan.injections for choice in i.choices)
 
     def started(self, trials: int) -> events.RunStarted:
         """The first event of the run. The log does not hold the agent's program, so the run cannot be replayed."""
@@ -184,12 +195,17 @@ class AgentSpec:
         with ExitStack() as stack:
             new, hung, exchanged = stack.enter_context({"virtual": self._virtual, "local": self._local}[self.world]())
             seam = FunctionSeam(self.plan, timeout_s=self.timeout_s)
-            services = ServiceSeam(self.plan, timeout_s=self.timeout_s)
+            models = {name: _model(self.services[name]) for name in self.models}
+            services = ServiceSeam(self.plan, timeout_s=self.timeout_s, models=models, price=cost_usd)
             pairs, unheld = stack.enter_context(self._wrapped(seam, exchanged))
             ask, of_coroutine = self._ask(self.agent)
             if isinstance(self.agent, Fresh):  # the functions it will reach are not known yet
                 ask, of_coroutine, unheld = self._anew(pairs), False, ()
-            yield lambda spec: self._trial(spec, seam, services, new, hung, ask, of_coroutine, unheld)
+
+            def do(spec: TrialSpec) -> AgentResult:
+                return self._trial(spec, seam, services, new, hung, ask, of_coroutine, unheld)
+
+            yield in_child(do, self.named) if self.isolate else do
 
     # The worlds.
 
@@ -252,22 +268,28 @@ class AgentSpec:
 
     @contextmanager
     def _wrapped(self, seam: FunctionSeam, exchanged: Pairs) -> Iterator[tuple[Pairs, tuple[str, ...]]]:
-        """A context with the stand-ins in place, also those of the world, such as for a clock that the agent keeps in
-        an attribute. Gives the pairs, and the names of the functions to which no reference was found."""
-        pairs, names = [], []
+        """A context with the stand-ins in place: in the code of functions, else in the agent's references to them. Also
+        those of the world, such as for a clock that the agent keeps in an attribute. Gives the pairs that are swapped
+        by reference, and the names of the functions to which no reference was found."""
+        pairs, names, later = [], [], []
         with ExitStack() as stack:
             for functions, effect in ((self.tools, True), (self.reads, False)):
                 for function in functions:
+                    errors = native_errors.of_tool(self.raises, name_of(function))
+                    wrapping = Wrapping(seam, effect, self.ignore, errors)
+                    stand_in = partial(_stand_in, wrapping, function)
                     if (adapter := adapters.of_tool(function)) is not None:
-                        stack.enter_context(adapter.swapped(seam, function, effect=effect))
+                        later.append(adapter.swapped(function, wrapping))
+                    elif code_swap.can_swap(function):
+                        later.append(code_swap.swapped(function, stand_in))
                     else:
                         names.append(name_of(function))
-                        pairs.append(
-                            (function, seam.stand_in(WrappedFunction(names[-1], function, effect, unasked(function))))
-                        )
+                        pairs.append((function, stand_in(function)))
             agent = self.agent.make if isinstance(self.agent, Fresh) else self.agent
             found = References([agent, *self.tools, *self.reads], [*pairs, *exchanged])
             swapped = stack.enter_context(found)
+            for each in later:  # after the world's clocks, which the copies of the functions are to have too
+                stack.enter_context(each)
             yield (
                 [*pairs, *exchanged],
                 tuple(name for name, count in zip(names, swapped.count, strict=False) if not count),
@@ -311,7 +333,11 @@ class AgentSpec:
             services.end()
 
         seam.begin(book)
-        services.begin(book, seam.memory)
+        services.begin(book, seam.memory, spent_usd=spec.spent_usd)
+        warned: list[str] = []
+        for name in self.models:
+            if isinstance(app := self.services[name], ModelApp):
+                app.begin(name, book.key, warned.append)
         seam.pace, seam.left = place.pace, 0
         try:
             with _caught(result, hung):  # a task or thread may have ended everything by raising
@@ -326,6 +352,8 @@ class AgentSpec:
         if result.hung:
             result.answer = result.error = None
         result.called = book.called() | services.asked_of
+        result.spent_usd = services.spent.cost_usd
+        result.warnings += tuple(dict.fromkeys(warned))
         result.warnings += (*place.warnings, *self._uncalled(result.called, unheld))
         with place.entered():
             self._finish(result, now)
@@ -397,6 +425,17 @@ class AgentSpec:
         ]
 
 
+def _model(app: Any) -> ModelHost:
+    """A service that speaks a model's API, for its seam."""
+
+    def errors_of(path: str, headers: Mapping[str, str]) -> Mapping[int, ErrorReply]:
+        return formats.shape_of(path, headers).errors
+
+    if isinstance(app, ModelApp):
+        return ModelHost(formats.format_of, errors_of, app.delivered)
+    return ModelHost(formats.format_of, errors_of, recorded=True)
+
+
 UNHELD = (
     "no reference to {} was found that the agent can reach, so its calls go unseen: give in tools= the very object "
     "that the agent calls"
@@ -433,6 +472,11 @@ def _fetched(answer: Any) -> Any:
             "the agent gave a generator, and nobody has run it: it should return its answer, as list(…) of it does"
         )
     return answer
+
+
+def _stand_in(wrapping: Wrapping, function: Any, real: Callable[..., Any]) -> Callable[..., Any]:
+    """The stand-in of a function. `real`: a callable that does what the function did before it was swapped."""
+    return wrapping.stand_in(name_of(function), real, unasked(function))
 
 
 def unasked(function: Any) -> frozenset[str]:

@@ -406,7 +406,7 @@ def _ruled(gate: Gate | None, report: RunReport | None, code: int) -> int:
     if report is None:
         print("gate FAILED: the run has left no logs here", file=sys.stderr, flush=True)
         return GATE_FAILED
-    ruling = rule(gate, report.verdicts, judgeable=report.judgeable)
+    ruling = rule(gate, report.verdicts, judgeable=report.judgeable, untried=report.untried)
     print(ruling.line, file=sys.stdout if ruling.passed else sys.stderr, flush=True)
     return 0 if ruling.passed else GATE_FAILED
 

@@ -138,10 +138,14 @@ class Options(TypedDict, total=False):
     calls_max: int
     services: Mapping[str, Any] | None
     elsewhere: str
+    models: Sequence[str] | None
     effects: Sequence[Mapping[str, Any]] | None
     facts: Sequence[str | Sequence[str]] | None
     twin: bool | None
     logs: str | Path | None
+    ignore: Sequence[str] | None
+    raises: str | Mapping[str, Any] | None
+    isolate: str | None
 
 
 def run(
@@ -158,10 +162,14 @@ def run(
     calls_max: int = CALLS_MAX,
     services: Mapping[str, Any] | None = None,
     elsewhere: str = "refuse",
+    models: Sequence[str] | None = None,
     effects: Sequence[Mapping[str, Any]] | None = None,
     facts: Sequence[str | Sequence[str]] | None = None,
     twin: bool | None = None,
     logs: str | Path | None = None,
+    ignore: Sequence[str] | None = None,
+    raises: str | Mapping[str, Any] | None = None,
+    isolate: str | None = None,
 ) -> Trial:
     """Runs one trial of an agent, and returns its result even if the agent fails. The agent's code is not edited: its
     functions are swapped during the trial.
@@ -171,8 +179,15 @@ def run(
         `agent`: a callable that takes the prompt and returns the answer, sync or async, or a LangChain Runnable. A
             Runnable is called by `invoke`, or by `ainvoke` if a tool is async only.
         `tools`: the functions that change the world. Each call of one is an effect.
-        `reads`: the functions that do not. Both lists take functions (sync or async), bound methods and LangChain
-            tools. Calls with the same `idempotency_key` argument count as one effect.
+        `reads`: the functions that do not. Both lists take functions (sync or async), bound methods, objects that can
+            be called, tools of a framework that the lab knows (such as LangChain), and `mcp_tool`. Calls with the same
+            `idempotency_key` argument count as one effect.
+        `ignore`: names of parameters that are no arguments of a request, beside those that a framework fills in.
+        `raises`: the exceptions by which a tool's caller learns of a fault: "httpx", "httpx2", "requests", "aiohttp",
+            "urllib", or classes by kind ("timed_out", "refused", "reset", "closed", "status"), or one of these for each
+            tool by its name. By default they are Python's own, and `ToolError` for a status.
+        `isolate`: "fork" runs each trial in a process of its own, a copy of this one, so that nothing of a trial is
+            left to the next.
         `services`: applications by host name, served on the virtual network at http://<name> and https://<name>, or at
             the port of a name such as "localhost:11434": WSGI, ASGI 3, or a function from a request (`method`, `path`,
             `query`, `headers`, `json`, `text`, `body`) to a dict, a text, (status, body) or (status, body, headers).
@@ -180,6 +195,9 @@ def run(
             "POST /orders", and its arguments are the fields of its JSON or form and `query`. One with an unsafe method
             and a reply of 2xx is an effect; those with one Idempotency-Key are one effect. A reply's header
             `X-Lab-Effect` states other effects: "none", or JSON such as {"effect": "order_placed", "item": "tea"}.
+        `models`: the services that speak a model's API (OpenAI, Anthropic, Gemini). Their requests are no effects, and
+            their tokens and dollars are counted. Faults of the context hit them, and errors come in the provider's own
+            form. `lab.offline_model()`, `lab.scripted(…)` and `lab.recorded(…)` are known without being named.
 
     The faults and the world:
 
@@ -216,8 +234,9 @@ def run(
     """
     (trial,) = run_many(
         agent, prompt, trials=1, tools=tools, reads=reads, faults=faults, seed=seed, world=world,
-        timeout_s=timeout_s, deadline_s=deadline_s, calls_max=calls_max, services=services,
-        elsewhere=elsewhere, effects=effects, facts=facts, twin=twin, logs=logs,
+        timeout_s=timeout_s, deadline_s=deadline_s, calls_max=calls_max, services=services, models=models,
+        elsewhere=elsewhere, effects=effects, facts=facts, twin=twin, logs=logs, ignore=ignore, raises=raises,
+        isolate=isolate,
     )  # fmt: skip
     return trial
 
@@ -304,7 +323,7 @@ def _compared(spec: AgentSpec) -> tuple[Trial, AgentSpec]:
 _NO_TWIN = "nothing to compare with, since {}"
 _LEAKS = (
     "two runs without faults differ: {}; something is kept from one trial to the next: "
-    "give agent=lab.fresh(make), which makes the agent anew for each trial"
+    "give agent=lab.fresh(make), which makes the agent anew for each trial, or isolate='fork'"
 )
 
 
@@ -342,7 +361,8 @@ def _checked(agent: Any, prompt: Any, given: Options) -> tuple[AgentSpec, bool, 
     if logs is not None and not isinstance(logs, str | os.PathLike):
         raise TypeError(f"logs is {validation.shown(logs)}: it should be a folder, as in 'logs'")
     names = validation.names_of(agent, tools, reads, services)
-    plan = Plan(seed, check(faults, names))
+    models = validation.models(given.get("models"), services)
+    plan = Plan(seed, check(faults, names, models=models))
     check_services(plan.injections, services)
     effects = None
     if given.get("effects") is not None:
@@ -357,15 +377,24 @@ def _checked(agent: Any, prompt: Any, given: Options) -> tuple[AgentSpec, bool, 
             "twin=True compares with a run without faults, and effects and facts state all that is right: leave one "
             "of them out"
         )
+    ignore, raises = (validation.ignored(given.get("ignore"), [*tools, *reads]), given.get("raises"))
     known = digest(
-        [plan.to_json(), str(prompt), names, timeout_s, deadline_s, facts, to_jsonable(effects), world, calls_max]
-        + ([elsewhere] if elsewhere != "refuse" else [])
-    )
+        [
+            plan.to_json(), str(prompt), names, timeout_s, deadline_s, facts, to_jsonable(effects), world, calls_max,
+            *([elsewhere] if elsewhere != "refuse" else ()),
+            *([sorted(ignore), to_jsonable(raises)] if ignore or raises else ()),
+        ]
+    )  # fmt: skip
     spec = AgentSpec(
         agent, prompt, tools, reads, plan, f"py{seed}-{known}",
         world, iso(datetime.fromisoformat(DEFAULT_NOW)), timeout_s, deadline_s, services, effects, facts,
         stated=effects is not None or bool(facts),
-        calls_max=calls_max, elsewhere=elsewhere,
+        calls_max=calls_max,
+        elsewhere=elsewhere,
+        models=models,
+        ignore=ignore,
+        isolate=validation.isolated(given.get("isolate")),
+        raises=validation.raises(raises, [name_of(function) for function in (*tools, *reads)]),
     )  # fmt: skip
     return (
         spec,

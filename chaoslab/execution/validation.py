@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
+from contextlib import suppress
 from typing import Any
 
 from chaoslab.base.identity import canonical
@@ -12,7 +13,9 @@ from chaoslab.base.jsonable import to_jsonable
 from chaoslab.base.parsers import SECONDS_MAX
 from chaoslab.base.registry import did_you_mean
 from chaoslab.execution.agent_run import Fresh, name_of, unasked
-from chaoslab.seams import adapters
+from chaoslab.execution.forked import can_fork
+from chaoslab.model.app import ModelApp
+from chaoslab.seams import adapters, native_errors
 from chaoslab.seams.service_app import address_of, kind_of
 
 HOST = re.compile(r"[a-z0-9_][a-z0-9_.-]*(:[0-9]{1,5})?")
@@ -45,8 +48,11 @@ def functions(where: str, value: Any) -> list[Any]:
     found = a_list(where, value, f"[{name_of(value) if _is_function(value) else 'refund'}]")
     for function in found:
         if not _is_function(function):
-            right = adapters.words("a function", (each.tools for each in adapters.adapters()))
-            raise TypeError(f"{where} has {shown(function)} in it: it should be {right}")
+            kinds = ", ".join(each.tools for each in adapters.adapters() if each.tools)
+            raise TypeError(
+                f"{where} has {shown(function)} in it: it should be a function, or a framework's tool ({kinds}); of "
+                "another framework, give the function that its tool calls"
+            )
     return found
 
 
@@ -100,6 +106,24 @@ def check_elsewhere(value: Any, world: str) -> None:
         )
     if value != "refuse" and world != "virtual":
         raise ValueError("elsewhere is about the virtual network: it needs world='virtual'")
+
+
+def models(value: Any, services: Mapping[str, Any]) -> tuple[str, ...]:
+    """The services that speak a model's API: those named, and those that are the lab's own models."""
+    named = a_list("models", value, "['api.openai.com']")
+    for name in named:
+        if not isinstance(name, str) or name not in services:
+            hint = did_you_mean(str(name), services) if services else "there are no services"
+            raise LookupError(f"models names {shown(name)}, which is no service: {hint}")
+    for name, app in services.items():
+        if isinstance(app, ModelApp):
+            twice = [other for other, same in services.items() if same is app]
+            if len(twice) > 1:
+                raise ValueError(
+                    f"services has one model as '{twice[0]}' and '{twice[1]}': each needs an object of its own"
+                )
+            app.check(name)
+    return tuple(name for name, app in services.items() if name in named or isinstance(app, ModelApp))
 
 
 def effects(value: Any, tools: Mapping[str, Any], *, of_services: bool = False) -> list[Mapping[str, Any]]:
@@ -173,6 +197,48 @@ def check_number(name: str, value: Any, *, whole: bool = False, least: int = 1) 
         seconds = f"a number of seconds above 0, up to {SECONDS_MAX} (ten years)"
         should = f"a whole number from {least} to {MOST}" if whole else seconds
         raise ValueError(f"{name} is {shown(value)}: it should be {should}")
+
+
+def ignored(value: Any, functions: Sequence[Any]) -> frozenset[str]:
+    """The parameters that are no arguments of a request."""
+    known = sorted({name for function in functions for name in _all_parameters(function)})
+    found = a_list("ignore", value, f"[{shown(value)}]" if isinstance(value, str) else "['context']")
+    for name in found:
+        if name not in known:
+            hint = did_you_mean(str(name), known) if known else "no tool has parameters"
+            raise LookupError(f"ignore has {shown(name)} in it, which is no parameter of a tool: {hint}")
+    return frozenset(found)
+
+
+def _all_parameters(tool: Any) -> list[str]:
+    """The names of all parameters of the tool's functions, of those too that are filled in."""
+    adapter = adapters.of_tool(tool)
+    found: list[str] = []
+    for function in [tool] if adapter is None else adapter.functions(tool):
+        with suppress(TypeError, ValueError):  # some functions written in C
+            found += inspect.signature(function).parameters
+    return found
+
+
+def raises(value: Any, names: Sequence[str]) -> Any:
+    """The exceptions by which the callers of the tools with these names learn of faults."""
+    if isinstance(value, Mapping):
+        kinds = (*native_errors.KINDS, native_errors.STATUS)
+        for name in () if any(kind in value for kind in kinds) else value:
+            if name not in names:
+                raise LookupError(f"raises names {shown(name)}: {did_you_mean(str(name), [*names, *kinds])}")
+    for name in names or [""]:
+        native_errors.of_tool(value, name)
+    return value
+
+
+def isolated(value: Any) -> bool:
+    """True if each trial is to run in a process of its own."""
+    if value not in (None, "fork"):
+        raise ValueError(f"isolate is {shown(value)}: it should be 'fork' (each trial in a child process) or None")
+    if value and not can_fork():
+        raise ValueError("isolate is 'fork', and this platform cannot fork: use agent=lab.fresh(make)")
+    return value is not None
 
 
 def names_of(agent: Any, tools: Sequence[Any], reads: Sequence[Any], services: Mapping[str, Any]) -> list[str]:

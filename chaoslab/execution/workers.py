@@ -100,7 +100,7 @@ class Processes:
         jobs, method = max(1, min(self.jobs, len(todo))), self.method or _default_method()
         size = max(1, min(CHUNK_MAX, len(todo) // (jobs * 4)))
         left = deque(todo[begin : begin + size] for begin in range(0, len(todo), size))
-        out: deque[tuple[Sequence[S], Future[_Came[R]] | None]] = deque()  # without a future: to be run one at a time
+        out: deque[tuple[Sequence[S], Future[Came[R]] | None]] = deque()  # without a future: to be run one at a time
         with _Workers(work, jobs, method) as workers, _Workers(work, 1, method) as lone:
             while left or out:
                 while left and len(out) < jobs * (1 + AHEAD):
@@ -127,7 +127,7 @@ class Processes:
                 yield from came.of_it()
 
     def _begin_again(
-        self, workers: _Workers[S, R], out: deque[tuple[Sequence[S], Future[_Came[R]] | None]], jobs: int
+        self, workers: _Workers[S, R], out: deque[tuple[Sequence[S], Future[Came[R]] | None]], jobs: int
     ) -> None:
         """After a worker died, marks the trials in hand to be run one at a time, and gives out the other chunks
         again."""
@@ -176,7 +176,7 @@ class _Workers(Generic[S, R]):
         self._sent = work if method == "fork" else _packed(work)
         self._pool: ProcessPoolExecutor | None = None
 
-    def give(self, chunk: Sequence[S]) -> Future[_Came[R]]:
+    def give(self, chunk: Sequence[S]) -> Future[Came[R]]:
         """The future result of the chunk. BrokenProcessPool is only ever raised by the future."""
         if self._pool is None:
             self._pool = ProcessPoolExecutor(
@@ -188,7 +188,7 @@ class _Workers(Generic[S, R]):
         try:
             return self._pool.submit(_do, chunk)
         except BrokenProcessPool as error:
-            broken: Future[_Came[R]] = Future()
+            broken: Future[Came[R]] = Future()
             broken.set_exception(error)
             return broken
         finally:
@@ -210,7 +210,8 @@ class _Workers(Generic[S, R]):
 
 
 UNSENT = (
-    "what came of it cannot be sent from one process to another ({}): take jobs=1, or have it answered in plain data"
+    "what came of it cannot be sent from one process to another ({}): take jobs=1 and no isolate=, or have it answered "
+    "in plain data"
 )
 
 
@@ -223,7 +224,7 @@ def _packed(work: Work[Any, Any]) -> bytes:
 
 
 @dataclass(frozen=True)
-class _Came(Generic[R_co]):
+class Came(Generic[R_co]):
     """The results of a chunk, up to the trial that failed, if one did. They travel as bytes and are unpickled here,
     since the pool mistakes an error in unpickling for a dead worker."""
 
@@ -231,7 +232,7 @@ class _Came(Generic[R_co]):
     error: BaseException | None = None
 
     @classmethod
-    def of(cls, done: list[Any], error: BaseException | None = None) -> _Came[Any]:
+    def of(cls, done: list[Any], error: BaseException | None = None) -> Came[Any]:
         try:
             return cls(pickle.dumps(done), error)
         except Exception as unsent:  # noqa: BLE001 - an object's own code may raise anything
@@ -302,17 +303,17 @@ def _raiser(error: BaseException) -> Callable[[Any], Any]:
     return do
 
 
-def _do(chunk: Sequence[Any]) -> _Came[Any]:
+def _do(chunk: Sequence[Any]) -> Came[Any]:
     do, done = _worker.get().do, []
     for spec in chunk:
         try:
             done.append(do(spec))
         except BaseException as error:  # noqa: BLE001 - it is raised again in the parent
-            return _Came.of(done, _from_here(error))
-    return _Came.of(done)
+            return Came.of(done, from_here(error))
+    return Came.of(done)
 
 
-def _from_here(error: BaseException) -> BaseException:
+def from_here(error: BaseException) -> BaseException:
     """The error, with a note of its traceback."""
     where = "".join(traceback.format_exception(error)).rstrip()
     sent = portable(error, where)

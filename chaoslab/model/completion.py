@@ -52,7 +52,7 @@ def _remembered(asked: bytes) -> Completion | ErrorReply:
 
 def _worked_out(asked: bytes) -> Completion | ErrorReply:
     body = parsed(asked)
-    if message := _fault(body):
+    if message := wrong(body):
         return refusal(400, message, "invalid_request_error")
     last = asked_last(body["messages"])
     length = 0 if last is None else len(text_of(body["messages"][last]))
@@ -65,7 +65,8 @@ def _worked_out(asked: bytes) -> Completion | ErrorReply:
     return Completion(body, asked)
 
 
-def _fault(body: Any) -> str | None:
+def wrong(body: Any) -> str | None:
+    """The reason, in words, that a body is no request for a chat completion; None if it is one."""
     if not isinstance(body, dict):
         return "request body must be a JSON object"
     for name, kind in (("model", str), ("messages", list)):
@@ -102,15 +103,20 @@ def _fault(body: Any) -> str | None:
 
 class Completion:
     """One answered chat request. `asked`: its bytes, of which the id is a hash. `created`: seconds since 1970. The
-    object is cached and shared, so it never changes."""
+    object is cached and shared, so it never changes.
 
-    def __init__(self, body: Mapping[str, Any], asked: bytes) -> None:
+    `reply`: the reply; the offline model's if it is left out. `groq`: in Groq's format, else in OpenAI's.
+    """
+
+    def __init__(self, body: Mapping[str, Any], asked: bytes, *, reply: Reply | None = None, groq: bool = True) -> None:
         tools = [] if body.get("tool_choice") == "none" else body.get("tools") or []
         offered = catalogue(tools)
-        self.reply: Reply = reply_to(body["messages"], offered.offers)
+        self.reply = reply_to(body["messages"], offered.offers) if reply is None else reply
         digest = hashlib.blake2s(asked, digest_size=16).hexdigest()
         self._head = {"id": f"chatcmpl-{digest}", "model": body["model"], "system_fingerprint": "fp_offline"}
         self.groq = {"id": f"req_{digest[:26]}"}
+        self._extra: dict[str, Any] = {"x_groq": self.groq} if groq else {}
+        self._of_groq = groq
         self.calls: list[dict[str, Any]] = [
             {
                 "id": call.id,
@@ -135,24 +141,29 @@ class Completion:
         message: dict[str, Any] = {"role": "assistant", "content": self.reply.content or None}
         if self.calls:
             message["tool_calls"] = self.calls
+        if not self._of_groq:
+            message |= {"refusal": None, "annotations": []}
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": self.finish}
-        about = {"object": "chat.completion", "choices": [choice], "usage": self.usage, "x_groq": self.groq}
+        about = {"object": "chat.completion", "choices": [choice], "usage": self.usage, **self._extra}
         return {**self._head, "created": created, **about}
 
     def stream(self, created: int) -> Iterator[bytes]:
         """The answer word by word, or call by call, as server-sent events. Usage comes in the last chunk, as Groq sends
         it, and in a chunk of its own if it was asked for, as OpenAI does."""
         chunk = {**self._head, "created": created, "object": "chat.completion.chunk"}
-        yield _event(chunk, {"role": "assistant", "content": ""}, x_groq=self.groq)
+        if self.include_usage and not self._of_groq:
+            chunk["usage"] = None
+        yield _event(chunk, {"role": "assistant", "content": ""}, **self._extra)
         for index, call in enumerate(self.calls):
             made = call["function"]
             named = {"index": index, **call, "function": {**made, "arguments": ""}}
             yield _event(chunk, {"tool_calls": [named]})
             for piece in _halves(made["arguments"]):
                 yield _event(chunk, {"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
-        for word in re.findall(r"\s*\S+\s*?(?=\s|$)", self.reply.content):
+        for word in re.findall(r"\s*\S+|\s+$", self.reply.content):
             yield _event(chunk, {"content": word})
-        yield _event(chunk, {}, finish=self.finish, x_groq={**self.groq, "usage": self.usage})
+        used = {"x_groq": {**self.groq, "usage": self.usage}} if self._of_groq else {}
+        yield _event(chunk, {}, finish=self.finish, **used)
         if self.include_usage:
             yield _line({**chunk, "choices": [], "usage": self.usage})
         yield b"data: [DONE]\n\n"

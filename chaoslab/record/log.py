@@ -51,6 +51,7 @@ class Log:
         folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / f"{writer}.log"
         self._run, self._writer, self._origin, self._clock = run, writer, origin, clock
+        self._secrets = set(secrets)
         self._secret = _any_of(secrets)
         self._seq = _mend(self.path)
         self._file = self.path.open("ab", buffering=0)
@@ -70,6 +71,12 @@ class Log:
             line = spell(ts, t, self._run, trial, self._writer, self._seq + 1, self._masked(encode_event(event)))
             self._write(line)
             self._seq += 1
+
+    def hide(self, secrets: Iterable[str]) -> None:
+        """Masks these too in every line from now on."""
+        with self._lock:
+            self._secrets = {*self._secrets, *secrets}
+            self._secret = _any_of(self._secrets)
 
     def _masked(self, text: str) -> str:
         return text if self._secret is None else self._secret.sub(MASK, text)

@@ -6,7 +6,7 @@ A run in which nothing could be judged has no share of correct prompts, so it fa
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from chaoslab.analysis.judge import Outcome, Verdict
@@ -58,9 +58,12 @@ def outcomes(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def rule(gate: Gate, judged: Mapping[str, Verdict], *, judgeable: bool) -> Ruling:
-    """Compares a run's verdicts with the requirements. `judgeable`: something was stated about right answers."""
+def rule(gate: Gate, judged: Mapping[str, Verdict], *, judgeable: bool, untried: Sequence[str] = ()) -> Ruling:
+    """Compares a run's verdicts with the requirements. `judgeable`: something was stated about right answers.
+    `untried`: the plan's injections, if none of them had an attempt that it could hit."""
     parts = []
+    if untried:
+        parts.append(Ruling(False, f"no attempt was made that a fault could hit, so none was tried: {_named(untried)}"))
     if broken := [trial for trial, verdict in judged.items() if verdict.broken]:
         parts.append(Ruling(False, f"{len(broken)} could not be judged: {_named(broken)} ({judged[broken[0]].why})"))
     if gate.min_correct is not None:
@@ -95,7 +98,7 @@ def _of_refused(refused: tuple[str, ...], judged: Mapping[str, Verdict]) -> Ruli
     return Ruling(not blamed, f"{asked}, there {'is none' if not blamed else f'are {blamed}'}")
 
 
-def _named(trials: list[str]) -> str:
+def _named(trials: Sequence[str]) -> str:
     more = f" and {len(trials) - NAMED} more" if len(trials) > NAMED else ""
     return ", ".join(trials[:NAMED]) + more
 

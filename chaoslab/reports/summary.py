@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from chaoslab.analysis.judge import Outcome, Verdict
@@ -194,9 +195,10 @@ def _budget(report: RunReport) -> list[str]:
 
 
 def _strange(report: RunReport) -> list[str]:
-    warnings = [f"warning ({who}): {message}" for who, message in report.warnings.value]
-    lines = [line for warning in warnings[:SOME] for line in wrapped(warning, longest=WHY)]
-    return [part for line in lines for part in wrapped(line)] + _more(len(warnings))
+    warnings = Counter(f"warning ({who}): {message}" for who, message in report.warnings.value)
+    told = [f"{text} ({number} times)" if number > 1 else text for text, number in warnings.items()]
+    lines = [line for warning in told[:SOME] for line in wrapped(warning, longest=WHY)]
+    return [part for line in lines for part in wrapped(line)] + _more(len(told))
 
 
 def _more(number: int) -> list[str]:

@@ -36,7 +36,20 @@ def _delivered(report: RunReport) -> list[str]:
     rows = [row for one in found for row in _rows(one, [f for f in by_fault if f.injection == one.injection])]
     lines = table(["faults", "eligible", "scheduled", "injected", "witnessed", "chance"], rows)
     lines.append("eligible: attempts at which it was rolled; witnessed: its caller met it.")
-    return lines + _dice(found)
+    return lines + _dice(found) + _met(report, found)
+
+
+def _met(report: RunReport, found: Sequence[InjectionCount]) -> list[str]:
+    """The number of prompts that a fault has tried, and the injections that no attempt was for."""
+    met, prompts = len(report.met), len(report.trials)
+    lines = wrapped(
+        f"{met} of {count(prompts, 'prompt')} met a fault"
+        + (": this run says nothing about what faults do to the agent." if not met else ".")
+    )
+    idle = [one.injection for one in found if not one.eligible]
+    if met and idle:
+        lines += wrapped(f"No attempt was made that these could hit: {', '.join(idle)}.")
+    return lines
 
 
 def _lone(report: RunReport) -> list[str]:

@@ -10,14 +10,14 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 from threading import Lock
 from typing import Any
 
 from chaoslab.base.clock import Clock, system
-from chaoslab.base.identity import IDEMPOTENCY_KEY, Request, Requests, request_id
+from chaoslab.base.identity import IDEMPOTENCY_KEY, Request, Requests, canonical, request_id
 from chaoslab.base.jsonable import ATOMS, BITS_MAX, UNCHANGING, brief, describe_error, line_of, to_jsonable
 from chaoslab.core import events
 from chaoslab.core.attempt import Attempt
@@ -25,33 +25,22 @@ from chaoslab.core.chain import at_once
 from chaoslab.core.events import REPLY_MAX, Event
 from chaoslab.core.exchange import Call, Failure, Reply
 from chaoslab.core.memory import TrialMemory
-from chaoslab.core.plan import BEGINS, LASTS, Candidates, Decision, Plan
+from chaoslab.core.plan import Candidates, Decision, Plan
 from chaoslab.record.trial_log import TrialLog
+from chaoslab.seams.native_errors import PYTHON, NativeErrors
 
-NATIVE: dict[str, tuple[type[OSError], str]] = {
-    "timed_out": (TimeoutError, "no answer within its deadline"),
-    "refused": (ConnectionRefusedError, "connection refused"),
-    "reset": (ConnectionResetError, "connection reset"),
-    "closed": (ConnectionAbortedError, "closed without an answer"),
-}
 CALLS_MAX = 10_000
 """The most calls in a row, by default, that an agent may make while no virtual time passes."""
 UNPACED = sys.maxsize
 
 
-class ToolError(RuntimeError):
-    """A tool's error reply in place of its work. `status` is HTTP's, `message` is in words."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(f"{status} {message}")
-        self.status, self.message = status, message
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return ToolError, (self.status, self.message)
-
-
 class Returned(Reply):
-    """A function's result as a reply. Its value is the result itself, of any type."""
+    """A function's result as a reply. Its value is the result itself, of any type.
+
+    `ok`: the function did its work.
+    """
+
+    ok = True
 
     def __init__(self, result: Any) -> None:
         super().__init__(200, {}, b"")
@@ -63,16 +52,24 @@ class Returned(Reply):
     def same_as(self, other: Reply | None) -> bool:
         return isinstance(other, Returned) and (other.value is self.value or bool(other.value == self.value))
 
+    @property
+    def native(self) -> Any:
+        """The result as the function's caller gets it."""
+        return self.value
+
 
 @dataclass(frozen=True)
 class WrappedFunction:
     """One function of the agent's. `effect`: a call of it changes the world. `hidden`: the parameters that are not
-    arguments of the request."""
+    arguments of the request. `errors`: the exceptions by which its caller learns of a fault. `returned`: the form of
+    its results."""
 
     name: str
     function: Callable[..., Any]
     effect: bool
     hidden: frozenset[str] = frozenset()
+    errors: NativeErrors = PYTHON
+    returned: type[Returned] = Returned
     names: tuple[str, ...] = field(init=False)
     """The parameters' names if all are plain, which saves binding; else empty."""
 
@@ -137,6 +134,7 @@ SILENCE = Spelt()
 FEW = 16
 """The most entries of a dict that is kept as a copy."""
 _NUMBER_MAX = 2**BITS_MAX
+_NUMBER_MIN = -_NUMBER_MAX
 
 
 def kept(result: Any) -> Any:
@@ -151,14 +149,23 @@ def kept(result: Any) -> Any:
 def _is_plain(value: Any) -> bool:
     """True if `to_jsonable` would return the value itself. Most arguments are such, and this costs less."""
     kind = type(value)
-    return kind in ATOMS or (kind is int and -_NUMBER_MAX < value < _NUMBER_MAX) or (kind is float and isfinite(value))
+    return kind in ATOMS or (kind is int and _NUMBER_MIN < value < _NUMBER_MAX) or (kind is float and isfinite(value))
+
+
+def _are_keys(values: Sequence[Any]) -> bool:
+    """True if all are texts and whole numbers, and plain."""
+    for value in values:
+        kind = type(value)
+        if kind is not str and (kind is not int or not _NUMBER_MIN < value < _NUMBER_MAX):
+            return False
+    return True
 
 
 def _is_small(value: Any) -> bool:
     kind = type(value)
     if kind is str:
         return len(value) <= REPLY_MAX
-    return kind in UNCHANGING and (kind is not int or -_NUMBER_MAX < value < _NUMBER_MAX)
+    return kind in UNCHANGING and (kind is not int or _NUMBER_MIN < value < _NUMBER_MAX)
 
 
 class CallRecord:
@@ -173,6 +180,7 @@ class CallRecord:
         "kwargs",
         "late",
         "name",
+        "names",
         "ok",
         "place",
         "reply",
@@ -185,6 +193,7 @@ class CallRecord:
 
     def __init__(self, tool: WrappedFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         self.tool, self.name, self.args, self.kwargs = tool, tool.name, args, kwargs
+        self.names = tool.names
         self.content: dict[str, Any] | None = None
         self.request: Request | None = None
         self.place: tuple[int, int, int] | None = None
@@ -208,9 +217,21 @@ class CallRecord:
 
     def asked(self, requests: Requests) -> tuple[int, int, int]:
         """Numbers the call and returns its place."""
-        self.request = request = requests.ask(self.name, self.name, self.arguments())
+        self.request = request = requests.ask(self.name, self.name, None, spelt=self._spelt())
         self.place = request.number, request.next_attempt(), request.nth
         return self.place
+
+    def _spelt(self) -> Hashable:
+        """An equal value for the same arguments alone: texts and whole numbers themselves, which costs less than
+        JSON; JSON of all others, since 1, 1.0 and True are equal."""
+        names = self.names
+        in_order = self.content is None and len(self.args) == len(names) and not self.kwargs and not self.tool.hidden
+        if in_order and _are_keys(self.args):
+            self.content = dict(zip(names, self.args, strict=False))
+            return self.args
+        content = self.arguments()
+        values = tuple(content.values())
+        return values if tuple(content) == names and _are_keys(values) else canonical(content)
 
     def answered(self, requests: Requests) -> None:
         assert self.request is not None
@@ -229,7 +250,7 @@ class CallRecord:
         self.began_t, self.late = t, self.place is None
         number, attempt, nth = self.place or self.asked(requests)
         header = requests.trial.header
-        self.id = self.request.id if self.request else request_id(header, self.name, self.content, nth)
+        self.id = request_id(header, self.name, self.arguments(), nth)
         return events.CallStarted(at=self._at(requests, number, attempt), tool=self.name, arguments=self.content)
 
     def _at(self, requests: Requests, number: int, attempt: int) -> events.AttemptRef:
@@ -266,6 +287,15 @@ class CallRecord:
             reply=self.reply if type(self.reply) is Spelt else brief(self.reply, REPLY_MAX),
         )
 
+    def replied(self, result: Any) -> None:
+        """Keeps the function's own result."""
+        if self.tool.returned is Returned:
+            self.reply = kept(result)
+            return
+        reply = self.tool.returned(result)
+        self.reply, self.ok = kept(reply.value), reply.ok
+        self.error = None if reply.ok else reply.error_words
+
     def raised(self, error: BaseException) -> None:
         self.ok = False
         self.error = describe_error(error)[:200] if isinstance(error, Exception) else "cancelled"
@@ -274,6 +304,7 @@ class CallRecord:
         """The parts that the log needs. The function does not go to another process."""
         return (
             self.name,
+            self.names,
             self.arguments(),
             self.place,
             self.ok,
@@ -285,7 +316,18 @@ class CallRecord:
         )
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        self.name, self.content, self.place, self.ok, self.via, self.error, self.status, self.rolled, self.reply = state
+        (
+            self.name,
+            self.names,
+            self.content,
+            self.place,
+            self.ok,
+            self.via,
+            self.error,
+            self.status,
+            self.rolled,
+            self.reply,
+        ) = state
         self.request = None
 
 
@@ -334,7 +376,7 @@ class FunctionSeam:
 
     def stand_in(self, tool: WrappedFunction) -> Callable[..., Any]:
         """Returns a wrapper with the function's signature; async if the function is."""
-        reach = self.plan.candidates(tool.name, wire=False) + self.plan.candidates(tool.name, wire=True)
+        reach = self.plan.candidates(tool.name)
         stand_in = self._of_coroutine(tool, reach) if tool.of_coroutine else self._of_function(tool, reach)
         return functools.wraps(tool.function)(stand_in)
 
@@ -353,8 +395,8 @@ class FunctionSeam:
                 if reach and (attempt := self._met(reach, book, made)):
                     return at_once(attempt.run())
                 result = function(*args, **kwargs)
-                made.reply = kept(result)
-                if effect:
+                made.replied(result)
+                if effect and made.ok:
                     book.note_part(made, "effect")
                 return result
 
@@ -375,8 +417,8 @@ class FunctionSeam:
                 if reach and (attempt := self._met(reach, book, made)):
                     return await attempt.run()
                 result = await function(*args, **kwargs)
-                made.reply = kept(result)
-                if effect:
+                made.replied(result)
+                if effect and made.ok:
                     book.note_part(made, "effect")
                 return result
 
@@ -393,10 +435,35 @@ class FunctionSeam:
             if reach.reads:
                 occasion.arguments = made.arguments()
             decisions = memory.decide(reach, occasion)
-        if BEGINS in decisions or LASTS in decisions or self.plan.looks_back:
+        if decisions.hit or self.plan.looks_back:
             return _Attempt(self, book, made, reach, decisions)
-        made.rolled = reach.asked(decisions)
+        made.rolled = decisions.asked
         return None
+
+
+@dataclass(frozen=True)
+class Wrapping:
+    """The way in which a tool's functions are led through a seam. `effect`: a call changes the world. `ignored`:
+    parameters that are no arguments of a request. `errors`: the exceptions that its caller knows."""
+
+    seam: FunctionSeam
+    effect: bool
+    ignored: frozenset[str] = frozenset()
+    errors: NativeErrors = PYTHON
+
+    def stand_in(
+        self,
+        name: str,
+        real: Callable[..., Any],
+        hidden: frozenset[str],
+        *,
+        errors: NativeErrors = PYTHON,
+        returned: type[Returned] = Returned,
+    ) -> Callable[..., Any]:
+        """The stand-in of a function. `real` does what it did before; `hidden` are the parameters that its framework
+        fills in. `errors` hold unless others were asked for."""
+        errors = errors if self.errors is PYTHON else self.errors
+        return self.seam.stand_in(WrappedFunction(name, real, self.effect, hidden | self.ignored, errors, returned))
 
 
 class _Attempt(Attempt):
@@ -410,14 +477,14 @@ class _Attempt(Attempt):
         reach: Candidates,
         decisions: Sequence[Decision],
     ) -> None:
-        assert made.request is not None
         assert made.place is not None
         self.book, self.made, self.tool = book, made, made.tool
         began_s = seam.clock.monotonic()
         elapsed_s = began_s - book.origin
-        number, attempt, _ = made.place
+        number, attempt, nth = made.place
+        identity = request_id(book.trial.header, made.name, made.arguments(), nth)
         super().__init__(
-            Call(made.name, made.name, book.key, number, attempt, made.request.id, made.content),
+            Call(made.name, made.name, book.key, number, attempt, identity, made.content),
             seam.memory,
             reach,
             decisions,
@@ -442,16 +509,20 @@ class _Attempt(Attempt):
             raise self._native(failure)
         assert reply is not None
         if isinstance(reply, Returned):
-            return reply.value
-        raise ToolError(reply.status, reply.error_words)
+            return reply.native
+        if reply.status < 400:  # an answer that is not the function's: its text, or nothing
+            return self.tool.errors.text(reply.body.decode("utf-8", "replace"))
+        given = self.tool.errors.refused(self.tool.name, reply.status, reply.error_words)
+        if isinstance(given, Exception):
+            raise given
+        return given
 
     def _native(self, failure: Failure) -> Exception:
         """The exception for the caller. It is raised outside of any handler, so the function's own one stays
         unchanged."""
         if failure.native is not None:
             return failure.native
-        kind, said = NATIVE.get(failure.kind, (OSError, failure.kind))
-        return kind(f"{self.tool.name}: {said}")
+        return self.tool.errors.failed(self.tool.name, failure.kind)
 
     # The driver's methods for stories.
 
@@ -475,20 +546,22 @@ class _Attempt(Attempt):
                 result = await result
         except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets it
             raise Failure("raised", native=error) from None
-        if self.tool.effect:
+        reply = self.tool.returned(result)
+        if self.tool.effect and reply.ok:
             self.book.note_part(self.made, "effect")
-        return Returned(result)
+        return reply
 
     # The record of the finished attempt.
 
     def _finished(self, reply: Reply | None, failure: Failure | None) -> None:
         made, kind = self.made, failure.kind if failure else None
         self.observed(reply, failure)
-        status = None if reply is None or isinstance(reply, Returned) else reply.status
-        made.ok, made.status = isinstance(reply, Returned), status
+        own = isinstance(reply, Returned)
+        made.ok = reply.ok if isinstance(reply, Returned) else reply is not None and reply.status < 400
+        made.status = None if reply is None or own else reply.status
         made.via = "function" if self.sent else "none"
         if reply is not None:
-            made.reply = kept(reply.value) if made.ok else Spelt(line_of(reply.body, REPLY_MAX))
+            made.reply = kept(reply.value) if own else Spelt(line_of(reply.body, REPLY_MAX))
         if failure is not None and failure.native is not None:
             made.raised(failure.native)
         elif not made.ok:

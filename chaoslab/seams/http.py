@@ -23,13 +23,15 @@ from chaoslab.base.identity import Request, Requests, TrialId, digest, parsed
 from chaoslab.base.jsonable import line, line_of
 from chaoslab.core import events
 from chaoslab.core.attempt import Attempt
-from chaoslab.core.events import REPLY_MAX, Event
+from chaoslab.core.events import REPLY_MAX
 from chaoslab.core.exchange import Call, Failure, Observation, Reply
 from chaoslab.core.memory import TrialMemory
 from chaoslab.core.plan import Candidates, Decision, Plan
 from chaoslab.core.service_spec import TROUBLE, ErrorReply
 from chaoslab.core.stream import Parts, Streamed
 from chaoslab.record.log import Log
+from chaoslab.seams.replied import replied
+from chaoslab.seams.service_model import TOKENS_MAX
 from chaoslab.seams.streamed import CANCELLED, Body, Clean, Lane, Recorded
 from chaoslab.wire.control import FIRST, Answer
 from chaoslab.wire.lanes import LaneBroker
@@ -39,13 +41,9 @@ EXTENSION = "chaoslab"
 _TROUBLE = TROUBLE.lower()
 """The header in lower case, as the names of received headers are."""
 MODEL_TOOL = "chat"
-STEERING = ("idempotency-replayed", "retry-after", "retry-after-ms", "x-should-retry")
-"""Headers of a reply that steer the client's next step."""
 AT_ONCE = 16
 """The most attempts at tools that a trial has under way. A model may ask for a thousand in one message; the others wait
 in its order."""
-TOKENS_MAX = 2**53
-"""The most tokens of one answer that are believed; a higher figure counts as 0."""
 
 
 @dataclass(frozen=True)
@@ -182,7 +180,7 @@ class HttpSeam(httpx.AsyncBaseTransport):
         except Failure as failure:
             raise native(failure, request, who=request.url.host, after_s=asked.within_s) from failure.native
         if self.targets[asked.target].recorded:
-            self.log.write(_replied(asked.target, 0, 0, asked.asked, reply), trial=asked.trial)
+            self.log.write(replied(asked.target, 0, 0, asked.asked, reply), trial=asked.trial)
         return _response(reply, request)
 
     def _target(self, request: httpx.Request) -> Target:
@@ -269,7 +267,7 @@ class _Attempt(Attempt):
             call.target, call.tool, call.request, call.attempt, elapsed_s=elapsed_s, arguments=call.value
         )
         self.occasion = occasion.to_json(wire) if wire else FIRST
-        return memory.decide(inner + wire if plan.stateful else inner, occasion)[: len(inner)]
+        return memory.decide(plan.candidates(call.target) if plan.stateful else inner, occasion)[: len(inner)]
 
     @property
     def _of_model(self) -> bool:
@@ -357,7 +355,7 @@ class _Attempt(Attempt):
 
     def _record(self, call: Call, reply: Reply | None = None, *, failure: str = "") -> None:
         asked = digest(call.value) if self._of_model else call.request_id
-        self.note(_replied(call.target, call.request, call.attempt, asked, reply, failure))
+        self.note(replied(call.target, call.request, call.attempt, asked, reply, failure))
 
     def _record_streamed(self, call: Call, reply: Reply, body: bytes, failure: str) -> None:
         failure = "" if self.via == "lane" else failure
@@ -517,34 +515,6 @@ class _Attempt(Attempt):
                 cost_usd=cost,
             )
         )
-
-
-def _replied(target: str, request: int, attempt: int, asked: str, reply: Reply | None, failure: str = "") -> Event:
-    if reply is None:
-        return events.Replied(
-            target=target,
-            request=request,
-            attempt=attempt,
-            asked=asked,
-            status=0,
-            content_type="",
-            body="",
-            failure=failure,
-        )
-    headers = {name.lower(): value for name, value in reply.headers.items()}
-    kind, body = headers.get("content-type", ""), reply.body.decode("utf-8", "replace")
-    steering = {name: headers[name] for name in STEERING if name in headers}
-    return events.Replied(
-        target=target,
-        request=request,
-        attempt=attempt,
-        asked=asked,
-        status=reply.status,
-        content_type=kind,
-        body=body,
-        failure=failure,
-        headers=steering,
-    )
 
 
 def _tokens(said: Any) -> int:

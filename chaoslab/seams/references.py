@@ -1,8 +1,10 @@
 """Puts stand-ins in the place of objects wherever a program can reach them, and takes them out again.
 
-The walk begins at the program (a function, an object, a graph of them). It follows closures, defaults, the globals that
-a function names, attributes, containers, partials and bound methods. Of a library's own code it follows only the data,
-since no library names a user's function. Objects that cannot be reached from there are left alone.
+It serves for what has no code to swap: classes, functions written in C or kept behind a cache, and the clocks that a
+program holds. The walk begins at the program (a function, an object, a graph of them). It follows closures, defaults,
+the globals that a function names, attributes, containers, partials and bound methods. Of a library's own code it
+follows only the data, since no library names a user's function. Objects that cannot be reached from there are left
+alone.
 """
 
 from __future__ import annotations
@@ -26,7 +28,6 @@ Place = tuple[Any, Put | None, Any, Any]
 _ATOMS = (str, bytes, int, float, complex, bool, type(None), BuiltinFunctionType, CodeType, type(...))
 _ORDERED, _CLOSED = (list, deque), (tuple, set, frozenset)
 _CACHED = type(cache(len))
-_ABSENT = object()
 
 
 class References:
@@ -42,7 +43,6 @@ class References:
     def __init__(self, roots: Sequence[Any], stand_ins: Sequence[tuple[Any, Any]]) -> None:
         self._roots, self._pairs = roots, list(stand_ins)
         self._by_id = {id(real): number for number, (real, _) in enumerate(self._pairs)}
-        self._methods = [n for n, (real, _) in enumerate(self._pairs) if isinstance(real, MethodType)]
         self._own = {_top(root.__module__) for root in roots if isinstance(root, FunctionType | MethodType)}
         self._before: dict[int, tuple[Any, Any]] = {}
         """Object id → (object put in, object it replaced). Holding the object keeps its id from being used again."""
@@ -52,8 +52,6 @@ class References:
     def __enter__(self) -> References:
         try:
             self._walk()
-            for number in self._methods:
-                self._shadow(number)
         except BaseException:
             self.__exit__()
             raise
@@ -62,41 +60,9 @@ class References:
     def __exit__(self, *_: object) -> None:
         self._undo.close()
 
-    def _shadow(self, number: int) -> None:
-        """Gives a bound method's owner an attribute that is found first, since the method is made anew at each
-        access."""
-        method, stand_in = self._pairs[number]
-        owner, name = method.__self__, method.__name__
-        if issubclass(type(owner), type):
-            self._shadow_of_class(number, owner, name, staticmethod(stand_in))
-            return
-        try:
-            own = owner.__dict__
-        except AttributeError:  # slots: only the references that are held can be swapped
-            return
-        if not isinstance(own, dict) or name in own:
-            return
-        self._undo.callback(lambda: own.pop(name) if own.get(name) is stand_in else None)
-        own[name] = stand_in
-        self.count[number] += 1
-
-    def _shadow_of_class(self, number: int, owner: type, name: str, shadow: Any) -> None:
-        """Sets the stand-in of a class's method on the class itself, whether it defines or inherits the method."""
-        own = owner.__dict__.get(name, _ABSENT)
-
-        def put_back() -> None:
-            if owner.__dict__.get(name) is shadow:
-                type.__delattr__(owner, name) if own is _ABSENT else type.__setattr__(owner, name, own)
-
-        self._undo.callback(put_back)
-        type.__setattr__(owner, name, shadow)
-        self.count[number] += 1
-
     def _stand_in(self, value: Any) -> Any:
         """The stand-in for this value, or the value itself."""
         number = self._by_id.get(id(value))
-        if number is None and type(value) is MethodType:
-            number = next((n for n in self._methods if self._pairs[n][0] == value), None)
         if number is not None:
             self.count[number] += 1
             return self._pairs[number][1]

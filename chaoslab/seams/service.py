@@ -9,27 +9,29 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from math import inf, isinf
 from typing import Any, Protocol
 
 from chaoslab.base.clock import Clock, system
 from chaoslab.base.identity import Request
-from chaoslab.base.jsonable import line_of, to_jsonable
+from chaoslab.base.jsonable import line, line_of, to_jsonable
 from chaoslab.core import events
 from chaoslab.core.attempt import Attempt, AttemptFaults
 from chaoslab.core.chain import ActiveFault, at_once, chain, play
 from chaoslab.core.events import REPLY_MAX, Event
 from chaoslab.core.exchange import Call, Failure, Observation, Reply
 from chaoslab.core.fault import load, trait
-from chaoslab.core.memory import TrialMemory
+from chaoslab.core.memory import Decisions, TrialMemory
 from chaoslab.core.pipe import Pipe, Signal
 from chaoslab.core.plan import HITS, Candidates, Decision, Injection, Plan
 from chaoslab.core.service_spec import ErrorReply
 from chaoslab.core.stream import Piped, Streamed
 from chaoslab.record.trial_log import TrialLog
 from chaoslab.seams.service_http import LENGTHS, Fields, HttpRequest, Served, is_stream
+from chaoslab.seams.service_model import Heard, ModelHost, ModelRequest, Spent, free
+from chaoslab.wire.body import BODY_MAX
 
 EFFECT = "X-Lab-Effect"
 """The header of a reply in which a service says what it did: "none", a JSON object such as {"effect": "order_placed",
@@ -132,25 +134,38 @@ def check(injections: Iterable[Injection], services: Iterable[str]) -> None:
 
 class ServiceSeam:
     """Decides and notes the requests to services. `timeout_s` ends the wait for an answer that never comes, if the
-    client does not hang up before.
+    client does not hang up before. `models`: the services that speak a model's API; `price` gives the cost in USD of an
+    answer: (model, tokens in, tokens out) → cost or None.
 
     A refused connection is the first attempt of the next new request, and an answer before one that will be refused
     closes its connection, so that the client has to make another.
     """
 
-    def __init__(self, plan: Plan, *, timeout_s: float, clock: Clock = system) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        timeout_s: float,
+        clock: Clock = system,
+        models: Mapping[str, ModelHost] | None = None,
+        price: Callable[[str, int, int], float | None] = free,
+    ) -> None:
         self.plan, self.timeout_s, self.clock = plan, timeout_s, clock
+        self.models, self.price = models or {}, price
+        self.spent = Spent(price=price)
         self.book: TrialLog | None = None
         self.memory = TrialMemory(plan, "")
         self.asked_of: set[str] = set()
         self.open: dict[int, ServiceAttempt] = {}
         """The attempts whose clients have not ended them."""
         self._refused: dict[str, Request] = {}
-        self._reach: dict[str, tuple[Candidates, Candidates]] = {}
+        self._reach: dict[tuple[str, bool], tuple[Candidates, Candidates]] = {}
 
-    def begin(self, book: TrialLog, memory: TrialMemory) -> None:
-        """Begins a trial, whose requests go into this log. `memory`: the one of all the trial's seams."""
+    def begin(self, book: TrialLog, memory: TrialMemory, *, spent_usd: float = 0.0) -> None:
+        """Begins a trial, whose requests go into this log. `memory`: the one of all the trial's seams. `spent_usd`: the
+        run's spending before it."""
         self.book, self.memory = book, memory
+        self.spent = Spent(cost_usd=spent_usd, price=self.price)
         self.asked_of, self.open, self._refused = set(), {}, {}
 
     def end(self) -> None:
@@ -208,13 +223,14 @@ class ServiceSeam:
         number = book.requests.made(name) + 1
         return any(each in HITS for each in self._decisions(reach, name, number, 1, foreseen=True))
 
-    def reach(self, name: str) -> tuple[Candidates, Candidates]:
-        """The injections that may hit a request to a service, and those that may refuse a connection to it."""
-        found = self._reach.get(name)
+    def reach(self, name: str, *, chat: bool = False) -> tuple[Candidates, Candidates]:
+        """The injections that may hit a request to a service, and those that may refuse a connection to it. `chat`: the
+        request is one to a model, whose context can be hit too."""
+        found = self._reach.get((name, chat))
         if found is None:
-            all_ = self.plan.candidates(name, wire=False) + self.plan.candidates(name, wire=True)
+            all_ = [i for i in self.plan.candidates(name) if chat or i.layer != "context"]
             found = Candidates(i for i in all_ if not refuses(i)), Candidates(filter(refuses, all_))
-            self._reach[name] = found
+            self._reach[name, chat] = found
         return found
 
     def request(self, name: str, tool: str, intent: str, *, safe: bool) -> Request:
@@ -268,21 +284,32 @@ class ServiceAttempt(Attempt):
         began_s = seam.clock.monotonic() - line.trip_s
         self.tool = f"{request.method} {request.path}"
         self.value = request.meaning()
+        host = seam.models.get(name)
+        self.of_model, self.chat = host is not None, ModelRequest.of(host, request)
         self.via = "none"
         self.over = False
         self.waited_s: float | None = None
         self.reply: Served | None = None
         self._fields: Fields = ()
         """The headers of a streamed answer."""
-        self.asked = seam.request(name, self.tool, request.intent(self.value), safe=request.method in SAFE)
+        safe = request.method in SAFE or self.of_model
+        self.asked = seam.request(name, self.tool, request.intent(self.value), safe=safe)
         elapsed_s = began_s - book.origin
-        spent = {"calls": book.calls, "seconds": elapsed_s}
+        spent = {
+            "calls": book.calls, "seconds": elapsed_s, "tokens": seam.spent.tokens, "cost_usd": seam.spent.cost_usd
+        }  # fmt: skip
         book.calls += 1
         seam.asked_of.add(name)
         number, attempt = self.asked.number, self.asked.next_attempt()
-        call = Call(name, self.tool, book.key, number, attempt, self.asked.id, self.value, ERRORS)
-        book.note(events.CallStarted(at=call.at, tool=self.tool, arguments=to_jsonable(self.value)))
-        reach, decisions = seam.reach(name)[0], list[Decision]()
+        errors: Mapping[int, ErrorReply] = ERRORS
+        if host is not None:
+            errors = host.errors_of(request.path, {key.decode("latin-1").lower(): "" for key, _ in request.headers})
+        shown: Any = self.value
+        call = Call(name, self.tool, book.key, number, attempt, self.asked.id, self.value, errors)
+        if self.chat is not None:
+            call, shown = replace(call, dialog=self.chat.format.dialog), self.chat.shown(self.value)
+        book.note(events.CallStarted(at=call.at, tool=self.tool, arguments=to_jsonable(shown)))
+        reach, decisions = seam.reach(name, chat=self.chat is not None)[0], Decisions()
         if reach:
             occasion = seam.memory.occasion(name, self.tool, number, attempt, elapsed_s=elapsed_s, arguments=self.value)
             decisions = seam.memory.decide(reach, occasion)
@@ -297,18 +324,18 @@ class ServiceAttempt(Attempt):
             elapsed_s=elapsed_s,
             spent=spent,
         )
-        self.hit = any(decision in HITS for decision in decisions)
+        self.hit = decisions.hit
         """True if a fault hits it: `play` answers it then, else the application, through `answering`."""
         self.rolled: Sequence[str] = self.faults.rolled
         if not self.hit:
-            self.rolled = reach.asked(decisions)
+            self.rolled = decisions.asked
         seam.open[id(self)] = self
 
     def answering(self, started: Started, parts: Iterable[bytes]) -> Iterator[bytes]:
         """The parts of the application's own answer, which is noted when it begins."""
         self.sent, self.via = self.call, "service"
         first = True
-        for part in parts:
+        for part in parts if self.chat is None else self._kept(started, parts):
             if first:
                 first = False
                 self._began(started)
@@ -370,14 +397,36 @@ class ServiceAttempt(Attempt):
         request, value = self.request, self.value
         if call.value is not self.value:
             request, value = self.request.with_meaning(call.value), call.value
+            if self.chat is not None:
+                self.chat.sent = request
         answer = self.line.application(request)
         if is_stream(answer.fields):
             self._note_effects(answer.status, answer.fields, request, value)
             self._fields = answer.fields
-            return Reply(answer.status, dict(answer.fields), stream=_Parts(answer.parts()))
+            parts = self._kept([(str(answer.status), answer.fields)], answer.parts())
+            return Reply(answer.status, dict(answer.fields), stream=_Parts(parts))
         status, fields, body = answer.whole()
         self._note_effects(status, fields, request, value)
-        return Served(status, fields, body)
+        served = Served(status, fields, body)
+        self._record(served)
+        return served
+
+    def _kept(self, started: Started, parts: Iterable[bytes]) -> Iterator[bytes]:
+        """The parts, which are recorded as one reply when they have ended."""
+        body = bytearray()
+        for part in parts:
+            if len(body) < BODY_MAX:
+                body += part
+            yield part
+        if started:
+            status, fields = started[0]
+            self._record(Served(int(status[:3]), fields, bytes(body)))
+
+    def _record(self, reply: Reply) -> None:
+        """Notes a model's own reply, if it could not be made again."""
+        if self.chat is not None:
+            for event in self.chat.recorded(self.call, reply):
+                self.note(event)
 
     async def wait(self, delay_s: float) -> None:
         """Lets time pass until the client hangs up; a step of a story."""
@@ -415,7 +464,7 @@ class ServiceAttempt(Attempt):
                     events.LabWarning(message=f"{self.name} says {EFFECT}: {said[:60]!r} to {self.tool}: {error}")
                 )
                 said = None
-        if said is None and request.method not in SAFE and 200 <= status < 300:
+        if said is None and request.method not in SAFE and not self.of_model and 200 <= status < 300:
             done = ((self.tool, value),)
         named = self._effect_id(request)
         for nth, (effect, content) in enumerate(done):
@@ -501,6 +550,10 @@ class ServiceAttempt(Attempt):
                     streamed=streamed,
                 )
             )
+        heard = self.chat.read(reply) if self.chat is not None and reply is not None else None
+        unread = heard is not None and reply is not None and reply.value is None and streamed is None
+        if unread and error is None and status is not None and status < 400:
+            error = f"status {status}, and no JSON"
         ok = error is None and status is not None and status < 400
         if ok:
             self.book.requests.answered(self.asked)
@@ -515,11 +568,21 @@ class ServiceAttempt(Attempt):
                 bytes=size,
                 via=self.via,
                 rolled=list(self.rolled),
-                reply=line_of(reply.body, REPLY_MAX) if reply is not None else "",
+                reply=(heard and line(heard.said, REPLY_MAX)) or (line_of(reply.body, REPLY_MAX) if reply else ""),
                 first_byte_s=streamed.first_byte_s if streamed is not None else None,
                 last_byte_s=streamed.last_byte_s if streamed is not None else None,
             )
         )
+        if heard is not None:
+            self._heard(heard, ok=ok)
+
+    def _heard(self, heard: Heard, *, ok: bool) -> None:
+        """Counts a model's answer; of one that broke off, what was used is paid too."""
+        assert self.chat is not None
+        if (usage := self.seam.spent.usage(heard, self.call.request)) is not None:
+            self.book.note(usage)
+        if ok and heard.finished:
+            self.chat.delivered()
 
 
 def _told(said: str) -> list[tuple[str, Mapping[str, Any]]]:

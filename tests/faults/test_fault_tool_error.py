@@ -10,7 +10,7 @@ import pytest
 
 from chaoslab.base.dice import Dice
 from chaoslab.config.topology import SERVICES
-from chaoslab.core.service_spec import ServiceSpec
+from chaoslab.core.service_spec import ErrorReply, ServiceSpec
 from chaoslab.faults.tool.tool_error import STATUSES, ToolError
 from tests.faults.fault_parts import CALL, WORDS, Target, answer, meet
 
@@ -59,3 +59,14 @@ def test_an_answer_that_the_fault_did_not_give_is_no_witness() -> None:
     assert fault.witnessed(replace(met.seen, reply=answer({"error": "real"}, 429))) is None
     assert fault.witnessed(replace(met.seen, reply=None, error="timed_out")) is None
     assert fault.witnessed(replace(met.seen, changed_reply=None)) is None
+
+
+def test_the_time_to_wait_stands_in_the_header_and_in_the_words() -> None:
+    said = ErrorReply(429, {"error": {"message": "Try again in 1s.", "code": 1, "of": ["11s"]}}, {"retry-after": "1"})
+    met = meet(ToolError(429, retry_after_s=30), call=replace(CALL, errors={429: said}))
+    assert met.reply is not None
+    assert met.reply.value == {"error": {"message": "Try again in 30s.", "code": 1, "of": ["11s"]}}
+    assert met.reply.headers == {"Content-Type": "application/json", "Retry-After": "30"}
+    without = meet(ToolError(503, retry_after_s=0.5))
+    assert without.reply is not None
+    assert without.reply.headers["Retry-After"] == "0.5"

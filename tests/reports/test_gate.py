@@ -67,6 +67,15 @@ def test_harm_counts_whatever_else_became_of_the_trial() -> None:
     assert not rule(Gate(fail_on=("harm",)), judged("harm"), judgeable=True).passed
 
 
+def test_a_run_whose_faults_had_nothing_to_hit_passes_no_gate() -> None:
+    ruling = rule(Gate(0.5), judged("correct"), judgeable=True, untried=["refused on refund", "latency on order"])
+    assert not ruling.passed
+    assert ruling.line == (
+        "gate FAILED: no attempt was made that a fault could hit, so none was tried: refused on refund, latency on "
+        "order; at least 50 % correct were asked for, 100 % are (1 of 1 judged)"
+    )
+
+
 def test_a_run_without_a_prompt_passes_no_gate() -> None:
     assert not rule(Gate(fail_on=("harm",)), {}, judgeable=True).passed
 

@@ -16,9 +16,7 @@ from tests.plugin_parts import installed
 ROOT = Path(lab.__file__).parent
 
 OURS = """
-from contextlib import contextmanager
 from chaoslab.seams.adapters import Adapter
-from chaoslab.seams.function import WrappedFunction
 
 
 class Sock(Adapter):
@@ -31,13 +29,8 @@ class Sock(Adapter):
     def name(self, tool):
         return tool.label
 
-    @contextmanager
-    def swapped(self, seam, tool, *, effect):
-        real, tool.work = tool.work, seam.stand_in(WrappedFunction(tool.label, tool.work, effect))
-        try:
-            yield
-        finally:
-            tool.work = real
+    def functions(self, tool):
+        return [tool.work]
 
     def is_agent(self, thing):
         return type(thing).__name__ == "Robot"
@@ -79,13 +72,13 @@ class Robot:
 
 def test_a_package_of_somebody_else_brings_a_framework(tmp_path: Path) -> None:
     gadget = Gadget("triple", lambda n: n * 3)
-    real = gadget.work
+    real, code = gadget.work, gadget.work.__code__
     faults = [lab.inject("tool_error", "triple", status=503)]
     with installed(tmp_path, OURS, fault="gremlin", head="", group="seams.adapters"):
         trial = lab.run(Robot(gadget), "now", tools=[gadget], faults=faults)
         assert trial.answer.text == trial.said == "now: 503"
         assert [(e.target, e.fault) for _, e in trial.history.of(FaultWitnessed)] == [("triple", "tool_error")]
-        assert gadget.work is real
+        assert (gadget.work, real.__code__) == (real, code)
         with pytest.raises(TypeError) as refused:
             lab.run(Thought("x"), "now", tools=[gadget])
         assert str(refused.value) == "agent is a Thought: it should be a callable, or a robot, or a LangChain Runnable"

@@ -10,12 +10,13 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
+from itertools import product
 from typing import Any
 
 import pytest
 
 import chaoslab as lab
-from chaoslab.base.identity import Request, Requests, TrialId, request_id
+from chaoslab.base.identity import Request, Requests, TrialId, canonical, request_id
 from chaoslab.base.jsonable import BITS_MAX, brief
 from chaoslab.core.events import (
     REPLY_MAX,
@@ -345,6 +346,45 @@ def test_what_the_dice_spare_is_told_with_the_dice_that_were_rolled_and_counted_
         ({"order": 18, "amount": 30.0}, 1),
     ]
     assert [e.request_id for e in ended] == [request_id(f"{run}.p1.r1", "refund", wish, nth) for wish, nth in wanted]
+
+
+ODD = [
+    1,
+    True,
+    1.0,
+    -1,
+    0,
+    False,
+    0.0,
+    -0.0,
+    "1",
+    "",
+    None,
+    "None",
+    "\ud83d",
+    2**BITS_MAX,
+    2**BITS_MAX + 1,
+    [1],
+    [True],
+]
+
+
+@pytest.mark.parametrize("reversed_", [False, True])
+def test_calls_are_one_request_exactly_if_their_arguments_are_one_text_in_json(reversed_: bool) -> None:
+    wishes = [*product(ODD, ODD)]
+    requests, function = (
+        Requests(TrialId("run", 1)),
+        WrappedFunction("pair", lambda left, right=1: (left, right), effect=False),
+    )
+    found: dict[str, set[int]] = {}
+    for left, right in wishes[::-1] if reversed_ else wishes:
+        ways = [((left, right), {}), ((left,), {"right": right}), ((), {"right": right, "left": left})]
+        for args, kwargs in [*ways, *([((left,), {})] if type(right) is int and right == 1 else [])]:
+            made = CallRecord(function, args, kwargs)
+            number = made.asked(requests)[0]
+            found.setdefault(canonical(made.arguments()), set()).add(number)
+    assert max(map(len, found.values())) == 1
+    assert len({number for numbers in found.values() for number in numbers}) == len(found) > len(ODD)
 
 
 @pytest.mark.parametrize("place", ["ask", "answered"])

@@ -21,7 +21,8 @@ from chaoslab.core.events import CallStarted
 from chaoslab.seams.injected import injected
 
 if TYPE_CHECKING:
-    import pydantic_ai  # type: ignore[import-not-found]
+    import of_nobody  # type: ignore[import-not-found]
+    import pydantic_ai
 
 D = TypeVar("D")
 
@@ -61,7 +62,7 @@ def made(
 def optional(order: int, ctx: Optional[ToolContext] = None, run: RunContext[int] | None = None) -> None: ...  # noqa: UP045
 def untyped(order, ctx=None): ...  # type: ignore[no-untyped-def]
 def only_typed(order: int, ctx: pydantic_ai.RunContext[int]) -> None: ...
-def both(order: int, ctx: Annotated[pydantic_ai.Deps, InjectedTenant], deps: pydantic_ai.Deps) -> None: ...
+def both(order: int, ctx: Annotated[of_nobody.Deps, InjectedTenant], deps: of_nobody.Deps) -> None: ...
 def of_langchain(
     order: int, config: RunnableConfig, callbacks: Callbacks, run_manager: CallbackManagerForToolRun | None
 ) -> None: ...

@@ -334,7 +334,7 @@ class Paying(BaseTool):
 def test_what_a_tool_of_one_text_is_given_is_told() -> None:
     shout = TextTool(name="shout", func=str.upper, description="Says it aloud.")
     trial = lab.run(lambda _: shout.invoke("hey"), "go", tools=[shout], effects=[])
-    assert (trial.answer, calls_of(trial)) == ("HEY", [("shout", {"args": ["hey"]})])
+    assert (trial.answer, calls_of(trial)) == ("HEY", [("shout", {"self": "hey"})])
 
 
 def test_a_tool_of_a_class_is_told_by_its_schema_too() -> None:

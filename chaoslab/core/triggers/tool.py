@@ -11,6 +11,8 @@ from typing import Any
 from chaoslab.core.occasion import Met, Occasion
 from chaoslab.core.triggers import Trigger
 
+KNOWN_MAX = 256
+
 
 @dataclass(frozen=True)
 class Tool(Trigger):
@@ -28,8 +30,18 @@ class Tool(Trigger):
         return cls(value)
 
     @cached_property
-    def _matches(self) -> re.Pattern[str]:
+    def _pattern(self) -> re.Pattern[str]:
         return re.compile(translate(self.value))
 
     def holds(self, occasion: Occasion, met: Met) -> bool:
-        return self._matches.match(occasion.tool) is not None
+        matches = self._known.get(occasion.tool)
+        if matches is None:
+            if len(self._known) == KNOWN_MAX:
+                self._known.clear()
+            matches = self._known[occasion.tool] = self._pattern.match(occasion.tool) is not None
+        return matches
+
+    @cached_property
+    def _known(self) -> dict[str, bool]:
+        """The names that were asked about, since most are asked about again."""
+        return {}

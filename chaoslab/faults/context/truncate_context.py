@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from chaoslab.core.context import TrialContext
+from chaoslab.core.dialog import TOOL, Dialog
 from chaoslab.core.exchange import Call, Flow, Observation
 from chaoslab.core.fault import Fault
 
@@ -22,21 +23,21 @@ class TruncateContext(Fault):
     corrupts = "call"
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
-        messages: list[dict[str, Any]] = (call.value or {}).get("messages", [])
-        kept = self._kept(messages)
+        messages = call.dialog.messages(call.value)
+        kept = self._kept(messages, call.dialog)
         if len(kept) == len(messages):
             return (yield call)
-        return (yield call.with_value({**call.value, "messages": kept}))
+        return (yield call.with_value(call.dialog.with_messages(call.value, kept)))
 
-    def _kept(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        system = [m for m in messages if m.get("role") == "system"]
-        others = [m for m in messages if m.get("role") != "system"]
+    def _kept(self, messages: list[Any], dialog: Dialog) -> list[Any]:
+        system = [m for m in messages if dialog.role(m) == "system"]
+        others = [m for m in messages if dialog.role(m) != "system"]
         start = len(others) - max(1, int(len(others) * self.keep))
-        while start > 0 and others[start].get("role") == "tool":
+        while start > 0 and dialog.role(others[start]) == TOOL:
             start -= 1
         return system + others[start:]
 
     def witnessed(self, seen: Observation) -> str | None:
         if seen.changed_call is None or seen.sent is None or seen.sent.value != seen.changed_call.value:
             return None
-        return f"the model was sent {len(seen.sent.value['messages'])} messages"
+        return f"the model was sent {len(seen.sent.dialog.messages(seen.sent.value))} messages"

@@ -15,9 +15,11 @@ STATUSES = (500, 503, 429, 401, 404)
 @dataclass(frozen=True)
 class ToolError(Fault):
     """Answers `status` with the target's own error reply (429 with Retry-After). 0 draws one of 500, 503, 429, 401 and
-    404."""
+    404. `retry_after_s` sets the header Retry-After; 0 leaves the target's own.
+    """
 
     status: int = 0
+    retry_after_s: float = 0.0
     layer = "tool"
 
     def __post_init__(self) -> None:
@@ -28,7 +30,7 @@ class ToolError(Fault):
         return replace(self, status=self.status or dice("status").pick(STATUSES))
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
-        return call.refused_with(self.status)
+        return call.refused_with(self.status, retry_after_s=self.retry_after_s)
         yield call
 
     def witnessed(self, seen: Observation) -> str | None:

@@ -44,6 +44,8 @@ FAULTS = {
     "refused": Look("#5D3700", "^"),
     "tool_error": Look("#BF5C4F", "s"),
     "lost_reply": Look("#0A0572", "P"),
+    "html_instead_of_json": Look("#00FBF6", "2"),
+    "empty_response": Look("#A2F876", "3"),
     "cut": Look("#63E505", "H"),
     "stall": Look("#2C11B6", "+"),
     "slow_chunks": Look("#2757FE", "1"),

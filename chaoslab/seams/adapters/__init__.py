@@ -1,18 +1,24 @@
 """Adapters to frameworks, one file each: how a framework's tools and agents are recognised, named, called and swapped.
 
-A package registers its own under the entry-point group `chaoslab.seams.adapters`. No framework is imported: whoever has
-one of its objects has loaded it.
+A tool is led back to the user's functions in it, whose code is swapped. A package registers its own adapter under the
+entry-point group `chaoslab.seams.adapters`. No framework is imported: whoever has one of its objects has loaded it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
-from functools import cache
+import inspect
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
+from functools import cache, wraps
+from types import FunctionType
 from typing import Any, ClassVar
 
 from chaoslab.base import registry
-from chaoslab.seams.function import FunctionSeam
+from chaoslab.seams import code_swap
+from chaoslab.seams.function import Wrapping
+from chaoslab.seams.injected import injected
+from chaoslab.seams.references import References
 
 GROUP = "seams.adapters"
 
@@ -34,13 +40,49 @@ class Adapter:
         """The tool's name, as its model knows it."""
         return str(tool.name)
 
-    def swapped(self, seam: FunctionSeam, tool: Any, *, effect: bool) -> AbstractContextManager[None]:
-        """A context in which calls of the tool go through the seam, which turns them into exchanges and back."""
+    def functions(self, tool: Any) -> Sequence[Callable[..., Any]]:
+        """The user's functions that the tool calls: one, or a sync and an async form of the same."""
         raise NotImplementedError
 
-    def is_async_only(self, tool: Any) -> bool:  # noqa: ARG002
+    def parameters(self, tool: Any) -> Collection[str] | None:  # noqa: ARG002
+        """The parameters that the tool's model is shown; None if that is unknown. The framework fills in all others, so
+        they are no arguments of a request."""
+        return None
+
+    def hidden(self, tool: Any) -> frozenset[str]:
+        """The parameters of the tool's functions that its framework fills in."""
+        functions, shown = self.functions(tool), self.parameters(tool)
+        if shown is None:
+            return frozenset().union(*map(injected, functions))
+        return frozenset(name for function in functions for name in _parameters(function)).difference(shown)
+
+    @contextmanager
+    def swapped(self, tool: Any, wrapping: Wrapping) -> Iterator[None]:
+        """A context in which calls of the tool go through the seam, which turns them into exchanges and back.
+
+        Raises:
+            TypeError: a function of it cannot be swapped.
+        """
+        functions, name, hidden = self.functions(tool), self.name(tool), self.hidden(tool)
+        with ExitStack() as stack:
+            for function in functions:
+
+                def stand_in(real: Callable[..., Any]) -> Callable[..., Any]:
+                    lead = wrapping.stand_in(name, real, hidden)
+                    return lead if len(functions) == 1 else _once(tool, real, lead)
+
+                if code_swap.can_swap(function):
+                    stack.enter_context(code_swap.swapped(function, stand_in))
+                elif not stack.enter_context(References([tool], [(function, stand_in(function))])).count[0]:
+                    raise TypeError(
+                        f"{self.tools} '{name}' calls {function!r}, which cannot be watched: give it a function in "
+                        "Python that calls this one"
+                    )
+            yield
+
+    def is_async_only(self, tool: Any) -> bool:
         """Tells if the tool can only be called async."""
-        return False
+        return all(map(inspect.iscoroutinefunction, self.functions(tool)))
 
     def is_agent(self, thing: Any) -> bool:  # noqa: ARG002
         """Tells if this is an agent of the framework."""
@@ -87,6 +129,90 @@ def answer_of(given: Any) -> Any:
     for adapter in adapters():
         given = adapter.answer(given)
     return given
+
+
+def is_a(thing: Any, package: str, name: str) -> bool:
+    """Tells if the object is of the class of that name, in that package or a module of it."""
+    return any(
+        base.__name__ == name and f"{base.__module__}.".startswith(f"{package}.") for base in type(thing).__mro__
+    )
+
+
+def of_schema(schema: Any) -> set[str] | None:
+    """The names of the properties in a JSON schema of an object; None if it has none to show."""
+    properties = schema.get("properties") if isinstance(schema, Mapping) else None
+    return set(properties) if isinstance(properties, Mapping) else None
+
+
+def enclosed(function: Any, depth: int = 4) -> Callable[..., Any] | None:
+    """The user's function around which a framework has put `function`: the nearest one that a closure of it holds and
+    that is of another package; None if there is none."""
+    whole: Callable[..., Any] = inspect.unwrap(function)
+    if whole is not function:
+        return whole
+    package = _top(function)
+    cells = getattr(function, "__closure__", None) or ()
+    held = [cell.cell_contents for cell in cells if _is_full(cell)]
+    near = [each for each in held if isinstance(each, FunctionType)]
+    for each in near:
+        if _top(each) != package:
+            found: Callable[..., Any] = inspect.unwrap(each)
+            return found
+    deeper = (enclosed(each, depth - 1) for each in near if depth)
+    return next((each for each in deeper if each is not None), None)
+
+
+def _top(function: Any) -> str:
+    return str(getattr(function, "__module__", "") or "").partition(".")[0]
+
+
+def _is_full(cell: Any) -> bool:
+    try:
+        return cell.cell_contents is not cell
+    except ValueError:
+        return False
+
+
+def _parameters(function: Callable[..., Any]) -> list[str]:
+    """The names of the parameters, without `*args` and `**kwargs`."""
+    return [
+        name
+        for name, parameter in inspect.signature(function).parameters.items()
+        if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+    ]
+
+
+_inside: ContextVar[tuple[int, ...]] = ContextVar("inside", default=())
+"""The tools being called in this context: an async form that ends in its tool's sync one is one call."""
+
+
+def _once(tool: Any, real: Callable[..., Any], lead: Callable[..., Any]) -> Callable[..., Any]:
+    """A stand-in that leaves calls from within the tool to the function itself."""
+
+    def begin() -> Any:
+        return _inside.set((*_inside.get(), id(tool)))
+
+    @wraps(real)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if id(tool) in _inside.get():
+            return real(*args, **kwargs)
+        token = begin()
+        try:
+            return lead(*args, **kwargs)
+        finally:
+            _inside.reset(token)
+
+    @wraps(real)
+    async def call_async(*args: Any, **kwargs: Any) -> Any:
+        if id(tool) in _inside.get():
+            return await real(*args, **kwargs)
+        token = begin()
+        try:
+            return await lead(*args, **kwargs)
+        finally:
+            _inside.reset(token)
+
+    return call_async if inspect.iscoroutinefunction(real) else call
 
 
 def words(first: str, kinds: Iterable[str]) -> str:

@@ -12,9 +12,9 @@ from functools import partial
 import h11
 
 from chaoslab.core.fault import BrokenFault
-from chaoslab.core.stream import Events, Streamed, is_done
 from chaoslab.seams.service import Answer, Seen, ServiceAttempt, ServiceSeam
 from chaoslab.seams.service_http import BODILESS, HttpRequest, is_stream
+from chaoslab.seams.stream_view import StreamView
 from chaoslab.worlds.virtual.machine import Waiter
 from chaoslab.worlds.virtual.network import TRIP_S, End
 
@@ -95,7 +95,7 @@ class _Exchange:
     def __init__(self, attempt: ServiceAttempt, end: End) -> None:
         self.attempt, self._client, self._machine = attempt, end, end.machine
         self._last_s = attempt.began_s
-        self._stream: _Stream | None = None
+        self._stream: StreamView | None = None
         self._heard = bytearray()
         self._needed = 0
         """The bytes of the whole reply, once its head has told them."""
@@ -145,7 +145,7 @@ class _Exchange:
                     fields = [(k.decode("latin-1"), v.decode("latin-1")) for k, v in event.headers.raw_items()]
                     self._answer = event.status_code, fields, []
                     if is_stream(fields):
-                        self._stream = _Stream(self.attempt.began_s)
+                        self._stream = StreamView(self.attempt.began_s)
                 elif isinstance(event, h11.Data) and self._answer is not None:
                     self._answer[2].append(bytes(event.data))
                     if self._stream is not None:
@@ -180,36 +180,6 @@ class _Exchange:
             self.attempt.ended(Seen(error, answer, self._bytes, waited, streamed))
         except BrokenFault as broken:  # the program, or its loop, might take it for its own
             self._machine.soon(_raise, broken)
-
-
-class _Stream:
-    """A body of server-sent events as its reader takes it."""
-
-    def __init__(self, began_s: float) -> None:
-        self._began_s = self._last_s = began_s
-        self._first_s: float | None = None
-        self._silence_s, self._size, self._count, self._done = 0.0, 0, 0, False
-        self._events = Events()
-
-    def took(self, data: bytes, now: float) -> None:
-        self._first_s = now if self._first_s is None else self._first_s
-        self._silence_s = max(self._silence_s, now - self._last_s)
-        self._last_s = now
-        self._size += len(data)
-        for event in self._events.feed(data):
-            self._count += 1
-            self._done = self._done or is_done(event)
-
-    def view(self, error: str | None, now: float, *, waited: bool) -> Streamed:
-        """The reader's view at the end. `error`: as in `Seen`; `waited`: the reader waited for more."""
-        ended = error or "end"
-        if error == "left":
-            ended = "end" if self._done else "timed_out" if waited else "cancelled"
-        silence_s = round(max(self._silence_s, now - self._last_s), 6)
-        if self._first_s is None:
-            return Streamed(silence_s=silence_s, ended=ended)
-        first_s, last_s = round(self._first_s - self._began_s, 6), round(self._last_s - self._began_s, 6)
-        return Streamed(first_s, last_s, silence_s, self._count, self._size, self._done, ended)
 
 
 def _raise(error: BaseException) -> None:

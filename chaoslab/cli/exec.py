@@ -1,0 +1,43 @@
+"""`chaoslab exec`: runs a command as the agent, with its services behind a gateway."""
+
+from __future__ import annotations
+
+import argparse
+
+from chaoslab.base.commandline import port, refuse
+from chaoslab.cli import gateway
+
+HELP = "run a command in any language as the agent, its requests broken on the way, and judge it"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--port", type=port, default=0, help="of the gateway; 0 is any free one (default)")
+    gateway.options(parser)
+    parser.add_argument(
+        "--env", action="append", default=[], metavar="NAME=ROUTE",
+        help="a variable that shall hold a route's address, as in CRM_URL=crm",
+    )  # fmt: skip
+    parser.add_argument("--fact", action="append", default=[], metavar="TEXT", help="a text that the answer must show")
+    parser.add_argument(
+        "--effects", metavar="JSON", help='what must happen and nothing else, as in [{"effect": "POST /refunds"}]'
+    )
+    parser.add_argument("words", nargs="+", metavar="COMMAND", help="after --: the command and its arguments")
+
+
+def run(options: argparse.Namespace) -> int:
+    from chaoslab.execution import exec_agent
+    from chaoslab.execution.gateway import plan_of
+    from chaoslab.seams.gateway.routes import routes
+
+    try:
+        known = routes(options.route)
+        plan = plan_of(options.fault, options.plan, options.seed, known)
+        command = exec_agent.Command(
+            options.words,
+            exec_agent.variables(options.env, known),
+            options.fact,
+            exec_agent.stated(options.effects),
+        )
+        return exec_agent.run(command, known, plan, logs=options.logs, port=options.port, timeout_s=options.timeout)
+    except (ValueError, TypeError, LookupError, OSError) as error:
+        return refuse(error)

@@ -1,0 +1,65 @@
+"""`chaoslab gateway`: services behind an address on loopback, for programs in any language."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import threading
+from pathlib import Path
+
+from chaoslab.base.commandline import port, refuse
+
+HELP = "stand between programs in any language and their services, and break what passes"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--port", type=port, default=8888, help="0 is any free one (default: %(default)s)")
+    options(parser)
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    """Adds what `chaoslab exec` takes too."""
+    parser.add_argument(
+        "--route", action="append", default=[], metavar="NAME=URL",
+        help="a service, as in crm=http://127.0.0.1:9000; several may be given",
+    )  # fmt: skip
+    parser.add_argument(
+        "--fault", action="append", default=[], metavar="FAULT:ROUTE",
+        help='a fault, as in lost_reply:crm, or JSON as in {"fault": "latency", "target": "crm", "delay_s": 2}',
+    )  # fmt: skip
+    parser.add_argument("--plan", type=Path, metavar="FILE", help="a JSON file with a list of faults")
+    parser.add_argument("--seed", type=int, help="of all dice (default: the plan's, or 1)")
+    parser.add_argument("--logs", type=Path, default=Path("logs"), help="the folder of runs (default: %(default)s)")
+    parser.add_argument(
+        "--timeout", type=float, default=120.0, metavar="SECONDS",
+        help="the longest silence of a service (default: %(default)s)",
+    )  # fmt: skip
+
+
+def run(options: argparse.Namespace) -> int:
+    from chaoslab.base.clock import system
+    from chaoslab.core.events import PromptStarted
+    from chaoslab.execution.gateway import finished, gateway, plan_of
+    from chaoslab.seams.gateway.routes import routes
+
+    try:
+        known = routes(options.route)
+        plan = plan_of(options.fault, options.plan, options.seed, known)
+    except (ValueError, TypeError, LookupError, OSError) as error:
+        return refuse(error)
+    over = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: over.set())
+    started = PromptStarted(prompt_index=1, prompt="all requests at the gateway", effects=None)
+    try:
+        with gateway(
+            known, plan, logs=options.logs, started=started, port=options.port, timeout_s=options.timeout
+        ) as running:
+            for name, route in known.items():
+                print(f"{name}: {running.url(name)} leads to {route.url}", flush=True)
+            print(f"ready: gateway on {running.address}, logs in {running.run.folder}", flush=True)
+            over.wait()
+            finished(running, "ok", "", "", system.monotonic() - running.book.origin, started.prompt)
+    except OSError as error:
+        return refuse(error)
+    return 0

@@ -1,0 +1,199 @@
+"""Runs a command as the agent of one trial: its output is the answer, and its requests go through a gateway."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import IO, Any
+
+from chaoslab.analysis.judge import judge
+from chaoslab.base.clock import system
+from chaoslab.base.registry import did_you_mean
+from chaoslab.core import events
+from chaoslab.core.plan import Plan
+from chaoslab.execution.gateway import Running, finished, gateway
+from chaoslab.reports.folder import read
+from chaoslab.seams.gateway.routes import Route
+
+ANSWER_MAX = 1024 * 1024
+"""The most bytes of a command's output that are its answer."""
+ADDRESSES = {
+    "openai": ("OPENAI_BASE_URL", "/v1"),
+    "anthropic": ("ANTHROPIC_BASE_URL", ""),
+    "groq": ("GROQ_BASE_URL", ""),
+    "gemini": ("GOOGLE_GEMINI_BASE_URL", ""),
+}
+"""The variables in which the providers' SDKs look for an address, and the path that they expect in it."""
+KEYS = ("KEY", "TOKEN", "SECRET", "PASSWORD")
+"""The ends of names of variables whose values are masked in the logs."""
+NO_SUCH, NOT_RUN = 127, 126
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command to run as the agent. `variables`: routes by the variables that shall hold their addresses. `facts` and
+    `effects` state what is right; `effects` of None states nothing."""
+
+    words: Sequence[str]
+    variables: Mapping[str, str]
+    facts: Sequence[str] = ()
+    effects: Sequence[Mapping[str, Any]] | None = None
+
+    @property
+    def shown(self) -> str:
+        return " ".join(self.words)
+
+
+def variables(texts: Sequence[str], routes: Mapping[str, Route]) -> dict[str, str]:
+    """Routes by variable, from texts such as "CRM_URL=crm".
+
+    Raises:
+        ValueError, LookupError: one is wrong.
+    """
+    found = {}
+    for text in texts:
+        name, equals, route = text.partition("=")
+        if not equals or not name:
+            raise ValueError(f"--env {text[:60]} should be a variable and a route, as in CRM_URL=crm")
+        if route not in routes:
+            raise LookupError(f"--env {text[:60]} names no route: {did_you_mean(route, routes)}")
+        found[name] = route
+    return found
+
+
+def stated(text: str | None) -> list[dict[str, Any]] | None:
+    """The effects that were stated as JSON.
+
+    Raises:
+        ValueError: it is no list of effects.
+    """
+    if text is None:
+        return None
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"--effects is no JSON: {error}") from None
+    like = '[{"effect": "POST /refunds", "order": 17}]'
+    if not isinstance(value, list) or not all(isinstance(each, dict) and "effect" in each for each in value):
+        raise ValueError(f"--effects should be a list, as in {like}")
+    return value
+
+
+def run(command: Command, routes: Mapping[str, Route], plan: Plan, *, logs: Path, port: int, timeout_s: float) -> int:
+    """Runs the command and prints the verdict to standard error. Returns the command's exit code, or 128 and the number
+    of the signal that ended it."""
+    started = events.PromptStarted(
+        prompt_index=1,
+        prompt=command.shown,
+        facts=[[fact] for fact in command.facts],
+        effects=None if command.effects is None else [dict(each) for each in command.effects],
+        stated=bool(command.facts) or command.effects is not None,
+    )
+    secrets = [value for name, value in os.environ.items() if name.upper().endswith(KEYS) and len(value) > 7]
+    with gateway(routes, plan, logs=logs, started=started, port=port, timeout_s=timeout_s, secrets=secrets) as running:
+        began_s = system.monotonic()
+        answer, code, error = _ran(command, {**os.environ, **_addresses(command, routes, running)})
+        running.seam.end()
+        seconds = system.monotonic() - began_s
+        finished(running, "ok" if not error else "error", answer.strip(), error, seconds, command.shown)
+    verdict = judge(read(running.run.name, logs=logs), running.book.key)
+    print(f"chaoslab: {verdict.outcome} – {verdict.why} ({running.run.folder})", file=sys.stderr, flush=True)
+    return code
+
+
+def _addresses(command: Command, routes: Mapping[str, Route], running: Running) -> dict[str, str]:
+    """The variables of the command's environment that lead to the gateway."""
+    found = {}
+    for provider, (name, path) in ADDRESSES.items():
+        route = next((each for each in (provider, "model") if each in routes), None)
+        if route is not None:
+            found[name] = running.url(route) + ("" if routes[route].base.endswith(path) and path else path)
+    return found | {name: running.url(route) for name, route in command.variables.items()}
+
+
+def _ran(command: Command, environment: Mapping[str, str]) -> tuple[str, int, str]:
+    """The command's output, its exit code, and the words for its failure."""
+    guard = _Guard()
+    try:
+        process = subprocess.Popen(command.words, env=dict(environment), stdout=subprocess.PIPE, start_new_session=True)
+    except OSError as error:
+        guard.release()
+        said = f"the command {command.words[0]!r} cannot be run: {error.strerror}"
+        print(said, file=sys.stderr, flush=True)
+        return "", NO_SUCH if isinstance(error, FileNotFoundError) else NOT_RUN, said
+    guard.watch(process.pid)
+
+    def forward(number: int, _: FrameType | None) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+
+    before = {number: signal.signal(number, forward) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        assert process.stdout is not None
+        answer = _passed_on(process.stdout)
+        code = process.wait()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        with suppress(ProcessLookupError):  # whatever it has left behind
+            os.killpg(process.pid, signal.SIGKILL)
+        guard.release()
+    if code < 0:
+        return answer, 128 - code, f"the command was ended by {signal.Signals(-code).name}"
+    return answer, code, f"the command ended with exit code {code}" if code else ""
+
+
+def _passed_on(stream: IO[bytes]) -> str:
+    """The text of a stream, which is passed on to standard output as it comes."""
+    kept = bytearray()
+    while part := os.read(stream.fileno(), 65536):
+        sys.stdout.buffer.write(part)
+        sys.stdout.buffer.flush()
+        kept += part[: ANSWER_MAX - len(kept)]
+    return kept.decode("utf-8", "replace")
+
+
+class _Guard:
+    """A process that ends the command's group when this process is gone, even if it was killed."""
+
+    def __init__(self) -> None:
+        told, self._tells = os.pipe()
+        self._pid = os.fork()
+        if self._pid == 0:
+            os.close(self._tells)
+            _watch(told)
+        os.close(told)
+
+    def watch(self, group: int) -> None:
+        os.write(self._tells, f"{group}\n".encode())
+
+    def release(self) -> None:
+        with suppress(OSError):
+            os.write(self._tells, b"0\n")
+        os.close(self._tells)
+        os.waitpid(self._pid, 0)
+
+
+def _watch(told: int) -> None:
+    """The guard's own process: reads the group's number, then waits until nothing more can come."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    os.setpgid(0, 0)
+    group = 0
+    try:
+        while words := os.read(told, 64):
+            group = int(words.split()[-1])
+        if group:
+            os.killpg(group, signal.SIGKILL)
+    except (OSError, ValueError):
+        pass
+    finally:
+        os._exit(0)

@@ -1,0 +1,28 @@
+"""The service does the work, and its answer is empty."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from chaoslab.core.context import TrialContext
+from chaoslab.core.exchange import Call, Flow, Observation, Reply
+from chaoslab.core.fault import Fault
+
+OF_BODY = ("content-length", "content-encoding", "transfer-encoding")
+
+
+@dataclass(frozen=True)
+class EmptyResponse(Fault):
+    """Lets the work be done and answers with the service's own status and headers, and no body."""
+
+    layer = "tool"
+
+    def flow(self, call: Call, context: TrialContext) -> Flow:
+        reply: Reply = yield call
+        kept = {name: text for name, text in reply.headers.items() if name.lower() not in OF_BODY}
+        return Reply(reply.status, kept)
+
+    def witnessed(self, seen: Observation) -> str | None:
+        if seen.reply is None or not seen.reply.same_as(seen.changed_reply):
+            return None
+        return f"an empty answer with status {seen.reply.status} reached the caller"

@@ -1,0 +1,173 @@
+"""A model's API as a WSGI application: all formats at one address, with one model behind them.
+
+`offline_model`, `scripted` and `recorded` are such applications. It needs no framework.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from http import HTTPStatus
+from typing import Any
+
+from chaoslab.base.clock import system
+from chaoslab.core.service_spec import ErrorReply
+from chaoslab.model.chat import Reply
+from chaoslab.model.formats import format_of, shape_of
+from chaoslab.model.formats.common import Answer, Chat, Format, Refused, phrase, spelt
+from chaoslab.model.prices import OTHERS, PRICES
+
+BODY_BYTES_MAX = 4 * 1024 * 1024
+COUNTING = ("/count_tokens", ":countTokens")
+"""The ends of the paths that count a request's tokens, as Anthropic and Google have them."""
+Answered = tuple[int, list[tuple[str, str]], Iterable[bytes]]
+"""Status, headers and the parts of the body."""
+StartResponse = Callable[[str, list[tuple[str, str]]], object]
+
+
+def _unheard(warning: str) -> None:
+    """Takes a warning outside of a trial, where nobody reads it."""
+
+
+class ModelApp(ABC):
+    """A model's API."""
+
+    def __init__(self) -> None:
+        self.host = "the model"
+        self.warn: Callable[[str], object] = _unheard
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The state for another process, without what belongs to the trial under way."""
+        return {**self.__dict__, "warn": _unheard}
+
+    @abstractmethod
+    def _answer(self, shape: Format, method: str, environ: Mapping[str, Any], body: bytes) -> Answered:
+        """Status, headers and parts of the answer to a request. `shape`: the format of its errors.
+
+        Raises:
+            Refused: the answer is an error.
+        """
+
+    def check(self, host: str) -> None:  # noqa: B027 - most models fit anywhere
+        """Checks that it can stand in for the service of this name.
+
+        Raises:
+            LookupError: it cannot.
+        """
+
+    def begin(self, host: str, trial: str, warn: Callable[[str], object]) -> None:  # noqa: ARG002
+        """Begins a trial. `host`: the name that it is served under. `warn` takes a warning
+        for the trial, in one line."""
+        self.host, self.warn = host, warn
+
+    def delivered(self, path: str, body: bytes) -> None:  # noqa: B027 - most models need not know
+        """Takes the news that the answer to this request reached its client whole."""
+
+    def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
+        path, method = environ["PATH_INFO"], environ["REQUEST_METHOD"]
+        headers = {key[5:].lower().replace("_", "-"): text for key, text in environ.items() if key.startswith("HTTP_")}
+        shape = shape_of(path, headers)
+        try:
+            length = int(environ.get("CONTENT_LENGTH") or 0)
+            if length > BODY_BYTES_MAX:
+                raise Refused(413)
+            status, fields, parts = self._answer(shape, method, environ, environ["wsgi.input"].read(length))
+        except Refused as refused:
+            known = shape.errors[refused.status]
+            said = shape.refusal(refused.status, refused.message, refused.code) if refused.message else known
+            status, fields, parts = _error(said)
+        start_response(f"{status} {phrase(status)}", fields)
+        return () if method == "HEAD" else parts
+
+
+class LiveModel(ModelApp):
+    """A model that works out its answers, in any format. `token_s`: the seconds before each event of a streamed answer
+    but the first."""
+
+    def __init__(self, *, token_s: float = 0.0) -> None:
+        super().__init__()
+        self.token_s = token_s
+        self._memory: dict[str, Any] = {}
+
+    @abstractmethod
+    def reply(self, chat: Chat, key: bytes) -> Reply:
+        """The model's reply. `key`: path and body of the request; a retry has an equal one.
+
+        Raises:
+            Refused: it has none.
+        """
+
+    def begin(self, host: str, trial: str, warn: Callable[[str], object]) -> None:
+        super().begin(host, trial, warn)
+        self._memory = {}
+
+    def _answer(self, shape: Format, method: str, environ: Mapping[str, Any], body: bytes) -> Answered:
+        path, query = environ["PATH_INFO"], environ.get("QUERY_STRING", "")
+        if method in ("GET", "HEAD"):
+            return _json(200, self._page(shape, path))
+        counted = next((path.removesuffix(end) for end in COUNTING if path.endswith(end)), None)
+        asked = counted if counted is None or "/models/" not in counted else f"{counted}:generateContent"
+        format_ = format_of(asked or path)
+        if method != "POST" or format_ is None:
+            raise _unknown(method, path)
+        given = _read(body)
+        if counted is not None:
+            total = format_.chat(asked or "", query, {"max_tokens": 1, **given}, body).tokens
+            return _json(200, {"totalTokens": total} if path.endswith(COUNTING[1]) else {"input_tokens": total})
+        try:
+            chat = format_.chat(path, query, format_.recalled(given, self._memory), body)
+        except (ValueError, RecursionError, AttributeError, TypeError):
+            raise Refused(400, "The request body cannot be read.") from None
+        answer = Answer(chat, self.reply(chat, path.encode() + body), int(system.utc().timestamp()))
+        format_.remember(answer, self._memory)
+        try:
+            if not chat.events:
+                return _json(200, format_.whole(answer), format_.headers(answer))
+            parts = list(format_.stream(answer))
+        except UnicodeEncodeError:
+            raise Refused(400, "The request body has text that UTF-8 cannot encode.") from None
+        kind = "text/event-stream" if chat.sse else "application/json"
+        fields = {**format_.headers(answer), "Content-Type": kind, "Cache-Control": "no-cache"}
+        return 200, list(fields.items()), self._paced(parts)
+
+    def _page(self, shape: Format, path: str) -> Any:
+        """The list of models, or one of them."""
+        if path.endswith("/models"):
+            return shape.models([*PRICES, *OTHERS])
+        _, found, name = path.partition("/models/")
+        if not found or not name or ":" in name:
+            raise _unknown("GET", path)
+        return shape.model(name)
+
+    def _paced(self, parts: list[bytes]) -> Iterator[bytes]:
+        for number, part in enumerate(parts):
+            if number and self.token_s:
+                system.sleep(self.token_s)
+            yield part
+
+
+def _read(body: bytes) -> Mapping[str, Any]:
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
+        raise Refused(400, "We could not parse the JSON body of your request.") from None
+    if not isinstance(value, dict):
+        raise Refused(400, "The body of a request must be a JSON object.")
+    return value
+
+
+def _unknown(method: str, path: str) -> Refused:
+    """The refusal of an address at which no format answers."""
+    status = HTTPStatus.METHOD_NOT_ALLOWED if format_of(path) else HTTPStatus.NOT_FOUND
+    return Refused(status, f"Invalid URL ({method} {path})", code="unknown_url")
+
+
+def _json(status: int, value: Any, headers: Mapping[str, str] | None = None) -> Answered:
+    text = spelt(value).encode()
+    fields = {"Content-Type": "application/json", **(headers or {}), "Content-Length": str(len(text))}
+    return status, list(fields.items()), (text,)
+
+
+def _error(error: ErrorReply) -> Answered:
+    return _json(error.status, error.body, error.headers)

@@ -1,0 +1,226 @@
+"""Anthropic's messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from chaoslab.core.dialog import TOOL, Dialog
+from chaoslab.core.service_spec import ErrorReply
+from chaoslab.model.formats.common import (
+    QUOTA,
+    Answer,
+    Chat,
+    Format,
+    Heard,
+    Refused,
+    function,
+    halves,
+    objects,
+    offered,
+    pieces,
+    spelt,
+    text_in,
+    with_headers,
+)
+
+KINDS = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    402: "billing_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    504: "timeout_error",
+    529: "overloaded_error",
+}
+"""The types of errors by status, as Anthropic's documentation lists them."""
+
+
+def _error(status: int, message: str) -> ErrorReply:
+    kind = KINDS.get(status) or ("api_error" if status >= 500 else "invalid_request_error")
+    return ErrorReply(status, {"type": "error", "error": {"type": kind, "message": message}})
+
+
+KNOWN = {
+    401: _error(401, "invalid x-api-key"),
+    QUOTA: _error(
+        400,
+        "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to upgrade or "
+        "purchase credits.",
+    ),
+    429: with_headers(
+        _error(429, "This request would exceed your organization's rate limit. Please try again later."),
+        retry_after="1",
+    ),
+    500: _error(500, "Internal server error"),
+    529: _error(529, "Overloaded"),
+}
+
+
+def _role(message: Mapping[str, Any]) -> str:
+    content = message.get("content")
+    if isinstance(content, list) and any(isinstance(b, Mapping) and b.get("type") == "tool_result" for b in content):
+        return TOOL
+    return str(message.get("role"))
+
+
+class AnthropicMessages(Format):
+    """`POST …/messages`."""
+
+    name = "Anthropic messages"
+    dialog = Dialog("messages", _role)
+
+    def serves(self, path: str) -> bool:
+        return path.endswith("/messages")
+
+    def chat(self, path: str, query: str, body: Mapping[str, Any], asked: bytes) -> Chat:  # noqa: ARG002
+        for key, kind in (("model", str), ("max_tokens", int), ("messages", list)):
+            if not isinstance(body.get(key), kind):
+                raise Refused(400, f"{key}: {'Field required' if key not in body else 'Input is of the wrong type'}")
+        given = objects("messages", body["messages"])
+        if not given:
+            raise Refused(400, "messages: at least one message is required")
+        told = text_in(body.get("system"))
+        messages: list[dict[str, Any]] = [{"role": "system", "content": told}] if told else []
+        for number, message in enumerate(given):
+            if message.get("role") not in ("user", "assistant"):
+                raise Refused(400, f"messages.{number}.role: Input should be 'user' or 'assistant'")
+            messages += _messages(message)
+        choice = body.get("tool_choice")
+        idle = isinstance(choice, Mapping) and choice.get("type") == "none"
+        tools = [
+            offered(str(tool.get("name")), tool.get("description"), tool.get("input_schema"))
+            for tool in objects("tools", body.get("tools"))
+            if "input_schema" in tool and not idle
+        ]
+        return Chat(body["model"], messages, tools, body, asked, events=body.get("stream") is True)
+
+    def whole(self, answer: Answer) -> Any:
+        return {
+            "id": f"msg_{answer.chat.id[:24]}",
+            "type": "message",
+            "role": "assistant",
+            "model": answer.chat.model,
+            "content": _content(answer),
+            "stop_reason": "tool_use" if answer.reply.tool_calls else "end_turn",
+            "stop_sequence": None,
+            "usage": _usage(answer.chat.tokens, answer.tokens),
+        }
+
+    def stream(self, answer: Answer) -> Iterator[bytes]:
+        whole = self.whole(answer)
+        begun = {**whole, "content": [], "stop_reason": None, "usage": _usage(answer.chat.tokens, 1)}
+        yield _event("message_start", message=begun)
+        for index, block in enumerate(whole["content"]):
+            empty = {**block, "text": ""} if block["type"] == "text" else {**block, "input": {}}
+            yield _event("content_block_start", index=index, content_block=empty)
+            if not index:
+                yield _event("ping")
+            for delta in _deltas(block):
+                yield _event("content_block_delta", index=index, delta=delta)
+            yield _event("content_block_stop", index=index)
+        ending = {"stop_reason": whole["stop_reason"], "stop_sequence": None}
+        yield _event("message_delta", delta=ending, usage={"output_tokens": answer.tokens})
+        yield _event("message_stop")
+
+    def refusal(self, status: int, message: str, code: str | None = None) -> ErrorReply:  # noqa: ARG002
+        return _error(status, message)
+
+    def known_errors(self) -> Mapping[int, ErrorReply]:
+        return KNOWN
+
+    def headers(self, answer: Answer) -> Mapping[str, str]:
+        return {"request-id": f"req_{answer.chat.id[:24]}"}
+
+    def models(self, names: Sequence[str]) -> Any:
+        page = [self.model(name) for name in names]
+        return {"data": page, "has_more": False, "first_id": names[0], "last_id": names[-1]}
+
+    def model(self, name: str) -> Any:
+        return {"type": "model", "id": name, "display_name": name, "created_at": "1970-01-01T00:00:00Z"}
+
+    def hear(self, heard: Heard, value: Any) -> None:
+        heard.model = str(value["model"])
+        heard.counted(value["usage"].get("input_tokens"), value["usage"].get("output_tokens"))
+        for number, block in enumerate(value["content"]):
+            if block["type"] == "text":
+                heard.text += block["text"]
+            elif block["type"] == "tool_use":
+                heard.called(number, block["name"], spelt(block["input"]))
+        heard.finished = bool(value.get("stop_reason"))
+
+    def hear_event(self, heard: Heard, value: Any) -> None:
+        kind = value["type"]
+        if kind == "message_start":
+            message = value["message"]
+            heard.model = str(message["model"])
+            heard.counted(message["usage"].get("input_tokens"), message["usage"].get("output_tokens"))
+        elif kind == "content_block_start" and value["content_block"]["type"] == "tool_use":
+            heard.called(value["index"], value["content_block"]["name"], "")
+        elif kind == "content_block_delta":
+            delta = value["delta"]
+            if delta["type"] == "text_delta":
+                heard.text += delta["text"]
+            elif delta["type"] == "input_json_delta":
+                heard.called(value["index"], "", delta["partial_json"])
+        elif kind == "message_delta":
+            heard.counted(None, value["usage"].get("output_tokens"))
+            heard.finished = bool(value["delta"].get("stop_reason"))
+
+
+def _usage(tokens_in: int, tokens_out: int) -> dict[str, Any]:
+    return {
+        "input_tokens": tokens_in,
+        "cache_creation_input_tokens": 0,
+        "cache_read_input_tokens": 0,
+        "output_tokens": tokens_out,
+        "service_tier": "standard",
+    }
+
+
+def _content(answer: Answer) -> list[dict[str, Any]]:
+    """The blocks of an answer: its text, then its calls."""
+    said = [{"type": "text", "text": answer.reply.content}] if answer.reply.content else []
+    calls = [
+        {"type": "tool_use", "id": f"toolu_{call.id.removeprefix('call_')}", "name": call.name,
+         "input": dict(call.arguments)}
+        for call in answer.reply.tool_calls
+    ]  # fmt: skip
+    return [*said, *calls]
+
+
+def _deltas(block: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    if block["type"] == "text":
+        for piece in pieces(block["text"]):
+            yield {"type": "text_delta", "text": piece}
+    else:
+        yield {"type": "input_json_delta", "partial_json": ""}
+        for piece in halves(spelt(block["input"])):
+            yield {"type": "input_json_delta", "partial_json": piece}
+
+
+def _event(kind: str, **more: Any) -> bytes:
+    return f"event: {kind}\ndata: {spelt({'type': kind, **more})}\n\n".encode()
+
+
+def _messages(message: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """A message in the common form: results of tools become messages of their own, before the user's text."""
+    content = message.get("content")
+    if isinstance(content, str):
+        return [{"role": message["role"], "content": content}]
+    text, calls, results = "", [], []
+    for block in objects("messages.content", content):
+        kind = block.get("type")
+        if kind == "text":
+            text += str(block.get("text", ""))
+        elif kind == "tool_use":
+            calls.append(function(str(block.get("name")), block.get("input") or {}, str(block.get("id"))))
+        elif kind == "tool_result":
+            failed = {"status": "error"} if block.get("is_error") is True else {}
+            said = text_in(block.get("content"))
+            results.append({"role": "tool", "tool_call_id": str(block.get("tool_use_id")), "content": said, **failed})
+    if message["role"] == "assistant":
+        return [{"role": "assistant", "content": text, **({"tool_calls": calls} if calls else {})}]
+    return [*results, *([{"role": "user", "content": text}] if text or not results else [])]

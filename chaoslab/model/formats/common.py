@@ -1,0 +1,298 @@
+"""A request to a model and its answer in the form that all formats share, and `Format`, the base of each format."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from http import HTTPStatus
+from typing import Any, ClassVar
+
+from chaoslab.base.identity import digest, parsed
+from chaoslab.core.dialog import CHAT, Dialog
+from chaoslab.core.service_spec import ErrorReply
+from chaoslab.core.stream import EVENT_STREAM, Events
+from chaoslab.model.chat import Reply, text_of
+from chaoslab.model.completion import tokens
+
+spelt = json.JSONEncoder(ensure_ascii=False).encode
+QUOTA = 402
+"""The status under which a format keeps its reply for an account without credit, whatever that reply's own status."""
+
+
+class Refused(Exception):
+    """The model's refusal of a request. Without a message it is the service's own for this status."""
+
+    def __init__(self, status: int, message: str = "", *, code: str | None = None) -> None:
+        super().__init__(message)
+        self.status, self.message, self.code = status, message, code
+
+
+@dataclass(frozen=True)
+class Chat:
+    """A request to a model. `messages` and `tools` are in OpenAI's format for chat completions.
+
+    `native`: the request's own JSON. `asked`: its bytes and its path, of which the ids of the answer are a hash.
+    `events`: the answer is wanted in parts; `sse`: as server-sent events.
+    """
+
+    model: str
+    messages: Sequence[Mapping[str, Any]]
+    tools: Sequence[Mapping[str, Any]]
+    native: Mapping[str, Any]
+    asked: bytes
+    events: bool = False
+    sse: bool = True
+
+    @cached_property
+    def id(self) -> str:
+        """32 hex digits."""
+        return hashlib.blake2s(self.asked, digest_size=16).hexdigest()
+
+    @cached_property
+    def tokens(self) -> int:
+        """The estimated tokens of the messages and the tools."""
+        said = sum(
+            4 + tokens(text_of(one)) + (tokens(one["tool_calls"]) if one.get("tool_calls") else 0)
+            for one in self.messages
+        )
+        return said + (tokens(list(self.tools)) if self.tools else 0)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A model's answer to a request. `created`: seconds since 1970."""
+
+    chat: Chat
+    reply: Reply
+    created: int
+
+    @cached_property
+    def tokens(self) -> int:
+        """The estimated tokens of the reply."""
+        calls = [function(call.name, dict(call.arguments), call.id) for call in self.reply.tool_calls]
+        return tokens(self.reply.content) + (tokens(calls) if calls else 0)
+
+
+@dataclass
+class Heard:
+    """A model's answer as the lab reads it, as far as it came. The tokens are None if the answer did not state them.
+    `finished`: it ended as the model meant it to."""
+
+    model: str = ""
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    text: str = ""
+    calls: dict[Any, list[str]] = field(default_factory=dict)
+    """Name and arguments of each call."""
+    finished: bool = False
+
+    @property
+    def said(self) -> str:
+        """The text and the calls in words."""
+        made = ", ".join(f"{name}({arguments})" for name, arguments in self.calls.values())
+        return " ".join(filter(None, (self.text, f"calls {made}" if made else "")))
+
+    def called(self, key: Any, name: Any, arguments: Any) -> None:
+        """Adds a call, or a part of one."""
+        made = self.calls.setdefault(key, ["", ""])
+        for place, said in enumerate((name, arguments)):
+            if isinstance(said, str):
+                made[place] += said
+
+    def counted(self, tokens_in: Any, tokens_out: Any) -> None:
+        """Takes the tokens that the answer states; what is no count is left out."""
+        if type(tokens_in) is int:
+            self.tokens_in = tokens_in
+        if type(tokens_out) is int:
+            self.tokens_out = tokens_out
+
+
+class Format(ABC):
+    """One format of a model's API: it reads requests into a `Chat`, and writes an `Answer` as the real service does."""
+
+    name: ClassVar[str]
+    dialog: ClassVar[Dialog] = CHAT
+
+    @abstractmethod
+    def serves(self, path: str) -> bool:
+        """True if requests to the path are of this format."""
+
+    @abstractmethod
+    def chat(self, path: str, query: str, body: Mapping[str, Any], asked: bytes) -> Chat:
+        """A request in the common form.
+
+        Raises:
+            Refused: it is no request of this format.
+        """
+
+    @abstractmethod
+    def whole(self, answer: Answer) -> Any:
+        """The answer's JSON."""
+
+    @abstractmethod
+    def stream(self, answer: Answer) -> Iterator[bytes]:
+        """The answer in parts."""
+
+    @abstractmethod
+    def refusal(self, status: int, message: str, code: str | None = None) -> ErrorReply:
+        """An error reply."""
+
+    @abstractmethod
+    def models(self, names: Sequence[str]) -> Any:
+        """The JSON of the list of models."""
+
+    @abstractmethod
+    def model(self, name: str) -> Any:
+        """The JSON of one model."""
+
+    @abstractmethod
+    def hear(self, heard: Heard, value: Any) -> None:
+        """Takes a whole reply's JSON.
+
+        Raises:
+            LookupError, TypeError, AttributeError: it has another form.
+        """
+
+    @abstractmethod
+    def hear_event(self, heard: Heard, value: Any) -> None:
+        """Takes the JSON of an event of a stream; raises as `hear` does."""
+
+    def asked(self, path: str, body: bytes) -> str:  # noqa: ARG002
+        """A digest of what a request asks for, by which a log's answers are found. The body alone says it, as in the
+        logs of the lab's own agent.
+
+        Raises:
+            ValueError: the body is no JSON.
+        """
+        return digest(parsed(body or b"null"))
+
+    def recalled(self, body: Mapping[str, Any], memory: Mapping[str, Any]) -> Mapping[str, Any]:  # noqa: ARG002
+        """The request with what it leaves to the service's memory.
+
+        Raises:
+            Refused: the memory does not hold it.
+        """
+        return body
+
+    def remember(self, answer: Answer, memory: dict[str, Any]) -> None:  # noqa: B027
+        """Keeps in the service's memory what later requests may refer to; most formats keep nothing."""
+
+    def headers(self, answer: Answer) -> Mapping[str, str]:  # noqa: ARG002
+        """The headers of an answer, besides those of its body."""
+        return {}
+
+    @cached_property
+    def errors(self) -> Mapping[int, ErrorReply]:
+        """The service's own error replies, by status from 400 to 599."""
+        return {**{status: self.refusal(status, phrase(status)) for status in range(400, 600)}, **self.known_errors()}
+
+    @abstractmethod
+    def known_errors(self) -> Mapping[int, ErrorReply]:
+        """The error replies for which the service has words of its own."""
+
+    def read(self, body: bytes, content_type: str) -> Heard:
+        """Reads a reply. One that cannot be read says nothing."""
+        heard = Heard()
+        if content_type.startswith(EVENT_STREAM):
+            for event in Events().feed(body):
+                self._take(self.hear_event, heard, _data(event))
+        else:
+            self._take(self.hear, heard, body)
+        return heard
+
+    @staticmethod
+    def _take(hear: Any, heard: Heard, data: bytes) -> None:
+        try:
+            if data:
+                hear(heard, json.loads(data))
+        except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
+            return  # its reader gets it as it is
+
+
+def phrase(status: int) -> str:
+    """The status in words."""
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return f"status {status}"
+
+
+def _data(event: bytes) -> bytes:
+    """The data of a server-sent event; empty for `[DONE]`."""
+    lines = [line[5:].strip() for line in event.splitlines() if line.startswith(b"data:")]
+    data = b"\n".join(lines)
+    return b"" if data == b"[DONE]" else data
+
+
+def pieces(text: str) -> list[str]:
+    """A text word by word, as a model says it."""
+    return re.findall(r"\s*\S+|\s+$", text)
+
+
+def halves(text: str) -> tuple[str, ...]:
+    """A text in two parts, since a call's arguments may be cut anywhere."""
+    middle = (len(text) + 1) // 2
+    return tuple(filter(None, (text[:middle], text[middle:])))
+
+
+def objects(where: str, value: Any) -> list[Mapping[str, Any]]:
+    """The value as a list of objects; empty for None.
+
+    Raises:
+        Refused: it is none.
+    """
+    if value is None:
+        return []
+    if not isinstance(value, list) or not all(isinstance(each, Mapping) for each in value):
+        raise Refused(400, f"{where}: value must be an array of objects")
+    return value
+
+
+def text_in(content: Any) -> str:
+    """The text of a content that is a text, or a list of parts with a text each; JSON of anything else."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        return "".join(_text_of_part(part) for part in content)
+    return "" if content is None else spelt(content)
+
+
+def _text_of_part(part: Any) -> str:
+    if isinstance(part, str):
+        return part
+    return str(part.get("text", "")) if isinstance(part, Mapping) else ""
+
+
+def function(name: str, arguments: Any, call_id: str) -> dict[str, Any]:
+    """A call in the common form. `arguments`: JSON as text, or its value."""
+    said = arguments if isinstance(arguments, str) else spelt(arguments)
+    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": said}}
+
+
+def joined(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The messages with neighbouring ones of the assistant made one, as text and calls of one turn are."""
+    found: list[dict[str, Any]] = []
+    for message in messages:
+        last = found[-1] if found else {}
+        if message["role"] == "assistant" == last.get("role"):
+            last["content"] = f"{last.get('content') or ''}{message.get('content') or ''}"
+            last["tool_calls"] = [*last.get("tool_calls", ()), *message.get("tool_calls", ())]
+        else:
+            found.append(dict(message))
+    return found
+
+
+def offered(name: str, description: Any, parameters: Any) -> dict[str, Any]:
+    """A tool in the common form."""
+    shown = parameters if isinstance(parameters, Mapping) else {"type": "object", "properties": {}}
+    return {"type": "function", "function": {"name": name, "description": str(description or ""), "parameters": shown}}
+
+
+def with_headers(error: ErrorReply, **headers: str) -> ErrorReply:
+    """The reply with these headers besides its own; `_` in a name stands for `-`."""
+    return replace(error, headers={**error.headers, **{key.replace("_", "-"): text for key, text in headers.items()}})

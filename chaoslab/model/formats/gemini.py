@@ -1,0 +1,239 @@
+"""Google's Gemini: generateContent and streamGenerateContent, of the Gemini API and of Vertex AI."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import parse_qs, unquote
+
+from chaoslab.base.identity import digest, parsed
+from chaoslab.core.dialog import TOOL, Dialog
+from chaoslab.core.service_spec import ErrorReply
+from chaoslab.model.formats.common import (
+    QUOTA,
+    Answer,
+    Chat,
+    Format,
+    Heard,
+    Refused,
+    function,
+    objects,
+    offered,
+    pieces,
+    spelt,
+    text_in,
+    with_headers,
+)
+
+PATH = re.compile(r"/models/([^/:]+):(generateContent|streamGenerateContent)")
+STATUSES = {
+    400: "INVALID_ARGUMENT",
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    409: "ABORTED",
+    429: "RESOURCE_EXHAUSTED",
+    499: "CANCELLED",
+    500: "INTERNAL",
+    501: "UNIMPLEMENTED",
+    503: "UNAVAILABLE",
+    504: "DEADLINE_EXCEEDED",
+}
+"""Google's canonical error codes, by the HTTP status that they are mapped to."""
+
+
+def _error(status: int, message: str, details: Sequence[Mapping[str, Any]] = ()) -> ErrorReply:
+    said: dict[str, Any] = {"code": status, "message": message, "status": STATUSES.get(status, "UNKNOWN")}
+    return ErrorReply(status, {"error": {**said, **({"details": list(details)} if details else {})}})
+
+
+_RPC = "type.googleapis.com/google.rpc"
+_EXHAUSTED = "You exceeded your current quota, please check your plan and billing details."
+KNOWN = {
+    401: _error(401, "Request had invalid authentication credentials."),
+    QUOTA: _error(429, _EXHAUSTED, [{"@type": f"{_RPC}.QuotaFailure", "violations": [{"quotaId": "Spending"}]}]),
+    429: with_headers(
+        _error(
+            429,
+            f"{_EXHAUSTED} Please retry in 1s.",
+            [{"@type": f"{_RPC}.RetryInfo", "retryDelay": "1s"}],
+        ),
+        Retry_After="1",
+    ),
+    500: _error(500, "An internal error has occurred. Please retry or report the error."),
+    503: _error(503, "The model is overloaded. Please try again later."),
+    504: _error(504, "The request timed out. Please try again."),
+}
+
+
+def _role(message: Mapping[str, Any]) -> str:
+    parts = message.get("parts")
+    if isinstance(parts, list) and any(isinstance(part, Mapping) and _answer_in(part) for part in parts):
+        return TOOL
+    return "assistant" if message.get("role") == "model" else "user"
+
+
+class Gemini(Format):
+    """`POST …/models/<model>:generateContent` and `:streamGenerateContent`."""
+
+    name = "Gemini generateContent"
+    dialog = Dialog("contents", _role)
+
+    def serves(self, path: str) -> bool:
+        return PATH.search(path) is not None
+
+    def chat(self, path: str, query: str, body: Mapping[str, Any], asked: bytes) -> Chat:
+        found = PATH.search(path)
+        assert found is not None
+        contents = objects("contents", body.get("contents"))
+        if not contents:
+            raise Refused(400, "* GenerateContentRequest.contents: contents is not specified")
+        told = body.get("systemInstruction") or body.get("system_instruction")
+        told = text_in(told.get("parts")) if isinstance(told, Mapping) else ""
+        messages: list[dict[str, Any]] = [{"role": "system", "content": told}] if told else []
+        calls: list[tuple[str, str]] = []
+        for number, content in enumerate(contents):
+            messages += _messages(number, content, calls)
+        config = body.get("toolConfig") or {}
+        mode = (config.get("functionCallingConfig") or {}).get("mode") if isinstance(config, Mapping) else None
+        tools = [
+            offered(str(each.get("name")), each.get("description"), _schema(_first(each, PARAMETERS)))
+            for tool in objects("tools", body.get("tools"))
+            for each in objects("functionDeclarations", _first(tool, DECLARATIONS))
+            if mode != "NONE"
+        ]
+        streams = found[2].startswith("stream")
+        sse = "sse" in parse_qs(query).get("alt", [])
+        return Chat(unquote(found[1]), messages, tools, body, path.encode() + asked, events=streams, sse=sse)
+
+    def asked(self, path: str, body: bytes) -> str:
+        found = PATH.search(path)
+        return digest([found and found.groups(), parsed(body or b"null")])
+
+    def whole(self, answer: Answer) -> Any:
+        text = [{"text": answer.reply.content}] if answer.reply.content or not answer.reply.tool_calls else []
+        return self._chunk(answer, [*text, *_calls(answer)], "STOP")
+
+    def _chunk(self, answer: Answer, parts: Sequence[Any], finish: str | None) -> dict[str, Any]:
+        candidate: dict[str, Any] = {"content": {"parts": list(parts), "role": "model"}}
+        used: dict[str, Any] = {"promptTokenCount": answer.chat.tokens}
+        if finish:
+            candidate["finishReason"] = finish
+            used["candidatesTokenCount"] = answer.tokens
+        used["totalTokenCount"] = sum(used.values())
+        used["promptTokensDetails"] = [{"modality": "TEXT", "tokenCount": answer.chat.tokens}]
+        return {
+            "candidates": [{**candidate, "index": 0}],
+            "usageMetadata": used,
+            "modelVersion": answer.chat.model,
+            "responseId": answer.chat.id[:22],
+        }
+
+    def stream(self, answer: Answer) -> Iterator[bytes]:
+        parts: list[Any] = [{"text": piece} for piece in pieces(answer.reply.content)] + _calls(answer)
+        parts = parts or [{"text": ""}]
+        last = len(parts) - 1
+        chunks = (self._chunk(answer, [part], "STOP" if n == last else None) for n, part in enumerate(parts))
+        for number, chunk in enumerate(chunks):
+            if answer.chat.sse:
+                yield f"data: {spelt(chunk)}\r\n\r\n".encode()
+            else:  # one array, piece by piece
+                yield f"{',' if number else '['}{spelt(chunk)}{']' if number == last else ''}\n".encode()
+
+    def refusal(self, status: int, message: str, code: str | None = None) -> ErrorReply:  # noqa: ARG002
+        return _error(status, message)
+
+    def known_errors(self) -> Mapping[int, ErrorReply]:
+        return KNOWN
+
+    def models(self, names: Sequence[str]) -> Any:
+        return {"models": [self.model(name) for name in names]}
+
+    def model(self, name: str) -> Any:
+        return {
+            "name": f"models/{name}",
+            "version": "001",
+            "displayName": name,
+            "inputTokenLimit": 131072,
+            "outputTokenLimit": 8192,
+            "supportedGenerationMethods": ["generateContent", "countTokens"],
+        }
+
+    def hear(self, heard: Heard, value: Any) -> None:
+        for each in value if isinstance(value, list) else [value]:
+            self.hear_event(heard, each)
+
+    def hear_event(self, heard: Heard, value: Any) -> None:
+        heard.model = str(value.get("modelVersion") or heard.model)
+        usage = value.get("usageMetadata") or {}
+        heard.counted(usage.get("promptTokenCount"), usage.get("candidatesTokenCount"))
+        candidate = value["candidates"][0]
+        for part in (candidate.get("content") or {}).get("parts") or ():
+            if "text" in part:
+                heard.text += part["text"]
+            elif call := part.get("functionCall"):
+                heard.called(len(heard.calls), call["name"], spelt(call.get("args") or {}))
+        heard.finished = heard.finished or bool(candidate.get("finishReason"))
+
+
+PARAMETERS = ("parameters", "parametersJsonSchema", "parameters_json_schema")
+DECLARATIONS = ("functionDeclarations", "function_declarations")
+
+
+def _first(value: Mapping[str, Any], keys: Sequence[str]) -> Any:
+    return next((value[key] for key in keys if value.get(key) is not None), None)
+
+
+def _schema(value: Any) -> Any:
+    """A schema with the names of its types in small letters, as JSON Schema spells them."""
+    if isinstance(value, list):
+        return [_schema(each) for each in value]
+    if not isinstance(value, Mapping):
+        return value
+    return {
+        key: each.lower() if key == "type" and isinstance(each, str) else _schema(each) for key, each in value.items()
+    }
+
+
+def _calls(answer: Answer) -> list[dict[str, Any]]:
+    return [{"functionCall": {"name": call.name, "args": dict(call.arguments)}} for call in answer.reply.tool_calls]
+
+
+def _answer_in(part: Mapping[str, Any]) -> Any:
+    return part.get("functionResponse") or part.get("function_response")
+
+
+def _messages(number: int, content: Mapping[str, Any], calls: list[tuple[str, str]]) -> list[dict[str, Any]]:
+    """A content in the common form. `calls`: the name and the id of each call that is not answered yet. A call without
+    an id is answered by the first response with its name."""
+    text, made, results = "", [], []
+    for nth, part in enumerate(objects("contents.parts", content.get("parts"))):
+        call = part.get("functionCall") or part.get("function_call")
+        answer = _answer_in(part)
+        if isinstance(call, Mapping):
+            calls.append((str(call.get("name")), str(call.get("id") or f"call_{number}_{nth}")))
+            made.append(function(calls[-1][0], call.get("args") or {}, calls[-1][1]))
+        elif isinstance(answer, Mapping):
+            name, said = str(answer.get("name")), answer.get("response")
+            known = [each for each in calls if answer.get("id") in (None, each[1]) and each[0] == name]
+            if known:
+                calls.remove(known[0])
+            call_id = known[0][1] if known else str(answer.get("id"))
+            results.append({"role": "tool", "tool_call_id": call_id, **_result(said)})
+        else:
+            text += str(part.get("text") or "")
+    if content.get("role") == "model":
+        return [{"role": "assistant", "content": text, **({"tool_calls": made} if made else {})}]
+    return [*results, *([{"role": "user", "content": text}] if text or not results else [])]
+
+
+def _result(said: Any) -> dict[str, Any]:
+    """A tool's answer as text. The SDK wraps it into `result`, or `error` if the tool failed."""
+    if isinstance(said, Mapping) and len(said) == 1:
+        (key, value), *_ = said.items()
+        if key in ("result", "output"):
+            return {"content": text_in(value) if isinstance(value, str) else spelt(value)}
+        if key == "error":
+            return {"content": text_in(value) if isinstance(value, str) else spelt(value), "status": "error"}
+    return {"content": said if isinstance(said, str) else spelt(said)}

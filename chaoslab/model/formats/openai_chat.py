@@ -1,0 +1,128 @@
+"""OpenAI's chat completions, which Groq, Azure and many others speak too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from chaoslab.core.service_spec import ErrorReply
+from chaoslab.model import errors as groq
+from chaoslab.model.completion import Completion, wrong
+from chaoslab.model.formats.common import QUOTA, Answer, Chat, Format, Heard, Refused, with_headers
+
+
+def error(status: int, message: str, kind: str, code: str | None = None, param: str | None = None) -> ErrorReply:
+    """An error reply of OpenAI's."""
+    return ErrorReply(status, {"error": {"message": message, "type": kind, "param": param, "code": code}})
+
+
+KNOWN = {
+    401: error(
+        401,
+        "Incorrect API key provided. You can find your API key at https://platform.openai.com/account/api-keys.",
+        "invalid_request_error",
+        "invalid_api_key",
+    ),
+    QUOTA: with_headers(
+        error(
+            429,
+            "You exceeded your current quota, please check your plan and billing details.",
+            "insufficient_quota",
+            "insufficient_quota",
+        ),
+        x_should_retry="false",
+    ),
+    404: error(
+        404,
+        "The model does not exist or you do not have access to it.",
+        "invalid_request_error",
+        "model_not_found",
+    ),
+    429: with_headers(
+        error(429, "Rate limit reached for requests. Please try again in 1s.", "requests", "rate_limit_exceeded"),
+        Retry_After="1",
+    ),
+    500: error(500, "The server had an error while processing your request. Sorry about that!", "server_error"),
+    503: error(503, "The engine is currently overloaded, please try again later", "server_error"),
+}
+
+
+class OpenaiChat(Format):
+    """`POST …/chat/completions`."""
+
+    name = "OpenAI chat completions"
+
+    def serves(self, path: str) -> bool:
+        return path.endswith("/chat/completions")
+
+    def chat(self, path: str, query: str, body: Mapping[str, Any], asked: bytes) -> Chat:  # noqa: ARG002
+        if message := wrong(body):
+            raise Refused(400, message)
+        tools = [] if body.get("tool_choice") == "none" else body.get("tools") or []
+        return Chat(body["model"], body["messages"], tools, body, asked, events=body.get("stream") is True)
+
+    def whole(self, answer: Answer) -> Any:
+        return self._completion(answer).whole(answer.created)
+
+    def stream(self, answer: Answer) -> Iterator[bytes]:
+        return self._completion(answer).stream(answer.created)
+
+    def _completion(self, answer: Answer) -> Completion:
+        return Completion(answer.chat.native, answer.chat.asked, reply=answer.reply, groq=False)
+
+    def refusal(self, status: int, message: str, code: str | None = None) -> ErrorReply:
+        return error(status, message, "server_error" if status >= 500 else "invalid_request_error", code)
+
+    def known_errors(self) -> Mapping[int, ErrorReply]:
+        return KNOWN
+
+    def headers(self, answer: Answer) -> Mapping[str, str]:
+        return {"x-request-id": f"req_{answer.chat.id}", "openai-version": "2020-10-01"}
+
+    def models(self, names: Sequence[str]) -> Any:
+        return {"object": "list", "data": [self.model(name) for name in names]}
+
+    def model(self, name: str) -> Any:
+        return {"id": name, "object": "model", "created": 0, "owned_by": "chaoslab"}
+
+    def hear(self, heard: Heard, value: Any) -> None:
+        heard.model = str(value["model"])
+        usage = value.get("usage") or {}
+        heard.counted(usage.get("prompt_tokens"), usage.get("completion_tokens"))
+        choice = value["choices"][0]
+        heard.finished = bool(choice.get("finish_reason"))
+        message = choice["message"]
+        heard.text = message.get("content") or ""
+        for number, call in enumerate(message.get("tool_calls") or ()):
+            heard.called(number, call["function"]["name"], call["function"]["arguments"])
+
+    def hear_event(self, heard: Heard, value: Any) -> None:
+        heard.model = str(value.get("model") or heard.model)
+        usage = value.get("usage") or (value.get("x_groq") or {}).get("usage") or {}
+        heard.counted(usage.get("prompt_tokens"), usage.get("completion_tokens"))
+        for choice in value.get("choices") or ():
+            heard.finished = heard.finished or bool(choice.get("finish_reason"))
+            delta = choice.get("delta") or {}
+            heard.text += delta.get("content") or ""
+            for call in delta.get("tool_calls") or ():
+                made = call.get("function") or {}
+                heard.called(call.get("index"), made.get("name"), made.get("arguments"))
+
+
+class GroqChat(OpenaiChat):
+    """`POST /openai/v1/chat/completions`, with what Groq adds."""
+
+    name = "Groq chat completions"
+
+    def serves(self, path: str) -> bool:
+        return path == "/openai/v1/chat/completions"
+
+    def _completion(self, answer: Answer) -> Completion:
+        return Completion(answer.chat.native, answer.chat.asked, reply=answer.reply)
+
+    def refusal(self, status: int, message: str, code: str | None = None) -> ErrorReply:
+        kind = "internal_server_error" if status >= 500 else "invalid_request_error"
+        return groq.refusal(status, message, kind, code)
+
+    def known_errors(self) -> Mapping[int, ErrorReply]:
+        return groq.ERRORS | {QUOTA: groq.INSUFFICIENT_QUOTA}

@@ -1,0 +1,220 @@
+"""OpenAI's responses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from chaoslab.core.dialog import TOOL, Dialog
+from chaoslab.model.chat import ToolCall
+from chaoslab.model.formats.common import (
+    Answer,
+    Chat,
+    Heard,
+    Refused,
+    function,
+    halves,
+    joined,
+    objects,
+    offered,
+    pieces,
+    spelt,
+    text_in,
+)
+from chaoslab.model.formats.openai_chat import OpenaiChat
+
+
+def _role(item: Mapping[str, Any]) -> str:
+    """A call stands beside other calls and a thought before it, so neither may come without the message before."""
+    if item.get("type", "message") != "message":
+        return TOOL
+    role = str(item.get("role"))
+    return "system" if role == "developer" else role
+
+
+class OpenaiResponses(OpenaiChat):
+    """`POST …/responses`."""
+
+    name = "OpenAI responses"
+    dialog = Dialog("input", _role)
+
+    def serves(self, path: str) -> bool:
+        return path.endswith("/responses")
+
+    def chat(self, path: str, query: str, body: Mapping[str, Any], asked: bytes) -> Chat:  # noqa: ARG002
+        if not isinstance(body.get("model"), str):
+            raise Refused(400, "Missing required parameter: 'model'.", code="missing_required_parameter")
+        items = _items(body.get("input"))
+        if not items:
+            raise Refused(400, "One of 'input' or 'previous_response_id' or 'prompt' must be provided.")
+        told = body.get("instructions")
+        messages = [{"role": "system", "content": told}] if isinstance(told, str) and told else []
+        messages += joined([message for item in items if (message := _message(item))])
+        tools = [
+            offered(str(tool.get("name")), tool.get("description"), tool.get("parameters"))
+            for tool in objects("tools", body.get("tools"))
+            if tool.get("type") == "function" and body.get("tool_choice") != "none"
+        ]
+        return Chat(body["model"], messages, tools, body, asked, events=body.get("stream") is True)
+
+    def recalled(self, body: Mapping[str, Any], memory: Mapping[str, Any]) -> Mapping[str, Any]:
+        before = body.get("previous_response_id")
+        if before is None:
+            return body
+        if before not in memory:
+            raise Refused(
+                400, f"Previous response with id '{before!s:.60}' not found.", code="previous_response_not_found"
+            )
+        return {**body, "input": [*memory[before], *_items(body.get("input"))]}
+
+    def remember(self, answer: Answer, memory: dict[str, Any]) -> None:
+        memory[f"resp_{answer.chat.id}"] = [*_items(answer.chat.native.get("input")), *_output(answer)]
+
+    def whole(self, answer: Answer) -> Any:
+        return self._response(answer, _output(answer))
+
+    def _response(self, answer: Answer, output: list[dict[str, Any]] | None) -> dict[str, Any]:
+        """The response, complete with its output or, with None, before it."""
+        asked, done = answer.chat.native, output is not None
+        used = {
+            "input_tokens": answer.chat.tokens,
+            "input_tokens_details": {"cached_tokens": 0},
+            "output_tokens": answer.tokens,
+            "output_tokens_details": {"reasoning_tokens": 0},
+            "total_tokens": answer.chat.tokens + answer.tokens,
+        }
+        return {
+            "id": f"resp_{answer.chat.id}",
+            "object": "response",
+            "created_at": answer.created,
+            "status": "completed" if done else "in_progress",
+            "background": False,
+            "error": None,
+            "incomplete_details": None,
+            "instructions": asked.get("instructions"),
+            "max_output_tokens": asked.get("max_output_tokens"),
+            "model": answer.chat.model,
+            "output": output or [],
+            "parallel_tool_calls": asked.get("parallel_tool_calls", True),
+            "previous_response_id": asked.get("previous_response_id"),
+            "reasoning": {"effort": None, "summary": None},
+            "store": asked.get("store", True),
+            "temperature": asked.get("temperature", 1.0),
+            "text": asked.get("text") or {"format": {"type": "text"}},
+            "tool_choice": asked.get("tool_choice", "auto"),
+            "tools": asked.get("tools") or [],
+            "top_p": asked.get("top_p", 1.0),
+            "truncation": "disabled",
+            "usage": used if done else None,
+            "metadata": asked.get("metadata") or {},
+        }
+
+    def stream(self, answer: Answer) -> Iterator[bytes]:
+        output = _output(answer)
+        for number, (kind, more) in enumerate(self._events(answer, output)):
+            event = {"type": kind, "sequence_number": number, **more}
+            yield f"event: {kind}\ndata: {spelt(event)}\n\n".encode()
+
+    def _events(self, answer: Answer, output: list[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
+        begun = self._response(answer, None)
+        yield "response.created", {"response": begun}
+        yield "response.in_progress", {"response": begun}
+        for index, item in enumerate(output):
+            yield from _item_events(index, item)
+        yield "response.completed", {"response": self._response(answer, output)}
+
+    def hear(self, heard: Heard, value: Any) -> None:
+        heard.model = str(value["model"])
+        usage = value.get("usage") or {}
+        heard.counted(usage.get("input_tokens"), usage.get("output_tokens"))
+        heard.finished = value["status"] == "completed"
+        heard.text, heard.calls = "", {}
+        for number, item in enumerate(value["output"]):
+            if item["type"] == "message":
+                heard.text += text_in(item["content"])
+            elif item["type"] == "function_call":
+                heard.called(number, item["name"], item["arguments"])
+
+    def hear_event(self, heard: Heard, value: Any) -> None:
+        kind = value["type"]
+        if kind == "response.output_text.delta":
+            heard.text += value["delta"]
+        elif kind == "response.output_item.added" and value["item"]["type"] == "function_call":
+            heard.called(value["output_index"], value["item"]["name"], "")
+        elif kind == "response.function_call_arguments.delta":
+            heard.called(value["output_index"], "", value["delta"])
+        elif kind == "response.created":
+            heard.model = str(value["response"]["model"])
+        elif kind == "response.completed":
+            self.hear(heard, value["response"])
+
+
+def _items(given: Any) -> list[Mapping[str, Any]]:
+    return [{"role": "user", "content": given}] if isinstance(given, str) else objects("input", given)
+
+
+def _message(item: Mapping[str, Any]) -> dict[str, Any] | None:
+    """An item in the common form; None for one that says nothing, such as a thought."""
+    kind = item.get("type", "message")
+    if kind == "message":
+        role = str(item.get("role"))
+        if role not in ("user", "assistant", "system", "developer"):
+            known = "Supported values are: 'assistant', 'system', 'developer', and 'user'."
+            raise Refused(400, f"Invalid value: '{role:.40}'. {known}", code="invalid_value")
+        return {"role": role, "content": text_in(item.get("content"))}
+    call = str(item.get("call_id"))
+    if kind == "function_call":
+        made = function(str(item.get("name")), item.get("arguments") or "{}", call)
+        return {"role": "assistant", "content": "", "tool_calls": [made]}
+    if kind == "function_call_output":
+        return {"role": "tool", "tool_call_id": call, "content": text_in(item.get("output"))}
+    return None
+
+
+def _output(answer: Answer) -> list[dict[str, Any]]:
+    """The items of an answer: its text, then its calls."""
+    found: list[dict[str, Any]] = []
+    if answer.reply.content or not answer.reply.tool_calls:
+        part = {"type": "output_text", "annotations": [], "logprobs": [], "text": answer.reply.content}
+        found.append(
+            {
+                "id": f"msg_{answer.chat.id}",
+                "type": "message",
+                "status": "completed",
+                "role": "assistant",
+                "content": [part],
+            }
+        )
+    return [*found, *(_call(number, call, answer.chat.id) for number, call in enumerate(answer.reply.tool_calls))]
+
+
+def _call(number: int, call: ToolCall, about: str) -> dict[str, Any]:
+    return {
+        "id": f"fc_{about[:24]}{number}",
+        "type": "function_call",
+        "status": "completed",
+        "arguments": spelt(dict(call.arguments)),
+        "call_id": call.id,
+        "name": call.name,
+    }
+
+
+def _item_events(index: int, item: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The events of one item, from the first to the last."""
+    at: dict[str, Any] = {"item_id": item["id"], "output_index": index}
+    begun = {**item, "status": "in_progress"}
+    if item["type"] == "function_call":
+        yield "response.output_item.added", {"output_index": index, "item": {**begun, "arguments": ""}}
+        for piece in halves(item["arguments"]):
+            yield "response.function_call_arguments.delta", {**at, "delta": piece}
+        yield "response.function_call_arguments.done", {**at, "name": item["name"], "arguments": item["arguments"]}
+    else:
+        (part,) = item["content"]
+        at["content_index"] = 0
+        yield "response.output_item.added", {"output_index": index, "item": {**begun, "content": []}}
+        yield "response.content_part.added", {**at, "part": {**part, "text": ""}}
+        for piece in pieces(part["text"]):
+            yield "response.output_text.delta", {**at, "delta": piece, "logprobs": []}
+        yield "response.output_text.done", {**at, "text": part["text"], "logprobs": []}
+        yield "response.content_part.done", {**at, "part": part}
+    yield "response.output_item.done", {"output_index": index, "item": item}

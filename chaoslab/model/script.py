@@ -1,0 +1,140 @@
+"""`scripted`: a model that says what a test has written down, step by step."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from chaoslab.base.jsonable import line
+from chaoslab.model.app import LiveModel
+from chaoslab.model.chat import Reply, ToolCall, text_of
+from chaoslab.model.formats.common import Chat, Refused
+from chaoslab.model.offline import seconds
+
+LIKE = 'lab.call("refund", order=17), a text, a list of calls, or {"error": 429}'
+SHOWN = 60
+
+
+@dataclass(frozen=True)
+class ScriptedCall:
+    """A call of a tool that a scripted model makes."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+
+
+def call(tool: str, /, **arguments: Any) -> ScriptedCall:
+    """A step of `scripted`: the model calls this tool with these arguments.
+
+    Raises:
+        TypeError: the tool's name is no text, or an argument is no JSON.
+    """
+    if not isinstance(tool, str) or not tool:
+        raise TypeError(f"call has {tool!r:.60} as its tool: it should be a name, as in lab.call('refund', order=17)")
+    for name, value in arguments.items():
+        try:
+            json.dumps(value, allow_nan=False).encode()
+        except (TypeError, ValueError, RecursionError):
+            raise TypeError(f"{name} of the call of {tool} is {value!r:.60}: it should be JSON") from None
+    return ScriptedCall(tool, arguments)
+
+
+@dataclass(frozen=True)
+class Error:
+    """A step at which the model answers with an error of its service. `message`: the service's own if it is empty."""
+
+    status: int
+    message: str = ""
+
+
+Step = Reply | Error
+
+
+def scripted(steps: Sequence[Any], *, token_s: float = 0.0) -> Scripted:
+    """A model for `services=` that follows a script: `lab.scripted([lab.call("refund", order=17), "done"])`.
+
+    Each new request takes the next step: a text, a `lab.call`, a list of calls (with a text too, if wanted), or an
+    error such as `{"error": 429}`, with `"message"` if wanted. A repetition of a request whose answer did not reach the
+    client gets the same step again, so a retry uses up no step. An error is used up when it is given. Every trial
+    begins with the first step. Past the last one the model answers 400, and the trial's `warnings` say so. The model
+    speaks the formats of `offline_model`, and `token_s` is the same.
+
+    Raises:
+        ValueError, TypeError: the script is empty, or a step is none of these; the message says which.
+    """
+    if isinstance(steps, str | bytes | Mapping | ScriptedCall) or not isinstance(steps, Sequence):
+        raise TypeError(f"the script is {steps!r:.60}: it should be a list of steps, each {LIKE}")
+    if not steps:
+        raise ValueError(f"the script is empty: it should have at least one step, each {LIKE}")
+    return Scripted([_step(number, step) for number, step in enumerate(steps, 1)], token_s=seconds(token_s))
+
+
+class Scripted(LiveModel):
+    """A model that follows a script. Its state is one trial's."""
+
+    def __init__(self, steps: Sequence[Step], *, token_s: float = 0.0) -> None:
+        super().__init__(token_s=token_s)
+        self.steps = tuple(steps)
+        self._taken = 0
+        self._open: dict[bytes, int] = {}
+        """The steps that were given to requests whose answers did not reach their clients yet."""
+
+    def begin(self, host: str, trial: str, warn: Callable[[str], object]) -> None:
+        super().begin(host, trial, warn)
+        self._taken, self._open = 0, {}
+
+    def reply(self, chat: Chat, key: bytes) -> Reply:
+        number = self._open.get(key, self._taken)
+        if number >= len(self.steps):
+            self._ran_out(chat)
+        if number == self._taken:
+            self._taken += 1
+        step = self.steps[number]
+        if isinstance(step, Error):
+            raise Refused(step.status, step.message)
+        self._open[key] = number
+        return step
+
+    def delivered(self, path: str, body: bytes) -> None:
+        self._open.pop(path.encode() + body, None)
+
+    def _ran_out(self, chat: Chat) -> None:
+        count = len(self.steps)
+        last = line(text_of(chat.messages[-1]), SHOWN) if chat.messages else ""
+        said = (
+            f"the script of {self.host} ran out after {count} step{'s' * (count > 1)}: request {self._taken + 1} "
+            f'has no step, its last message is "{last}"'
+        )
+        self.warn(said)
+        raise Refused(400, said, code="script_ran_out")
+
+
+def _step(number: int, step: Any) -> Step:
+    """The step of this number, from 1, in the form of a reply."""
+    if isinstance(step, Mapping):
+        return _error(number, step)
+    parts = step if isinstance(step, list | tuple) else [step]
+    if not parts or not all(isinstance(part, str | ScriptedCall) for part in parts):
+        raise TypeError(f"step {number} of the script is {step!r:.60}: it should be {LIKE}")
+    try:
+        text = "\n".join(part for part in parts if isinstance(part, str))
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"step {number} of the script has half a surrogate pair: it should be text") from None
+    calls = [part for part in parts if isinstance(part, ScriptedCall)]
+    made = (ToolCall(f"call_{number}_{nth}", each.tool, each.arguments) for nth, each in enumerate(calls, 1))
+    return Reply(text, tuple(made))
+
+
+def _error(number: int, step: Mapping[Any, Any]) -> Error:
+    status, message = step.get("error"), step.get("message", "")
+    right = type(status) is int and 400 <= status <= 599 and isinstance(message, str)
+    if not right or set(step) - {"error", "message"}:
+        raise ValueError(
+            f"step {number} of the script is {step!r:.60}: an error should be a status from 400 to 599, as in "
+            '{"error": 429} or {"error": 503, "message": "down for now"}'
+        )
+    assert type(status) is int
+    return Error(status, message)

@@ -1,0 +1,182 @@
+"""MCP: the tools of a server in this process, and those that a client session calls, whatever its transport."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from chaoslab.seams import code_swap
+from chaoslab.seams.adapters import Adapter, is_a, of_schema
+from chaoslab.seams.function import Returned, Wrapping
+from chaoslab.seams.native_errors import KINDS, NativeErrors
+
+TIMED_OUT, CLOSED = -32001, -32000
+"""The SDK's codes for a request without an answer in time, and for a connection that is over."""
+
+
+@dataclass(frozen=True)
+class McpTool:
+    """A tool of an MCP server as a client calls it; see `mcp_tool`."""
+
+    name: str
+
+
+def mcp_tool(name: str) -> McpTool:
+    """A tool of an MCP server, by its name, for `tools=` or `reads=` of `run`. Calls of it by any client session of the
+    MCP SDK in this process meet the faults, whatever the transport. Example: `lab.run(agent, prompt,
+    tools=[lab.mcp_tool("refund")])`.
+
+    Raises:
+        TypeError: the name is no text. ImportError: the MCP SDK is not installed.
+    """
+    if not isinstance(name, str) or not name:
+        raise TypeError(f"mcp_tool was given {name!r}: it should be the tool's name, as in 'refund'")
+    _session()
+    return McpTool(name)
+
+
+class Mcp(Adapter):
+    """The MCP SDK: a tool is one that `mcp_tool` names, or a server's `Tool` with its function."""
+
+    tools = "an MCP tool"
+
+    def recognises(self, thing: Any) -> bool:
+        return isinstance(thing, McpTool) or is_a(thing, "mcp.server", "Tool") or is_a(thing, "fastmcp", "FunctionTool")
+
+    def functions(self, tool: Any) -> Sequence[Callable[..., Any]]:
+        return [_session().call_tool if isinstance(tool, McpTool) else tool.fn]
+
+    def parameters(self, tool: Any) -> Collection[str] | None:
+        return None if isinstance(tool, McpTool) else of_schema(tool.parameters)
+
+    @contextmanager
+    def swapped(self, tool: Any, wrapping: Wrapping) -> Iterator[None]:
+        if not isinstance(tool, McpTool):
+            with super().swapped(tool, wrapping):
+                yield
+            return
+        with code_swap.swapped(_session().call_tool, lambda real: _of_session(wrapping, tool.name, real)):
+            yield
+
+    def is_async_only(self, tool: Any) -> bool:
+        return False if isinstance(tool, McpTool) else super().is_async_only(tool)
+
+
+def _session() -> Any:
+    try:
+        return importlib.import_module("mcp.client.session").ClientSession
+    except ImportError:
+        raise ImportError("mcp_tool needs the MCP SDK, which is not installed: pip install mcp") from None
+
+
+def _of_session(wrapping: Wrapping, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+    """The stand-in of `ClientSession.call_tool`: calls of the tool go through the seam, all others as before."""
+
+    async def call(lab_session: Any, lab_rest: Mapping[str, Any], **arguments: Any) -> Any:
+        return await real(lab_session, name, arguments, **lab_rest)
+
+    hidden = frozenset({"lab_session", "lab_rest"})
+    lead = wrapping.stand_in(name, call, hidden, errors=McpErrors({}, _refused), returned=McpReturned)
+
+    async def call_tool(session: Any, *args: Any, **kwargs: Any) -> Any:
+        given = dict(zip(("name", "arguments", "read_timeout_seconds", "progress_callback"), args, strict=False))
+        rest = {**given, **kwargs}
+        if rest.get("name") != name:
+            return await real(session, *args, **kwargs)
+        del rest["name"]
+        arguments = rest.pop("arguments", None) or {}
+        return await lead(lab_session=session, lab_rest=rest, **arguments)
+
+    return call_tool
+
+
+class McpReturned(Returned):
+    """A tool's result as an MCP client gets it. Its value is the structured content, else the text or its JSON."""
+
+    def __init__(self, result: Any) -> None:
+        super().__init__(_meaning(result))
+        self.__dict__.update(result=result, ok=not _is_error(result))
+
+    @property
+    def native(self) -> Any:
+        return self.__dict__["result"]
+
+    @property
+    def error_words(self) -> str:
+        return str(self.value)
+
+    def with_value(self, value: Any) -> McpReturned:
+        types, result = _types(), self.native
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+        changes: dict[str, Any] = {"content": [types.TextContent(type="text", text=text)]}
+        for field in ("structured_content", "structuredContent"):
+            if getattr(result, field, None) is not None:
+                changes[field] = {"result": value} if _is_wrapped(getattr(result, field)) else value
+        return McpReturned(result.model_copy(update=changes))
+
+    def same_as(self, other: Any) -> bool:
+        return isinstance(other, McpReturned) and bool(other.native == self.native)
+
+
+class McpErrors(NativeErrors):
+    """How an MCP client learns of a fault: an error of the protocol, or a result that says it is an error."""
+
+    def failed(self, name: str, kind: str) -> Exception:
+        said = KINDS.get(kind, (OSError, kind))[1]
+        code = TIMED_OUT if kind == "timed_out" else CLOSED
+        return _error(code, f"{name}: {said}" if code == TIMED_OUT else "Connection closed")
+
+    def text(self, said: str) -> Any:
+        types = _types()
+        return types.CallToolResult(content=[types.TextContent(type="text", text=said)])
+
+
+def _refused(name: str, status: int, message: str) -> Any:
+    types = _types()
+    content = [types.TextContent(type="text", text=f"Error executing tool {name}: {status} {message}")]
+    return types.CallToolResult.model_validate({"content": content, "isError": True})
+
+
+def _error(code: int, message: str) -> Exception:
+    exceptions, types = importlib.import_module("mcp.shared.exceptions"), _types()
+    if hasattr(exceptions, "MCPError"):
+        error: Exception = exceptions.MCPError(code, message)
+    else:
+        error = exceptions.McpError(types.ErrorData(code=code, message=message))
+    return error
+
+
+def _types() -> Any:
+    return importlib.import_module("mcp.types")
+
+
+def _is_error(result: Any) -> bool:
+    return bool(getattr(result, "is_error", False) or getattr(result, "isError", False))
+
+
+def _meaning(result: Any) -> Any:
+    for field in ("structured_content", "structuredContent"):
+        value = getattr(result, field, None)
+        if value is not None:
+            return value["result"] if _is_wrapped(value) else value
+    content = getattr(result, "content", None) or []
+    texts = [_parsed(each.text) for each in content if getattr(each, "type", "") == "text"]
+    return texts[0] if len(texts) == len(content) == 1 else texts or [getattr(each, "type", "") for each in content]
+
+
+def _parsed(text: str) -> Any:
+    """The object or list that the text is in JSON, else the text."""
+    try:
+        value = json.loads(text) if text.lstrip()[:1] in ("{", "[") else text
+    except (ValueError, RecursionError):
+        value = text
+    return value
+
+
+def _is_wrapped(value: Any) -> bool:
+    """True for the object in which the SDK wraps a result that is none."""
+    return isinstance(value, dict) and list(value) == ["result"]

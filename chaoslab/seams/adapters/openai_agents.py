@@ -1,0 +1,26 @@
+"""The OpenAI Agents SDK's function tools: the user's function is closed over by the one that the SDK calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+from chaoslab.seams.adapters import Adapter, enclosed, is_a, of_schema
+
+
+class OpenaiAgents(Adapter):
+    """The OpenAI Agents SDK: a tool is a `FunctionTool`."""
+
+    tools = "an OpenAI Agents FunctionTool"
+
+    def recognises(self, thing: Any) -> bool:
+        return is_a(thing, "agents", "FunctionTool")
+
+    def functions(self, tool: Any) -> Sequence[Callable[..., Any]]:
+        called = tool.on_invoke_tool
+        called = getattr(called, "_invoke_tool_impl", called)
+        return [enclosed(called) or called]
+
+    def parameters(self, tool: Any) -> Collection[str] | None:
+        made_by_hand = self.functions(tool) == [tool.on_invoke_tool]
+        return {"input", "args", "arguments"} if made_by_hand else of_schema(tool.params_json_schema)

@@ -1,0 +1,247 @@
+"""Swaps a function's code in place, so that whoever holds the function calls its stand-in.
+
+The function object stays: registries, validators written in Rust and classes that were made at run time call the
+stand-in without knowing of it. Its signature, its kind (async, a generator) and its source's place stay as they were.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from types import CodeType, FunctionType, MethodType, TracebackType
+from typing import Any
+
+_HOLD: Any = "the stand-in"
+"""The constant of a trampoline in the place of what it calls."""
+_ROOT = f"{Path(__file__).resolve().parents[1]}/"
+
+StandIn = Callable[[Callable[..., Any]], Callable[..., Any]]
+"""Makes the stand-in of a function."""
+
+
+def can_swap(thing: Any) -> bool:
+    """Tells if the object's code, or what it calls, can be swapped in place."""
+    return _target(thing) is not None or _is_partial(thing)
+
+
+@contextmanager
+def swapped(thing: Any, stand_in: StandIn) -> Iterator[None]:
+    """A context in which calls of a function, a bound method, an object with `__call__` or a partial are led to its
+    stand-in. `stand_in` is given a callable that does what `thing` did. Of a method, only calls on the same object are
+    led there.
+
+    Raises:
+        TypeError: it is none of these; see `can_swap`.
+    """
+    if _is_partial(thing):
+        with _partial_swapped(thing, stand_in):
+            yield
+        return
+    target = _target(thing)
+    if target is None:
+        raise TypeError(f"{thing!r} has no code in Python")
+    function, owner = target
+    real = copied(function)
+    if owner is None:
+        lead: Callable[..., Any] = stand_in(real)
+    else:
+        lead = _of_owner(owner, real, stand_in(MethodType(real, owner)))
+    code, told = function.__code__, function.__dict__.get("__signature__")
+    kind = _kind(function)
+    function.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
+    function.__code__ = _trampoline(kind, code, _HOLDS[kind](lead))
+    try:
+        yield
+    finally:
+        function.__code__ = code
+        del function.__signature__  # type: ignore[attr-defined]
+        if told is not None:
+            function.__signature__ = told  # type: ignore[attr-defined]
+
+
+def copied(function: FunctionType) -> FunctionType:
+    """A function with the same code, names and defaults, which keeps its code when the other's is swapped."""
+    copy = FunctionType(
+        function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
+    )
+    copy.__kwdefaults__, copy.__annotations__ = function.__kwdefaults__, function.__annotations__
+    copy.__qualname__, copy.__module__, copy.__doc__ = function.__qualname__, function.__module__, function.__doc__
+    copy.__dict__.update(function.__dict__)
+    return copy
+
+
+def _target(thing: Any) -> tuple[FunctionType, Any] | None:
+    """The function whose code is swapped, and the object on which it must be called (None: any)."""
+    if type(thing) is FunctionType:
+        return None if _top(thing.__module__) in _OURS else (thing, None)
+    function: Any
+    if type(thing) is MethodType:
+        function, owner = thing.__func__, thing.__self__
+    elif isinstance(thing, type):
+        return None
+    else:
+        function, owner = getattr(type(thing), "__call__", None), thing  # noqa: B004 - the class's own, as Python calls it
+    if type(function) is FunctionType and _top(function.__module__) not in _OURS:
+        return function, owner
+    return None
+
+
+_OURS = sys.stdlib_module_names | {"chaoslab"}
+"""Packages whose functions the lab itself uses. Only the agent's references to these are swapped."""
+
+
+def _top(module: str | None) -> str:
+    return (module or "").partition(".")[0]
+
+
+def _kind(function: FunctionType) -> str:
+    if inspect.iscoroutinefunction(function):
+        return "coroutine"
+    if inspect.isasyncgenfunction(function):
+        return "async generator"
+    return "generator" if inspect.isgeneratorfunction(function) else "function"
+
+
+def _trampoline(kind: str, code: CodeType, hold: Callable[..., Any]) -> CodeType:
+    """The trampoline's code under the names and at the place of the function's own."""
+    blank: CodeType = _WAYS[kind].__code__
+    return blank.replace(
+        co_consts=tuple(hold if constant == _HOLD else constant for constant in blank.co_consts),
+        co_freevars=code.co_freevars,
+        co_name=code.co_name,
+        co_qualname=code.co_qualname,
+        co_filename=code.co_filename,
+        co_firstlineno=code.co_firstlineno,
+        co_linetable=_one_line(len(blank.co_code) // 2),
+    )
+
+
+def _one_line(units: int) -> bytes:
+    """A table of places that puts all code units in the first line, without columns. An entry holds up to eight units:
+    a byte of kind 13 with the number of units less one, then the step in lines (CPython's Objects/locations.md)."""
+    sizes = [8] * (units // 8) + [units % 8] * bool(units % 8)
+    return b"".join(bytes((0x80 | 13 << 3 | size - 1, 0)) for size in sizes)
+
+
+# The trampolines by kind of function. The first two raise the stand-in's error themselves, so that the traceback begins
+# in the user's file.
+
+
+def _way(*args: Any, **kwargs: Any) -> Any:
+    hold: Any = "the stand-in"
+    ok, value = hold(args, kwargs)
+    if ok:
+        return value
+    raise value
+
+
+async def _way_async(*args: Any, **kwargs: Any) -> Any:
+    hold: Any = "the stand-in"
+    ok, value = await hold(args, kwargs)
+    if ok:
+        return value
+    raise value
+
+
+def _way_of_generator(*args: Any, **kwargs: Any) -> Any:
+    hold: Any = "the stand-in"
+    return (yield from hold(args, kwargs))
+
+
+async def _way_of_async_generator(*args: Any, **kwargs: Any) -> Any:
+    hold: Any = "the stand-in"
+    async for value in hold(args, kwargs):
+        yield value
+
+
+_WAYS: dict[str, Any] = {
+    "function": _way,
+    "coroutine": _way_async,
+    "generator": _way_of_generator,
+    "async generator": _way_of_async_generator,
+}
+
+
+def _of_owner(owner: Any, real: FunctionType, stand_in: Callable[..., Any]) -> Callable[..., Any]:
+    """The stand-in for calls on the owner, the function itself for those on others. A class owns its subclasses'
+    calls."""
+    of_class = isinstance(owner, type)
+
+    def lead(*args: Any, **kwargs: Any) -> Any:
+        first = args[0] if args else None
+        if first is owner or (of_class and isinstance(first, type) and issubclass(first, owner)):
+            return stand_in(*args[1:], **kwargs)
+        return real(*args, **kwargs)
+
+    return lead
+
+
+# What a trampoline calls.
+
+_Outcome = tuple[bool, Any]
+
+
+def _function(lead: Callable[..., Any]) -> Callable[..., Any]:
+    def hold(args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Outcome:
+        try:
+            return True, lead(*args, **kwargs)
+        except Exception as error:  # noqa: BLE001 - the trampoline raises it
+            return False, without_lab(error)
+
+    return hold
+
+
+def _coroutine(lead: Callable[..., Any]) -> Callable[..., Any]:
+    async def hold(args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Outcome:
+        try:
+            return True, await lead(*args, **kwargs)
+        except Exception as error:  # noqa: BLE001 - the trampoline raises it
+            return False, without_lab(error)
+
+    return hold
+
+
+def _generator(lead: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda args, kwargs: lead(*args, **kwargs)
+
+
+_HOLDS = {
+    "function": _function, "coroutine": _coroutine, "generator": _generator, "async generator": _generator,
+}  # fmt: skip
+
+
+def without_lab(error: BaseException) -> BaseException:
+    """The error with a traceback that shows no file of the lab's own."""
+    kept: list[TracebackType] = []
+    trace = error.__traceback__
+    while trace is not None:
+        if not trace.tb_frame.f_code.co_filename.startswith(_ROOT):
+            kept.append(trace)
+        trace = trace.tb_next
+    cleaned: TracebackType | None = None
+    for each in reversed(kept):
+        cleaned = TracebackType(cleaned, each.tb_frame, each.tb_lasti, each.tb_lineno)
+    return error.with_traceback(cleaned)
+
+
+# Partials.
+
+
+def _is_partial(thing: Any) -> bool:
+    return isinstance(thing, partial)
+
+
+@contextmanager
+def _partial_swapped(thing: partial[Any], stand_in: StandIn) -> Iterator[None]:
+    """Gives the partial its stand-in as the function that it calls, with no arguments of its own."""
+    state = thing.func, thing.args, thing.keywords, thing.__dict__
+    lead = stand_in(partial(thing.func, *thing.args, **thing.keywords))
+    partial.__setstate__(thing, (lead, (), {}, thing.__dict__))  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        partial.__setstate__(thing, state)  # type: ignore[attr-defined]

@@ -1,0 +1,323 @@
+"""One connection of a client's to the gateway: its requests one after the other, each an attempt at a service."""
+
+from __future__ import annotations
+
+import select
+import socket
+import struct
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from itertools import chain
+from threading import Lock
+from typing import Any
+from urllib.parse import parse_qsl
+
+from chaoslab.core.exchange import Failure
+from chaoslab.seams.gateway.routes import Route, unknown
+from chaoslab.seams.gateway.upstream import Broken, Said, Upstream
+from chaoslab.seams.service import Answer, Seen, ServiceAttempt, ServiceSeam
+from chaoslab.seams.service_http import HttpRequest, is_stream
+from chaoslab.seams.stream_view import StreamView
+from chaoslab.wire.body import BODY_MAX
+from chaoslab.wire.http1 import (
+    HOP_BY_HOP,
+    Fields,
+    Head,
+    Malformed,
+    Reader,
+    framing_of_request,
+    spelt,
+)  # fmt: skip
+
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1", "[::1]", "host.docker.internal"})
+"""The names under which a client may ask for the gateway. Any other is a page's of a browser that was led here."""
+SECRETS = frozenset({"key", "api_key", "apikey", "api-key", "access_token", "token", "signature", "sig"})
+"""Fields of a query that are not written down."""
+HIDDEN = "***"
+CREDENTIALS = frozenset({
+    "authorization", "proxy-authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie", "x-auth-token",
+})  # fmt: skip
+"""Fields whose values are masked wherever a log would show them, even in an answer that repeats them."""
+SECRET_MIN = 8
+"""The shortest secret that is looked for."""
+
+
+@dataclass(frozen=True)
+class Gateway:
+    """What all connections share: routes by name, and the seam. `lock` is held where attempts are numbered and noted.
+    `timeout_s` bounds each silence of a service. `hide` is told of each new secret that passes, such as a key."""
+
+    routes: Mapping[str, Route]
+    seam: ServiceSeam
+    lock: Lock
+    timeout_s: float
+    hide: Callable[[set[str]], object]
+    secrets: set[str] = field(default_factory=set)
+
+    def passed(self, secrets: set[str]) -> None:
+        """Takes the secrets of a request."""
+        if new := secrets - self.secrets:
+            with self.lock:
+                self.secrets.update(new)
+                self.hide(new)
+
+    def serve(self, line: socket.socket) -> None:
+        """Answers a connection's requests until it ends."""
+        Connection(self, line).serve()
+
+
+class Request(HttpRequest):
+    """A request at the gateway. Secrets in its query are no part of its meaning."""
+
+    def meaning(self) -> dict[str, Any]:
+        found = super().meaning()
+        query = found.get("query")
+        if isinstance(query, dict) and any(name.lower() in SECRETS for name in query):
+            found["query"] = {name: HIDDEN if name.lower() in SECRETS else value for name, value in query.items()}
+        return found
+
+
+class Hung(Exception):
+    """The client has gone."""
+
+
+class Connection:
+    """A client's connection, and those to the services that it asks."""
+
+    trip_s = 0.0
+
+    def __init__(self, gateway: Gateway, line: socket.socket) -> None:
+        self._gateway, self._line, self._reader = gateway, line, Reader(line.recv)
+        self._upstreams: dict[str, Upstream] = {}
+        self._route = ""
+        self._lapsed = False
+        self._body: Iterable[bytes] = ()
+        self._length = 0
+
+    def serve(self) -> None:
+        try:
+            while (head := self._reader.head()) is not None:
+                if not self._answered(head):
+                    return
+        except Malformed as error:
+            self._say(400, f"this is no HTTP/1.1: {error}")
+        except OSError:
+            pass
+        finally:
+            for upstream in self._upstreams.values():
+                upstream.close()
+            with suppress(OSError):
+                self._line.close()
+
+    def _answered(self, head: Head) -> bool:
+        """Answers one request; False if the connection is over."""
+        method, target = head.words[0], head.words[1]
+        if (refused := _refusal(head)) is not None:
+            self._say(403, refused)
+            return False
+        self._route, path = _split(target)
+        route = self._gateway.routes.get(self._route)
+        framing = framing_of_request(head)
+        if head.field("expect").lower() == "100-continue":
+            self._line.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
+        if route is None:
+            self._say(404, unknown(self._route, self._gateway.routes))
+            return False
+        body, rest = self._read(framing)
+        large = rest is not None
+        fields = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in head.fields]
+        request = Request(method, path, fields, b"" if large else body)
+        self._body, self._length = (chain((body,), rest), framing) if rest is not None else ((body,), len(body))
+        self._lapsed = False
+        self._gateway.passed(_secrets(head, path))
+        with self._gateway.lock:
+            attempt = self._gateway.seam.asked(self._route, request, self)
+        if attempt is None:
+            return False
+        return self._exchanged(attempt, head, large=large) and not head.closes
+
+    def _read(self, framing: int) -> tuple[bytes, Iterator[bytes] | None]:
+        """The body, or its beginning and the parts of the rest if it is larger than what is kept."""
+        parts, kept = self._reader.body(framing), bytearray()
+        for part in parts:
+            kept += part
+            if len(kept) > BODY_MAX:
+                return bytes(kept), parts
+        return bytes(kept), None
+
+    def _exchanged(self, attempt: ServiceAttempt, head: Head, *, large: bool) -> bool:
+        """Answers a request that was numbered; False if the connection is over. One that is too large to be kept is
+        passed on as it is."""
+        client = _Client(self._line, attempt, head)
+        how: str | None
+        try:
+            if attempt.hit and not large:
+                started, parts = attempt.play()
+            else:
+                answer = self.application(attempt.request)
+                started = [(str(answer.status), answer.fields)]
+                parts = attempt.answering(started, answer.parts())
+            goes_on = client.send(started, parts)
+            how = None
+        except Failure as failure:
+            how, goes_on = failure.kind, False
+        except Hung:
+            how, goes_on = "left", False
+        except OSError:
+            how, goes_on = "left", False
+        if how == "reset":
+            self._line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        elif how == "timed_out" and not self._lapsed and not client.gone:
+            self.wait(self._gateway.seam.timeout_s)
+        with self._gateway.lock:
+            attempt.ended(client.seen("left" if how == "timed_out" else how))
+        return goes_on
+
+    # The line of an attempt.
+
+    def application(self, request: HttpRequest) -> Answer:
+        """The service's answer; one of the gateway's own if there is none."""
+        upstream = self._upstreams.get(self._route)
+        if upstream is None:
+            route = self._gateway.routes[self._route]
+            upstream = self._upstreams[self._route] = Upstream(route, self._gateway.timeout_s)
+        fields = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers]
+        body, length = (self._body, self._length) if not request.body else ((request.body,), len(request.body))
+        try:
+            return upstream.ask(request.method, request.target, fields, body, length=length)
+        except Broken as broken:
+            return Said(broken.status, broken.words)
+
+    def wait(self, delay_s: float) -> bool:
+        """Waits until the time is over, or the client hangs up, which is True."""
+        ready, _, _ = select.select([self._line], [], [], max(0.0, delay_s))
+        if not ready:
+            return False
+        try:
+            return not self._line.recv(1, socket.MSG_PEEK)
+        except OSError:
+            return True
+
+    def lapse(self) -> None:
+        self._lapsed = True
+
+    def _say(self, status: int, words: str) -> None:
+        """Answers with the gateway's own words, and nothing comes after."""
+        said = Said(status, words)
+        body = b"".join(said.parts())
+        with suppress(OSError):
+            self._line.sendall(spelt(_status(status), [*said.fields, ("Connection", "close")]) + body)
+
+
+class _Client:
+    """What the client of one exchange has taken."""
+
+    def __init__(self, line: socket.socket, attempt: ServiceAttempt, head: Head) -> None:
+        self._line, self._attempt, self._head = line, attempt, head
+        self._answer: tuple[int, Fields, list[bytes]] | None = None
+        self._kept = self._size = 0
+        self._stream: StreamView | None = None
+        self._now: Callable[[], float] = attempt.clock.monotonic
+        self.gone = False
+
+    def send(self, started: list[tuple[str, Fields]], parts: Iterator[bytes]) -> bool:
+        """Sends an answer; True if the connection may be used again.
+
+        Raises:
+            Failure: the answer breaks off.
+            OSError: the client has gone.
+        """
+        first = next(parts, b"")
+        status, given = int(started[0][0][:3]), started[0][1]
+        fields = [(name, value) for name, value in given if name.lower() not in HOP_BY_HOP]
+        closes = any(name.lower() == "connection" and value == "close" for name, value in given)
+        measured = any(name.lower() == "content-length" for name, _ in fields) or status in (204, 304)
+        bodiless = self._head.words[0] == "HEAD" or status in (204, 304)
+        chunked = not measured and not bodiless and self._head.words[2] != "HTTP/1.0"
+        if chunked:
+            fields.append(("Transfer-Encoding", "chunked"))
+        elif not measured and not bodiless:
+            closes = True
+        if closes:
+            fields.append(("Connection", "close"))
+        head = spelt(_status(status), fields)
+        self._answer = status, given, []
+        if is_stream(given):
+            self._stream = StreamView(self._attempt.began_s)
+        if bodiless:
+            self._sent(head, b"")
+            for _ in parts:
+                pass
+            return not closes
+        self._sent(head + (_chunk(first) if chunked and first else first), first)
+        for part in parts:
+            if part:
+                self._sent(_chunk(part) if chunked else part, part)
+        if chunked:
+            self._line.sendall(b"0\r\n\r\n")
+        return not closes
+
+    def _sent(self, data: bytes, part: bytes) -> None:
+        try:
+            self._line.sendall(data)
+        except OSError:
+            self.gone = True
+            raise
+        self._size += len(data)
+        assert self._answer is not None
+        if self._kept < BODY_MAX:
+            self._kept += len(part)
+            self._answer[2].append(part)
+        if self._stream is not None and part:
+            self._stream.took(part, self._now())
+
+    def seen(self, error: str | None) -> Seen:
+        """The end of the exchange on the client's side."""
+        answer = None
+        if self._answer is not None and self._size:
+            status, fields, parts = self._answer
+            answer = status, fields, b"".join(parts)
+        waited = error == "left"
+        streamed = self._stream.view(error, self._now(), waited=waited) if self._stream is not None else None
+        return Seen(error, answer, self._size, waited, streamed)
+
+
+def _split(target: str) -> tuple[str, str]:
+    """The route's name and the rest of the path."""
+    if target.startswith(("http://", "https://")):  # as to a proxy
+        target = "/" + target.split("/", 3)[3] if target.count("/") > 2 else "/"
+    path, mark, query = target.partition("?")
+    name, _, rest = path.removeprefix("/").partition("/")
+    return name, f"/{rest}{mark}{query}"
+
+
+def _refusal(head: Head) -> str | None:
+    """The words for a request that a browser makes for a page, or one under a foreign name; None for any other."""
+    if origin := head.field("origin"):
+        return f"the gateway answers programs, not pages of a browser (Origin: {origin[:60]})"
+    host = head.field("host").lower()
+    name = host.rpartition(":")[0] if ":" in host.rpartition("]")[2] else host
+    if name not in LOOPBACK:
+        return f"the gateway is asked for as 127.0.0.1 or localhost, not as {host[:60]!r}"
+    return None
+
+
+def _secrets(head: Head, path: str) -> set[str]:
+    """The secrets of a request: its keys, without the words before them."""
+    found = {value.rpartition(" ")[2] for name, value in head.fields if name.lower() in CREDENTIALS}
+    query = parse_qsl(path.partition("?")[2]) if "?" in path else ()
+    found |= {value for name, value in query if name.lower() in SECRETS}
+    return {value for value in found if len(value) >= SECRET_MIN}
+
+
+def _status(status: int) -> str:
+    try:
+        return f"HTTP/1.1 {status} {HTTPStatus(status).phrase}"
+    except ValueError:
+        return f"HTTP/1.1 {status} "
+
+
+def _chunk(part: bytes) -> bytes:
+    return b"%x\r\n%s\r\n" % (len(part), part)

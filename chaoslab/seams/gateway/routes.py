@@ -1,0 +1,83 @@
+"""The routes of a gateway, each a name and the address of a service."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from chaoslab.base.registry import did_you_mean
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
+PORTS = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True)
+class Route:
+    """A service behind the gateway. `base`: the path before that of each request, without a slash at its end."""
+
+    name: str
+    scheme: str
+    host: str
+    port: int
+    base: str = ""
+
+    @property
+    def authority(self) -> str:
+        """The service's name in a Host field."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
+
+    @property
+    def url(self) -> str:
+        return f"{self.scheme}://{self.authority}{self.base}"
+
+
+def route(text: str) -> Route:
+    """The route in a text such as "crm=http://127.0.0.1:9000".
+
+    Raises:
+        ValueError: it is none; the message says what it should be.
+    """
+    name, equals, url = text.partition("=")
+    like = "as in crm=http://127.0.0.1:9000"
+    if not equals:
+        raise ValueError(f"the route {text[:80]!r} has no name: {like}")
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"the route {text[:80]!r} has a wrong name: small letters, digits, - and _, {like}")
+    parts = urlsplit(url)
+    if parts.scheme not in PORTS:
+        raise ValueError(f"the route {name} goes to {url[:80]!r}: it should begin with http:// or https://, {like}")
+    try:
+        port = parts.port
+    except ValueError:
+        raise ValueError(f"the route {name} goes to {url[:80]!r}: its port should be from 0 to 65535") from None
+    if not parts.hostname or parts.username is not None or parts.query or parts.fragment:
+        raise ValueError(f"the route {name} goes to {url[:80]!r}: it should be a scheme, a host and a path, {like}")
+    return Route(name, parts.scheme, parts.hostname, port or PORTS[parts.scheme], parts.path.rstrip("/"))
+
+
+def routes(texts: Iterable[str]) -> dict[str, Route]:
+    """The routes by name.
+
+    Raises:
+        ValueError: one is wrong, two have one name, or there is none.
+    """
+    found: dict[str, Route] = {}
+    for text in texts:
+        each = route(text)
+        if each.name in found:
+            raise ValueError(f"two routes are called {each.name}: each needs a name of its own")
+        found[each.name] = each
+    if not found:
+        raise ValueError("no route is given: --route NAME=URL, as in --route crm=http://127.0.0.1:9000")
+    return found
+
+
+def unknown(name: str, known: Iterable[str]) -> str:
+    """The words for a path that leads to no route."""
+    names = list(known)
+    return f"no route is called '{name[:60]}': {did_you_mean(name, names)}" if name else (
+        f"the path names no route: it should begin with {' or '.join(f'/{each}/' for each in names)}"
+    )  # fmt: skip

@@ -1,0 +1,207 @@
+"""The exceptions by which a tool's caller learns of a fault: Python's own, a library's, or classes of the user's.
+
+A function that uses httpx would raise httpx's classes, and an agent may catch just these. A library is imported only
+when its name is given.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from errno import ECONNREFUSED, ECONNRESET
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
+
+KINDS: dict[str, tuple[type[OSError], str]] = {
+    "timed_out": (TimeoutError, "no answer within its deadline"),
+    "refused": (ConnectionRefusedError, "connection refused"),
+    "reset": (ConnectionResetError, "connection reset"),
+    "closed": (ConnectionAbortedError, "closed without an answer"),
+}
+"""The kinds of failure, each with Python's exception and the words for it."""
+STATUS = "status"
+"""The key of an error reply in place of work, in `raises`."""
+
+Failed = Callable[[str], Exception]
+"""Makes the exception of a failure from its message."""
+Refused = Callable[[str, int, str], Any]
+"""Makes the exception of an error reply from the tool's name, the status and the message; or the value that is
+returned for it."""
+
+
+class ToolError(RuntimeError):
+    """A tool's error reply in place of its work. `status` is HTTP's, `message` is in words."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(f"{status} {message}")
+        self.status, self.message = status, message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ToolError, (self.status, self.message)
+
+
+def _tool_error(_: str, status: int, message: str) -> Exception:
+    return ToolError(status, message)
+
+
+@dataclass(frozen=True)
+class NativeErrors:
+    """The exceptions of one tool. A kind that `failures` lacks is Python's own."""
+
+    failures: Mapping[str, Failed]
+    refused: Refused = _tool_error
+
+    def failed(self, name: str, kind: str) -> Exception:
+        """The exception for a call that got no reply."""
+        python, said = KINDS.get(kind, (OSError, kind))
+        return self.failures.get(kind, python)(f"{name}: {said}")
+
+    def text(self, said: str) -> Any:
+        """The value for a reply that is not the tool's own but a text; None for an empty one."""
+        return said or None
+
+
+PYTHON = NativeErrors({})
+"""Python's own exceptions, and `ToolError`."""
+
+
+def of_tool(raises: Any, name: str) -> NativeErrors:
+    """The exceptions that a user asked for with `raises=`, for the tool of this name. `raises` is the name of a
+    library, classes by kind of failure, or one of these two by tool; None is Python's own.
+
+    Raises:
+        LookupError: no such library or kind. ImportError: it is not installed. TypeError: it is something else, or a
+            class makes no exception.
+    """
+    where = "raises"
+    if isinstance(raises, Mapping) and not any(kind in raises for kind in (*KINDS, STATUS)):
+        where, raises = f"raises of {name}", raises.get(name)
+    if raises is None:
+        return PYTHON
+    if isinstance(raises, str):
+        return _of_library(raises, where)
+    if isinstance(raises, Mapping):
+        return _of_classes(raises, where)
+    raise TypeError(
+        f"{where} is {raises!r}: it should be a library's name, as in 'httpx', or classes by kind of failure"
+    )
+
+
+def _of_library(name: str, where: str) -> NativeErrors:
+    if name not in LIBRARIES:
+        raise LookupError(f"{where} is '{name}': it should be one of {', '.join(LIBRARIES)}, or classes by kind")
+    try:
+        return LIBRARIES[name]()
+    except ImportError:
+        raise ImportError(f"{where} is '{name}', which is not installed") from None
+
+
+def _of_classes(given: Mapping[str, Any], where: str) -> NativeErrors:
+    for kind, make in given.items():
+        if kind not in (*KINDS, STATUS):
+            raise LookupError(f"{where} has '{kind}': it should be one of {', '.join((*KINDS, STATUS))}")
+        _check(make, f"{where} for {kind}")
+    failures = {kind: make for kind, make in given.items() if kind != STATUS}
+    refused = given.get(STATUS)
+    return NativeErrors(failures) if refused is None else NativeErrors(failures, partial(_in_words, refused))
+
+
+def _in_words(make: Failed, name: str, status: int, message: str) -> Exception:
+    return make(f"{name}: {status} {message}")
+
+
+def _check(make: Any, where: str) -> None:
+    try:
+        fits = isinstance(make("text"), Exception)
+    except Exception:  # noqa: BLE001 - a class's own code may raise anything
+        fits = False
+    if not fits:
+        raise TypeError(
+            f"{where} is {make!r}: it should be an exception's class, or a function, that takes a message alone"
+        )
+
+
+# Libraries.
+
+
+def _httpx(name: str) -> NativeErrors:
+    httpx = importlib.import_module(name)
+
+    def refused(tool: str, status: int, message: str) -> Exception:
+        request = httpx.Request("POST", f"http://{_host(tool)}/")
+        reply = httpx.Response(status, json={"error": message}, request=request)
+        return httpx.HTTPStatusError(f"{tool}: {status} {message}", request=request, response=reply)  # type: ignore[no-any-return]
+
+    return NativeErrors(
+        {
+            "timed_out": httpx.ReadTimeout,
+            "refused": httpx.ConnectError,
+            "reset": httpx.ReadError,
+            "closed": httpx.RemoteProtocolError,
+        },
+        refused,
+    )
+
+
+def _requests() -> NativeErrors:
+    import requests
+
+    def refused(tool: str, status: int, message: str) -> Exception:
+        reply = requests.Response()
+        reply.status_code, reply.reason, reply.url = status, message, f"http://{_host(tool)}/"
+        reply._content = message.encode()
+        return requests.HTTPError(f"{tool}: {status} {message}", response=reply)
+
+    broken = requests.ConnectionError
+    return NativeErrors(
+        {"timed_out": requests.ReadTimeout, "refused": broken, "reset": broken, "closed": broken}, refused
+    )
+
+
+def _aiohttp() -> NativeErrors:
+    import aiohttp
+
+    def unreached(message: str) -> Exception:
+        where: Any = SimpleNamespace(host=message.partition(":")[0], port=80, ssl=True, is_ssl=False)
+        return aiohttp.ClientConnectorError(where, ConnectionRefusedError(ECONNREFUSED, message))
+
+    def refused(tool: str, status: int, message: str) -> Exception:
+        asked: Any = SimpleNamespace(real_url=f"http://{_host(tool)}/", method="POST", headers={})
+        return aiohttp.ClientResponseError(asked, (), status=status, message=message)
+
+    return NativeErrors(
+        {
+            "timed_out": aiohttp.SocketTimeoutError,
+            "refused": unreached,
+            "reset": partial(aiohttp.ClientOSError, ECONNRESET),
+            "closed": aiohttp.ServerDisconnectedError,
+        },
+        refused,
+    )
+
+
+def _urllib() -> NativeErrors:
+    from email.message import Message
+    from io import BytesIO
+    from urllib.error import HTTPError, URLError
+
+    def refused(tool: str, status: int, message: str) -> Exception:
+        return HTTPError(f"http://{_host(tool)}/", status, message, Message(), BytesIO(message.encode()))
+
+    return NativeErrors({"refused": lambda message: URLError(ConnectionRefusedError(ECONNREFUSED, message))}, refused)
+
+
+def _host(tool: str) -> str:
+    return "".join(each if each.isalnum() else "-" for each in tool) or "tool"
+
+
+LIBRARIES: dict[str, Callable[[], NativeErrors]] = {
+    "httpx": partial(_httpx, "httpx"),
+    "httpx2": partial(_httpx, "httpx2"),
+    "requests": _requests,
+    "aiohttp": _aiohttp,
+    "urllib": _urllib,
+}
+"""The libraries whose exceptions are known, by the name to import."""

@@ -1,0 +1,27 @@
+"""The event for a reply that could not be made again."""
+
+from __future__ import annotations
+
+from chaoslab.core import events
+from chaoslab.core.exchange import Reply
+
+STEERING = ("idempotency-replayed", "retry-after", "retry-after-ms", "x-should-retry")
+"""Headers of a reply that steer the client's next step."""
+
+
+def replied(
+    target: str, request: int, attempt: int, asked: str, reply: Reply | None, failure: str = ""
+) -> events.Replied:
+    """The event for a target's reply to an attempt. `reply`: None if there was none, for the reason `failure`."""
+    if reply is None:
+        return events.Replied(
+            target=target, request=request, attempt=attempt, asked=asked, status=0, content_type="", body="",
+            failure=failure,
+        )  # fmt: skip
+    headers = {name.lower(): value for name, value in reply.headers.items()}
+    kind, body = headers.get("content-type", ""), reply.body.decode("utf-8", "replace")
+    steering = {name: headers[name] for name in STEERING if name in headers}
+    return events.Replied(
+        target=target, request=request, attempt=attempt, asked=asked, status=reply.status, content_type=kind,
+        body=body, failure=failure, headers=steering,
+    )  # fmt: skip

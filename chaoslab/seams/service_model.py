@@ -1,0 +1,131 @@
+"""The model's half of the seam of services: hosts that speak a model's API, what they cost, and what they said.
+
+The formats themselves are the model's room; here stands what a seam needs of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from chaoslab.core import events
+from chaoslab.core.dialog import Dialog
+from chaoslab.core.exchange import Call, Reply
+from chaoslab.core.service_spec import ErrorReply
+from chaoslab.seams.replied import replied
+from chaoslab.seams.service_http import HttpRequest
+
+TOKENS_MAX = 2**53
+"""The most tokens of one answer that are believed; a higher figure counts as 0."""
+
+
+class Heard(Protocol):
+    """A model's answer as the lab reads it. `finished`: it ended as the model meant it to."""
+
+    model: str
+    tokens_in: int | None
+    tokens_out: int | None
+    finished: bool
+
+    @property
+    def said(self) -> str:
+        """The text and the calls in words."""
+
+
+class Format(Protocol):
+    """A format of a model's API."""
+
+    @property
+    def dialog(self) -> Dialog:
+        """The place of the messages in a request."""
+
+    @property
+    def errors(self) -> Mapping[int, ErrorReply]:
+        """The service's own error replies."""
+
+    def asked(self, path: str, body: bytes) -> str:
+        """A digest of what a request asks for."""
+
+    def read(self, body: bytes, content_type: str) -> Heard:
+        """Reads a reply."""
+
+
+@dataclass(frozen=True)
+class ModelHost:
+    """A service that speaks a model's API.
+
+    `format_of` gives the format of a chat request by its path, None for another request; `errors_of` the error replies
+    for any path and headers. `delivered` is told when an answer has reached its client whole. `recorded`: its answers
+    go into the log, since they could not be made again.
+    """
+
+    format_of: Callable[[str], Format | None]
+    errors_of: Callable[[str, Mapping[str, str]], Mapping[int, ErrorReply]]
+    delivered: Callable[[str, bytes], object] = lambda path, body: None  # noqa: ARG005
+    recorded: bool = False
+
+
+def free(model: str, tokens_in: int, tokens_out: int) -> float | None:  # noqa: ARG001
+    """The price of a model if nobody knows prices."""
+    return None
+
+
+@dataclass
+class Spent:
+    """The spending of a trial for its models: tokens of the trial, dollars of the run so far."""
+
+    tokens: float = 0.0
+    cost_usd: float = 0.0
+    price: Callable[[str, int, int], float | None] = field(default=free)
+
+    def usage(self, heard: Heard, request: int) -> events.Usage | None:
+        """The event for an answer, whose tokens are added; None if it does not state them."""
+        if heard.tokens_in is None and heard.tokens_out is None:
+            return None
+        tokens_in, tokens_out = _believed(heard.tokens_in), _believed(heard.tokens_out)
+        cost = self.price(heard.model, tokens_in, tokens_out)
+        self.tokens += tokens_in + tokens_out
+        self.cost_usd += cost or 0.0
+        return events.Usage(
+            model=heard.model, request=request, prompt_tokens=tokens_in, completion_tokens=tokens_out, cost_usd=cost
+        )
+
+
+def _believed(tokens: int | None) -> int:
+    return tokens if tokens is not None and 0 < tokens <= TOKENS_MAX else 0
+
+
+class ModelRequest:
+    """One chat request to a model at a service."""
+
+    def __init__(self, host: ModelHost, format_: Format, request: HttpRequest) -> None:
+        self.format, self._host = format_, host
+        self.sent = request
+        """The request as the model gets it."""
+
+    @classmethod
+    def of(cls, host: ModelHost | None, request: HttpRequest) -> ModelRequest | None:
+        """The request; None if it is no chat."""
+        found = host.format_of(request.path) if host is not None and request.method == "POST" else None
+        return None if host is None or found is None else cls(host, found, request)
+
+    def shown(self, value: Any) -> dict[str, Any]:
+        """The request in the log, where a whole conversation would stand again and again."""
+        return {"messages": len(self.format.dialog.messages(value)) or 1}
+
+    def read(self, reply: Reply) -> Heard:
+        kind = next((text for name, text in reply.headers.items() if name.lower() == "content-type"), "")
+        return self.format.read(reply.body, kind)
+
+    def recorded(self, call: Call, reply: Reply) -> Iterator[events.Replied]:
+        """The event for the model's own reply, if the log is to keep it."""
+        if self._host.recorded:
+            with suppress(ValueError, RecursionError):  # a request that is no JSON cannot be found again
+                asked = self.format.asked(self.sent.path, self.sent.body)
+                yield replied(call.target, call.request, call.attempt, asked, reply)
+
+    def delivered(self) -> None:
+        """Tells the model that its answer has arrived."""
+        self._host.delivered(self.sent.path, self.sent.body)

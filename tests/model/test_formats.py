@@ -1,0 +1,276 @@
+"""The formats of models' APIs without an SDK: their shapes, their errors, and what an odd request gets."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import chaoslab as lab
+from chaoslab.core.stream import EVENT_STREAM
+from chaoslab.model.app import BODY_BYTES_MAX, ModelApp
+from chaoslab.model.formats import FORMATS, format_of, shape_of
+from chaoslab.model.formats.common import halves, pieces
+
+CHAT, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/responses", "/v1/messages"
+GEMINI, STREAM = "/v1beta/models/gemini-2.5-flash:generateContent", "/v1beta/models/g:streamGenerateContent"
+HELLO: dict[str, dict[str, Any]] = {
+    CHAT: {"model": "m", "messages": [{"role": "user", "content": "hi"}]},
+    "/openai/v1/chat/completions": {"model": "m", "messages": [{"role": "user", "content": "hi"}]},
+    RESPONSES: {"model": "m", "input": "hi"},
+    MESSAGES: {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]},
+    GEMINI: {"contents": [{"role": "user", "parts": [{"text": "hi"}]}]},
+}
+
+
+def asked(
+    model: ModelApp, path: str, body: Any = None, *, method: str = "POST", query: str = "", **headers: str
+) -> tuple[int, dict[str, str], bytes]:
+    """Status, headers and body of the answer."""
+    sent = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
+    started: list[Any] = []
+    environ = {
+        "PATH_INFO": path, "QUERY_STRING": query, "REQUEST_METHOD": method, "wsgi.input": io.BytesIO(sent),
+        "CONTENT_LENGTH": str(len(sent)), **{f"HTTP_{name.upper()}": text for name, text in headers.items()},
+    }  # fmt: skip
+    parts = list(model(environ, lambda *head: started.append(head)))
+    status, fields = started[0]
+    return int(status[:3]), dict(fields), b"".join(parts)
+
+
+def value(model: ModelApp, path: str, body: Any = None, **more: Any) -> Any:
+    status, _, said = asked(model, path, body, **more)
+    assert status == 200, said
+    return json.loads(said)
+
+
+@pytest.mark.parametrize("path", HELLO)
+def test_an_answer_is_read_back_whole_and_streamed(path: str) -> None:
+    body, format_ = HELLO[path], format_of(path)
+    assert format_ is not None
+    steps = [["Both now.", lab.call("f", a=1), lab.call("g", b="é")]] * 2
+    model = lab.scripted(steps)
+    _, fields, whole = asked(model, path, body)
+    streamed = (path, {**body, "stream": True}) if path != GEMINI else (STREAM, body)
+    _, stream_fields, parts = asked(model, *streamed, query="alt=sse")
+    assert stream_fields["Content-Type"] == EVENT_STREAM
+    read = [format_.read(whole, fields["Content-Type"]), format_.read(parts, EVENT_STREAM)]
+    for heard in read:
+        assert heard.said == 'Both now. calls f({"a": 1}), g({"b": "é"})'
+        assert heard.finished
+    if format_.name != "OpenAI chat completions":  # which states it only if it is asked to
+        assert (read[0].tokens_in, read[0].tokens_out) == (read[1].tokens_in, read[1].tokens_out)
+        assert read[0].tokens_in
+
+
+@pytest.mark.parametrize("path", HELLO)
+@pytest.mark.parametrize("cut", range(0, 100, 7))
+def test_a_part_of_a_stream_is_read_as_far_as_it_came(path: str, cut: int) -> None:
+    format_ = format_of(path)
+    assert format_ is not None
+    streamed = (path, {**HELLO[path], "stream": True}) if path != GEMINI else (STREAM, HELLO[path])
+    parts = asked(lab.scripted(["one two three four"]), *streamed, query="alt=sse")[2]
+    part = parts[: len(parts) * cut // 100]
+    heard = format_.read(part, EVENT_STREAM)
+    assert "one two three four".startswith(heard.text)
+    assert not heard.finished or heard.text == "one two three four"
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>", b"{}", b"[]", b"null", b"7", b'{"choices": [7]}', b"[" * 99999])
+def test_an_answer_that_is_none_says_nothing(body: bytes) -> None:
+    for format_ in FORMATS:
+        for kind in ("application/json", EVENT_STREAM):
+            heard = format_.read(b"data: " + body + b"\n\n" if kind == EVENT_STREAM else body, kind)
+            assert (heard.said, heard.finished, heard.tokens_in) == ("", False, None)
+
+
+def test_geminis_stream_without_sse_is_one_array() -> None:
+    chunks = value(lab.scripted(["one two"]), STREAM, HELLO[GEMINI])
+    assert [chunk["candidates"][0]["content"]["parts"][0]["text"] for chunk in chunks] == ["one", " two"]
+    assert [chunk["candidates"][0].get("finishReason") for chunk in chunks] == [None, "STOP"]
+
+
+def test_geminis_calls_are_answered_in_their_order() -> None:
+    def call(**args: Any) -> dict[str, Any]:
+        return {"functionCall": {"name": "calculate", "args": args}}
+
+    declared = {"name": "calculate", "description": "Calculate", "parameters": {
+        "type": "OBJECT", "properties": {"expression": {"type": "STRING"}}, "required": ["expression"]}}  # fmt: skip
+    asking: dict[str, Any] = {
+        "contents": [{"role": "user", "parts": [{"text": "What is 6 times 7?"}]}],
+        "tools": [{"functionDeclarations": [declared]}],
+        "systemInstruction": {"parts": [{"text": "Be brief."}]},
+    }
+    model = lab.offline_model()
+    content = value(model, GEMINI, asking)["candidates"][0]["content"]
+    assert content == {"parts": [call(expression="6 * 7")], "role": "model"}
+    result = {"functionResponse": {"name": "calculate", "response": {"result": {"result": 42}}}}
+    asking["contents"] += [content, {"role": "user", "parts": [result]}]
+    assert "42" in value(model, GEMINI, asking)["candidates"][0]["content"]["parts"][0]["text"]
+    failed = {"functionResponse": {"name": "calculate", "response": {"error": "no power"}}}
+    asking["contents"][2] = {"role": "user", "parts": [failed]}
+    again = value(model, GEMINI, asking)["candidates"][0]["content"]
+    assert again["parts"] == [call(expression="6 * 7")]  # a failed call is repeated once
+
+
+def test_anthropics_failed_result_is_a_failure() -> None:
+    tool = {"name": "calculate", "description": "Calculate", "input_schema": {
+        "type": "object", "properties": {"expression": {"type": "string"}}, "required": ["expression"]}}  # fmt: skip
+    asking: dict[str, Any] = {**HELLO[MESSAGES], "tools": [tool], "system": [{"type": "text", "text": "Be brief."}]}
+    asking["messages"] = [{"role": "user", "content": [{"type": "text", "text": "What is 6 times 7?"}]}]
+    model = lab.offline_model()
+    first = value(model, MESSAGES, asking)
+    assert (first["stop_reason"], first["content"][0]["input"]) == ("tool_use", {"expression": "6 * 7"})
+    for said, failed, stop in (("42", False, "end_turn"), ("no power", True, "tool_use")):
+        result = {"type": "tool_result", "tool_use_id": first["content"][0]["id"], "content": said, "is_error": failed}
+        talk = [*asking["messages"], {"role": "assistant", "content": first["content"]}]
+        more = {**asking, "messages": [*talk, {"role": "user", "content": [result]}]}
+        assert value(model, MESSAGES, more)["stop_reason"] == stop
+
+
+def test_tools_that_are_switched_off_are_not_called() -> None:
+    tool = {"name": "refund", "description": "Refund", "parameters": {"type": "object", "properties": {}}}
+    model = lab.offline_model()
+    off: dict[str, dict[str, Any]] = {
+        CHAT: {"tools": [{"type": "function", "function": tool}], "tool_choice": "none"},
+        RESPONSES: {"tools": [{"type": "function", **tool}], "tool_choice": "none"},
+        MESSAGES: {"tools": [{**tool, "input_schema": tool["parameters"]}], "tool_choice": {"type": "none"}},
+        GEMINI: {
+            "tools": [{"functionDeclarations": [tool]}],
+            "toolConfig": {"functionCallingConfig": {"mode": "NONE"}},
+        },
+    }
+    for path, more in off.items():
+        said = asked(model, path, {**HELLO[path], **more})[2]
+        format_ = format_of(path)
+        assert format_ is not None
+        assert not format_.read(said, "application/json").calls
+
+
+# Errors.
+
+ODD: list[tuple[str, Any, str]] = [
+    (CHAT, {"messages": []}, "'model' : property 'model' is missing"),
+    (CHAT, {"model": "m", "messages": 7}, "'messages' : value must be an array"),
+    (RESPONSES, {"model": "m"}, "One of 'input' or"),
+    (RESPONSES, {"input": "hi"}, "Missing required parameter: 'model'."),
+    (RESPONSES, {"model": "m", "input": [{"role": "robot", "content": "x"}]}, "Invalid value: 'robot'"),
+    (RESPONSES, {"model": "m", "input": "x", "previous_response_id": "resp_1"}, "Previous response with id 'resp_1'"),
+    (MESSAGES, {"model": "m", "messages": [{"role": "user", "content": "hi"}]}, "max_tokens: Field required"),
+    (MESSAGES, {"model": "m", "max_tokens": 9, "messages": [{"role": "system", "content": "x"}]}, "messages.0.role"),
+    (MESSAGES, {"model": "m", "max_tokens": 9, "messages": ["x"]}, "messages: value must be an array of objects"),
+    (MESSAGES, {"model": "m", "max_tokens": 9, "messages": []}, "at least one message is required"),
+    (GEMINI, {}, "contents is not specified"),
+    (GEMINI, {"contents": "hi"}, "contents: value must be an array of objects"),
+    (GEMINI, {"contents": [{"parts": [{"functionCall": 7}]}], "toolConfig": {"functionCallingConfig": 7}}, "cannot be"),
+    *((path, b"{", "could not parse") for path in HELLO),
+    *((path, [1], "must be a JSON object") for path in HELLO),
+]
+
+
+@pytest.mark.parametrize(("path", "body", "said"), ODD)
+def test_a_request_that_is_none_gets_the_providers_400(path: str, body: Any, said: str) -> None:
+    status, fields, text = asked(lab.offline_model(), path, body)
+    assert (status, fields["Content-Type"]) == (400, "application/json")
+    error = json.loads(text)["error"]
+    assert said in error["message"]
+    assert {CHAT: "type", RESPONSES: "type", MESSAGES: "type", GEMINI: "status"}.get(path, "type") in error
+
+
+KEYS = [
+    "role", "content", "type", "text", "parts", "functionCall", "functionResponse", "name", "args", "response", "id",
+    "tool_calls", "function", "arguments", "tool_use_id", "input", "call_id", "output", "tool_result", "tools",
+]  # fmt: skip
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@pytest.mark.parametrize("path", HELLO)
+@given(odd=json_values, key=st.sampled_from(["messages", "input", "contents", "tools", "system", "instructions"]))
+def test_no_request_breaks_a_model(path: str, odd: Any, key: str) -> None:
+    for given_ in (odd, [odd], [{"role": "user", "content": odd}], [{"role": "model", "parts": odd}]):
+        status, _, text = asked(lab.scripted(["fine"]), path, {**HELLO[path], key: given_})
+        assert status in (200, 400)
+        assert json.loads(text)
+
+
+def test_errors_keep_the_shape_of_their_provider() -> None:
+    model = lab.scripted([{"error": 529}, {"error": 429}, {"error": 503, "message": "down for now"}] * 9)
+    assert json.loads(asked(model, MESSAGES, HELLO[MESSAGES])[2])["error"]["type"] == "overloaded_error"
+    status, fields, text = asked(model, GEMINI, HELLO[GEMINI])
+    assert (status, json.loads(text)["error"]["status"], fields["Retry-After"]) == (429, "RESOURCE_EXHAUSTED", "1")
+    assert json.loads(asked(model, CHAT, HELLO[CHAT])[2])["error"] == {
+        "message": "down for now", "type": "server_error", "param": None, "code": None,
+    }  # fmt: skip
+
+
+def test_every_status_has_an_error_of_every_format() -> None:
+    for format_ in FORMATS:
+        assert set(format_.errors) == set(range(400, 600))
+        for status, error in format_.errors.items():
+            assert error.status == status or status == 402  # an account without credit
+            assert error.body["error"]["message"]
+
+
+def test_a_request_that_is_too_large_is_refused() -> None:
+    status, _, text = asked(lab.offline_model(), MESSAGES, b" " * (BODY_BYTES_MAX + 1))
+    assert (status, json.loads(text)["error"]["type"]) == (413, "request_too_large")
+    long = {**HELLO[GEMINI], "contents": [{"parts": [{"text": "x" * 5000}]}]}
+    assert "5000 characters" in json.loads(asked(lab.offline_model(), GEMINI, long)[2])["error"]["message"]
+
+
+def test_an_address_at_which_nothing_answers_is_said_in_the_providers_shape() -> None:
+    model = lab.offline_model()
+    status, _, text = asked(model, "/v1/embeddings", {})
+    assert (status, json.loads(text)["error"]["code"]) == (404, "unknown_url")
+    status, _, text = asked(model, "/v1/batches", {}, anthropic_version="2023-06-01")
+    assert (status, json.loads(text)["type"]) == (404, "error")
+    status, _, text = asked(model, "/v1beta/files", {})
+    assert (status, json.loads(text)["error"]["status"]) == (404, "NOT_FOUND")
+    assert asked(model, CHAT, method="GET")[0] == 405
+    assert asked(model, CHAT, {}, method="PUT")[0] == 405
+    assert asked(model, CHAT, method="HEAD")[2] == b""
+
+
+# All else that an API offers.
+
+
+def test_the_list_of_models_has_the_providers_shape() -> None:
+    model = lab.offline_model()
+    names = [each["id"] for each in value(model, "/v1/models", method="GET")["data"]]
+    assert {"gpt-4o", "claude-haiku-4-5", "gemini-2.5-pro"} <= set(names)
+    page = value(model, "/v1/models", method="GET", anthropic_version="2023-06-01")
+    assert (page["has_more"], page["data"][0]["type"], page["first_id"]) == (False, "model", names[0])
+    assert value(model, "/v1beta/models", method="GET")["models"][0]["name"] == f"models/{names[0]}"
+    assert value(model, "/v1/models/mine", method="GET")["id"] == "mine"
+    assert value(model, "/v1beta/models/mine", method="GET")["name"] == "models/mine"
+
+
+def test_tokens_are_counted_as_they_are_used() -> None:
+    model = lab.scripted(["fine"])
+    count = value(model, "/v1/messages/count_tokens", {"model": "m", "messages": HELLO[MESSAGES]["messages"]})
+    used = value(model, MESSAGES, HELLO[MESSAGES])["usage"]
+    assert count == {"input_tokens": used["input_tokens"]}
+    assert value(model, "/v1beta/models/g:countTokens", HELLO[GEMINI]) == {"totalTokens": used["input_tokens"]}
+
+
+def test_a_path_tells_the_format() -> None:
+    assert [format_of(path) for path in (CHAT, RESPONSES, MESSAGES, GEMINI)] == [*FORMATS[1:]]
+    assert format_of("/openai/v1/chat/completions") is FORMATS[0]
+    assert format_of("/v1/projects/p/locations/l/publishers/google/models/g:streamGenerateContent") is FORMATS[4]
+    assert format_of("/openai/deployments/mine/chat/completions") is FORMATS[1]
+    assert format_of("/orders") is None
+    assert shape_of("/", {"x-goog-api-key": ""}) is FORMATS[4]
+
+
+@given(text=st.text(max_size=60))
+def test_a_text_in_pieces_is_the_text(text: str) -> None:
+    assert "".join(pieces(text)) == text
+    assert "".join(halves(text)) == text

@@ -1,0 +1,100 @@
+"""The calls of an MCP client's sessions meet faults, and the client learns of them as MCP's clients do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from mcp import Client, MCPError
+from mcp.server.mcpserver import MCPServer
+
+import chaoslab as lab
+from chaoslab.core.events import CallFinished, FaultWitnessed
+
+server = MCPServer("shop")
+
+
+@server.tool()
+def refund(order: int) -> str:
+    """Refunds an order."""
+    return f"refunded {order}"
+
+
+@server.tool()
+def price(order: int) -> dict[str, int]:
+    """The price of an order."""
+    if order == 99:
+        raise ValueError("no such order")
+    return {"order": order, "price": 30}
+
+
+async def agent(prompt: str) -> list[Any]:
+    found: list[Any] = []
+    async with Client(server) as client:
+        for tool in ("price", "refund"):
+            try:
+                result: Any = await client.call_tool(tool, {"order": int(prompt)})
+                found.append(("error" if result.is_error else "ok", result.content[0].text, result.structured_content))
+            except MCPError as error:
+                found.append((error.code, error.message))
+    return found
+
+
+def trial_of(prompt: str = "17", **fault: Any) -> lab.Trial:
+    tools: dict[str, Any] = {"tools": [lab.mcp_tool("refund")], "reads": [lab.mcp_tool("price")]}
+    faults = [lab.inject(**fault, calls=[1])] if fault else []
+    return lab.run(agent, prompt, faults=faults, **tools)
+
+
+def test_calls_are_seen_by_name_whatever_the_transport() -> None:
+    trial = trial_of()
+    assert (trial.effects, trial.outcome) == ([{"effect": "refund", "order": 17}], lab.Outcome.CORRECT)
+    assert trial.answer[1][:2] == ("ok", "refunded 17")
+    assert [(event.target, event.ok) for _, event in trial.history.of(CallFinished)] == [
+        ("price", True), ("refund", True),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("fault", "params", "answer", "seconds", "effects"),
+    [
+        ("lost_reply", {}, (-32001, "refund: no answer within its deadline"), 30, 1),
+        ("refused", {}, (-32000, "Connection closed"), 0, 0),
+        ("latency", {"delay_s": 2}, ("ok", "refunded 17"), 2, 1),
+        ("tool_error", {"status": 503}, ("error", "Error executing tool refund: 503 Service Unavailable"), 0, 0),
+    ],
+)
+def test_a_fault_is_an_error_of_the_protocol_or_a_result_that_says_so(
+    fault: str, params: dict[str, Any], answer: Any, seconds: float, effects: int
+) -> None:
+    trial = trial_of(fault=fault, target="refund", **params)
+    assert (trial.answer[1][:2], trial.seconds, len(trial.effects)) == (answer, seconds, effects)
+    assert [event.fault for _, event in trial.history.of(FaultWitnessed)] == [fault]
+
+
+def test_a_wrong_value_is_wrong_in_the_text_and_in_the_structure() -> None:
+    trial = trial_of(fault="wrong_value", target="price")
+    state, text, structure = trial.answer[0]
+    assert state == "ok"
+    assert structure != {"order": 17, "price": 30}
+    assert structure.keys() == {"order", "price"}
+    assert str(structure["price"]) in text
+    assert str(structure["order"]) in text
+
+
+def test_a_tool_that_fails_by_itself_is_a_failed_call_without_effect() -> None:
+    trial = trial_of("99")
+    (_, called), *_ = trial.history.of(CallFinished)
+    assert (called.target, called.ok, called.error) == ("price", False, "Error executing tool price")
+    assert "failures that nobody" not in trial.why
+
+
+def test_a_call_of_another_tool_goes_by() -> None:
+    trial = lab.run(agent, "17", tools=[lab.mcp_tool("refund")], faults=[lab.inject("refused", "refund")])
+    assert [event.target for _, event in trial.history.of(CallFinished)] == ["refund"]
+    assert trial.answer[0][0] == "ok"
+
+
+def test_a_name_that_is_none_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"^mcp_tool was given 3: it should be the tool's name, as in 'refund'$"):
+        lab.mcp_tool(3)  # type: ignore[arg-type]

@@ -1,0 +1,137 @@
+"""With isolate="fork" each trial is a child process of its own: nothing of it is left to the next."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import chaoslab as lab
+from chaoslab.execution.workers import WorkerLost
+
+seen: list[str] = []
+
+
+def refund(order: int) -> str:
+    return f"refunded {order} after {len(seen)}"
+
+
+def remembers(prompt: str) -> str:
+    """An agent whose process keeps what it has done, as some frameworks do."""
+    seen.append(prompt)
+    return refund(17)
+
+
+def outcomes(**given: Any) -> list[tuple[Any, lab.Outcome]]:
+    trials = list(lab.run_many(remembers, "go", trials=3, tools=[refund], **given))
+    return [(trial.answer, trial.outcome) for trial in trials]
+
+
+def test_what_a_process_keeps_is_said_and_a_process_a_trial_keeps_nothing() -> None:
+    seen.clear()
+    trial = lab.run(remembers, "go", tools=[refund])
+    assert "two runs without faults differ" in trial.warnings[0]
+    assert trial.warnings[0].endswith("or isolate='fork'")
+    seen.clear()
+    assert outcomes(isolate="fork") == [("refunded 17 after 1", lab.Outcome.CORRECT)] * 3
+    assert not seen
+    assert outcomes(isolate="fork", jobs=2) == outcomes(isolate="fork")
+
+
+@pytest.mark.parametrize("world", ["virtual", "local"])
+def test_faults_logs_and_bytes_are_those_of_one_process(world: str, tmp_path: Path) -> None:
+    def agent(_: str) -> str:
+        try:
+            return refund(17)
+        except OSError:
+            return "refused"
+
+    found = []
+    for isolate in (None, "fork"):
+        folder = tmp_path / str(isolate)
+        given: dict[str, Any] = {"faults": [lab.inject("refused", "refund", chance=0.5)], "world": world, "effects": []}
+        trials = list(
+            lab.run_many(agent, "go", trials=6, tools=[refund], logs=folder, isolate=isolate, seed=5, **given)
+        )
+        (log,) = [path for path in folder.glob("*/info.log") if not path.parent.is_symlink()]
+        found.append(([trial.answer for trial in trials], log.read_bytes() if world == "virtual" else b""))
+    assert found[0] == found[1]
+    assert len(set(found[0][0])) == 2
+
+
+def test_a_trial_that_ends_its_process_is_named_with_its_ending() -> None:
+    def exits(_: str) -> None:
+        os._exit(7)
+
+    def dies(_: str) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    for agent, ending in ((exits, "exit code 7"), (dies, "SIGKILL")):
+        with pytest.raises(WorkerLost, match=rf"p1\.r1 kills the process that does it \({ending}\)"):
+            lab.run(agent, "go", twin=False, isolate="fork")
+    assert lab.run(lambda _: "here", "go", twin=False, isolate="fork").answer == "here"
+
+
+def test_what_cannot_travel_is_said_and_an_error_does() -> None:
+    with pytest.raises(TypeError, match=r"cannot be sent from one process to another.*plain data"):
+        lab.run(lambda _: lambda: 3, "go", twin=False, isolate="fork")
+
+    def fails(_: str) -> None:
+        raise LookupError("no such order")
+
+    trial = lab.run(fails, "go", twin=False, isolate="fork")
+    assert (type(trial.error), str(trial.error)) == (LookupError, "no such order")
+
+
+def test_a_module_that_a_trial_imports_is_loaded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "slow_to_load.py").write_text("import os\nLOADED_BY = os.getpid()\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def agent(_: str) -> int:
+        import slow_to_load  # type: ignore[import-not-found]
+
+        return int(slow_to_load.LOADED_BY)
+
+    answers = [trial.answer for trial in lab.run_many(agent, "go", trials=3, effects=[], isolate="fork")]
+    assert answers[0] != os.getpid()
+    assert answers[1:] == [os.getpid()] * 2
+    sys.modules.pop("slow_to_load")
+
+
+def test_an_interrupt_ends_the_child_too(tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+
+    def waits(_: str) -> None:
+        pid.write_text(str(os.getpid()))
+        while True:
+            time.sleep(0.05)
+
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    def ring(*_: Any) -> None:
+        signal.setitimer(signal.ITIMER_REAL, 0 if pid.exists() and pid.read_text() else 0.05)
+        if pid.exists() and pid.read_text():
+            interrupted()
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            lab.run(waits, "go", world="local", isolate="fork", effects=[])
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid.read_text()), 0)
+
+
+@pytest.mark.parametrize("isolate", ["spawn", True, 3])
+def test_another_way_is_refused_in_one_line(isolate: Any) -> None:
+    with pytest.raises(ValueError, match=r"^isolate is .*: it should be 'fork' \(each trial in a child process\)"):
+        lab.run(remembers, "go", isolate=isolate)
