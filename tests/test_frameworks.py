@@ -48,7 +48,7 @@ def test_every_agent_is_small_and_stands_in_the_table_and_on_the_page() -> None:
     assert names == [path.stem for path in agents]
     assert {path.name: len(path.read_text().splitlines()) for path in agents if _long(path)} == {}
     page = PAGE.read_text(encoding="utf-8")
-    assert [name for name in names if f"`{name}.py`" not in page] == []
+    assert [name for name in names if f"/{name}.py`" not in page] == []
 
 
 def _long(path: Path) -> bool:

@@ -284,7 +284,7 @@ def load(
     Raises:
         SettingError: one line that says what is wrong, where, and what would be right.
     """
-    environment = os.environ if environment is None else environment
+    environment = inherited() if environment is None else environment
     settings = Settings()
     for number, name, value in _parse(env_file):
         if name.startswith(COMPOSES_OWN):
@@ -313,7 +313,7 @@ def origin(
     env_file: Path = Path(".env"),
 ) -> str:
     """The origin of the value in force, for the error about a value that proves wrong only in use."""
-    environment = os.environ if environment is None else environment
+    environment = inherited() if environment is None else environment
     found = "default"
     for number, key, value in _parse(env_file):
         found = f"{env_file}, line {number}" if key == name and value else found
@@ -402,3 +402,8 @@ def hidden(name: str) -> Iterator[None]:
     finally:
         if held is not None:
             os.environ[name] = held
+
+
+def inherited() -> dict[str, str]:
+    """This process's environment, as a command that it starts inherits it."""
+    return dict(os.environ)

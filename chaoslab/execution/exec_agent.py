@@ -18,6 +18,7 @@ from typing import IO, Any
 from chaoslab.analysis.judge import judge
 from chaoslab.base.clock import system
 from chaoslab.base.registry import did_you_mean
+from chaoslab.config.settings import inherited
 from chaoslab.core import events
 from chaoslab.core.plan import Plan
 from chaoslab.execution.gateway import Running, finished, gateway
@@ -105,10 +106,11 @@ def run(command: Command, routes: Mapping[str, Route], plan: Plan, *, logs: Path
         effects=None if command.effects is None else [dict(each) for each in command.effects],
         stated=bool(command.facts) or command.effects is not None,
     )
-    secrets = [value for name, value in os.environ.items() if name.upper().endswith(KEYS) and len(value) > 7]
+    environment = inherited()
+    secrets = [value for name, value in environment.items() if name.upper().endswith(KEYS) and len(value) > 7]
     with gateway(routes, plan, logs=logs, started=started, port=port, timeout_s=timeout_s, secrets=secrets) as running:
         began_s = system.monotonic()
-        answer, code, error = _ran(command, {**os.environ, **_addresses(command, routes, running)})
+        answer, code, error = _ran(command, environment | _addresses(command, routes, running))
         seconds = system.monotonic() - began_s
         running.end()
         finished(running, "ok" if not error else "error", answer.strip(), error, seconds, command.shown)

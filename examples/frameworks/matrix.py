@@ -169,7 +169,9 @@ def page(found: dict[str, dict[str, Any]]) -> str:
     lines += ["", "## Versions", "", "| | tried | model's requests without a hazard | file |", "|---|---|---|---|"]
     for name, each in found.items():
         versions = ", ".join(f"{package} {number}" for package, number in each["versions"].items())
-        lines.append(f"| {FRAMEWORKS[name]['title']} | {versions} | {each['calm']['requests']} | `{name}.py` |")
+        lines.append(
+            f"| {FRAMEWORKS[name]['title']} | {versions} | {each['calm']['requests']} | `examples/frameworks/agents/{name}.py` |"
+        )
     return "\n".join(lines) + "\n"
 
 

@@ -123,7 +123,7 @@ class McpReturned(Returned):
 
 
 class McpErrors(NativeErrors):
-    """How an MCP client learns of a fault: an error of the protocol, or a result that says it is an error."""
+    """The way in which an MCP client learns of a fault: an error of the protocol, or a result that says it is one."""
 
     def failed(self, name: str, kind: str) -> Exception:
         said = KINDS.get(kind, (OSError, kind))[1]

@@ -46,8 +46,8 @@ SECRET_MIN = 8
 
 @dataclass(frozen=True)
 class Gateway:
-    """What all connections share: routes by name, and the seam. `lock` is held where attempts are numbered and noted.
-    `timeout_s` bounds each silence of a service. `hide` is told of each new secret that passes, such as a key."""
+    """The parts that all connections share: routes by name, and the seam. `lock` is held where attempts are numbered
+    and noted. `timeout_s` bounds each silence of a service. `hide` is told of each new secret that passes, such as a key."""
 
     routes: Mapping[str, Route]
     seam: ServiceSeam
@@ -229,7 +229,7 @@ class Connection:
 
 
 class _Client:
-    """What the client of one exchange has taken."""
+    """The client of one exchange, and how much of the answer it has taken."""
 
     def __init__(self, line: socket.socket, attempt: ServiceAttempt, head: Head) -> None:
         self._line, self._attempt, self._head = line, attempt, head

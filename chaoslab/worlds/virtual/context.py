@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from chaoslab.seams import code_swap
+
 if TYPE_CHECKING:
     from chaoslab.worlds.virtual.world import World
 
@@ -84,7 +86,8 @@ def _own_frame() -> FrameType | None:
     frame: FrameType | None = sys._getframe(1)
     nearest = None
     while frame is not None:
-        if not str(frame.f_globals.get("__name__", "")).startswith(_OWN):
+        of_lab = str(frame.f_globals.get("__name__", "")).startswith(_OWN) or code_swap.is_trampoline(frame.f_code)
+        if not of_lab:
             nearest = nearest or frame
             if not _does_as_told(frame.f_code.co_filename):
                 return frame
