@@ -118,7 +118,8 @@ def main(arguments: list[str]) -> int:
         added = added_ms(f"http://{upstream}/", f"{own}/web/", stream=False)
         event = added_ms(f"{streamed}/", f"{own}/events/", stream=True)
     print(
-        f"requests/s at 32 connections: Toxiproxy {toxiproxy:.0f}, gateway {gateway_:.0f}, share {share:.2f} (goal {SHARE_GOAL})"
+        f"requests/s at 32 connections: Toxiproxy {toxiproxy:.0f}, gateway {gateway_:.0f}, {share:.2f} of it "
+        f"(goal {SHARE_GOAL})"
     )
     print(f"added at the median: {added:.2f} ms (goal {ADDED_GOAL_MS})")
     print(f"first event later by: {event:.2f} ms (goal {EVENT_GOAL_MS})")

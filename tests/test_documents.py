@@ -23,6 +23,7 @@ DOCS = ROOT / "docs"
 ALL = [*PAGES, ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md"]
 USERS = {
     "mine.json",
+    "faults.json",
     "/data/mine.json",
     "chaoslab/faults/tool/empty_reply.py",
     "tests/faults/test_fault_empty_reply.py",
@@ -32,7 +33,17 @@ USERS = {
 MADE = reference.pages()
 TREES = [
     ROOT / name
-    for name in ("chaoslab", "agent", "flask_tools", "proxy_manager", "containers", "benchmarks", "docs", "tests")
+    for name in (
+        "chaoslab",
+        "agent",
+        "flask_tools",
+        "proxy_manager",
+        "containers",
+        "benchmarks",
+        "docs",
+        "tests",
+        "examples",
+    )
 ]
 THERE = [f"/{path.relative_to(ROOT).as_posix()}" for tree in TREES for path in tree.rglob("*")]
 THERE += [f"/{path.name}" for path in ROOT.iterdir() if path.is_file()]

@@ -97,7 +97,7 @@ def trial_of(name: str, hazard: Hazard | None) -> lab.Trial:
 
 
 def facts_of(name: str, hazard: Hazard | None) -> dict[str, Any]:
-    """What happened in a trial, as plain data."""
+    """The facts of a trial, as plain data."""
     host = FRAMEWORKS[name].get("host", "api.openai.com")
     trial = trial_of(name, hazard)
     attempt = next(event for _, event in trial.history.of(PromptAttempt))
@@ -169,9 +169,8 @@ def page(found: dict[str, dict[str, Any]]) -> str:
     lines += ["", "## Versions", "", "| | tried | model's requests without a hazard | file |", "|---|---|---|---|"]
     for name, each in found.items():
         versions = ", ".join(f"{package} {number}" for package, number in each["versions"].items())
-        lines.append(
-            f"| {FRAMEWORKS[name]['title']} | {versions} | {each['calm']['requests']} | `examples/frameworks/agents/{name}.py` |"
-        )
+        about = FRAMEWORKS[name]["title"], versions, str(each["calm"]["requests"]), f"`agents/{name}.py`"
+        lines.append(f"| {' | '.join(about)} |")
     return "\n".join(lines) + "\n"
 
 

@@ -47,7 +47,8 @@ SECRET_MIN = 8
 @dataclass(frozen=True)
 class Gateway:
     """The parts that all connections share: routes by name, and the seam. `lock` is held where attempts are numbered
-    and noted. `timeout_s` bounds each silence of a service. `hide` is told of each new secret that passes, such as a key."""
+    and noted. `timeout_s` bounds each silence of a service. `hide` is told of each new secret that passes, such as a
+    key."""
 
     routes: Mapping[str, Route]
     seam: ServiceSeam

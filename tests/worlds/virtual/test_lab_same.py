@@ -71,7 +71,7 @@ def test_a_trial_alone_is_what_it_is_among_others(work: LabSpec, once: list[LabR
     assert alone.seconds == once[number].seconds
 
 
-@pytest.mark.parametrize(("method", "jobs"), [("fork", 4), ("forkserver", 2), ("spawn", 2)])
+@pytest.mark.parametrize(("method", "jobs"), [("fork", 4), ("forkserver", 2)])  # spawned: below
 def test_in_several_processes(
     work: LabSpec, expected: dict[str, bytes], tmp_path: Path, method: str, jobs: int
 ) -> None:
@@ -79,9 +79,8 @@ def test_in_several_processes(
 
 
 def test_when_a_worker_is_killed_in_between(work: LabSpec, expected: dict[str, bytes], tmp_path: Path) -> None:
-    """Forked; that one of any kind takes no unit with it is tried in test_workers.py."""
     told: list[str] = []
-    coming = Processes(2, "fork", told.append).map(work, [TrialSpec(number) for number in range(TRIALS)])
+    coming = Processes(2, "spawn", told.append).map(work, [TrialSpec(number) for number in range(TRIALS)])
     found = [next(coming)]
     victim = multiprocessing.active_children()[0]
     victim.kill()
@@ -91,13 +90,13 @@ def test_when_a_worker_is_killed_in_between(work: LabSpec, expected: dict[str, b
     same(lab_runs.written(tmp_path, work, found), expected)
 
 
-def test_in_a_process_that_hashes_otherwise(expected: dict[str, bytes], tmp_path: Path) -> None:
-    """Without a salt; each spawned worker above has one of its own."""
+@pytest.mark.parametrize("hash_seed", ["0", "random"])
+def test_in_a_process_that_hashes_otherwise(expected: dict[str, bytes], tmp_path: Path, hash_seed: str) -> None:
     given = [f"{name}={value}" for name, value in SETTINGS.items()]
     paths = os.pathsep.join(sys.path)
     subprocess.run(
         [sys.executable, lab_runs.__file__, str(tmp_path), *given],
-        env={**environment(), "PYTHONHASHSEED": "0", "PYTHONPATH": paths}, check=True, timeout=120,
+        env={**environment(), "PYTHONHASHSEED": hash_seed, "PYTHONPATH": paths}, check=True, timeout=120,
     )  # fmt: skip
     (run,) = (path for path in tmp_path.iterdir() if not path.is_symlink())
     same(lab_runs.files(run), expected)
