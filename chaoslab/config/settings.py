@@ -407,3 +407,18 @@ def hidden(name: str) -> Iterator[None]:
 def inherited() -> dict[str, str]:
     """This process's environment, as a command that it starts inherits it."""
     return dict(os.environ)
+
+
+@contextlib.contextmanager
+def with_variables(variables: Mapping[str, str]) -> Iterator[None]:
+    """A context in which this process's environment has these variables."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value

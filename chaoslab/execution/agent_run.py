@@ -35,6 +35,7 @@ from chaoslab.record.log import BufferedEvent
 from chaoslab.record.trial_log import TrialLog
 from chaoslab.seams import adapters, code_swap, native_errors
 from chaoslab.seams.function import CALLS_MAX, FunctionSeam, WrappedFunction, Wrapping
+from chaoslab.seams.gateway.routes import Route
 from chaoslab.seams.injected import injected
 from chaoslab.seams.references import References
 from chaoslab.seams.service import ServiceSeam
@@ -145,6 +146,8 @@ class AgentSpec:
     """Parameters that are no arguments of a request."""
     isolate: bool = False
     """Each trial runs in a process of its own."""
+    upstreams: Mapping[str, Route] = field(default_factory=dict)
+    """Services behind a gateway, in the local world."""
     raises: Any = None
     """The exceptions by which the tools' callers learn of faults; see `native_errors.of_tool`."""
 
@@ -195,8 +198,9 @@ class AgentSpec:
         with ExitStack() as stack:
             new, hung, exchanged = stack.enter_context({"virtual": self._virtual, "local": self._local}[self.world]())
             seam = FunctionSeam(self.plan, timeout_s=self.timeout_s)
-            models = {name: _model(self.services[name]) for name in self.models}
+            models = {name: _model(self.services.get(name)) for name in self.models}
             services = ServiceSeam(self.plan, timeout_s=self.timeout_s, models=models, price=cost_usd)
+            stack.enter_context(self._gateway(services))
             pairs, unheld = stack.enter_context(self._wrapped(seam, exchanged))
             ask, of_coroutine = self._ask(self.agent)
             if isinstance(self.agent, Fresh):  # the functions it will reach are not known yet
@@ -206,6 +210,21 @@ class AgentSpec:
                 return self._trial(spec, seam, services, new, hung, ask, of_coroutine, unheld)
 
             yield in_child(do, self.named) if self.isolate else do
+
+    @contextmanager
+    def _gateway(self, services: ServiceSeam) -> Iterator[None]:
+        """A context in which the upstreams stand behind a gateway, whose addresses are in the environment."""
+        if not self.upstreams:
+            yield
+            return
+        from chaoslab.config.settings import with_variables
+        from chaoslab.execution.gateway import GRACE_S, addresses, listening
+
+        with listening(self.upstreams, services) as (address, shared):
+            services.settle = partial(shared.settle, GRACE_S)
+            own = {f"{name.upper().replace('-', '_')}_URL": f"{address}/{name}" for name in self.upstreams}
+            with with_variables({**own, **addresses(self.upstreams, address)}):
+                yield
 
     # The worlds.
 
@@ -336,7 +355,7 @@ class AgentSpec:
         services.begin(book, seam.memory, spent_usd=spec.spent_usd)
         warned: list[str] = []
         for name in self.models:
-            if isinstance(app := self.services[name], ModelApp):
+            if isinstance(app := self.services.get(name), ModelApp):
                 app.begin(name, book.key, warned.append)
         seam.pace, seam.left = place.pace, 0
         try:
@@ -363,7 +382,8 @@ class AgentSpec:
         """A warning about functions, and services that faults are aimed at, that were called neither in this trial nor
         in its twin, and about the faults that had no target because of that."""
         known = called.union(self.called or (), unheld)
-        aimed_at = [name for name in self.services if any(i.may_hit and i.covers(name) for i in self.plan.injections)]
+        services = (*self.services, *self.upstreams)
+        aimed_at = [name for name in services if any(i.may_hit and i.covers(name) for i in self.plan.injections)]
         there = [*(name_of(function) for function in (*self.tools, *self.reads)), *aimed_at]
         names = [name for name in there if name not in known]
         if not names:

@@ -21,19 +21,12 @@ from chaoslab.base.registry import did_you_mean
 from chaoslab.config.settings import inherited
 from chaoslab.core import events
 from chaoslab.core.plan import Plan
-from chaoslab.execution.gateway import Running, finished, gateway
+from chaoslab.execution.gateway import addresses, finished, gateway
 from chaoslab.reports.folder import read
 from chaoslab.seams.gateway.routes import Route
 
 ANSWER_MAX = 1024 * 1024
 """The most bytes of a command's output that are its answer."""
-ADDRESSES = {
-    "openai": ("OPENAI_BASE_URL", "/v1"),
-    "anthropic": ("ANTHROPIC_BASE_URL", ""),
-    "groq": ("GROQ_BASE_URL", ""),
-    "gemini": ("GOOGLE_GEMINI_BASE_URL", ""),
-}
-"""The variables in which the providers' SDKs look for an address, and the path that they expect in it."""
 KEYS = ("KEY", "TOKEN", "SECRET", "PASSWORD")
 """The ends of names of variables whose values are masked in the logs."""
 NOT_RUN = 126
@@ -109,24 +102,15 @@ def run(command: Command, routes: Mapping[str, Route], plan: Plan, *, logs: Path
     environment = inherited()
     secrets = [value for name, value in environment.items() if name.upper().endswith(KEYS) and len(value) > 7]
     with gateway(routes, plan, logs=logs, started=started, port=port, timeout_s=timeout_s, secrets=secrets) as running:
+        own = {name: running.url(route) for name, route in command.variables.items()}
         began_s = system.monotonic()
-        answer, code, error = _ran(command, environment | _addresses(command, routes, running))
+        answer, code, error = _ran(command, environment | addresses(routes, running.address) | own)
         seconds = system.monotonic() - began_s
         running.end()
         finished(running, "ok" if not error else "error", answer.strip(), error, seconds, command.shown)
     verdict = judge(read(running.run.name, logs=logs), running.book.key)
     print(f"chaoslab: {verdict.outcome} – {verdict.why} ({running.run.folder})", file=sys.stderr, flush=True)
     return code
-
-
-def _addresses(command: Command, routes: Mapping[str, Route], running: Running) -> dict[str, str]:
-    """The variables of the command's environment that lead to the gateway."""
-    found = {}
-    for provider, (name, path) in ADDRESSES.items():
-        route = next((each for each in (provider, "model") if each in routes), None)
-        if route is not None:
-            found[name] = running.url(route) + ("" if routes[route].base.endswith(path) and path else path)
-    return found | {name: running.url(route) for name, route in command.variables.items()}
 
 
 def _ran(command: Command, environment: Mapping[str, str]) -> tuple[str, int, str]:

@@ -6,8 +6,8 @@ import json
 import os
 import socket
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from inspect import signature
 from pathlib import Path
@@ -33,6 +33,13 @@ from chaoslab.seams.service_model import ModelHost
 
 MODELS = ("model", "openai", "anthropic", "groq", "gemini")
 """The names of routes whose services speak a model's API."""
+PROVIDERS = {
+    "openai": ("OPENAI_BASE_URL", "/v1"),
+    "anthropic": ("ANTHROPIC_BASE_URL", ""),
+    "groq": ("GROQ_BASE_URL", ""),
+    "gemini": ("GOOGLE_GEMINI_BASE_URL", ""),
+}
+"""The variables in which the providers' SDKs look for an address, and the path that they expect in it."""
 UPSTREAM_S = 120.0
 """The longest silence of a service, by default, in seconds."""
 HANG_S = 600.0
@@ -93,14 +100,24 @@ def plan_of(faults: Sequence[str], file: Path | None, seed: int | None, routes: 
     injections = [_injection(where, each) for where, each in given]
     if seed is not None and (not isinstance(seed, int) or isinstance(seed, bool) or seed < 0):
         raise ValueError(f"the seed is {seed!r}: it should be a whole number from 0")
-    checked = check(injections, list(routes), models=[name for name in routes if _of_model(routes[name])])
-    for injection in checked:
-        if refuses(injection):
+    checked = check(injections, list(routes), models=[name for name in routes if of_model(routes[name])])
+    check_refusing(checked, routes)
+    return Plan(1 if seed is None else seed, checked)
+
+
+def check_refusing(injections: Iterable[Injection], routes: Iterable[str]) -> None:
+    """Checks that no injection refuses connections to a route.
+
+    Raises:
+        ValueError: one does.
+    """
+    names = list(routes)
+    for injection in injections:
+        if refuses(injection) and any(map(injection.covers, names)):
             raise ValueError(
                 f"'{injection.name}' refuses connections, and a gateway has taken one before it knows the route: "
                 "use reset_peer"
             )
-    return Plan(1 if seed is None else seed, checked)
 
 
 def _of_text(text: str) -> Any:
@@ -133,11 +150,11 @@ def _injection(where: str, given: Any) -> Injection:
         raise type(error)(f"{where}: {error.args[0] if error.args else error}") from None
 
 
-def _of_model(route: Route) -> bool:
+def of_model(route: Route) -> bool:
     return route.name in MODELS or formats.known_host(route.host)
 
 
-def _model() -> ModelHost:
+def model_host() -> ModelHost:
     def errors_of(path: str, headers: Mapping[str, str]) -> Mapping[int, ErrorReply]:
         return formats.shape_of(path, headers).errors
 
@@ -160,38 +177,62 @@ def gateway(
     Raises:
         OSError: the port is taken, or the logs cannot be written.
     """
-    listener = _listening(port)
-    with listener:
+    with ExitStack() as stack:
+        models = {name: model_host() for name, route in routes.items() if of_model(route)}
+        seam = ServiceSeam(plan, timeout_s=HANG_S, models=models, price=cost_usd)
+        address, shared = stack.enter_context(listening(routes, seam, port=port, timeout_s=timeout_s))
         now = iso(system.utc())
         run = Run.create(logs, now=now)
-        with run.log("info", secrets=secrets) as log:
-            log.write(
-                events.RunStarted(
-                    seed=plan.seed,
-                    settings={f"ROUTE_{name.upper()}": route.url for name, route in routes.items()},
-                    plan=plan.to_json(),
-                    prompts=1,
-                    now=now,
-                    model="",
-                    world="local",
-                    code={"log": str(events.VERSION)},
-                )
+        log = stack.enter_context(run.log("info", secrets=secrets))
+        shared.hide = log.hide
+        log.write(
+            events.RunStarted(
+                seed=plan.seed,
+                settings={f"ROUTE_{name.upper()}": route.url for name, route in routes.items()},
+                plan=plan.to_json(),
+                prompts=1,
+                now=now,
+                model="",
+                world="local",
+                code={"log": str(events.VERSION)},
             )
-            run.make_latest()
-            book = LiveLog(run, log)
-            models = {name: _model() for name, route in routes.items() if _of_model(route)}
-            seam = ServiceSeam(plan, timeout_s=HANG_S, models=models, price=cost_usd)
-            log.write(started, trial=book.key)
-            seam.begin(book, TrialMemory(plan, book.key))
-            shared = Gateway(routes, seam, threading.Lock(), timeout_s, log.hide)
-            threading.Thread(target=_accept, args=(listener, shared), name="gateway", daemon=True).start()
-            host, taken = listener.getsockname()[:2]
-            try:
-                yield Running(f"http://{host}:{taken}", run, log, book, plan, shared)
-            finally:
-                with suppress(OSError):
-                    listener.shutdown(socket.SHUT_RDWR)
-                shared.end(GRACE_S)
+        )
+        run.make_latest()
+        book = LiveLog(run, log)
+        log.write(started, trial=book.key)
+        seam.begin(book, TrialMemory(plan, book.key))
+        yield Running(address, run, log, book, plan, shared)
+        shared.end(GRACE_S)
+
+
+@contextmanager
+def listening(
+    routes: Mapping[str, Route], seam: ServiceSeam, *, port: int = 0, timeout_s: float = UPSTREAM_S
+) -> Iterator[tuple[str, Gateway]]:
+    """A context with a listener on loopback whose connections are served in threads; gives its address.
+
+    Raises:
+        OSError: the port is taken.
+    """
+    shared = Gateway(routes, seam, threading.Lock(), timeout_s)
+    with _listening(port) as listener:
+        threading.Thread(target=_accept, args=(listener, shared), name="gateway", daemon=True).start()
+        host, taken = listener.getsockname()[:2]
+        try:
+            yield f"http://{host}:{taken}", shared
+        finally:
+            with suppress(OSError):
+                listener.shutdown(socket.SHUT_RDWR)
+
+
+def addresses(routes: Mapping[str, Route], address: str) -> dict[str, str]:
+    """The variables in which the SDKs of models' providers look for an address, with those of the gateway."""
+    found = {}
+    for provider, (name, path) in PROVIDERS.items():
+        route = next((each for each in (provider, "model") if each in routes), None)
+        if route is not None:
+            found[name] = f"{address}/{route}" + ("" if path and routes[route].base.endswith(path) else path)
+    return found
 
 
 def _listening(port: int) -> socket.socket:

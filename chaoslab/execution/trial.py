@@ -25,6 +25,7 @@ from chaoslab.core.inject import check
 from chaoslab.core.plan import Injection, Plan
 from chaoslab.execution import validation
 from chaoslab.execution.agent_run import WORLDS, AgentResult, AgentSpec, name_of
+from chaoslab.execution.gateway import check_refusing
 from chaoslab.execution.pipeline import results, written
 from chaoslab.execution.spec import TrialSpec
 from chaoslab.execution.workers import executor
@@ -138,6 +139,7 @@ class Options(TypedDict, total=False):
     calls_max: int
     services: Mapping[str, Any] | None
     elsewhere: str
+    upstreams: Mapping[str, str] | None
     models: Sequence[str] | None
     effects: Sequence[Mapping[str, Any]] | None
     facts: Sequence[str | Sequence[str]] | None
@@ -162,6 +164,7 @@ def run(
     calls_max: int = CALLS_MAX,
     services: Mapping[str, Any] | None = None,
     elsewhere: str = "refuse",
+    upstreams: Mapping[str, str] | None = None,
     models: Sequence[str] | None = None,
     effects: Sequence[Mapping[str, Any]] | None = None,
     facts: Sequence[str | Sequence[str]] | None = None,
@@ -195,6 +198,9 @@ def run(
             "POST /orders", and its arguments are the fields of its JSON or form and `query`. One with an unsafe method
             and a reply of 2xx is an effect; those with one Idempotency-Key are one effect. A reply's header
             `X-Lab-Effect` states other effects: "none", or JSON such as {"effect": "order_placed", "item": "tea"}.
+        `upstreams`: addresses of services by name, for world="local". They stand behind a gateway on loopback, and the
+            agent finds its address in the environment: `CRM_URL` for "crm", and for "model" (or "openai", "anthropic",
+            "groq", "gemini") the variables in which the providers' SDKs look. Faults hit the requests as at `services`.
         `models`: the services that speak a model's API (OpenAI, Anthropic, Gemini). Their requests are no effects, and
             their tokens and dollars are counted. Faults of the context hit them, and errors come in the provider's own
             form. `lab.offline_model()`, `lab.scripted(…)` and `lab.recorded(…)` are known without being named.
@@ -236,7 +242,7 @@ def run(
         agent, prompt, trials=1, tools=tools, reads=reads, faults=faults, seed=seed, world=world,
         timeout_s=timeout_s, deadline_s=deadline_s, calls_max=calls_max, services=services, models=models,
         elsewhere=elsewhere, effects=effects, facts=facts, twin=twin, logs=logs, ignore=ignore, raises=raises,
-        isolate=isolate,
+        isolate=isolate, upstreams=upstreams,
     )  # fmt: skip
     return trial
 
@@ -360,14 +366,18 @@ def _checked(agent: Any, prompt: Any, given: Options) -> tuple[AgentSpec, bool, 
     validation.check_number("calls_max", calls_max, whole=True)
     if logs is not None and not isinstance(logs, str | os.PathLike):
         raise TypeError(f"logs is {validation.shown(logs)}: it should be a folder, as in 'logs'")
-    names = validation.names_of(agent, tools, reads, services)
-    models = validation.models(given.get("models"), services)
+    isolate = validation.isolated(given.get("isolate"))
+    upstreams = validation.upstreams(given.get("upstreams"), world, isolate=isolate)
+    there = {**services, **upstreams}
+    names = validation.names_of(agent, tools, reads, there)
+    models = validation.models(given.get("models"), there)
     plan = Plan(seed, check(faults, names, models=models))
-    check_services(plan.injections, services)
+    check_services(plan.injections, there)
+    check_refusing(plan.injections, upstreams)
     effects = None
     if given.get("effects") is not None:
         named = {name_of(function): function for function in tools}
-        effects = validation.effects(given.get("effects"), named, of_services=bool(services))
+        effects = validation.effects(given.get("effects"), named, of_services=bool(there))
     facts = validation.facts(given.get("facts"))
     both = effects is not None and bool(facts)
     if twin is not None and not isinstance(twin, bool):
@@ -393,7 +403,8 @@ def _checked(agent: Any, prompt: Any, given: Options) -> tuple[AgentSpec, bool, 
         elsewhere=elsewhere,
         models=models,
         ignore=ignore,
-        isolate=validation.isolated(given.get("isolate")),
+        isolate=isolate,
+        upstreams=upstreams,
         raises=validation.raises(raises, [name_of(function) for function in (*tools, *reads)]),
     )  # fmt: skip
     return (

@@ -12,10 +12,12 @@ from chaoslab.base.identity import canonical
 from chaoslab.base.jsonable import to_jsonable
 from chaoslab.base.parsers import SECONDS_MAX
 from chaoslab.base.registry import did_you_mean
+from chaoslab.execution import gateway
 from chaoslab.execution.agent_run import Fresh, name_of, unasked
 from chaoslab.execution.forked import can_fork
 from chaoslab.model.app import ModelApp
 from chaoslab.seams import adapters, native_errors
+from chaoslab.seams.gateway.routes import Route, routes
 from chaoslab.seams.service_app import address_of, kind_of
 
 HOST = re.compile(r"[a-z0-9_][a-z0-9_.-]*(:[0-9]{1,5})?")
@@ -123,7 +125,25 @@ def models(value: Any, services: Mapping[str, Any]) -> tuple[str, ...]:
                     f"services has one model as '{twice[0]}' and '{twice[1]}': each needs an object of its own"
                 )
             app.check(name)
-    return tuple(name for name, app in services.items() if name in named or isinstance(app, ModelApp))
+    return tuple(name for name, app in services.items() if name in named or _is_model(app))
+
+
+def _is_model(service: Any) -> bool:
+    return gateway.of_model(service) if isinstance(service, Route) else isinstance(service, ModelApp)
+
+
+def upstreams(value: Any, world: str, *, isolate: bool) -> dict[str, Route]:
+    """The services behind a gateway, by name."""
+    if value is not None and not isinstance(value, Mapping):
+        raise TypeError(f"upstreams is {shown(value)}: it should be addresses by name, as in {{'crm': 'http://…'}}")
+    found = dict(value or {})
+    if not found:
+        return {}
+    if world != "local":
+        raise ValueError("upstreams are services of real time: they need world='local'")
+    if isolate:
+        raise ValueError("upstreams stand behind a gateway of this process: leave isolate= out")
+    return routes(f"{name}={url}" for name, url in found.items())
 
 
 def effects(value: Any, tools: Mapping[str, Any], *, of_services: bool = False) -> list[Mapping[str, Any]]:

@@ -158,6 +158,8 @@ class ServiceSeam:
         self.asked_of: set[str] = set()
         self.open: dict[int, ServiceAttempt] = {}
         """The attempts whose clients have not ended them."""
+        self.settle: Callable[[], object] = lambda: None
+        """Waits until replies that were sent are noted; in virtual time they are."""
         self._refused: dict[str, Request] = {}
         self._reach: dict[tuple[str, bool], tuple[Candidates, Candidates]] = {}
 
@@ -170,6 +172,7 @@ class ServiceSeam:
 
     def end(self) -> None:
         """Ends the trial, and the attempts that are open still."""
+        self.settle()
         for attempt in list(self.open.values()):
             attempt.cut()
         self.book = None

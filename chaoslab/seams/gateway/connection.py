@@ -44,7 +44,7 @@ SECRET_MIN = 8
 """The shortest secret that is looked for."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Gateway:
     """The parts that all connections share: routes by name, and the seam. `lock` is held where attempts are numbered
     and noted. `timeout_s` bounds each silence of a service. `hide` is told of each new secret that passes, such as a
@@ -54,16 +54,20 @@ class Gateway:
     seam: ServiceSeam
     lock: Lock
     timeout_s: float
-    hide: Callable[[set[str]], object]
+    hide: Callable[[set[str]], object] = lambda secrets: None  # noqa: ARG005
     secrets: set[str] = field(default_factory=set)
     under_way: set[int] = field(default_factory=set)
     """The exchanges that are not over."""
     calm: Condition = field(default_factory=Condition)
 
-    def end(self, grace_s: float) -> None:
-        """Ends the trial, once all exchanges are over or the time is."""
+    def settle(self, grace_s: float) -> None:
+        """Waits until all exchanges are over, or the time is."""
         with self.calm:
             self.calm.wait_for(lambda: not self.under_way, grace_s)
+
+    def end(self, grace_s: float) -> None:
+        """Ends the trial, once all exchanges are over or the time is."""
+        self.settle(grace_s)
         with self.lock:
             self.seam.end()
 

@@ -1,0 +1,80 @@
+"""In the local world an agent's real services stand behind a gateway, whose addresses it finds in the environment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+import chaoslab as lab
+from tests.gateway.parts import shop
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with shop() as server:
+        yield server.url
+
+
+def agent(_: str) -> str:
+    for _attempt in range(2):
+        try:
+            return httpx.post(os.environ["CRM_URL"] + "/refunds", json={"order": 17}, timeout=0.5).text
+        except httpx.TimeoutException:
+            continue
+    return "nobody answered"
+
+
+WANTED = [{"effect": "POST /refunds", "order": 17}]
+
+
+def test_faults_hit_the_requests_and_effects_are_judged(url: str) -> None:
+    given: dict[str, Any] = {"world": "local", "upstreams": {"crm": url}, "effects": WANTED}
+    assert lab.run(agent, "go", **given).outcome is lab.Outcome.CORRECT
+    lost = lab.run(agent, "go", faults=[lab.inject("lost_reply", "crm", calls=[1], attempts=[1])], **given)
+    assert (lost.outcome, lost.effects) == (lab.Outcome.HARM, WANTED * 2)
+    trials = list(lab.run_many(agent, "go", trials=3, faults=[lab.inject("tool_error", "crm", status=503)], **given))
+    assert ["503" in trial.answer or "error" in trial.answer for trial in trials] == [True] * 3
+    assert "CRM_URL" not in os.environ
+
+
+def test_the_providers_variables_are_set_and_put_back(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "before")
+    monkeypatch.delenv("GROQ_BASE_URL", raising=False)
+    names = ("OPENAI_BASE_URL", "GROQ_BASE_URL", "MODEL_URL")
+    trial = lab.run(
+        lambda _: [os.environ.get(name) for name in names],
+        "go",
+        world="local",
+        upstreams={"model": url},
+        effects=[],
+    )
+    openai, groq, own = trial.answer
+    assert (openai, groq) == (f"{own}/v1", own)
+    assert [os.environ.get(name) for name in names] == ["before", None, None]
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        ({"upstreams": {"crm": "127.0.0.1:1"}}, "the route crm goes to '127.0.0.1:1': it should begin with http://"),
+        ({"upstreams": ["crm"]}, "upstreams is ['crm']: it should be addresses by name"),
+        ({"upstreams": {"crm": "http://a"}, "world": "virtual"}, "upstreams are services of real time: they need"),
+        ({"upstreams": {"crm": "http://a"}, "isolate": "fork"}, "upstreams stand behind a gateway of this process"),
+        (
+            {"upstreams": {"crm": "http://a"}, "faults": [lab.inject("refused", "crm")]},
+            "'refused on crm' refuses connections, and a gateway has taken one before it knows the route",
+        ),
+        (
+            {"upstreams": {"crm": "http://a"}, "faults": [lab.inject("latency", "cmr")]},
+            "'latency on cmr' has no function or service 'cmr' to hit: did you mean 'crm'?",
+        ),
+    ],
+)
+def test_a_mistake_is_one_line(given: dict[str, Any], line: str) -> None:
+    with pytest.raises((ValueError, TypeError, LookupError)) as told:
+        lab.run(agent, "go", **{"world": "local", **given})
+    assert str(told.value.args[0]).startswith(line)
