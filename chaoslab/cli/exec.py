@@ -26,11 +26,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from chaoslab.execution import exec_agent
-    from chaoslab.execution.gateway import plan_of
+    from chaoslab.execution.gateway import check_bases, plan_of
     from chaoslab.seams.gateway.routes import routes
 
     try:
         known = routes(options.route)
+        check_bases(known)
         plan = plan_of(options.fault, options.plan, options.seed, known)
         command = exec_agent.Command(
             options.words,

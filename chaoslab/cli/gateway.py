@@ -57,12 +57,11 @@ def run(options: argparse.Namespace) -> int:
         ) as running:
             for name, route in known.items():
                 print(f"{name}: {running.url(name)} leads to {route.url}", flush=True)
-            print(f"ready: gateway on {running.address}, logs in {running.run.folder}", flush=True)
+            print(f"ready: gateway on {running.address}, logs in {running.book.run.folder}", flush=True)
             over.wait()
             running.end()
-            finished(
-                running, "ok", "the gateway was stopped", "", system.monotonic() - running.book.origin, started.prompt
-            )
+            seconds = system.monotonic() - running.book.origin
+            finished(running.book, prompt=started.prompt, answer="the gateway was stopped", seconds=seconds)
     except OSError as error:
         return refuse(error)
     return 0

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -101,25 +101,27 @@ def run(command: Command, routes: Mapping[str, Route], plan: Plan, *, logs: Path
     )
     environment = inherited()
     secrets = [value for name, value in environment.items() if name.upper().endswith(KEYS) and len(value) > 7]
-    with gateway(routes, plan, logs=logs, started=started, port=port, timeout_s=timeout_s, secrets=secrets) as running:
+    with (
+        closing(_Guard()) as guard,  # before there are threads, which a fork leaves behind
+        gateway(routes, plan, logs=logs, started=started, port=port, timeout_s=timeout_s, secrets=secrets) as running,
+    ):
         own = {name: running.url(route) for name, route in command.variables.items()}
         began_s = system.monotonic()
-        answer, code, error = _ran(command, environment | addresses(routes, running.address) | own)
+        answer, code, error = _ran(command, guard, environment | addresses(routes, running.address) | own)
         seconds = system.monotonic() - began_s
         running.end()
-        finished(running, "ok" if not error else "error", answer.strip(), error, seconds, command.shown)
-    verdict = judge(read(running.run.name, logs=logs), running.book.key)
-    print(f"chaoslab: {verdict.outcome} – {verdict.why} ({running.run.folder})", file=sys.stderr, flush=True)
+        finished(running.book, prompt=command.shown, answer=answer.strip(), error=error, seconds=seconds)
+    run = running.book.run
+    verdict = judge(read(run.name, logs=logs), running.book.key)
+    print(f"chaoslab: {verdict.outcome} – {verdict.why} ({run.folder})", file=sys.stderr, flush=True)
     return code
 
 
-def _ran(command: Command, environment: Mapping[str, str]) -> tuple[str, int, str]:
+def _ran(command: Command, guard: _Guard, environment: Mapping[str, str]) -> tuple[str, int, str]:
     """The command's output, its exit code, and the words for its failure."""
-    guard = _Guard()
     try:
         process = subprocess.Popen(command.words, env=dict(environment), stdout=subprocess.PIPE, start_new_session=True)
     except OSError as error:
-        guard.release()
         said = f"the command {command.words[0]!r} cannot be run: {error.strerror}"
         print(said, file=sys.stderr, flush=True)
         return "", NOT_RUN, said
@@ -140,7 +142,7 @@ def _ran(command: Command, environment: Mapping[str, str]) -> tuple[str, int, st
             signal.signal(number, handler)
         with suppress(ProcessLookupError):  # whatever it has left behind
             os.killpg(process.pid, signal.SIGKILL)
-        guard.release()
+        guard.watch(0)
     if code < 0:
         return answer, 128 - code, f"the command was ended by {signal.Signals(-code).name}"
     return answer, code, f"the command ended with exit code {code}" if code else ""
@@ -170,9 +172,10 @@ class _Guard:
     def watch(self, group: int) -> None:
         os.write(self._tells, f"{group}\n".encode())
 
-    def release(self) -> None:
+    def close(self) -> None:
+        """Ends the guard, which then watches nothing."""
         with suppress(OSError):
-            os.write(self._tells, b"0\n")
+            self.watch(0)
         os.close(self._tells)
         os.waitpid(self._pid, 0)
 

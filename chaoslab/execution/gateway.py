@@ -25,7 +25,7 @@ from chaoslab.model import formats
 from chaoslab.model.prices import cost_usd
 from chaoslab.record.log import Log
 from chaoslab.record.runs import Run
-from chaoslab.record.trial_log import TrialLog
+from chaoslab.record.trial_log import Later, TrialLog
 from chaoslab.seams.gateway.connection import Gateway
 from chaoslab.seams.gateway.routes import Route
 from chaoslab.seams.service import ServiceSeam, refuses
@@ -54,10 +54,13 @@ class LiveLog(TrialLog):
 
     def __init__(self, run: Run, log: Log) -> None:
         super().__init__(nth(run.name, 0, 1), began=system.utc())
-        self._log = log
+        self.run, self.log = run, log
 
     def note(self, noted: Event) -> None:
-        self._log.write(noted, trial=self.key)
+        self.log.write(noted, trial=self.key)
+
+    def note_part(self, noted: Later, part: str) -> None:
+        self.note(noted.event(part, self.requests, round(self._now() - self.origin, 6)))
 
 
 @dataclass(frozen=True)
@@ -65,10 +68,7 @@ class Running:
     """A gateway that answers. `address`: its own, as in "http://127.0.0.1:8888"."""
 
     address: str
-    run: Run
-    log: Log
     book: LiveLog
-    plan: Plan
     shared: Gateway
 
     def end(self) -> None:
@@ -80,10 +80,10 @@ class Running:
         return f"{self.address}/{route}"
 
 
-def plan_of(faults: Sequence[str], file: Path | None, seed: int | None, routes: Mapping[str, Route]) -> Plan:
+def plan_of(faults: Sequence[str], file: Path | None, seed: int | None, routes: Mapping[str, Route] | None) -> Plan:
     """The plan from `--fault` options, a file, or both. A fault is "name:route", or JSON as in
     {"fault": "latency", "target": "crm", "delay_s": 2}; a file holds a list of such objects, or {"seed": …, "faults":
-    […]}.
+    […]}. `routes` of None: the targets are not known yet, so any name is one.
 
     Raises:
         ValueError, LookupError, TypeError: one of them is wrong; OSError: the file cannot be read.
@@ -100,6 +100,9 @@ def plan_of(faults: Sequence[str], file: Path | None, seed: int | None, routes: 
     injections = [_injection(where, each) for where, each in given]
     if seed is not None and (not isinstance(seed, int) or isinstance(seed, bool) or seed < 0):
         raise ValueError(f"the seed is {seed!r}: it should be a whole number from 0")
+    if routes is None:
+        names = [target for injection in injections for target in injection.targets]
+        return Plan(1 if seed is None else seed, check(injections, names))
     checked = check(injections, list(routes), models=[name for name in routes if of_model(routes[name])])
     check_refusing(checked, routes)
     return Plan(1 if seed is None else seed, checked)
@@ -148,6 +151,22 @@ def _injection(where: str, given: Any) -> Injection:
         return inject(**given)
     except (ValueError, TypeError, LookupError) as error:
         raise type(error)(f"{where}: {error.args[0] if error.args else error}") from None
+
+
+ADDED = {"anthropic": "/v1", "groq": "/openai/v1", "gemini": "/v1beta"}
+"""The beginning of the path that a provider's SDK puts after its address by itself."""
+
+
+def check_bases(routes: Mapping[str, Route]) -> None:
+    """Checks that no provider's path would stand twice in an address.
+
+    Raises:
+        ValueError: a route has it already.
+    """
+    for name, path in ADDED.items():
+        if name in routes and routes[name].base.endswith(path):
+            url = routes[name].url.removesuffix(path)
+            raise ValueError(f"the route {name} goes to {url}{path}, and its SDK adds {path} itself: give {url}")
 
 
 def of_model(route: Route) -> bool:
@@ -201,7 +220,7 @@ def gateway(
         book = LiveLog(run, log)
         log.write(started, trial=book.key)
         seam.begin(book, TrialMemory(plan, book.key))
-        yield Running(address, run, log, book, plan, shared)
+        yield Running(address, book, shared)
         shared.end(GRACE_S)
 
 
@@ -258,31 +277,25 @@ def _accept(listener: socket.socket, shared: Gateway) -> None:
         threading.Thread(target=shared.serve, args=(line,), daemon=True).start()
 
 
-def finished(running: Running, status: str, answer: str, error: str, seconds: float, prompt: str) -> None:
-    """Writes the end of the trial and of the run."""
-    began = running.book.began
-    kind = "none" if status == "ok" else "agent"
-    running.log.write(
+def finished(book: LiveLog, *, prompt: str, answer: str, error: str = "", seconds: float) -> None:
+    """Writes the end of the trial and of the run. `error`: the words for a failure; empty if there is none."""
+    kind, status = ("agent", "failed") if error else ("none", "ok")
+    book.note(
         events.PromptAttempt(
-            prompt_index=1, prompt=prompt, response=answer, status=status, start_time=iso(began),
-            end_time=iso(system.utc()), duration_s=round(seconds, 6), error_type=kind, prompt_attempt=1,
-            error=error[:2000],
-        ),
-        trial=running.book.key,
+            prompt_index=1, prompt=prompt, response=answer, status="error" if error else "ok",
+            start_time=iso(book.began), end_time=iso(system.utc()), duration_s=round(seconds, 6), error_type=kind,
+            prompt_attempt=1, error=error[:2000],
+        )
     )  # fmt: skip
-    running.log.write(
+    book.note(
         events.PromptFinished(
-            prompt_index=1, prompt=prompt, status="ok" if status == "ok" else "failed", answer=answer, attempts=1,
-            duration_s=round(seconds, 6), error_type=kind,
-        ),
-        trial=running.book.key,
+            prompt_index=1, prompt=prompt, status=status, answer=answer, attempts=1, duration_s=round(seconds, 6),
+            error_type=kind,
+        )
     )  # fmt: skip
-    ended(running, processed=1, succeeded=int(status == "ok"), reason="done")
-
-
-def ended(running: Running, *, processed: int, succeeded: int, reason: str) -> None:
-    """Writes the end of the run."""
-    duration_s = round(system.monotonic() - running.run.origin, 6)
-    running.log.write(
-        events.RunFinished(received=1, processed=processed, succeeded=succeeded, duration_s=duration_s, reason=reason)
-    )
+    book.log.write(
+        events.RunFinished(
+            received=1, processed=1, succeeded=int(not error),
+            duration_s=round(system.monotonic() - book.run.origin, 6), reason="done",
+        )
+    )  # fmt: skip

@@ -143,7 +143,9 @@ def upstreams(value: Any, world: str, *, isolate: bool) -> dict[str, Route]:
         raise ValueError("upstreams are services of real time: they need world='local'")
     if isolate:
         raise ValueError("upstreams stand behind a gateway of this process: leave isolate= out")
-    return routes(f"{name}={url}" for name, url in found.items())
+    known = routes(f"{name}={url}" for name, url in found.items())
+    gateway.check_bases(known)
+    return known
 
 
 def effects(value: Any, tools: Mapping[str, Any], *, of_services: bool = False) -> list[Mapping[str, Any]]:

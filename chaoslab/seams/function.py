@@ -428,7 +428,7 @@ class FunctionSeam:
         """The attempt if an injection hits it, else None. Most attempts meet no fault and cost no more than this."""
         memory = self.memory
         with self._numbering:
-            number, attempt, _ = made.asked(book.requests)
+            number, attempt, _ = made.place or made.asked(book.requests)
             occasion = memory.occasion(made.name, made.name, number, attempt)
             if reach.timed:
                 occasion.elapsed_s = self.clock.monotonic() - book.origin

@@ -55,6 +55,11 @@ class Shop(BaseHTTPRequestHandler):
             self.rfile.readline()
         else:
             size = len(self.rfile.read(int(self.headers.get("Content-Length") or 0)))
+        self.server.posts += 1
+        self.server.posted_to = self.path
+        if self.path == "/dies":  # after the work
+            self.close_connection = True
+            return
         self._reply(200, {"size": size, "amount": 30})
 
     def _stream(self) -> None:
@@ -81,7 +86,7 @@ def shop() -> Iterator[Any]:
     server.daemon_threads = True
     server.go_on = threading.Event()
     server.go_on.set()
-    server.asked = 0
+    server.asked = server.posts = 0
     server.url = f"http://127.0.0.1:{server.server_address[1]}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
@@ -103,7 +108,7 @@ def standing(logs: Path, route: Sequence[str], *faults: dict[str, Any], timeout_
     with gateway(known, plan, logs=logs, started=started, timeout_s=timeout_s) as running:
         yield running
         running.end()
-        finished(running, "ok", "done", "", 1.0, "test")
+        finished(running.book, prompt="test", answer="done", seconds=1.0)
 
 
 def history(logs: Path) -> History:

@@ -181,6 +181,7 @@ def test_nothing_is_left_when_the_lab_is_killed_or_the_command_leaves_children(c
         (["--fault", "lost_reply"], "--fault lost_reply should be a fault and a route, as in lost_reply:crm, or JSON"),
         (["--fault", '{"fault": 3'], "--fault {\"fault\": 3 is no JSON: "),
         (["--fault", "refused:crm"], "'refused on crm' refuses connections, and a gateway has taken one before"),
+        (["--route", "groq=https://api.groq.com/openai/v1"], "the route groq goes to https://api.groq.com"),
         (["--env", "CRM_URL=cmr"], "--env CRM_URL=cmr names no route: did you mean 'crm'?"),
         (["--env", "CRM_URL"], "--env CRM_URL should be a variable and a route, as in CRM_URL=crm"),
         (["--effects", "[3]"], "--effects should be a list, as in "),

@@ -128,6 +128,31 @@ def test_a_kept_connection_that_the_service_closed_is_made_anew(server: Any, crm
         assert [client.get("/once").json()["asked"] for _ in range(3)] == [1, 2, 3]
 
 
+def test_an_unsafe_request_that_the_service_may_have_done_is_sent_once(
+    server: Any, crm: list[str], tmp_path: Path
+) -> None:
+    with standing(tmp_path, crm) as running, httpx.Client(base_url=running.url("crm")) as client:
+        assert client.get("/first").status_code == 200  # the connection is kept
+        before = server.posts
+        assert client.post("/dies", json={"order": 17}).status_code == 502
+    assert server.posts == before + 1
+
+
+def test_a_key_in_the_query_reaches_the_service_though_a_fault_changes_the_request(
+    server: Any, crm: list[str], tmp_path: Path
+) -> None:
+    turns = [{"role": "user", "parts": [{"text": text}]} for text in ("one", "two", "three", "four")]
+    fault = {"fault": "truncate_context", "target": "gemini"}
+    route = crm[0].replace("crm=", "gemini=")
+    with standing(tmp_path, [route], fault) as running:
+        url = running.url("gemini") + "/v1beta/models/gemini-2.5-flash:generateContent?key=key-of-a-user"
+        size = httpx.post(url, json={"contents": turns}).json()["size"]
+    assert met(tmp_path) == ["truncate_context"]
+    assert size < len(str(turns))
+    assert server.posted_to == "/v1beta/models/gemini-2.5-flash:generateContent?key=key-of-a-user"
+    assert "key-of-a-user" not in (tmp_path / "latest" / "info.log").read_text()
+
+
 def raw(address: str, request: bytes) -> str:
     with socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2])), 10) as line:
         line.sendall(request)

@@ -93,6 +93,13 @@ class Request(HttpRequest):
             found["query"] = {name: HIDDEN if name.lower() in SECRETS else value for name, value in query.items()}
         return found
 
+    def with_meaning(self, value: Mapping[str, Any]) -> HttpRequest:
+        query, own = value.get("query"), super().meaning().get("query")
+        if isinstance(query, dict) and isinstance(own, dict):
+            query = {name: own.get(name, each) if each == HIDDEN else each for name, each in query.items()}
+            value = {**value, "query": query}
+        return super().with_meaning(value)
+
 
 class Hung(Exception):
     """The client has gone."""
@@ -214,13 +221,17 @@ class Connection:
 
     def wait(self, delay_s: float) -> bool:
         """Waits until the time is over, or the client hangs up, which is True."""
+        clock, began_s = self._gateway.seam.clock, self._gateway.seam.clock.monotonic()
         ready, _, _ = select.select([self._line], [], [], max(0.0, delay_s))
         if not ready:
             return False
         try:
-            return not self._line.recv(1, socket.MSG_PEEK)
+            if not self._line.recv(1, socket.MSG_PEEK):
+                return True
         except OSError:
             return True
+        clock.sleep(max(0.0, began_s + delay_s - clock.monotonic()))  # it has sent its next request already
+        return False
 
     def lapse(self) -> None:
         self._lapsed = True

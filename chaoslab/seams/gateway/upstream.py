@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import ssl
 from collections.abc import Iterable, Iterator
@@ -10,6 +11,7 @@ from functools import cache
 
 from chaoslab.core.exchange import Failure
 from chaoslab.seams.gateway.routes import Route
+from chaoslab.seams.service import SAFE
 from chaoslab.wire.http1 import (
     CHUNKED,
     HOP_BY_HOP,
@@ -61,9 +63,9 @@ class Upstream:
         except (OSError, Malformed, EOFError) as error:
             self.close()
             stale = kept and isinstance(error, EOFError | ConnectionError) and 0 <= length <= len(first)
-            if not stale:
+            if not stale or method not in SAFE:  # the service may have done the work
                 raise self._broken(error) from None
-        try:  # a kept connection that the service has closed meanwhile: nobody has read the request
+        try:  # the service has closed the kept connection meanwhile
             return self._asked(method, target, fields, first, iter(()), length)
         except (OSError, Malformed, EOFError) as error:
             self.close()
@@ -94,6 +96,8 @@ class Upstream:
         return Answered(self, self._reader, answer, method)
 
     def _connected(self) -> socket.socket:
+        if self._socket is not None and select.select([self._socket], [], [], 0)[0]:
+            self.close()  # the service has closed it, or says something that nobody asked for
         if self._socket is None:
             line = socket.create_connection((self.route.host, self.route.port), CONNECT_S)
             try:

@@ -1,0 +1,227 @@
+"""A proxy between an MCP client and a server on standard input and output: calls of tools meet faults, all else passes.
+
+A message is a line of JSON-RPC. A call of a tool is a call of a function whose work is done by the server, so the seam
+of functions numbers it, tells its stories and notes it.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from queue import SimpleQueue
+from typing import IO, Any
+
+from chaoslab.base.clock import iso, system
+from chaoslab.core import events
+from chaoslab.core.plan import Plan
+from chaoslab.execution.gateway import LiveLog, finished
+from chaoslab.record.runs import Run
+from chaoslab.seams.adapters.mcp import CLOSED
+from chaoslab.seams.function import FunctionSeam, Returned, WrappedFunction
+from chaoslab.seams.native_errors import NativeErrors
+
+WAIT_S = 60.0
+"""The longest time for which a fault holds a call back, in seconds; clients of MCP give up about then."""
+PROMPT = "all calls of tools"
+Message = dict[str, Any]
+
+
+class Silence(Exception):
+    """An answer that never comes."""
+
+
+class RpcError(Exception):
+    """A server's error in place of a result."""
+
+    def __init__(self, error: Any) -> None:
+        super().__init__(str(error.get("message", error)) if isinstance(error, dict) else str(error))
+        self.error = error
+
+
+class Result(Returned):
+    """A tool's result as JSON. Its value is the structured content, else the text or the JSON in it."""
+
+    def __init__(self, result: Mapping[str, Any]) -> None:
+        super().__init__(_meaning(result))
+        self.__dict__.update(result=result, ok=not result.get("isError"))
+
+    @property
+    def native(self) -> Any:
+        return self.__dict__["result"]
+
+    @property
+    def error_words(self) -> str:
+        return str(self.value)
+
+    def with_value(self, value: Any) -> Result:
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        changed = {**self.native, "content": [{"type": "text", "text": text}]}
+        if (structure := self.native.get("structuredContent")) is not None:
+            changed["structuredContent"] = {"result": value} if list(structure) == ["result"] else value
+        return Result(changed)
+
+    def same_as(self, other: Any) -> bool:
+        return isinstance(other, Result) and bool(other.native == self.native)
+
+
+class Errors(NativeErrors):
+    """The way in which the client learns of a fault: silence, an error of the protocol, or a result that is one."""
+
+    def failed(self, name: str, kind: str) -> Exception:  # noqa: ARG002
+        return Silence() if kind == "timed_out" else RpcError({"code": CLOSED, "message": "Connection closed"})
+
+    def text(self, said: str) -> Any:
+        return {"content": [{"type": "text", "text": said}]}
+
+
+def _refused(name: str, status: int, message: str) -> Any:
+    return {"content": [{"type": "text", "text": f"Error executing tool {name}: {status} {message}"}], "isError": True}
+
+
+def _meaning(result: Mapping[str, Any]) -> Any:
+    if isinstance(structure := result.get("structuredContent"), dict):
+        return structure["result"] if list(structure) == ["result"] else structure
+    texts = [part.get("text") for part in result.get("content", []) if part.get("type") == "text"]
+    if len(texts) != 1:
+        return texts
+    try:
+        value = json.loads(texts[0])
+    except (ValueError, RecursionError):
+        return texts[0]
+    return value if isinstance(value, dict | list) else texts[0]
+
+
+class Proxy:
+    """The messages between a client and a server. `tell` writes a message to the client, `ask` one to the server."""
+
+    def __init__(self, seam: FunctionSeam, tell: Callable[[bytes], None], ask: Callable[[bytes], None]) -> None:
+        self._seam, self._tell, self._ask = seam, tell, ask
+        self._waiting: dict[str, SimpleQueue[Message]] = {}
+        self._tools: dict[str, Callable[..., Any]] = {}
+        self._reads: set[str] = set()
+
+    def from_client(self, line: bytes) -> None:
+        """Takes a line of the client's."""
+        message = _parsed(line)
+        params = message.get("params")
+        if message.get("method") == "tools/call" and "id" in message and isinstance(params, dict):
+            threading.Thread(target=self._call, args=(message, params), daemon=True).start()
+        else:
+            self._ask(line)
+
+    def from_server(self, line: bytes) -> None:
+        """Takes a line of the server's."""
+        message = _parsed(line)
+        waiting = self._waiting.pop(_key(message["id"]), None) if "id" in message and "method" not in message else None
+        if waiting is not None:
+            waiting.put(message)
+            return
+        result = message.get("result")
+        for tool in result.get("tools", ()) if isinstance(result, dict) else ():
+            if isinstance(tool, dict) and (tool.get("annotations") or {}).get("readOnlyHint"):
+                self._reads.add(str(tool.get("name")))
+        self._tell(line)
+
+    def _call(self, message: Message, params: Message) -> None:
+        """Answers a call of a tool through the seam."""
+        name, arguments = str(params.get("name")), params.get("arguments")
+        answer: Message = {"jsonrpc": "2.0", "id": message["id"]}
+        try:
+            given = arguments if isinstance(arguments, dict) else {}
+            answer["result"] = self._tool(name)(lab_message=message, **given)
+        except Silence:
+            return
+        except RpcError as error:
+            answer["error"] = error.error
+        self._tell(json.dumps(answer, ensure_ascii=False).encode() + b"\n")
+
+    def _tool(self, name: str) -> Callable[..., Any]:
+        if name not in self._tools:
+
+            def call(lab_message: Message, **arguments: Any) -> Any:
+                return self._asked({**lab_message, "params": {**lab_message["params"], "arguments": arguments}})
+
+            effect, hidden = name not in self._reads, frozenset({"lab_message"})
+            tool = WrappedFunction(name, call, effect, hidden, Errors({}, _refused), Result)
+            self._tools[name] = self._seam.stand_in(tool)
+        return self._tools[name]
+
+    def _asked(self, message: Message) -> Any:
+        """The server's result for a message."""
+        waiting: SimpleQueue[Message] = SimpleQueue()
+        self._waiting[_key(message["id"])] = waiting
+        self._ask(json.dumps(message, ensure_ascii=False).encode() + b"\n")
+        answer = waiting.get()
+        if "error" in answer:
+            raise RpcError(answer["error"])
+        return answer.get("result", {})
+
+
+def _parsed(line: bytes) -> Message:
+    """The message in a line; an empty one if there is none that the proxy needs to know."""
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _key(identity: Any) -> str:
+    return json.dumps(identity)
+
+
+def run(command: Sequence[str], plan: Plan, *, logs: Path) -> int:
+    """Runs the server's command behind the proxy until the client closes its end. Returns the server's exit code.
+
+    Raises:
+        OSError: the command cannot be run, or the logs cannot be written.
+    """
+    now = iso(system.utc())
+    server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert server.stdin is not None
+    assert server.stdout is not None
+    folder = Run.create(logs, now=now)
+    with folder.log("info") as log:
+        log.write(
+            events.RunStarted(
+                seed=plan.seed, settings={"SERVER": " ".join(command)}, plan=plan.to_json(), prompts=1, now=now,
+                model="", world="local", code={"log": str(events.VERSION)},
+            )
+        )  # fmt: skip
+        folder.make_latest()
+        book = LiveLog(folder, log)
+        log.write(events.PromptStarted(prompt_index=1, prompt=PROMPT, effects=None), trial=book.key)
+        seam = FunctionSeam(plan, timeout_s=WAIT_S)
+        seam.begin(book)
+        proxy = Proxy(seam, _writer(sys.stdout.buffer), _writer(server.stdin))
+        threading.Thread(target=_lines, args=(server.stdout, proxy.from_server), daemon=True).start()
+        _lines(sys.stdin.buffer, proxy.from_client)
+        with suppress(OSError):
+            server.stdin.close()
+        code = server.wait()
+        seam.book = None
+        seconds = system.monotonic() - book.origin
+        finished(book, prompt=PROMPT, answer="the client closed its end", seconds=seconds)
+    return code if code >= 0 else 128 - code
+
+
+def _writer(stream: IO[bytes]) -> Callable[[bytes], None]:
+    """A function that writes whole lines, from any thread. What nobody reads any more is lost."""
+    lock = threading.Lock()
+
+    def write(line: bytes) -> None:
+        with lock, suppress(OSError, ValueError):
+            stream.write(line)
+            stream.flush()
+
+    return write
+
+
+def _lines(stream: IO[bytes], take: Callable[[bytes], None]) -> None:
+    for line in stream:
+        take(line)
