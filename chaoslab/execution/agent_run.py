@@ -303,7 +303,7 @@ class AgentSpec:
                         later.append(code_swap.swapped(function, stand_in))
                     else:
                         names.append(name_of(function))
-                        pairs.append((function, stand_in(function)))
+                        pairs.append(code_swap.by_reference(function, stand_in))
             agent = self.agent.make if isinstance(self.agent, Fresh) else self.agent
             found = References([agent, *self.tools, *self.reads], [*pairs, *exchanged])
             swapped = stack.enter_context(found)

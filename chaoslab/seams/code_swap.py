@@ -63,6 +63,14 @@ def swapped(thing: Any, stand_in: StandIn) -> Iterator[None]:
             function.__signature__ = told  # type: ignore[attr-defined]
 
 
+def by_reference(thing: Any, stand_in: StandIn) -> tuple[Any, Callable[..., Any]]:
+    """The object to be sought where a program holds it, and what is put in its place, for a thing without code of its
+    own. A method kept behind a cache is sought in its class."""
+    if type(thing) is MethodType:
+        return thing.__func__, _of_owner(thing.__self__, thing.__func__, stand_in(thing))
+    return thing, stand_in(thing)
+
+
 def copied(function: FunctionType) -> FunctionType:
     """A function with the same code, names and defaults, which keeps its code when the other's is swapped."""
     copy = FunctionType(
@@ -171,7 +179,7 @@ _WAYS: dict[str, Any] = {
 }
 
 
-def _of_owner(owner: Any, real: FunctionType, stand_in: Callable[..., Any]) -> Callable[..., Any]:
+def _of_owner(owner: Any, real: Callable[..., Any], stand_in: Callable[..., Any]) -> Callable[..., Any]:
     """The stand-in for calls on the owner, the function itself for those on others. A class owns its subclasses'
     calls."""
     of_class = isinstance(owner, type)

@@ -217,6 +217,23 @@ def test_the_traceback_of_a_tools_error_shows_no_file_of_the_lab(tool: Any, faul
     assert f"in {tool.__name__}" in told[0]
 
 
+class Remembering:
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @functools.lru_cache(8)  # noqa: B019 - as people write it
+    def refund(self, order: int) -> str:
+        return f"{self.name} {order}"
+
+
+def test_a_method_behind_a_cache_is_met_on_its_own_object() -> None:
+    mine, other = Remembering("mine"), Remembering("other")
+    trial = lab.run(lambda _: [mine.refund(17), mine.refund(17), other.refund(17)], "go", tools=[mine.refund])
+    assert (trial.answer, trial.warnings) == (["mine 17", "mine 17", "other 17"], ())
+    assert trial.effects == [{"effect": "refund", "order": 17}] * 2
+    assert isinstance(vars(Remembering)["refund"], type(functools.lru_cache(refund)))
+
+
 def test_an_error_of_the_functions_own_keeps_its_cause() -> None:
     def wrapped() -> None:
         try:
