@@ -77,7 +77,7 @@ class References:
     def _follows(self, module: str | None) -> bool:
         """Tells if the walk follows a module's code. The program's own package counts as the user's wherever it is
         installed."""
-        return _top(module) in self._own or not _foreign(module or "")
+        return _top(module) in self._own or not is_installed(module or "")
 
     def _walk(self) -> None:
         seen = {id(self), *(id(stand_in) for _, stand_in in self._pairs)}
@@ -224,8 +224,9 @@ _STANDARD = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib")
 
 
 @cache
-def _foreign(module: str) -> bool:
-    """Tells if a module belongs to Python or to an installed package, whose code names no function of the user's."""
+def is_installed(module: str) -> bool:
+    """Tells if a module belongs to Python, to an installed package or to the lab, whose code names no function of the
+    user's."""
     if _top(module) in sys.stdlib_module_names or _top(module) == "chaoslab":
         return True
     file: str = getattr(sys.modules.get(module), "__file__", None) or ""

@@ -26,10 +26,11 @@ import numpy.random
 import pytest
 import time_machine
 
+from chaoslab.seams import references
 from chaoslab.worlds.virtual import patches
 from chaoslab.worlds.virtual.context import Unsupported, here
 from chaoslab.worlds.virtual.machine import STARTS_S, Hung
-from chaoslab.worlds.virtual.patches import Patch, Patches, clocks
+from chaoslab.worlds.virtual.patches import Patch, Patches, clocks, swap
 from tests.worlds.virtual.patch_parts import NOW, world
 
 Place = tuple[str, ...]
@@ -403,3 +404,24 @@ def test_a_real_thread_beside_a_world_keeps_real_time_and_real_sockets() -> None
     assert before_s <= began_s < ended_s <= after_s
     assert 0 <= (day - today).total_seconds() < 600
     assert in_world == STARTS_S + 5
+
+
+def test_an_installed_module_that_binds_a_clock_later_is_searched_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that holds none is passed over, until it has more names or is another module."""
+    late = ModuleType("late_package")
+    monkeypatch.setitem(sys.modules, "late_package", late)
+    monkeypatch.setattr(swap, "is_installed", lambda name: name == "late_package" or references.is_installed(name))
+    real = time.sleep
+    for _ in range(2):
+        with Patches():
+            assert time.sleep is not real
+    vars(late)["sleep"] = real
+    with Patches():
+        assert vars(late)["sleep"] is time.sleep is not real
+    assert vars(late)["sleep"] is real
+    other = ModuleType("late_package")
+    vars(other)["pause"] = real
+    monkeypatch.setitem(sys.modules, "late_package", other)
+    with Patches():
+        assert vars(other)["pause"] is time.sleep
+    assert vars(other)["pause"] is real

@@ -23,6 +23,8 @@ from types import (
 )
 from typing import Any
 
+from chaoslab.seams.references import is_installed
+
 Pairs = dict[int, tuple[Any, Any]]
 _OWN = "chaoslab.worlds.virtual"
 _EMPTY = frozenset({
@@ -37,6 +39,7 @@ class Swap:
 
     def __init__(self, pairs: Pairs) -> None:
         self._there = dict(pairs)
+        self._calm = _calm.setdefault(frozenset(pairs), {})
         self._back = {id(stand_in): (stand_in, real) for real, stand_in in pairs.values()}
 
     @classmethod
@@ -47,12 +50,17 @@ class Swap:
         return self._there.values()
 
     def do(self) -> None:
-        _replace(self._there)
+        _replace(self._there, self._calm, learn=True)
 
     def undo(self) -> None:
         """Restores the real objects, also in modules that were imported meanwhile and know only the stand-in."""
-        _replace(self._back)
+        _replace(self._back, self._calm, learn=False)
         _kinds.clear()  # or the classes of a program's own would be kept for ever
+
+
+_calm: dict[frozenset[int], dict[str, tuple[int, int]]] = {}
+"""Installed modules that hold none of the real objects with these ids: the identity and the number of their names, by
+module. They are not searched again while these stay, since a package binds its names when it is imported."""
 
 
 class _Unbound(staticmethod):  # type: ignore[type-arg]
@@ -94,58 +102,77 @@ def classes_in(values: Iterable[Any]) -> list[type]:
     ]
 
 
-def _replace(pairs: Pairs) -> None:
-    """Looks at every value of every module, a quarter of a million in the lab. All but functions, classes and kinds of
-    which one is replaced are passed over in C."""
+def _replace(pairs: Pairs, calm: dict[str, tuple[int, int]], *, learn: bool) -> None:
+    """Looks at every value of every module, a quarter of a million in the lab, but for the modules that are `calm`. All
+    but functions, classes and kinds of which one is replaced are passed over in C. `learn`: the calm ones are noted."""
     if not pairs:
         return
     for real, _ in pairs.values():
         if not _kinds[type(real)]:
             _kinds[type(real)] = _ITSELF
-    kind_of, looked_in = _kinds.__getitem__, set[int]()
+    looked_in = set[int]()
     for name, module in list(sys.modules.items()):
         if not isinstance(module, ModuleType) or name.startswith(_OWN):
             continue
         names = vars(module)
-        values, direct = list(names.values()), False
-        for value in compress(values, map(kind_of, map(type, values))):
-            kind = type(value)
+        known = id(names), len(names)
+        if calm.get(name) == known:
+            continue
+        found = _in_module(name, names, pairs, looked_in)
+        if learn and not found and is_installed(name) and not _is_loading(module):
+            calm[name] = known
+
+
+def _is_loading(module: ModuleType) -> bool:
+    return bool(getattr(getattr(module, "__spec__", None), "_initializing", False))
+
+
+def _in_module(name: str, names: dict[str, Any], pairs: Pairs, looked_in: set[int]) -> bool:
+    """True if something was replaced, or may be in another search."""
+    values, direct, found = list(names.values()), False, False
+    for value in compress(values, map(_kinds.__getitem__, map(type, values))):
+        kind = type(value)
+        if id(value) in pairs:
+            direct = True
+        elif kind is FunctionType:
+            if value.__closure__ or value.__defaults__ or value.__kwdefaults__:
+                found |= _in_defaults(value, pairs)
+        elif _kinds[kind] == _CLASS:
+            if getattr(value, "__module__", None) == name and id(value) not in looked_in:
+                looked_in.add(id(value))
+                found |= _in_class(value, pairs)
+        else:
+            found |= _in_value(value, pairs)
+    if direct:
+        for key, value in list(names.items()):
             if id(value) in pairs:
-                direct = True
-            elif kind is FunctionType:
-                if value.__closure__ or value.__defaults__ or value.__kwdefaults__:
-                    _in_defaults(value, pairs)
-            elif _kinds[kind] == _CLASS:
-                if getattr(value, "__module__", None) == name and id(value) not in looked_in:
-                    looked_in.add(id(value))
-                    _in_class(value, pairs)
-            else:
-                _in_value(value, pairs)
-        if direct:
-            for key, value in list(names.items()):
-                if id(value) in pairs:
-                    names[key] = pairs[id(value)][1]
+                names[key] = pairs[id(value)][1]
+    return found or direct
 
 
-def _in_class(cls: type, pairs: Pairs) -> None:
-    members = list(vars(cls).values())
+def _in_class(cls: type, pairs: Pairs) -> bool:
+    """True if something was replaced."""
+    members, changed = list(vars(cls).values()), False
     for member in compress(members, map(_kinds.__getitem__, map(type, members))):
         kind = type(member)
         if id(member) in pairs:
             found, new = pairs[id(member)]
             _set(cls, member, fitting(found, new))
+            changed = True
         elif kind is FunctionType:
             if member.__closure__ or member.__defaults__ or member.__kwdefaults__:
-                _in_defaults(member, pairs)
+                changed |= _in_defaults(member, pairs)
         elif kind is staticmethod or kind is classmethod or kind is _Unbound:
             inner = member.__func__
             if id(inner) in pairs:
                 new = pairs[id(inner)][1]
                 _set(cls, member, new if kind is _Unbound else kind(new))
+                changed = True
             elif type(inner) is FunctionType:
-                _in_defaults(inner, pairs)
+                changed |= _in_defaults(inner, pairs)
         else:
-            _in_value(member, pairs)
+            changed |= _in_value(member, pairs)
+    return changed
 
 
 def _set(cls: type, member: Any, new: Any) -> None:
@@ -154,8 +181,9 @@ def _set(cls: type, member: Any, new: Any) -> None:
         setattr(cls, key, new)
 
 
-def _in_defaults(function: FunctionType, pairs: Pairs) -> None:
-    cells = function.__closure__
+def _in_defaults(function: FunctionType, pairs: Pairs) -> bool:
+    """True if something was replaced."""
+    cells, changed = function.__closure__, False
     if cells and not str(function.__globals__.get("__name__", "")).startswith(_OWN):  # a stand-in keeps the real thing
         for cell in cells:
             try:
@@ -164,27 +192,36 @@ def _in_defaults(function: FunctionType, pairs: Pairs) -> None:
                 continue
             if found is not None:
                 cell.cell_contents = found[1]
+                changed = True
     defaults, named = function.__defaults__, function.__kwdefaults__
     if defaults and _any_in(defaults, pairs):
         function.__defaults__ = tuple(pairs[id(v)][1] if id(v) in pairs else v for v in defaults)
+        changed = True
     if named and _any_in(named.values(), pairs):
         named.update({key: pairs[id(v)][1] for key, v in named.items() if id(v) in pairs})
+        changed = True
+    return changed
 
 
-def _in_value(value: Any, pairs: Pairs) -> None:
+def _in_value(value: Any, pairs: Pairs) -> bool:
+    """True if something was replaced."""
     kind = type(value)
     if kind is functools.partial:
-        _in_partial(value, pairs)
-    elif kind is defaultdict and id(value.default_factory) in pairs:
+        return _in_partial(value, pairs)
+    if kind is defaultdict and id(value.default_factory) in pairs:
         value.default_factory = pairs[id(value.default_factory)][1]
+        return True
+    return False
 
 
-def _in_partial(call: functools.partial[Any], pairs: Pairs) -> None:
-    """Changes the partial call in place, since others may hold the same object."""
-    if _any_in((call.func, *call.args, *call.keywords.values()), pairs):
-        func, *args = (pairs[id(v)][1] if id(v) in pairs else v for v in (call.func, *call.args))
-        keywords = {key: pairs[id(v)][1] if id(v) in pairs else v for key, v in call.keywords.items()}
-        call.__setstate__((func, tuple(args), keywords, vars(call)))  # type: ignore[attr-defined]
+def _in_partial(call: functools.partial[Any], pairs: Pairs) -> bool:
+    """Changes the partial call in place, since others may hold the same object. True if it did."""
+    if not _any_in((call.func, *call.args, *call.keywords.values()), pairs):
+        return False
+    func, *args = (pairs[id(v)][1] if id(v) in pairs else v for v in (call.func, *call.args))
+    keywords = {key: pairs[id(v)][1] if id(v) in pairs else v for key, v in call.keywords.items()}
+    call.__setstate__((func, tuple(args), keywords, vars(call)))  # type: ignore[attr-defined]
+    return True
 
 
 def _any_in(values: Iterable[Any], pairs: Pairs) -> bool:
