@@ -255,7 +255,9 @@ def test_a_models_route_has_no_effects_and_its_usage_is_counted(tmp_path: Path) 
             )
     finally:
         channels.clear()
+        model.task_dispatcher.shutdown()
         model.close()
+        thread.join(5)
     assert (first.status_code, second.status_code, second.json()["error"]["code"]) == (200, 429, "rate_limit_exceeded")
     assert list(history(tmp_path).of(Effect)) == []
     assert [event.prompt_tokens for _, event in history(tmp_path).of(Usage)] == [first.json()["usage"]["prompt_tokens"]]

@@ -39,7 +39,7 @@ def child(pid: int) -> int:
     from tests.seams.lab_parts import eventually
 
     link = Path(python()).with_name(f"socket.{pid}")
-    eventually(link.is_symlink)
+    eventually(link.is_symlink, within_s=60)  # beside other tests, a fork of the server may take its time
     return int(os.readlink(link))
 
 
