@@ -90,7 +90,7 @@ FRAMEWORKS ?= $(basename $(notdir $(wildcard examples/frameworks/agents/*.py)))
 frameworks: .venv/lab
 	@for name in $(FRAMEWORKS); do \
 	  echo "== $$name"; \
-	  env=examples/frameworks/.envs/$$name; \
+	  env=.frameworks/$$name; \
 	  test -x $$env/bin/python || $(PYTHON) -m venv $$env || exit 1; \
 	  $$env/bin/python -m pip install --quiet --disable-pip-version-check -e '.[virtual]' \
 	    $$($(BIN)/python examples/frameworks/matrix.py packages $$name) || exit 1; \
@@ -99,5 +99,5 @@ frameworks: .venv/lab
 	$(BIN)/python examples/frameworks/matrix.py page
 
 clean:
-	rm -rf .venv site build dist *.egg-info logs/* state/* charts/*.png .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache tests-wire.out tests-live.out
+	rm -rf .venv .frameworks site build dist *.egg-info logs/* state/* charts/*.png .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache tests-wire.out tests-live.out
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
