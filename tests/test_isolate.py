@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -108,8 +107,7 @@ def test_an_interrupt_ends_the_child_too(tmp_path: Path) -> None:
 
     def waits(_: str) -> None:
         pid.write_text(str(os.getpid()))
-        while True:
-            time.sleep(0.05)
+        signal.pause()
 
     def interrupted(*_: Any) -> None:
         raise KeyboardInterrupt

@@ -23,17 +23,22 @@ def options(parser: argparse.ArgumentParser) -> None:
         "--route", action="append", default=[], metavar="NAME=URL",
         help="a service, as in crm=http://127.0.0.1:9000; several may be given",
     )  # fmt: skip
-    parser.add_argument(
-        "--fault", action="append", default=[], metavar="FAULT:ROUTE",
-        help='a fault, as in lost_reply:crm, or JSON as in {"fault": "latency", "target": "crm", "delay_s": 2}',
-    )  # fmt: skip
-    parser.add_argument("--plan", type=Path, metavar="FILE", help="a JSON file with a list of faults")
-    parser.add_argument("--seed", type=int, help="of all dice (default: the plan's, or 1)")
-    parser.add_argument("--logs", type=Path, default=Path("logs"), help="the folder of runs (default: %(default)s)")
+    of_plan(parser, "ROUTE", "crm")
     parser.add_argument(
         "--timeout", type=float, default=120.0, metavar="SECONDS",
         help="the longest silence of a service (default: %(default)s)",
     )  # fmt: skip
+
+
+def of_plan(parser: argparse.ArgumentParser, target: str, like: str) -> None:
+    """Adds what a plan is made of. `target`: the word for what a fault hits; `like`: one of these."""
+    parser.add_argument(
+        "--fault", action="append", default=[], metavar=f"FAULT:{target}",
+        help=f'a fault: lost_reply:{like}, or JSON such as {{"fault": "latency", "target": "{like}", "delay_s": 2}}',
+    )  # fmt: skip
+    parser.add_argument("--plan", type=Path, metavar="FILE", help="a JSON file with a list of faults")
+    parser.add_argument("--seed", type=int, help="of all dice (default: the plan's, or 1)")
+    parser.add_argument("--logs", type=Path, default=Path("logs"), help="the folder of runs (default: %(default)s)")
 
 
 def run(options: argparse.Namespace) -> int:

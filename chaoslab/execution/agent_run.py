@@ -23,7 +23,6 @@ from chaoslab.base.identity import nth
 from chaoslab.base.jsonable import describe_error, to_jsonable
 from chaoslab.core import events
 from chaoslab.core.plan import Plan
-from chaoslab.core.service_spec import ErrorReply
 from chaoslab.execution.forked import in_child
 from chaoslab.execution.place import Here, Place
 from chaoslab.execution.spec import TrialSpec
@@ -448,12 +447,9 @@ class AgentSpec:
 def _model(app: Any) -> ModelHost:
     """A service that speaks a model's API, for its seam."""
 
-    def errors_of(path: str, headers: Mapping[str, str]) -> Mapping[int, ErrorReply]:
-        return formats.shape_of(path, headers).errors
-
     if isinstance(app, ModelApp):
-        return ModelHost(formats.format_of, errors_of, app.delivered)
-    return ModelHost(formats.format_of, errors_of, recorded=True)
+        return ModelHost(formats.format_of, formats.errors_of, app.delivered)
+    return ModelHost(formats.format_of, formats.errors_of, recorded=True)
 
 
 UNHELD = (

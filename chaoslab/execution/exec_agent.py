@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -21,7 +20,7 @@ from chaoslab.base.registry import did_you_mean
 from chaoslab.config.settings import inherited
 from chaoslab.core import events
 from chaoslab.core.plan import Plan
-from chaoslab.execution.gateway import addresses, finished, gateway
+from chaoslab.execution.gateway import addresses, check_command, finished, gateway
 from chaoslab.reports.folder import read
 from chaoslab.seams.gateway.routes import Route
 
@@ -90,8 +89,7 @@ def run(command: Command, routes: Mapping[str, Route], plan: Plan, *, logs: Path
     Raises:
         LookupError: there is no such command. OSError: the port is taken, or the logs cannot be written.
     """
-    if shutil.which(command.words[0]) is None:
-        raise LookupError(f"the command {command.words[0]!r} is not found: give its path, or see that PATH holds it")
+    check_command(command.words)
     started = events.PromptStarted(
         prompt_index=1,
         prompt=command.shown,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import socket
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from inspect import signature
 from pathlib import Path
@@ -20,7 +21,6 @@ from chaoslab.core.events import Event
 from chaoslab.core.inject import check, inject
 from chaoslab.core.memory import TrialMemory
 from chaoslab.core.plan import Injection, Plan
-from chaoslab.core.service_spec import ErrorReply
 from chaoslab.model import formats
 from chaoslab.model.prices import cost_usd
 from chaoslab.record.log import Log
@@ -50,7 +50,7 @@ GRACE_S = 0.5
 
 
 class LiveLog(TrialLog):
-    """The log of a trial in real time. Each event is written when it is noted; the newest are kept for the plan."""
+    """The log of a trial in real time. Each event is written when it is noted, and none is kept."""
 
     def __init__(self, run: Run, log: Log) -> None:
         super().__init__(nth(run.name, 0, 1), began=system.utc())
@@ -123,6 +123,16 @@ def check_refusing(injections: Iterable[Injection], routes: Iterable[str]) -> No
             )
 
 
+def check_command(words: Sequence[str]) -> None:
+    """Checks that a command's program is there.
+
+    Raises:
+        LookupError: it is not.
+    """
+    if shutil.which(words[0]) is None:
+        raise LookupError(f"the command {words[0]!r} is not found: give its path, or see that PATH holds it")
+
+
 def _of_text(text: str) -> Any:
     if text.lstrip().startswith("{"):
         try:
@@ -173,13 +183,6 @@ def of_model(route: Route) -> bool:
     return route.name in MODELS or formats.known_host(route.host)
 
 
-def model_host() -> ModelHost:
-    def errors_of(path: str, headers: Mapping[str, str]) -> Mapping[int, ErrorReply]:
-        return formats.shape_of(path, headers).errors
-
-    return ModelHost(formats.format_of, errors_of)
-
-
 @contextmanager
 def gateway(
     routes: Mapping[str, Route],
@@ -196,32 +199,48 @@ def gateway(
     Raises:
         OSError: the port is taken, or the logs cannot be written.
     """
-    with ExitStack() as stack:
-        models = {name: model_host() for name, route in routes.items() if of_model(route)}
-        seam = ServiceSeam(plan, timeout_s=HANG_S, models=models, price=cost_usd)
-        address, shared = stack.enter_context(listening(routes, seam, port=port, timeout_s=timeout_s))
-        now = iso(system.utc())
-        run = Run.create(logs, now=now)
-        log = stack.enter_context(run.log("info", secrets=secrets))
-        shared.hide = log.hide
-        log.write(
-            events.RunStarted(
-                seed=plan.seed,
-                settings={f"ROUTE_{name.upper()}": route.url for name, route in routes.items()},
-                plan=plan.to_json(),
-                prompts=1,
-                now=now,
-                model="",
-                world="local",
-                code={"log": str(events.VERSION)},
-            )
-        )
-        run.make_latest()
-        book = LiveLog(run, log)
-        log.write(started, trial=book.key)
+    models = {name: ModelHost(formats.format_of, formats.errors_of) for name in routes if of_model(routes[name])}
+    seam = ServiceSeam(plan, timeout_s=HANG_S, models=models, price=cost_usd)
+    settings = {f"ROUTE_{name.upper()}": route.url for name, route in routes.items()}
+    with (
+        listening(routes, seam, port=port, timeout_s=timeout_s) as (address, shared),
+        live(plan, logs=logs, settings=settings, prompt=started, secrets=secrets) as book,
+    ):
+        shared.hide = book.log.hide
         seam.begin(book, TrialMemory(plan, book.key))
         yield Running(address, book, shared)
-        shared.end(GRACE_S)
+
+
+@contextmanager
+def live(
+    plan: Plan,
+    *,
+    logs: Path,
+    settings: Mapping[str, str],
+    prompt: str | events.PromptStarted,
+    secrets: Sequence[str] = (),
+) -> Iterator[LiveLog]:
+    """A context with the log of a run of one trial, which has begun. `prompt`: the trial's, if nothing is stated about
+    it, or its first event. `finished` writes its end.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    now = iso(system.utc())
+    run = Run.create(logs, now=now)
+    with run.log("info", secrets=secrets) as log:
+        log.write(
+            events.RunStarted(
+                seed=plan.seed, settings=dict(settings), plan=plan.to_json(), prompts=1, now=now, model="",
+                world="local", code={"log": str(events.VERSION)},
+            )
+        )  # fmt: skip
+        run.make_latest()
+        book = LiveLog(run, log)
+        if isinstance(prompt, str):
+            prompt = events.PromptStarted(prompt_index=1, prompt=prompt, effects=None)
+        book.note(prompt)
+        yield book
 
 
 @contextmanager

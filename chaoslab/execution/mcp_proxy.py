@@ -10,19 +10,19 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from queue import SimpleQueue
 from typing import IO, Any
 
-from chaoslab.base.clock import iso, system
-from chaoslab.core import events
+from chaoslab.base.clock import system
 from chaoslab.core.plan import Plan
-from chaoslab.execution.gateway import LiveLog, finished
-from chaoslab.record.runs import Run
+from chaoslab.execution.gateway import finished, live
+from chaoslab.seams import mcp_result
 from chaoslab.seams.adapters.mcp import CLOSED
-from chaoslab.seams.function import FunctionSeam, Returned, WrappedFunction
+from chaoslab.seams.function import FunctionSeam, WrappedFunction
+from chaoslab.seams.mcp_result import ToolResult
 from chaoslab.seams.native_errors import NativeErrors
 
 WAIT_S = 60.0
@@ -43,32 +43,6 @@ class RpcError(Exception):
         self.error = error
 
 
-class Result(Returned):
-    """A tool's result as JSON. Its value is the structured content, else the text or the JSON in it."""
-
-    def __init__(self, result: Mapping[str, Any]) -> None:
-        super().__init__(_meaning(result))
-        self.__dict__.update(result=result, ok=not result.get("isError"))
-
-    @property
-    def native(self) -> Any:
-        return self.__dict__["result"]
-
-    @property
-    def error_words(self) -> str:
-        return str(self.value)
-
-    def with_value(self, value: Any) -> Result:
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        changed = {**self.native, "content": [{"type": "text", "text": text}]}
-        if (structure := self.native.get("structuredContent")) is not None:
-            changed["structuredContent"] = {"result": value} if list(structure) == ["result"] else value
-        return Result(changed)
-
-    def same_as(self, other: Any) -> bool:
-        return isinstance(other, Result) and bool(other.native == self.native)
-
-
 class Errors(NativeErrors):
     """The way in which the client learns of a fault: silence, an error of the protocol, or a result that is one."""
 
@@ -76,24 +50,7 @@ class Errors(NativeErrors):
         return Silence() if kind == "timed_out" else RpcError({"code": CLOSED, "message": "Connection closed"})
 
     def text(self, said: str) -> Any:
-        return {"content": [{"type": "text", "text": said}]}
-
-
-def _refused(name: str, status: int, message: str) -> Any:
-    return {"content": [{"type": "text", "text": f"Error executing tool {name}: {status} {message}"}], "isError": True}
-
-
-def _meaning(result: Mapping[str, Any]) -> Any:
-    if isinstance(structure := result.get("structuredContent"), dict):
-        return structure["result"] if list(structure) == ["result"] else structure
-    texts = [part.get("text") for part in result.get("content", []) if part.get("type") == "text"]
-    if len(texts) != 1:
-        return texts
-    try:
-        value = json.loads(texts[0])
-    except (ValueError, RecursionError):
-        return texts[0]
-    return value if isinstance(value, dict | list) else texts[0]
+        return mcp_result.said(said)
 
 
 class Proxy:
@@ -147,7 +104,7 @@ class Proxy:
                 return self._asked({**lab_message, "params": {**lab_message["params"], "arguments": arguments}})
 
             effect, hidden = name not in self._reads, frozenset({"lab_message"})
-            tool = WrappedFunction(name, call, effect, hidden, Errors({}, _refused), Result)
+            tool = WrappedFunction(name, call, effect, hidden, Errors({}, mcp_result.refused), ToolResult)
             self._tools[name] = self._seam.stand_in(tool)
         return self._tools[name]
 
@@ -176,38 +133,36 @@ def _key(identity: Any) -> str:
 
 
 def run(command: Sequence[str], plan: Plan, *, logs: Path) -> int:
-    """Runs the server's command behind the proxy until the client closes its end. Returns the server's exit code.
+    """Runs the server's command behind the proxy until one of them closes its end. Returns the server's exit code.
 
     Raises:
         OSError: the command cannot be run, or the logs cannot be written.
     """
-    now = iso(system.utc())
-    server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    assert server.stdin is not None
-    assert server.stdout is not None
-    folder = Run.create(logs, now=now)
-    with folder.log("info") as log:
-        log.write(
-            events.RunStarted(
-                seed=plan.seed, settings={"SERVER": " ".join(command)}, plan=plan.to_json(), prompts=1, now=now,
-                model="", world="local", code={"log": str(events.VERSION)},
-            )
-        )  # fmt: skip
-        folder.make_latest()
-        book = LiveLog(folder, log)
-        log.write(events.PromptStarted(prompt_index=1, prompt=PROMPT, effects=None), trial=book.key)
+    with (
+        live(plan, logs=logs, settings={"SERVER": " ".join(command)}, prompt=PROMPT) as book,
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server,
+    ):
+        assert server.stdin is not None
+        assert server.stdout is not None
         seam = FunctionSeam(plan, timeout_s=WAIT_S)
         seam.begin(book)
         proxy = Proxy(seam, _writer(sys.stdout.buffer), _writer(server.stdin))
-        threading.Thread(target=_lines, args=(server.stdout, proxy.from_server), daemon=True).start()
-        _lines(sys.stdin.buffer, proxy.from_client)
-        with suppress(OSError):
-            server.stdin.close()
+        threading.Thread(target=_client, args=(proxy, server.stdin), daemon=True).start()
+        _lines(server.stdout, proxy.from_server)
         code = server.wait()
         seam.book = None
         seconds = system.monotonic() - book.origin
-        finished(book, prompt=PROMPT, answer="the client closed its end", seconds=seconds)
+        finished(book, prompt=PROMPT, answer="the connection was closed", seconds=seconds)
     return code if code >= 0 else 128 - code
+
+
+def _client(proxy: Proxy, server: IO[bytes]) -> None:
+    """Takes the client's lines until it closes its end, which ends the server too. Not from `sys.stdin`, whose lock the
+    interpreter wants at its end."""
+    with open(0, "rb", closefd=False) as lines:
+        _lines(lines, proxy.from_client)
+    with suppress(OSError):
+        server.close()
 
 
 def _writer(stream: IO[bytes]) -> Callable[[bytes], None]:

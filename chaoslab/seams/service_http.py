@@ -13,8 +13,8 @@ from chaoslab.base.identity import canonical
 from chaoslab.core.exchange import Failure, Reply
 from chaoslab.core.stream import EVENT_STREAM
 from chaoslab.wire.body import unpacked
+from chaoslab.wire.http1 import BODILESS
 
-BODILESS = (204, 304)
 COMPARED_MAX = 64 * 1024
 """The largest body that is compared by its meaning, in bytes; a larger one by its digest."""
 LENGTHS = frozenset({"content-length", "content-encoding", "transfer-encoding"})

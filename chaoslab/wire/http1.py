@@ -12,6 +12,7 @@ PART_MAX = 64 * 1024
 CHUNKED, UNTIL_CLOSED = -1, -2
 """Framings of a body whose length is not stated."""
 BODILESS = (204, 304)
+"""Statuses without a body, which need no closed connection to mark their end."""
 HOP_BY_HOP = frozenset({
     "connection", "keep-alive", "proxy-connection", "proxy-authenticate", "proxy-authorization", "te", "trailer",
     "transfer-encoding", "upgrade",
@@ -160,6 +161,11 @@ def _length(text: str) -> int:
     if not text.isdecimal():
         raise Malformed(f"the length {text[:20]!r}")
     return int(text)
+
+
+def chunk(part: bytes) -> bytes:
+    """A part of a body whose length is not stated."""
+    return b"%x\r\n%s\r\n" % (len(part), part)
 
 
 def spelt(first: str, fields: Fields) -> bytes:

@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ import pytest
 from chaoslab.cli import main
 from chaoslab.core.events import FaultWitnessed
 from tests.gateway.parts import history, shop
+from tests.seams.lab_parts import eventually
 
 PYTHON_AGENT = """
 import os, urllib.request
@@ -127,14 +127,6 @@ def alive(pid: int) -> bool:
     return not state.exists() or state.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
-def gone(pid: int) -> bool:
-    for _ in range(200):
-        if not alive(pid):
-            return True
-        time.sleep(0.02)  # the system ends a process when it gets to it
-    return False
-
-
 def started(tmp_path: Path, crm: str, script: str) -> tuple[subprocess.Popen[bytes], int]:
     """`chaoslab exec` in a process of its own, and the number of the command's process, once it runs."""
     command = [
@@ -154,7 +146,7 @@ def test_a_signal_goes_to_the_command(crm: str, tmp_path: Path) -> None:
     process.send_signal(signal.SIGTERM)
     assert process.wait(20) == 9
     process.stdout.close()
-    assert gone(pid)
+    eventually(lambda: not alive(pid))
 
 
 def test_nothing_is_left_when_the_lab_is_killed_or_the_command_leaves_children(crm: str, tmp_path: Path) -> None:
@@ -163,14 +155,14 @@ def test_nothing_is_left_when_the_lab_is_killed_or_the_command_leaves_children(c
     process.wait(20)
     assert process.stdout is not None
     process.stdout.close()
-    assert gone(pid)
+    eventually(lambda: not alive(pid))
     leaves = "import subprocess; print(subprocess.Popen(['sleep', '1000'], stdout=subprocess.DEVNULL).pid)"
     process, _ = started(tmp_path, crm, leaves)
     assert process.stdout is not None
     child = int(process.stdout.readline())
     assert process.wait(20) == 0
     process.stdout.close()
-    assert gone(child)
+    eventually(lambda: not alive(child))
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -79,3 +80,9 @@ def test_a_mistake_is_one_line(options: list[str], line: str, capsys: Any) -> No
     assert main(["mcp", *options]) == 2
     told = capsys.readouterr().err
     assert (told.startswith(line), told.count("\n")) == (True, 1)
+
+
+def test_a_server_that_ends_ends_the_proxy_though_its_client_stays(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "chaoslab", "mcp", "--logs", str(tmp_path), "--", sys.executable, "-c", "exit(5)"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as proxy:
+        assert proxy.wait(30) == 5

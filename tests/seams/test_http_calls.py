@@ -88,7 +88,11 @@ def test_a_service_that_hangs_up_is_not_a_dead_lab(tmp_path: Path) -> None:
         (call,) = finished(lab)
         assert (call.via, call.error) == ("proxy", "closed")
 
-    with upstream(lambda connection: connection.close()) as address:
+    def hang_up(connection: socket.socket) -> None:
+        connection.recv(65_536)  # what is closed unread is reset, now and then
+        connection.close()
+
+    with upstream(hang_up) as address:
         through(tmp_path, address, story)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from chaoslab.core.service_spec import ErrorReply
 from chaoslab.model.formats.anthropic_messages import AnthropicMessages
 from chaoslab.model.formats.common import Format
 from chaoslab.model.formats.gemini import Gemini
@@ -28,6 +29,11 @@ def shape_of(path: str, headers: Mapping[str, str]) -> Format:
     if path.startswith(("/v1beta", "/v1alpha")) or "x-goog-api-key" in headers:
         return _GEMINI
     return _GROQ if path.startswith("/openai/v1/") else _OPENAI
+
+
+def errors_of(path: str, headers: Mapping[str, str]) -> Mapping[int, ErrorReply]:
+    """The error replies of the model's API at this path."""
+    return shape_of(path, headers).errors
 
 
 HOSTS = (

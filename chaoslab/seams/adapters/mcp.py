@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import importlib
-import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from chaoslab.seams import code_swap
+from chaoslab.seams import code_swap, mcp_result
 from chaoslab.seams.adapters import Adapter, is_a, of_schema
-from chaoslab.seams.function import Returned, Wrapping
+from chaoslab.seams.function import Wrapping
+from chaoslab.seams.mcp_result import ToolResult
 from chaoslab.seams.native_errors import KINDS, NativeErrors
 
 TIMED_OUT, CLOSED = -32001, -32000
@@ -94,32 +94,19 @@ def _of_session(wrapping: Wrapping, name: str, real: Callable[..., Any]) -> Call
     return call_tool
 
 
-class McpReturned(Returned):
-    """A tool's result as an MCP client gets it. Its value is the structured content, else the text or its JSON."""
+class McpReturned(ToolResult):
+    """A tool's result as an MCP client gets it: an object of the SDK's."""
 
     def __init__(self, result: Any) -> None:
-        super().__init__(_meaning(result))
-        self.__dict__.update(result=result, ok=not _is_error(result))
+        super().__init__(result.model_dump(mode="json", by_alias=True, exclude_none=True))
+        self.__dict__["result"] = result
 
     @property
     def native(self) -> Any:
         return self.__dict__["result"]
 
-    @property
-    def error_words(self) -> str:
-        return str(self.value)
-
     def with_value(self, value: Any) -> McpReturned:
-        types, result = _types(), self.native
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-        changes: dict[str, Any] = {"content": [types.TextContent(type="text", text=text)]}
-        for field in ("structured_content", "structuredContent"):
-            if getattr(result, field, None) is not None:
-                changes[field] = {"result": value} if _is_wrapped(getattr(result, field)) else value
-        return McpReturned(result.model_copy(update=changes))
-
-    def same_as(self, other: Any) -> bool:
-        return isinstance(other, McpReturned) and bool(other.native == self.native)
+        return McpReturned(type(self.native).model_validate(self.changed(value)))
 
 
 class McpErrors(NativeErrors):
@@ -131,14 +118,15 @@ class McpErrors(NativeErrors):
         return _error(code, f"{name}: {said}" if code == TIMED_OUT else "Connection closed")
 
     def text(self, said: str) -> Any:
-        types = _types()
-        return types.CallToolResult(content=[types.TextContent(type="text", text=said)])
+        return _result(mcp_result.said(said))
 
 
 def _refused(name: str, status: int, message: str) -> Any:
-    types = _types()
-    content = [types.TextContent(type="text", text=f"Error executing tool {name}: {status} {message}")]
-    return types.CallToolResult.model_validate({"content": content, "isError": True})
+    return _result(mcp_result.refused(name, status, message))
+
+
+def _result(data: Mapping[str, Any]) -> Any:
+    return _types().CallToolResult.model_validate(data)
 
 
 def _error(code: int, message: str) -> Exception:
@@ -152,31 +140,3 @@ def _error(code: int, message: str) -> Exception:
 
 def _types() -> Any:
     return importlib.import_module("mcp.types")
-
-
-def _is_error(result: Any) -> bool:
-    return bool(getattr(result, "is_error", False) or getattr(result, "isError", False))
-
-
-def _meaning(result: Any) -> Any:
-    for field in ("structured_content", "structuredContent"):
-        value = getattr(result, field, None)
-        if value is not None:
-            return value["result"] if _is_wrapped(value) else value
-    content = getattr(result, "content", None) or []
-    texts = [_parsed(each.text) for each in content if getattr(each, "type", "") == "text"]
-    return texts[0] if len(texts) == len(content) == 1 else texts or [getattr(each, "type", "") for each in content]
-
-
-def _parsed(text: str) -> Any:
-    """The object or list that the text is in JSON, else the text."""
-    try:
-        value = json.loads(text) if text.lstrip()[:1] in ("{", "[") else text
-    except (ValueError, RecursionError):
-        value = text
-    return value
-
-
-def _is_wrapped(value: Any) -> bool:
-    """True for the object in which the SDK wraps a result that is none."""
-    return isinstance(value, dict) and list(value) == ["result"]

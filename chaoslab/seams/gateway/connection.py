@@ -22,11 +22,13 @@ from chaoslab.seams.service_http import HttpRequest, is_stream
 from chaoslab.seams.stream_view import StreamView
 from chaoslab.wire.body import BODY_MAX
 from chaoslab.wire.http1 import (
+    BODILESS,
     HOP_BY_HOP,
     Fields,
     Head,
     Malformed,
     Reader,
+    chunk,
     framing_of_request,
     spelt,
 )  # fmt: skip
@@ -99,10 +101,6 @@ class Request(HttpRequest):
             query = {name: own.get(name, each) if each == HIDDEN else each for name, each in query.items()}
             value = {**value, "query": query}
         return super().with_meaning(value)
-
-
-class Hung(Exception):
-    """The client has gone."""
 
 
 class Connection:
@@ -192,8 +190,6 @@ class Connection:
             how = None
         except Failure as failure:
             how, goes_on = failure.kind, False
-        except Hung:
-            how, goes_on = "left", False
         except OSError:
             how, goes_on = "left", False
         if how == "reset":
@@ -266,8 +262,8 @@ class _Client:
         status, given = int(started[0][0][:3]), started[0][1]
         fields = [(name, value) for name, value in given if name.lower() not in HOP_BY_HOP]
         closes = any(name.lower() == "connection" and value == "close" for name, value in given)
-        measured = any(name.lower() == "content-length" for name, _ in fields) or status in (204, 304)
-        bodiless = self._head.words[0] == "HEAD" or status in (204, 304)
+        measured = any(name.lower() == "content-length" for name, _ in fields) or status in BODILESS
+        bodiless = self._head.words[0] == "HEAD" or status in BODILESS
         chunked = not measured and not bodiless and self._head.words[2] != "HTTP/1.0"
         if chunked:
             fields.append(("Transfer-Encoding", "chunked"))
@@ -284,10 +280,10 @@ class _Client:
             for _ in parts:
                 pass
             return not closes
-        self._sent(head + (_chunk(first) if chunked and first else first), first)
+        self._sent(head + (chunk(first) if chunked and first else first), first)
         for part in parts:
             if part:
-                self._sent(_chunk(part) if chunked else part, part)
+                self._sent(chunk(part) if chunked else part, part)
         if chunked:
             self._line.sendall(b"0\r\n\r\n")
         return not closes
@@ -350,7 +346,3 @@ def _status(status: int) -> str:
         return f"HTTP/1.1 {status} {HTTPStatus(status).phrase}"
     except ValueError:
         return f"HTTP/1.1 {status} "
-
-
-def _chunk(part: bytes) -> bytes:
-    return b"%x\r\n%s\r\n" % (len(part), part)

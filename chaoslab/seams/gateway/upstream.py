@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import select
 import socket
 import ssl
@@ -20,6 +21,7 @@ from chaoslab.wire.http1 import (
     Head,
     Malformed,
     Reader,
+    chunk,
     framing_of_reply,
     spelt,
 )
@@ -81,9 +83,9 @@ class Upstream:
         elif length or method in ("POST", "PUT", "PATCH"):
             own.append(("Content-Length", str(length)))
         head = spelt(f"{method} {self.route.base}{target} HTTP/1.1", own)
-        line.sendall(head + (_chunk(first) if length == CHUNKED and first else first))
+        line.sendall(head + (chunk(first) if length == CHUNKED and first else first))
         for part in rest:
-            line.sendall(_chunk(part) if length == CHUNKED else part)
+            line.sendall(chunk(part) if length == CHUNKED else part)
         if length == CHUNKED:
             line.sendall(b"0\r\n\r\n")
         assert self._reader is not None
@@ -136,17 +138,13 @@ _OWN = HOP_BY_HOP | {"host", "content-length", "accept-encoding", "expect"}
 read."""
 
 
-def _chunk(part: bytes) -> bytes:
-    return b"%x\r\n%s\r\n" % (len(part), part)
-
-
 class Answered:
     """A service's answer whose head has come."""
 
     def __init__(self, upstream: Upstream, reader: Reader, head: Head, method: str) -> None:
         self._upstream, self._reader, self._head = upstream, reader, head
         self.status = int(head.words[1])
-        self.framing = framing_of_reply(head, method)
+        self._framing = framing_of_reply(head, method)
         self.fields = [(name, value) for name, value in head.fields if name.lower() not in HOP_BY_HOP]
 
     def whole(self) -> tuple[int, Fields, bytes]:
@@ -165,14 +163,14 @@ class Answered:
         """
         done = False
         try:
-            yield from self._reader.body(self.framing)
+            yield from self._reader.body(self._framing)
             done = True
         except TimeoutError:
             raise Failure("timed_out") from None
         except (OSError, Malformed):
             raise Failure("closed") from None
         finally:
-            if not done or self.framing == UNTIL_CLOSED or self._head.closes:
+            if not done or self._framing == UNTIL_CLOSED or self._head.closes:
                 self._upstream.close()
 
 
@@ -180,10 +178,8 @@ class Said:
     """An answer of the gateway's own, in place of a service's."""
 
     def __init__(self, status: int, words: str) -> None:
-        import json
-
         self._body = json.dumps({"error": words}).encode()
-        self.status, self.framing = status, len(self._body)
+        self.status = status
         self.fields: Fields = [("Content-Type", "application/json"), ("Content-Length", str(len(self._body)))]
 
     def whole(self) -> tuple[int, Fields, bytes]:

@@ -13,8 +13,9 @@ import h11
 
 from chaoslab.core.fault import BrokenFault
 from chaoslab.seams.service import Answer, Seen, ServiceAttempt, ServiceSeam
-from chaoslab.seams.service_http import BODILESS, HttpRequest, is_stream
+from chaoslab.seams.service_http import HttpRequest, is_stream
 from chaoslab.seams.stream_view import StreamView
+from chaoslab.wire.http1 import BODILESS
 from chaoslab.worlds.virtual.machine import Waiter
 from chaoslab.worlds.virtual.network import TRIP_S, End
 

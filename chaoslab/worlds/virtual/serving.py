@@ -16,6 +16,7 @@ from chaoslab.core.exchange import Failure
 from chaoslab.seams.service import ServiceSeam
 from chaoslab.seams.service_app import LEFT
 from chaoslab.seams.service_app import Wsgi as Wsgi
+from chaoslab.wire.http1 import BODILESS
 from chaoslab.worlds.virtual.client_side import ClientSide, gate
 from chaoslab.worlds.virtual.machine import Waiter
 from chaoslab.worlds.virtual.network import End, Network
@@ -169,9 +170,7 @@ class _Connection:
         status, headers = started[0]
         code = int(status[:3])
         fields = [(name.lower(), value) for name, value in headers]
-        size = next(
-            (int(value) for name, value in fields if name == "content-length"), 0 if code in _BODILESS else None
-        )
+        size = next((int(value) for name, value in fields if name == "content-length"), 0 if code in BODILESS else None)
         if size is None:
             fields.append(("connection", "close"))
         reason = HTTPStatus(code).phrase if code in _CODES else ""
@@ -218,8 +217,6 @@ class _Connection:
         self._end.close()
 
 
-_BODILESS = (204, 304)
-"""Statuses without a body, which need no closed connection to mark their end."""
 _CODES = {status.value for status in HTTPStatus}
 _FAILURES = (Exception, SystemExit)
 """Exceptions of an application that give a 500, as in any server. An application that exits must not end the run."""
