@@ -119,11 +119,11 @@ def _replace(pairs: Pairs, calm: dict[str, tuple[int, int]], *, learn: bool) -> 
         if calm.get(name) == known:
             continue
         found = _in_module(name, names, pairs, looked_in)
-        if learn and not found and is_installed(name) and not _is_loading(module):
+        if learn and not found and is_installed(name) and not is_loading(module):
             calm[name] = known
 
 
-def _is_loading(module: ModuleType) -> bool:
+def is_loading(module: ModuleType) -> bool:
     return bool(getattr(getattr(module, "__spec__", None), "_initializing", False))
 
 

@@ -14,16 +14,14 @@ import queue
 import sys
 import threading
 from collections.abc import Callable, Iterable
-from types import ModuleType
 from typing import Any
 
 from greenlet import GreenletExit, getcurrent
 
 from chaoslab.worlds.virtual.context import Unsupported, here
-from chaoslab.worlds.virtual.locks import Lock, RealLock, RealQueue, ReLock, SimpleQueue
+from chaoslab.worlds.virtual.locks import Lock, ReLock, SimpleQueue
 from chaoslab.worlds.virtual.machine import VirtualThread
-from chaoslab.worlds.virtual.patches import Patch, pools
-from chaoslab.worlds.virtual.patches.swap import classes_in
+from chaoslab.worlds.virtual.patches import Patch, kept_locks, pools
 
 _threading: Any = threading  # its inner names are not in its types
 real_rlock = threading.RLock
@@ -74,31 +72,6 @@ def make_invoke_excepthook() -> Callable[[threading.Thread], None]:
             invoke(thread)
 
     return unless_ended
-
-
-def kept() -> Iterable[Patch]:
-    """Patches that wrap the real locks and simple queues in attributes of modules and of their classes; one object gets
-    one wrapper.
-    """
-    taken: dict[int, Any] = {}
-    for name, module in list(sys.modules.items()):
-        if not isinstance(module, ModuleType) or name.startswith("chaoslab.worlds.virtual"):
-            continue
-        values = vars(module).values()
-        if not _taken_over.isdisjoint(map(type, values)):
-            for key, value in list(vars(module).items()):
-                if over := _TAKEN_OVER.get(type(value)):
-                    yield Patch(module, key, taken.setdefault(id(value), over(value)))
-        for value in classes_in(values):
-            if value.__module__ != name or _taken_over.isdisjoint(map(type, vars(value).values())):
-                continue  # nearly every class, and there are thousands
-            for attribute, member in list(vars(value).items()):
-                if over := _TAKEN_OVER.get(type(member)):
-                    yield Patch(value, attribute, taken.setdefault(id(member), over(member)))
-
-
-_TAKEN_OVER: dict[type, Callable[[Any], Any]] = {RealLock: Lock.over, RealQueue: SimpleQueue.over}
-_taken_over = _TAKEN_OVER.keys()
 
 
 # Starting.
@@ -231,4 +204,4 @@ def patches() -> Iterable[Patch]:
         yield Patch(threading, "_make_thread_handle", make_thread_handle)
     yield Patch(queue, "SimpleQueue", SimpleQueue, everywhere=True)
     yield from pools.patches()
-    yield from kept()
+    yield from kept_locks.patches()

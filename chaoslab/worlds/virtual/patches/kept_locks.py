@@ -1,0 +1,76 @@
+"""Finds the real locks and simple queues that modules and their classes hold, in every module of the process.
+
+That is a quarter of a million names in the lab, and half a million members of classes. So an installed module is
+searched once. After that only those of its places are looked at that held a lock or `None`, from which a lock may be
+made later, until it or one of its classes has more or fewer names.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import ModuleType, NoneType
+from typing import Any
+
+from chaoslab.seams.references import is_installed
+from chaoslab.worlds.virtual.locks import Lock, RealLock, RealQueue, SimpleQueue
+from chaoslab.worlds.virtual.patches import Patch
+from chaoslab.worlds.virtual.patches.swap import classes_in, is_loading
+
+_TAKEN_OVER: dict[type, Callable[[Any], Any]] = {RealLock: Lock.over, RealQueue: SimpleQueue.over}
+_MAY_HOLD = frozenset({NoneType, Lock, SimpleQueue, *_TAKEN_OVER})
+
+
+@dataclass(frozen=True, slots=True)
+class _Searched:
+    """A module as it was when it was searched."""
+
+    names: Mapping[str, Any]
+    count: int
+    members: Sequence[Mapping[str, Any]]
+    members_count: int
+    places: Sequence[tuple[Any, str]]
+
+    @classmethod
+    def of(cls, name: str, module: ModuleType) -> _Searched:
+        names = vars(module)
+        classes = [found for found in classes_in(names.values()) if found.__module__ == name]
+        members = [vars(one) for one in classes]
+        places: list[tuple[Any, str]] = []
+        for holder in (module, *classes):
+            held = vars(holder)
+            if not _MAY_HOLD.isdisjoint(map(type, held.values())):
+                places += [
+                    (holder, key)
+                    for key, value in list(held.items())
+                    if type(value) in _MAY_HOLD and not (value is None and key.startswith("__"))
+                ]
+        return cls(names, len(names), members, sum(map(len, members)), places)
+
+    def still_is(self, module: ModuleType) -> bool:
+        return (
+            self.names is vars(module)
+            and self.count == len(self.names)
+            and self.members_count == sum(map(len, self.members))
+        )
+
+
+def patches() -> Iterable[Patch]:
+    """Patches that wrap them. One object gets one wrapper."""
+    taken: dict[int, Any] = {}
+    for name, module in list(sys.modules.items()):
+        if not isinstance(module, ModuleType) or name.startswith("chaoslab.worlds.virtual"):
+            continue
+        searched = _searched.get(name)
+        if searched is None or not searched.still_is(module):
+            searched = _Searched.of(name, module)
+            if is_installed(name) and not is_loading(module):
+                _searched[name] = searched
+        for holder, key in searched.places:
+            value = vars(holder).get(key)
+            if over := _TAKEN_OVER.get(type(value)):
+                yield Patch(holder, key, taken.setdefault(id(value), over(value)))
+
+
+_searched: dict[str, _Searched] = {}
