@@ -180,13 +180,24 @@ def _faults() -> str:
         module = importlib.import_module(fault.__module__)
         if not fault.__module__.startswith("chaoslab."):
             continue
-        texts.append(
-            f"## {name}\n\n{_story(module, fault)}\n\nLayer: {fault.layer}. {' '.join(_traits(fault))}".rstrip() + "\n"
-        )
+        family = fault.__module__.split(".")[-2]
+        said = f"Family: {family}. Layer: {fault.layer}. {' '.join(_traits(fault))}".rstrip()
+        texts.append(f"## {name}\n\n{_story(module, fault)}\n\n{said}\n")
+        if fault.example:
+            texts.append(f"```text\ninject({fault.example})\n```\n")
+        if fault.source:
+            texts.append(f"Seen in the real world: {fault.source}\n")
         hints = get_type_hints(fault)
-        rows = [(f"`{f.name}`", _choices(hints[f.name]), _default(f)) for f in fields(fault)]
+        rows = [
+            (f"`{f.name}`", _choices(hints[f.name]) + _bounds(fault.bounds.get(f.name)), _default(f))
+            for f in fields(fault)
+        ]
         texts.append(_table(("parameter", "type", "default"), rows) if rows else "It has no parameters.\n")
     return "\n".join(texts)
+
+
+def _bounds(bounds: tuple[float, float] | None) -> str:
+    return f", {bounds[0]:g} to {bounds[1]:g}" if bounds else ""
 
 
 def _traits(fault: Any) -> Iterator[str]:

@@ -6,7 +6,7 @@ has to know of a fault is a trait of its class, so nothing outside of `chaoslab.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import Field, is_dataclass
 from functools import cache
@@ -40,6 +40,12 @@ class Fault:
     - `delays`: it only makes a call slow. An attempt that meets it may succeed.
     - `looks_back`: its story reads `context.earlier`.
     - `refuses`: its connection is refused. It needs no lane of its own, and no toxics.
+
+    For its reader and for `inject`:
+
+    - `bounds`: the least and the greatest value of a parameter, by name. Of others, numbers are 0 or more.
+    - `example`: the arguments of an `inject(...)` that shows it, as Python text.
+    - `source`: a report from the real world, or the documentation of a service that does this.
     """
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
@@ -50,6 +56,9 @@ class Fault:
     delays: ClassVar[bool] = False
     looks_back: ClassVar[bool] = False
     refuses: ClassVar[bool] = False
+    bounds: ClassVar[Mapping[str, tuple[float, float]]] = {}
+    example: ClassVar[str] = ""
+    source: ClassVar[str] = ""
 
     def draw(self, dice: Dice) -> Self:  # noqa: ARG002 - nothing is left to chance
         """The fault for one exchange, with all its chances drawn."""

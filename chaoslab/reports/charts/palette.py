@@ -53,13 +53,14 @@ FAULTS = {
     "truncate_context": Look("#9646B9", "*"),
     "budget": Look("#DAB585", "h"),
 }
+"""The looks of the faults that are seen most. All others have one of `STRANGERS`."""
 LONE = Look("#5B0018", "x")
 """A failure without an injected fault."""
 FAILED = Look(SLATE, "x")
 """A failure whose cause the log does not record."""
 
 STRANGERS = tuple(Look(c, marker) for marker in "<>dp8" for c in ("#00888F", "#C6A1EC", "#F2A6B8", "#51124E"))
-"""The looks for faults of plug-ins, chosen by the fault's name."""
+"""The looks for all other faults, chosen by the fault's name."""
 
 SERIES = ("#175B1D", "#FA71D1", "#90B16D", "#032752", "#926088", "#B6B71B")
 """The colours of runs drawn over each other. From the seventh series on they repeat with another line style."""
@@ -68,8 +69,8 @@ SHAPES = "osD^vPX"
 
 
 def faults(names: Iterable[str]) -> dict[str, Look]:
-    """The look of each of these faults. A plug-in's fault looks the same in every run, unless two of a run share a
-    look: then the later by name takes the next."""
+    """The look of each of these faults. One without a look of its own looks the same in every run, unless two of a run share
+    a look: then the later by name takes the next."""
     wanted = sorted(set(names))
     found = {name: FAULTS[name] for name in wanted if name in FAULTS}
     for name in wanted:
