@@ -69,8 +69,8 @@ SHAPES = "osD^vPX"
 
 
 def faults(names: Iterable[str]) -> dict[str, Look]:
-    """The look of each of these faults. One without a look of its own looks the same in every run, unless two of a run share
-    a look: then the later by name takes the next."""
+    """The look of each of these faults. One without a look of its own looks the same in every run, unless two of a run
+    share a look: then the later by name takes the next."""
     wanted = sorted(set(names))
     found = {name: FAULTS[name] for name in wanted if name in FAULTS}
     for name in wanted:
