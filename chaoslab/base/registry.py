@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import os
 import pkgutil
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Sequence
 from functools import cache
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from chaoslab.base.jsonable import describe_error, line
@@ -42,9 +44,29 @@ def family(group: str, name: str) -> tuple[str, ...]:
 
 
 def installed(group: str) -> tuple[str, ...]:
-    """The plug-ins of other packages, sorted. Their family is not known before they are loaded. Takes some
-    milliseconds."""
-    return tuple(sorted({point.name for point in entry_points(group=f"chaoslab.{group}")}))
+    """The plug-ins of other packages, sorted. Their family is not known before they are loaded."""
+    return tuple(sorted({point.name for point in _points(group)}))
+
+
+def _points(group: str) -> Sequence[EntryPoint]:
+    """The entry points of the group in all packages. Their files take some milliseconds to read, so this is done again
+    only if a package has come or gone."""
+    packages = tuple((place, _changed(place)) for place in sys.path)
+    before = _read.get(group)
+    if before is None or before[0] != packages:
+        before = _read[group] = packages, tuple(entry_points(group=f"chaoslab.{group}"))
+    return before[1]
+
+
+_read: dict[str, tuple[tuple[tuple[str, int], ...], Sequence[EntryPoint]]] = {}
+"""Group → the folders of packages with the times of their last change, and the entry points found in them."""
+
+
+def _changed(folder: str) -> int:
+    try:
+        return os.stat(folder or ".").st_mtime_ns
+    except OSError:
+        return 0
 
 
 @cache
@@ -55,7 +77,7 @@ def load(group: str, name: str) -> Any:
         LookupError: no such plug-in; the message names the nearest one. BrokenPlugin: it cannot be imported.
     """
     importlib.invalidate_caches()  # it may have been installed a moment ago, in a notebook
-    for point in entry_points(group=f"chaoslab.{group}", name=name):
+    for point in (point for point in _points(group) if point.name == name):
         try:
             return point.load()
         except Exception as error:
@@ -68,7 +90,7 @@ def load(group: str, name: str) -> Any:
 
 def broken(group: str, name: str, why: str) -> BrokenPlugin:
     """The error for a plug-in that cannot be used."""
-    found = next(iter(entry_points(group=f"chaoslab.{group}", name=name)), None)
+    found = next((point for point in _points(group) if point.name == name), None)
     package = found.dist if found is not None else None
     origin = f"the package {package.name} {package.version}" if package else found.value if found else "chaoslab"
     return BrokenPlugin(line(f"the {_kind(group)} '{name}' of {origin} cannot be used: {why}", SAID))

@@ -124,6 +124,7 @@ def test_a_lie_about_what_nobody_stated_is_found_beside_the_twin() -> None:
 
 @pytest.mark.parametrize("before", [False, True])
 def test_a_program_that_has_frozen_its_objects_finds_them_frozen_and_another_none(*, before: bool) -> None:
+    found = gc.get_freeze_count()
     gc.unfreeze()
     if before:
         gc.freeze()
@@ -131,4 +132,7 @@ def test_a_program_that_has_frozen_its_objects_finds_them_frozen_and_another_non
         lab_runs.done(work(["What is 17 times 24?"]))
         assert (gc.get_freeze_count() > 0) is before
     finally:
-        gc.unfreeze()
+        if found:
+            gc.freeze()
+        else:
+            gc.unfreeze()
