@@ -22,6 +22,7 @@ from chaoslab.base import registry
 from chaoslab.base.commandline import Parser
 from chaoslab.config.settings import table
 from chaoslab.core import events, triggers
+from chaoslab.reports.fault_pages import traits, within
 from chaoslab.wire import toxics
 
 FOLDER = Path(__file__).parent / "reference"
@@ -181,32 +182,16 @@ def _faults() -> str:
         if not fault.__module__.startswith("chaoslab."):
             continue
         family = fault.__module__.split(".")[-2]
-        said = f"Family: {family}. Layer: {fault.layer}. {' '.join(_traits(fault))}".rstrip()
+        said = f"Family: {family}. Layer: {fault.layer}. {' '.join(traits(fault))}".rstrip()
         texts.append(f"## {name}\n\n{_story(module, fault)}\n\n{said}\n")
         if fault.example:
             texts.append(f"```text\ninject({fault.example})\n```\n")
         if fault.source:
             texts.append(f"Seen in the real world: {fault.source}\n")
         hints = get_type_hints(fault)
-        rows = [
-            (f"`{f.name}`", _choices(hints[f.name]) + _bounds(fault.bounds.get(f.name)), _default(f))
-            for f in fields(fault)
-        ]
+        rows = [(f"`{f.name}`", _choices(hints[f.name]) + within(fault, f.name), _default(f)) for f in fields(fault)]
         texts.append(_table(("parameter", "type", "default"), rows) if rows else "It has no parameters.\n")
     return "\n".join(texts)
-
-
-def _bounds(bounds: tuple[float, float] | None) -> str:
-    return f", {bounds[0]:g} to {bounds[1]:g}" if bounds else ""
-
-
-def _traits(fault: Any) -> Iterator[str]:
-    if fault.conditional:
-        yield "It decides by itself whether there is anything to do."
-    if half := fault.corrupts:
-        yield f"It changes the {half} in silence, so nobody can notice it and nobody recovers from it."
-    if fault.lasts:
-        yield "It goes on until the trial ends."
 
 
 def _triggers() -> str:

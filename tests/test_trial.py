@@ -738,6 +738,8 @@ MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: lab.inject("tool_error", "refund", status=200), ValueError,
      "status of tool_error is 200: it should be an error's, from 400"),
     (lambda: trial_of(faults=[lab.inject("truncate_context", "refund")]), ValueError, "refund is no model"),
+    (lambda: trial_of(faults=[lab.inject("cut", "ref*")]), ValueError,
+     "cut works on a stream of events, and refund is a function: aim it at a service"),
     (lambda: trial_of(faults=[lab.inject("latency", "refnud")]), LookupError,
      "no function or service 'refnud' to hit: did you mean 'refund'?"),
     (lambda: trial_of(faults=["latency"]), ValueError,

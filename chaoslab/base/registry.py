@@ -35,12 +35,12 @@ def did_you_mean(wrong: str, known: Iterable[str]) -> str:
 def names(group: str) -> tuple[str, ...]:
     """All plug-ins of a group ("faults"), bundled and installed, sorted. Those installed since the last call are among
     them."""
-    return tuple(sorted({*_bundled(group), *installed(group)}))
+    return tuple(sorted({*bundled(group), *installed(group)}))
 
 
 def family(group: str, name: str) -> tuple[str, ...]:
     """The bundled plug-ins of one family ("faults", "network"), sorted."""
-    return tuple(sorted(plugin for plugin, module in _bundled(group).items() if module.split(".")[-2] == name))
+    return tuple(sorted(plugin for plugin, module in bundled(group).items() if module.split(".")[-2] == name))
 
 
 def installed(group: str) -> tuple[str, ...]:
@@ -82,7 +82,7 @@ def load(group: str, name: str) -> Any:
             return point.load()
         except Exception as error:
             raise broken(group, name, describe_error(error)) from error
-    place = _bundled(group).get(name)
+    place = bundled(group).get(name)
     if place is None:
         raise LookupError(f"no {_kind(group)} is called '{name}': {did_you_mean(name, names(group))}")
     return getattr(importlib.import_module(place), "".join(part.capitalize() for part in name.split("_")))
@@ -102,8 +102,8 @@ def _kind(group: str) -> str:
 
 
 @cache
-def _bundled(group: str) -> dict[str, str]:
-    """Name → module, for the group's own package and the families in it."""
+def bundled(group: str) -> dict[str, str]:
+    """The lab's own plug-ins, by name: the module of each, in the group's package or in a family's."""
     package = importlib.import_module(f"chaoslab.{group}")
     found = {}
     for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):

@@ -122,15 +122,21 @@ def _wrong(parameter: Field[Any], hint: Any, value: Any, bounds: tuple[float, fl
 
 
 def check(
-    injections: Iterable[Injection], known: Iterable[str], *, turns: int = 1, models: Iterable[str] = ()
+    injections: Iterable[Injection],
+    known: Iterable[str],
+    *,
+    turns: int = 1,
+    models: Iterable[str] = (),
+    functions: Iterable[str] = (),
 ) -> tuple[Injection, ...]:
     """The injections, if each has a name of its own, targets that exist and triggers that can hold in a conversation of
-    so many turns. `models`: the targets whose requests have messages, which faults of the context need.
+    so many turns. `models`: the targets whose requests have messages, which faults of the context need. `functions`:
+    the targets that return no stream, which faults of streams need.
 
     Raises:
         LookupError: a target does not exist. ValueError: two of one name, or one that can never hit.
     """
-    names, there, has_messages = set(), list(known), set(models)
+    names, there, has_messages, returns = set(), list(known), set(models), set(functions)
     checked = tuple(injections)
     for injection in checked:
         if not isinstance(injection, Injection):
@@ -144,6 +150,10 @@ def check(
                 if name not in has_messages:
                     fault = injection.choices[0].fault
                     raise ValueError(f"{fault} works on the messages that a model is sent, and {name} is no model")
+        if injection.layer == "stream":
+            for name in filter(injection.covers, returns):
+                fault = injection.choices[0].fault
+                raise ValueError(f"{fault} works on a stream of events, and {name} is a function: aim it at a service")
         if injection.name in names:
             raise ValueError(f"two injections are called '{injection.name}': give one of them another name=")
         names.add(injection.name)

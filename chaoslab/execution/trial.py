@@ -371,7 +371,8 @@ def _checked(agent: Any, prompt: Any, given: Options) -> tuple[AgentSpec, bool, 
     there = {**services, **upstreams}
     names = validation.names_of(agent, tools, reads, there)
     models = validation.models(given.get("models"), there)
-    plan = Plan(seed, check(faults, names, models=models))
+    functions = [name for name in names if name not in there]
+    plan = Plan(seed, check(faults, names, models=models, functions=functions))
     check_services(plan.injections, there)
     check_refusing(plan.injections, upstreams)
     effects = None

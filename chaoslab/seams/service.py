@@ -245,6 +245,18 @@ class ServiceSeam:
             del self._refused[name]
         return asked
 
+    def refused(self, name: str) -> Request | None:
+        """The request whose connection was refused last, if no other has taken its place."""
+        return self._refused.get(name)
+
+    def let_pass(self, name: str, number: int, attempt: int) -> list[str]:
+        """The injections whose dice let this attempt's connection pass."""
+        reach = self.reach(name)[1]
+        if not reach:
+            return []
+        decisions = self._decisions(reach, name, number, attempt, foreseen=True)
+        return [each.name for each, decision in zip(reach, decisions, strict=True) if decision]
+
     def _decisions(
         self, reach: Candidates, name: str, number: int, attempt: int, *, foreseen: bool = False
     ) -> list[Decision]:
@@ -296,6 +308,7 @@ class ServiceAttempt(Attempt):
         self._fields: Fields = ()
         """The headers of a streamed answer."""
         safe = request.method in SAFE or self.of_model
+        refused = seam.refused(name)
         self.asked = seam.request(name, self.tool, request.intent(self.value), safe=safe)
         elapsed_s = began_s - book.origin
         spent = {
@@ -329,9 +342,9 @@ class ServiceAttempt(Attempt):
         )
         self.hit = decisions.hit
         """True if a fault hits it: `play` answers it then, else the application, through `answering`."""
-        self.rolled: Sequence[str] = self.faults.rolled
-        if not self.hit:
-            self.rolled = decisions.asked
+        self.rolled: list[str] = self.faults.rolled if self.hit else list(decisions.asked)
+        if attempt == 1 or self.asked is refused:
+            self.rolled += seam.let_pass(name, number, attempt)
         seam.open[id(self)] = self
 
     def answering(self, started: Started, parts: Iterable[bytes]) -> Iterator[bytes]:

@@ -51,9 +51,10 @@ def child(pid: int) -> int:
 def _went_on(pid: int) -> bool:
     """True if the program has gone on as the real Python, which stands for itself."""
     try:
-        return b"\0-IS\0" not in Path(f"/proc/{pid}/cmdline").read_bytes()
+        line = Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return False
+    return bool(line) and b"\0-IS\0" not in line  # it is empty for a moment while a program is replaced
 
 
 @cache

@@ -1,0 +1,55 @@
+"""The delivery of faults as the check counts it: a cell is a fault, a seam and a chance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from chaoslab.analysis.measures.intervals import Interval, clopper_pearson
+from chaoslab.core.fault import load, trait
+
+CONFIDENCE = 0.999
+"""Of all intervals together: each is made for a part of the error, one for each cell (Bonferroni)."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A fault to fire through a seam, at a chance, with so many calls."""
+
+    fault: str
+    seam: str
+    chance: float
+    calls: int
+    seed: int = 1
+
+
+@dataclass(frozen=True)
+class Delivered:
+    """The counts of a cell. `refusal`: the line by which the seam does not take the fault; empty if it does.
+
+    `eligible`: the attempts for which its dice were rolled. `scheduled`: those that it should hit. `injected`: those in
+    which there was something to do. `witnessed`: those in which the caller met it.
+    """
+
+    cell: Cell
+    eligible: int = 0
+    scheduled: int = 0
+    injected: int = 0
+    witnessed: int = 0
+    refusal: str = ""
+
+    @property
+    def delivered(self) -> bool:
+        """True if each injected fault was witnessed."""
+        return self.witnessed == self.injected
+
+    def interval(self, cells: int) -> Interval | None:
+        """The exact interval of the rate at which it was scheduled, one of so many; None without a call."""
+        error = (1 - CONFIDENCE) / cells
+        return clopper_pearson(self.scheduled, self.eligible, confidence=1 - error)
+
+    def as_configured(self, cells: int) -> bool:
+        """True if the chance is in the interval, or if the fault decides by itself when it acts."""
+        if trait(load(self.cell.fault), "conditional"):
+            return True
+        interval = self.interval(cells)
+        return interval is not None and self.cell.chance in interval

@@ -1,0 +1,85 @@
+"""`chaoslab faults`: the catalogue, a page on one fault, and the check that faults arrive."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+from itertools import groupby
+
+from chaoslab.base.commandline import refuse
+
+HELP = "list all faults, tell of one, or check that they arrive"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("what", nargs="*", metavar="NAME", help="a fault, or check and the faults to check (all)")
+    parser.add_argument("--calls", type=int, help="check: so many calls of each fault through each seam (20000)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="check: processes (%(default)s)")
+    parser.add_argument("--seed", type=int, default=1, help="check: of all dice (%(default)s)")
+
+
+def run(options: argparse.Namespace) -> int:
+    from chaoslab.base.interrupts import heard_outside_imports
+
+    checks, *names = options.what or [""]
+    try:
+        if checks == "check":
+            return _check(options, names)
+        if options.calls is not None:
+            options.parser.error("--calls has no effect without check")
+        with heard_outside_imports():
+            from chaoslab.core.fault import load
+            from chaoslab.reports import fault_pages
+
+            if not checks:
+                print(fault_pages.catalogue(), end="")
+                return 0
+            shown = [checks, *names]
+            for name in shown:
+                load(name)
+            for name in shown:
+                print(fault_pages.page(name, _seen(name)), end="\n" if name != shown[-1] else "")
+    except LookupError as error:
+        return refuse(error)
+    return 0
+
+
+def _seen(name: str) -> Sequence[tuple[str, Sequence[str]]]:
+    """A call that meets the fault, at each seam that takes it."""
+    from chaoslab.base import extras
+
+    try:
+        extras.check("a call that meets a fault", "virtual")
+    except extras.Incomplete as error:
+        return [("call", [str(error)])]
+    from chaoslab.execution import delivery
+
+    return delivery.seen(name)
+
+
+def _check(options: argparse.Namespace, names: list[str]) -> int:
+    """The exit code is 1 if a fault was not delivered, or not at the rate that was configured."""
+    from chaoslab.base import extras
+
+    extras.check("chaoslab faults check", "virtual")
+    for name, least in (("calls", 3), ("jobs", 1), ("seed", 0)):
+        value = getattr(options, name)
+        if value is not None and value < least:
+            options.parser.error(f"--{name} is {value}: it should be {least} or more")
+    from chaoslab.analysis.delivery import Delivered
+    from chaoslab.execution import delivery
+    from chaoslab.execution.workers import executor
+    from chaoslab.reports import fault_check
+
+    cells = delivery.cells(names, calls=options.calls or delivery.CALLS, seed=options.seed)
+    print(fault_check.head(delivery.CHANCES), flush=True)
+    found: list[Delivered] = []
+    results = executor(options.jobs).map(delivery.Check(), cells)
+    for _, there in groupby(results, lambda result: (result.cell.fault, result.cell.seam)):
+        group = list(there)
+        found += group
+        print(fault_check.row(group, len(cells)), flush=True)
+    text, well = fault_check.foot(found)
+    print(text)
+    return 0 if well else 1

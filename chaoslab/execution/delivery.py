@@ -1,0 +1,204 @@
+"""The check that faults arrive: each is fired through each seam in virtual time, and those that met their caller are
+counted.
+
+Nothing here is mocked: a caller calls a function, a client asks a service over HTTP, a client asks a model. One trial
+of many calls is one cell of the check: a fault, a seam and a chance.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+from chaoslab.analysis.delivery import Cell, Delivered
+from chaoslab.base.parsers import SECONDS_MAX
+from chaoslab.base.registry import names
+from chaoslab.core.events import CallFinished, FaultInjected, FaultScheduled, FaultWitnessed
+from chaoslab.core.fault import GROUP, load
+from chaoslab.core.inject import check, inject
+from chaoslab.core.plan import Injection
+from chaoslab.execution.trial import Trial
+from chaoslab.execution.trial import run as run_trial
+from chaoslab.model.offline import offline_model
+
+CALLS = 20_000
+"""The calls of each fault through each seam, shared among the chances."""
+CHANCES = (0.02, 0.2, 1.0)
+TIMEOUT_S = 2.0
+SHOP, MODEL = "shop.test", "api.openai.com"
+ORDER = {
+    "order": 17, "name": "Tea", "amount": 12.5, "due": "2026-06-01", "paid": True, "customer": "ann@shop.test",
+    "lines": [{"item": "tea", "count": 2, "price": 4.0}, {"item": "cup", "count": 1, "price": 4.5}], "total": 12.5,
+}  # fmt: skip
+ARGUMENTS: Mapping[str, Mapping[str, Any]] = {
+    "budget": {"calls": 10.0},
+}
+"""The parameters of a fault that does nothing without them."""
+
+
+def cells(faults: Sequence[str] = (), *, calls: int = CALLS, seed: int = 1) -> list[Cell]:
+    """The cells of these faults, of all by default.
+
+    Raises:
+        LookupError: no fault of that name.
+    """
+    for fault in faults:
+        load(fault)
+    each = max(1, calls // len(CHANCES))
+    return [
+        Cell(fault, seam, chance, each, seed)
+        for fault in faults or names(GROUP)
+        for seam in SEAMS
+        for chance in CHANCES
+    ]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Check:
+    """The check as work for an executor: `Cell` → `Delivered`."""
+
+    def named(self, cell: Cell) -> str:
+        return f"{cell.fault} through the seam {cell.seam}"
+
+    @contextmanager
+    def opened(self) -> Iterator[Callable[[Cell], Delivered]]:
+        yield fired
+
+
+def fired(cell: Cell) -> Delivered:
+    """Fires the fault of a cell."""
+    seam, target = SEAMS[cell.seam]
+    fault = _injection(cell, target)
+    if refusal := _refusal(cell, fault, target):
+        return Delivered(cell, refusal=refusal)
+    trial = seam(cell, fault)
+    if trial.error is not None:
+        raise RuntimeError(f"{cell}: {trial.error!r}") from trial.error
+    history = trial.history
+    return Delivered(
+        cell,
+        eligible=sum(len(event.rolled) for _, event in history.of(CallFinished)),
+        scheduled=len(list(history.of(FaultScheduled))),
+        injected=len(list(history.of(FaultInjected))),
+        witnessed=len(list(history.of(FaultWitnessed))),
+    )
+
+
+def _injection(cell: Cell, target: str) -> Injection:
+    return inject(cell.fault, target, chance=cell.chance, **ARGUMENTS.get(cell.fault, {}))
+
+
+def _refusal(cell: Cell, fault: Injection, target: str) -> str:
+    """The line by which the seam does not take the fault; empty if it does."""
+    models, functions = ([target] if cell.seam == seam else [] for seam in ("model", "function"))
+    try:
+        check([fault], [target], models=models, functions=functions)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def seen(fault: str) -> list[tuple[str, list[str]]]:
+    """A call that meets the fault at each seam that takes it: the seam, and lines of the trial's story."""
+    found = []
+    for seam, (go, target) in SEAMS.items():
+        cell = Cell(fault, seam, 1.0, SHOWN_CALLS)
+        injection = _injection(cell, target)
+        if _refusal(cell, injection, target):
+            continue
+        trial = go(cell, injection)
+        met = next((event for _, event in trial.history.of(FaultInjected)), None)
+        if met is not None:
+            label = f" {target} {met.request}.{met.attempt} "
+            found.append((seam, [line for line in trial.story().splitlines() if label in line]))
+    return found
+
+
+SHOWN_CALLS = 30
+"""The calls among which the first one is shown that meets a fault."""
+
+
+def _trial(agent: Callable[[str], str], cell: Cell, fault: Injection, **world: Any) -> Trial:
+    return run_trial(
+        agent, "check", faults=[fault], seed=cell.seed, twin=False, timeout_s=TIMEOUT_S, deadline_s=SECONDS_MAX,
+        calls_max=10**9, **world,
+    )  # fmt: skip
+
+
+def _function(cell: Cell, fault: Injection) -> Trial:
+    def get_order(order: int) -> dict[str, Any]:
+        return {**ORDER, "order": order}
+
+    def agent(_: str) -> str:
+        for number in range(cell.calls):
+            with suppress(Exception):
+                get_order(number % 7)
+        return "done"
+
+    return _trial(agent, cell, fault, reads=[get_order])
+
+
+def _service(cell: Cell, fault: Injection) -> Trial:
+    def shop(request: Any) -> dict[str, Any]:
+        return {**ORDER, "order": int(request.path.rpartition("/")[2])}
+
+    def telling(_: Any, start_response: Any) -> list[bytes]:
+        start_response("200 OK", [("Content-Type", "text/event-stream")])
+        return [f"data: {json.dumps(line)}\n\n".encode() for line in ORDER.items()]
+
+    def agent(_: str) -> str:
+        _ask(SHOP, cell.calls, lambda number: ("GET", f"/orders/{number % 7}", None))
+        return "done"
+
+    streams = load(cell.fault).layer == "stream"
+    return _trial(agent, cell, fault, services={SHOP: telling if streams else shop})
+
+
+def _model(cell: Cell, fault: Injection) -> Trial:
+    def agent(_: str) -> str:
+        _ask(MODEL, cell.calls, lambda number: ("POST", "/v1/chat/completions", bodies[number % 2]))
+        return "done"
+
+    stream = load(cell.fault).layer == "stream"
+    bodies = _chat(stream=stream, tools=True), _chat(stream=stream, tools=False)
+    return _trial(agent, cell, fault, services={MODEL: offline_model()})
+
+
+SEAMS: Mapping[str, tuple[Callable[[Cell, Injection], Trial], str]] = {
+    "function": (_function, "get_order"), "service": (_service, SHOP), "model": (_model, MODEL),
+}  # fmt: skip
+"""The seams, and the target in each."""
+
+
+def _ask(host: str, calls: int, request: Callable[[int], tuple[str, str, bytes | None]]) -> None:
+    """Sends so many requests over one connection, or the next if one is lost."""
+    from http.client import HTTPConnection
+
+    connection = HTTPConnection(host, timeout=TIMEOUT_S)
+    for number in range(calls):
+        try:
+            method, path, body = request(number)
+            connection.request(method, path, body, {"Content-Type": "application/json"} if body else {})
+            connection.getresponse().read()
+        except Exception:  # noqa: BLE001 - whatever it was, the fault's witness says if it was the fault
+            connection.close()
+
+
+def _chat(*, stream: bool, tools: bool) -> bytes:
+    """A request to a model: a conversation with a tool call behind it. With `tools`, another is to be made."""
+    parameters = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+    tool = {"type": "function", "function": {"name": "current_weather", "parameters": parameters}}
+    call = {"id": "c1", "type": "function", "function": {"name": "current_weather", "arguments": '{"city": "Oslo"}'}}
+    messages: list[dict[str, Any]] = [
+        {"role": "system", "content": "You are a helpful assistant."},
+        {"role": "user", "content": "How warm is it in Oslo?"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": '{"temp": 21.5}'},
+        {"role": "assistant", "content": "21.5 degrees in Oslo."},
+        {"role": "user", "content": "How warm is it in Paris?"},
+    ]
+    offered = {"tools": [tool]} if tools else {}
+    return json.dumps({"model": "gpt-5", "messages": messages, "stream": stream, **offered}).encode()

@@ -1,0 +1,68 @@
+"""The check of the catalogue as text: a line for each fault and seam, and the result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from chaoslab.analysis.delivery import CONFIDENCE, Delivered
+from chaoslab.reports.page import count, wrapped
+
+NAME_WIDTH, SEAM_WIDTH, RATE_WIDTH = 22, 8, 23
+
+
+def head(chances: Sequence[float]) -> str:
+    """The heading of the rows. Each rate is followed by its exact interval."""
+    rates = "  ".join(f"{f'at {chance:g}':{RATE_WIDTH}}" for chance in chances)
+    return f"{'fault':{NAME_WIDTH}}  {'seam':{SEAM_WIDTH}}  {rates}  witnessed of injected"
+
+
+def row(results: Sequence[Delivered], cells: int) -> str:
+    """The results of one fault at one seam, each at a chance. `cells`: all cells of the check."""
+    first = results[0]
+    said = f"{first.cell.fault:{NAME_WIDTH}}  {first.cell.seam:{SEAM_WIDTH}}  "
+    if first.refusal:
+        return f"{said}not there: {first.refusal}"
+    rates = "  ".join(f"{_rate(result, cells):{RATE_WIDTH}}" for result in results)
+    injected, witnessed = sum(r.injected for r in results), sum(r.witnessed for r in results)
+    idle = sum(r.scheduled for r in results) - injected
+    said += f"{rates}  {witnessed:,} of {injected:,}"
+    if idle:
+        said += f"; {idle:,} had nothing to change"
+    return f"{said}  ← WRONG" if any(wrong(result, cells) for result in results) else said
+
+
+def _rate(result: Delivered, cells: int) -> str:
+    interval = result.interval(cells)
+    if interval is None:
+        return "no call"
+    return f"{result.scheduled / result.eligible:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
+
+
+def wrong(result: Delivered, cells: int) -> str:
+    """The reason, in words, that a cell does not prove its fault's delivery; empty if it does."""
+    if result.refusal:
+        return ""
+    if not result.eligible:
+        return "no call reached it"
+    if not result.delivered:
+        return f"{result.injected - result.witnessed:,} of {result.injected:,} were not witnessed"
+    if not result.as_configured(cells):
+        return f"the rate {_rate(result, cells)} excludes {result.cell.chance:g}"
+    return ""
+
+
+def foot(results: Sequence[Delivered]) -> tuple[str, bool]:
+    """The result in lines, and True if all is well."""
+    taken = [result for result in results if not result.refusal]
+    bad = [(result, why) for result in results if (why := wrong(result, len(results)))]
+    faults = sorted({result.cell.fault for result in results})
+    never = [fault for fault in faults if not any(r.injected for r in taken if r.cell.fault == fault)]
+    lines = wrapped(
+        f"{count(len(faults), 'fault')}, {sum(r.eligible for r in taken):,} calls, "
+        f"{sum(r.injected for r in taken):,} faults injected, {sum(r.witnessed for r in taken):,} witnessed"
+    )
+    if not bad and not never:
+        return "\n".join([*lines, f"all rates are as configured (exact intervals, {CONFIDENCE:.1%} together)"]), True
+    lines += [text for r, why in bad for text in wrapped(f"WRONG: {r.cell.fault} at a {r.cell.seam}: {why}")]
+    lines += [text for fault in never for text in wrapped(f"WRONG: {fault} was injected at no seam")]
+    return "\n".join(lines), False

@@ -1,0 +1,113 @@
+"""The catalogue of faults as text: a table by family, and a page for each fault."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import math
+import textwrap
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import MISSING, Field, fields
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from chaoslab.base.jsonable import cut
+from chaoslab.base.registry import bundled, installed
+from chaoslab.core.fault import GROUP, Fault, load, trait
+from chaoslab.reports.page import WIDTH, wrapped
+
+UNITS = {"_s": "seconds", "_bytes": "bytes", "_kb": "kilobytes", "_kb_s": "kilobytes a second", "_days": "days"}
+"""The unit of a parameter by the end of its name."""
+OTHERS = "of other packages"
+
+
+def catalogue() -> str:
+    """All faults, a line each, by family. No fault of the lab's own is imported: its file's first line is read."""
+    families: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
+    for name, module in sorted(bundled(GROUP).items()):
+        families[module.split(".")[-2]].append((name, _subject(module)))
+    families[OTHERS] = [(name, _about(name)) for name in installed(GROUP)]
+    width = max(len(name) for found in families.values() for name, _ in found)
+    lines = []
+    for family, found in families.items():
+        if found:
+            lines += [family, *(cut(f"  {name:{width}}  {about}", WIDTH) for name, about in found), ""]
+    lines.append("chaoslab faults NAME tells of one; chaoslab faults check proves that they arrive")
+    return "\n".join(lines) + "\n"
+
+
+def _subject(module: str) -> str:
+    """The first line of a module's docstring."""
+    spec = find_spec(module)
+    assert spec is not None
+    assert spec.origin is not None
+    said = ast.get_docstring(ast.parse(Path(spec.origin).read_text(encoding="utf-8"))) or ""
+    return said.partition("\n\n")[0].replace("\n", " ")
+
+
+def _about(name: str) -> str:
+    """The first line on a plug-in's fault, or the reason that it cannot be used."""
+    try:
+        return (inspect.getdoc(load(name)) or "").partition("\n")[0]
+    except LookupError as error:
+        return str(error.args[0])
+
+
+def page(name: str, seen: Sequence[tuple[str, Sequence[str]]]) -> str:
+    """The page of a fault. `seen`: what a caller sees of it, as the name of a seam and lines of a trial's story.
+
+    Raises:
+        LookupError: no such fault. BrokenPlugin: it cannot be used.
+    """
+    fault = load(name)
+    module = inspect.getmodule(fault)
+    subject = ((module and module.__doc__) or "").strip()
+    lines = [name, "", *wrapped(subject), ""]
+    for paragraph in (inspect.getdoc(fault) or "").split("\n\n"):
+        lines += [*wrapped(paragraph.replace("`", "")), ""]
+    lines += [*wrapped(f"Layer: {fault.layer}. {' '.join(traits(fault))}"), ""]
+    rows = [parameter(fault, each) for each in fields(fault)]
+    lines += (
+        ["Parameters:", *(text for row in rows for text in wrapped(row, indent="  "))]
+        if rows
+        else ["It has no parameters."]
+    )
+    if example := trait(fault, "example"):
+        lines += ["", "Example:", f"  lab.inject({example})"]
+    if source := trait(fault, "source"):
+        lines += ["", "Seen in the real world:", f"  {source}"]
+    for seam, story in seen:
+        lines += ["", f"Met at a {seam}:", *(text for each in story for text in _of_story(each))]
+    return "\n".join(lines) + "\n"
+
+
+def _of_story(text: str) -> list[str]:
+    return textwrap.wrap(text.strip(), WIDTH, initial_indent="  ", subsequent_indent=" " * 13, break_on_hyphens=False)
+
+
+def traits(fault: type[Fault]) -> Iterator[str]:
+    """A sentence on each trait of a fault that differs from the default."""
+    if trait(fault, "conditional"):
+        yield "It decides by itself whether there is anything to do."
+    if half := trait(fault, "corrupts"):
+        yield f"It changes the {half} in silence, so nobody can notice it and nobody recovers from it."
+    if trait(fault, "lasts"):
+        yield "It goes on until the trial ends."
+
+
+def parameter(fault: type[Fault], each: Field[Any]) -> str:
+    """A parameter with its kind, bounds, unit and default, in words."""
+    hint = get_type_hints(fault)[each.name]
+    kind = " or ".join(map(repr, get_args(hint))) if get_origin(hint) is Literal else hint.__name__
+    end = max((end for end in UNITS if each.name.endswith(end)), key=len, default="")
+    unit = f", {UNITS[end]}" if end and hint in (int, float) else ""
+    default = "" if each.default is MISSING else f" (default: {each.default!r})"
+    return f"{each.name}: {kind}{within(fault, each.name)}{unit}{default}"
+
+
+def within(fault: type[Fault], name: str) -> str:
+    """The bounds of a parameter in words; empty if it has none of its own."""
+    low, high = trait(fault, "bounds").get(name, (-math.inf, math.inf))
+    return f", {low:g} to {high:g}" if (low, high) != (-math.inf, math.inf) else ""

@@ -1,0 +1,136 @@
+"""`chaoslab faults`: the catalogue, a page on a fault, and the check that faults arrive."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from chaoslab.analysis.delivery import Cell, Delivered
+from chaoslab.base import registry
+from chaoslab.cli import main
+from chaoslab.execution import delivery
+from chaoslab.reports import fault_check
+from tests.plugin_parts import installed
+from tests.test_import_cost import HEAVY, loaded_by
+
+BLIND = """
+@dataclass(frozen=True)
+class Sock(Fault):
+    '''Says that the order is another one, and is never witnessed.'''
+
+    layer = "meaning"
+    corrupts = "reply"
+
+    def flow(self, call, context):
+        reply = yield call
+        return reply.with_value({"order": 18})
+
+    def witnessed(self, seen):
+        return None
+"""
+LAZY = """
+@dataclass(frozen=True)
+class Sock(Fault):
+    '''Never finds anything to do.'''
+
+    layer = "meaning"
+
+    def flow(self, call, context):
+        return (yield call)
+"""
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
+    assert main(["faults", *arguments]) == code
+    out, err = capsys.readouterr()
+    return err if code == 2 else out
+
+
+def test_every_fault_is_listed_under_its_family(capsys: pytest.CaptureFixture[str]) -> None:
+    text = said(capsys)
+    families = {part.splitlines()[0]: part for part in text.split("\n\n")}
+    for name, module in registry.bundled("faults").items():
+        assert re.search(rf"^  {name} +\S", families[module.split(".")[-2]], flags=re.MULTILINE)
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_the_list_loads_nothing_heavy_and_no_fault() -> None:
+    loaded = loaded_by("from chaoslab.cli import main\nmain(['faults'])")
+    assert loaded & HEAVY == set()
+
+
+def test_a_plug_ins_fault_is_listed_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with installed(tmp_path, BLIND):
+        assert "of other packages\n  gremlin" in said(capsys)
+
+
+def test_a_page_tells_the_story_the_parameters_and_what_a_caller_sees(capsys: pytest.CaptureFixture[str]) -> None:
+    text = said(capsys, "latency")
+    assert text.startswith("latency\n\nThe reply arrives late.\n")
+    assert "  delay_s: float, seconds (default: 0.5)\n" in text
+    assert "  stream: '' or 'upstream' or 'downstream' (default: '')\n" in text
+    for seam in delivery.SEAMS:
+        assert re.search(rf"Met at a {seam}:\n.* call .*(\n.*)+ fault .*latency: took 0\.50", text)
+
+
+def test_a_page_says_nothing_of_a_seam_that_does_not_take_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert re.findall("Met at a (.*):", said(capsys, "truncate_context")) == ["model"]
+
+
+def test_an_unknown_fault_is_said_in_a_line_and_nothing_else_is(capsys: pytest.CaptureFixture[str]) -> None:
+    hint = "no fault is called 'latncy': did you mean 'latency'?\n"
+    assert said(capsys, "refused", "latncy", code=2) == hint
+    assert said(capsys, "check", "latncy", code=2) == hint
+
+
+@pytest.mark.parametrize(("given", "line"), [
+    (["check", "--calls", "0"], "--calls is 0: it should be 3 or more"),
+    (["check", "--jobs", "0"], "--jobs is 0: it should be 1 or more"),
+    (["latency", "--calls", "9"], "--calls has no effect without check"),
+])  # fmt: skip
+def test_a_number_that_makes_no_sense_is_refused(
+    given: list[str], line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["faults", *given])
+    assert ended.value.code == 2
+    assert line in capsys.readouterr().err
+
+
+def test_the_check_fires_through_each_seam_and_all_arrive(capsys: pytest.CaptureFixture[str]) -> None:
+    text = said(capsys, "check", "refused", "cut", "--calls", "150", "--jobs", "1")
+    assert re.findall(r"^(refused|cut) +(\w+) +[\d.]+ .* of .*|^(cut) +(function)  not there", text, flags=re.MULTILINE) == [
+        ("refused", "function", "", ""), ("refused", "service", "", ""), ("refused", "model", "", ""),
+        ("", "", "cut", "function"), ("cut", "service", "", ""), ("cut", "model", "", ""),
+    ]  # fmt: skip
+    assert re.search(r"^2 faults, 750 calls, (\d+) faults injected, \1 witnessed\nall rates are as", text, re.MULTILINE)
+
+
+def test_a_fault_that_nobody_witnesses_fails_the_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with installed(tmp_path, BLIND):
+        text = said(capsys, "check", "gremlin", "--calls", "30", "--jobs", "1", code=1)
+    assert re.search(r"WRONG: gremlin at a function: (\d+) of \1 were not witnessed", text)
+
+
+def test_a_fault_that_never_acts_fails_the_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with installed(tmp_path, LAZY):
+        text = said(capsys, "check", "gremlin", "--calls", "30", "--jobs", "1", code=1)
+    assert "WRONG: gremlin was injected at no seam" in text
+
+
+def test_a_rate_outside_of_its_exact_interval_is_wrong_and_more_cells_widen_it() -> None:
+    """198 of 20,000 at a rate of 1, as one published injector delivers; and 260 of 1,000 at 0.2, a deviation of 4.7
+    standard errors, which among a million cells is nothing."""
+    cell = Cell("latency", "function", 1.0, 20_000)
+    found = Delivered(cell, eligible=20_000, scheduled=198, injected=198, witnessed=198)
+    assert fault_check.wrong(found, 1_000_000).endswith("excludes 1")
+    found = Delivered(replace(cell, chance=0.2), eligible=1000, scheduled=260, injected=260, witnessed=260)
+    assert fault_check.wrong(found, 1) == "the rate 0.260 [0.216, 0.308] excludes 0.2"
+    assert fault_check.wrong(found, 1_000_000) == ""
+
+
+def test_a_cell_without_a_call_proves_nothing() -> None:
+    assert fault_check.wrong(Delivered(Cell("latency", "function", 0.2, 9)), 1) == "no call reached it"
