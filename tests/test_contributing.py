@@ -26,7 +26,10 @@ def test_a_newcomer_who_follows_the_steps_has_a_fault(tmp_path: Path) -> None:
     look = re.search(r'`("empty_reply": Look\(.*\),)`', TEXT)
     assert look is not None
     palette = (copy / PALETTE).read_text(encoding="utf-8")
-    (copy / PALETTE).write_text(palette.replace("\n}\nLONE", f"\n    {look[1]}\n}}\nLONE"), encoding="utf-8")
+    seen_most, rest = palette.split('\n}\n"""The looks of the faults that are seen most.')
+    (copy / PALETTE).write_text(
+        f'{seen_most}\n    {look[1]}\n}}\n"""The looks of the faults that are seen most.{rest}', encoding="utf-8"
+    )
     ruff = [sys.executable, "-m", "ruff"]
     steps = re.findall(r"^\.venv/bin/python (.*)$", TEXT, flags=re.MULTILINE)
     assert len(steps) == 2

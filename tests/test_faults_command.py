@@ -102,7 +102,8 @@ def test_a_number_that_makes_no_sense_is_refused(
 
 def test_the_check_fires_through_each_seam_and_all_arrive(capsys: pytest.CaptureFixture[str]) -> None:
     text = said(capsys, "check", "refused", "cut", "--calls", "150", "--jobs", "1")
-    assert re.findall(r"^(refused|cut) +(\w+) +[\d.]+ .* of .*|^(cut) +(function)  not there", text, flags=re.MULTILINE) == [
+    rows = r"^(refused|cut) +(\w+) +[\d.]+ .* of .*|^(cut) +(function)  not there"
+    assert re.findall(rows, text, flags=re.MULTILINE) == [
         ("refused", "function", "", ""), ("refused", "service", "", ""), ("refused", "model", "", ""),
         ("", "", "cut", "function"), ("cut", "service", "", ""), ("cut", "model", "", ""),
     ]  # fmt: skip
