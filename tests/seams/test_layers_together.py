@@ -1,0 +1,84 @@
+"""Two faults of different layers on one call: each is met, or the log says why it was not."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from contextlib import suppress
+from http.client import HTTPConnection
+from typing import Any
+
+import pytest
+
+import chaoslab as lab
+from chaoslab.analysis.measures.faults import unmet
+from chaoslab.core.events import FaultUnreached, FaultWitnessed
+from chaoslab.core.fault import LAYERS
+from tests.worlds.virtual.patch_parts import in_place
+
+stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
+
+MODEL = "api.openai.com"
+FAULTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "budget": ("budget", {"calls": 1.0}),
+    "context": ("truncate_context", {}),
+    "meaning": ("wrong_value", {}),
+    "tool, not asked": ("tool_error", {"status": 503}),
+    "tool, asked": ("lost_reply", {}),
+    "stream": ("cut", {"after_events": 2}),
+    "wire, late": ("latency", {"delay_s": 0.5}),
+    "wire, cut": ("reset_peer", {}),
+}
+NOT_ASKED = ("budget", "tool, not asked")
+"""Those that answer themselves: no fault further in is reached."""
+NO_REPLY = ("tool, not asked", "tool, asked", "wire, cut")
+"""Those after which there is no reply of the model's that another could change or withhold."""
+MASKED = "its call met another fault instead"
+NOTHING = "there was nothing in it to change"
+
+
+def expected(outer: str, inner: str) -> dict[str, str]:
+    """The reason by which a fault of the pair is not met; empty for one that is."""
+    if outer in NOT_ASKED:
+        return {outer: "", inner: "unreached"}
+    if outer == "context":  # a call that is sent is changed, whatever becomes of its reply
+        return {outer: MASKED if inner in ("tool, not asked", "wire, cut") else "", inner: ""}
+    if inner == "stream":
+        return {outer: NOTHING, inner: ""} if outer == "meaning" else {outer: "", inner: MASKED}
+    return {outer: MASKED if inner in NO_REPLY else "", inner: ""}
+
+
+def body(*, stream: bool) -> bytes:
+    told = [("system", "Be brief."), ("user", "What is 2 + 2?"), ("assistant", "4."), ("user", "What is 17 times 24?")]
+    messages = [{"role": role, "content": content} for role, content in told]
+    return json.dumps({"model": "gpt-5", "messages": messages, "stream": stream}).encode()
+
+
+@pytest.mark.parametrize(("outer", "inner"), list(itertools.combinations(FAULTS, 2)))
+def test_each_is_met_or_the_log_says_why_it_was_not(outer: str, inner: str) -> None:
+    def agent(_: str) -> str:
+        for _turn in range(2):
+            connection = HTTPConnection(MODEL, timeout=2)
+            with suppress(OSError):
+                connection.request("POST", "/v1/chat/completions", body(stream="stream" in (outer, inner)))
+                connection.getresponse().read()
+            connection.close()
+        return "done"
+
+    faults = []
+    alike = outer.partition(",")[0] == inner.partition(",")[0]
+    for name in (outer, inner) if alike else (inner, outer):  # the plan's order counts only within a layer
+        fault, params = FAULTS[name]
+        occasion: dict[str, Any] = {} if name == "budget" else {"calls": [2]}
+        faults.append(lab.inject(fault, MODEL, name=name, **occasion, **params))
+    trial = lab.run(agent, "ask", services={MODEL: lab.offline_model()}, faults=faults, twin=False)
+    assert trial.error is None
+    found = {event.injection: "" for _, event in trial.history.of(FaultWitnessed)}
+    found |= {event.injection: "unreached" for _, event in trial.history.of(FaultUnreached)}
+    reasons = {each.fault: each.why for each in unmet(trial.history)}
+    found |= {name: reasons[FAULTS[name][0]] for name in (outer, inner) if name not in found}
+    assert found == expected(outer, inner)
+
+
+def test_every_layer_is_in_a_pair() -> None:
+    assert {name.partition(",")[0] for name in FAULTS} == set(LAYERS)
