@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from chaoslab.analysis.delivery import Cell, Delivered
+from chaoslab.base.clock import system
 from chaoslab.base.parsers import SECONDS_MAX
 from chaoslab.base.registry import names
 from chaoslab.core.events import CallFinished, FaultInjected, FaultScheduled, FaultWitnessed
@@ -28,6 +29,7 @@ CALLS = 20_000
 """The calls of each fault through each seam, shared among the chances."""
 CHANCES = (0.02, 0.2, 1.0)
 TIMEOUT_S = 2.0
+STEP_S = 0.1
 SHOP, MODEL = "shop.test", "api.openai.com"
 ORDER = {
     "order": 17, "name": "Tea", "amount": 12.5, "due": "2026-06-01", "paid": True, "customer": "ann@shop.test",
@@ -35,6 +37,7 @@ ORDER = {
 }  # fmt: skip
 ARGUMENTS: Mapping[str, Mapping[str, Any]] = {
     "budget": {"calls": 10.0},
+    "flapping": {"up_s": 1.0, "down_s": 1.0},
 }
 """The parameters of a fault that does nothing without them."""
 
@@ -134,6 +137,7 @@ def _function(cell: Cell, fault: Injection) -> Trial:
 
     def agent(_: str) -> str:
         for number in range(cell.calls):
+            _pass_time(number)
             with suppress(Exception):
                 get_order(number % 7)
         return "done"
@@ -173,12 +177,19 @@ SEAMS: Mapping[str, tuple[Callable[[Cell, Injection], Trial], str]] = {
 """The seams, and the target in each."""
 
 
+def _pass_time(number: int) -> None:
+    """Lets time pass now and then, which some faults count."""
+    if number % 10 == 0:
+        system.sleep(STEP_S)
+
+
 def _ask(host: str, calls: int, request: Callable[[int], tuple[str, str, bytes | None]]) -> None:
     """Sends so many requests over one connection, or the next if one is lost."""
     from http.client import HTTPConnection
 
     connection = HTTPConnection(host, timeout=TIMEOUT_S)
     for number in range(calls):
+        _pass_time(number)
         try:
             method, path, body = request(number)
             connection.request(method, path, body, {"Content-Type": "application/json"} if body else {})

@@ -1,0 +1,30 @@
+"""The service takes the caller's key no more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from chaoslab.core.context import TrialContext
+from chaoslab.core.exchange import Call, Flow, Observation
+from chaoslab.core.fault import Fault
+
+
+@dataclass(frozen=True)
+class AuthError(Fault):
+    """Answers 401 or 403 with the target's own reply. The service is not asked. With `after_calls` or `window_s` a key
+    expires in the middle of the work."""
+
+    status: Literal[401, 403] = 401
+    layer = "tool"
+    example = '"auth_error", "crm.test", after_calls=3'
+    source = "https://platform.openai.com/docs/guides/error-codes/api-errors"
+
+    def flow(self, call: Call, context: TrialContext) -> Flow:
+        return call.refused_with(self.status)
+        yield call
+
+    def witnessed(self, seen: Observation) -> str | None:
+        if seen.reply is None or not seen.reply.same_as(seen.changed_reply):
+            return None
+        return f"the service's own error {seen.reply.status} reached the caller"

@@ -1,0 +1,46 @@
+"""The answer's JSON is damaged."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+
+from chaoslab.base.dice import Dice
+from chaoslab.core.context import TrialContext
+from chaoslab.core.exchange import Call, Flow, Observation, Reply
+from chaoslab.core.fault import Fault
+
+OF_LENGTH = ("content-length", "content-encoding", "transfer-encoding")
+
+
+@dataclass(frozen=True)
+class MalformedJson(Fault):
+    """Lets the work be done and cuts the answer after a share `part` of its text (drawn if it is 0), so that it is no
+    JSON. Status and headers stay. An answer that is no JSON passes unchanged."""
+
+    part: float = 0.0
+    layer = "tool"
+    bounds = {"part": (0.0, 0.99)}  # noqa: RUF012 - a trait, which nobody changes
+    example = '"malformed_json", "search", chance=0.1'
+
+    def draw(self, dice: Dice) -> MalformedJson:
+        return replace(self, part=self.part or round(dice("part").between(0.2, 0.9), 3))
+
+    def flow(self, call: Call, context: TrialContext) -> Flow:
+        reply: Reply = yield call
+        if reply.stream is not None or reply.value is None:
+            return reply
+        text = json.dumps(reply.value, ensure_ascii=False)
+        cut = text[: int(len(text) * self.part)]
+        try:
+            json.loads(cut)
+            cut += "}"  # a number that was cut is a number, too
+        except ValueError:
+            cut = cut or "{"
+        headers = {name: said for name, said in reply.headers.items() if name.lower() not in OF_LENGTH}
+        return Reply(reply.status, headers, cut.encode())
+
+    def witnessed(self, seen: Observation) -> str | None:
+        if seen.reply is None or not seen.reply.same_as(seen.changed_reply):
+            return None
+        return f"an answer that is no JSON, of {len(seen.reply.body)} bytes, reached the caller"

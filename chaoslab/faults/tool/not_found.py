@@ -1,0 +1,26 @@
+"""The service says that there is no such thing, though there is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from chaoslab.core.context import TrialContext
+from chaoslab.core.exchange import Call, Flow, Observation
+from chaoslab.core.fault import Fault
+
+
+@dataclass(frozen=True)
+class NotFound(Fault):
+    """Answers with the target's own reply for 404. The service is not asked."""
+
+    layer = "tool"
+    example = '"not_found", "get_order", chance=0.1'
+
+    def flow(self, call: Call, context: TrialContext) -> Flow:
+        return call.refused_with(404)
+        yield call
+
+    def witnessed(self, seen: Observation) -> str | None:
+        if seen.reply is None or not seen.reply.same_as(seen.changed_reply):
+            return None
+        return "a reply that there is no such thing reached the caller"

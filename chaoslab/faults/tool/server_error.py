@@ -1,0 +1,39 @@
+"""The service fails for a reason of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from chaoslab.base.dice import Dice
+from chaoslab.core.context import TrialContext
+from chaoslab.core.exchange import Call, Flow, Observation
+from chaoslab.core.fault import Fault
+
+STATUSES = (500, 502, 503, 529)
+
+
+@dataclass(frozen=True)
+class ServerError(Fault):
+    """Answers `status` with the target's own error reply. 0 draws one of 500, 502, 503 and 529, with which Anthropic
+    says that it is overloaded. The service is not asked."""
+
+    status: int = 0
+    layer = "tool"
+    example = '"server_error", "model", chance=0.2, status=529'
+    source = "https://docs.anthropic.com/en/api/errors"
+
+    def __post_init__(self) -> None:
+        if self.status and not 500 <= self.status <= 599:
+            raise ValueError(f"status of server_error is {self.status}: it should be from 500 to 599, or 0")
+
+    def draw(self, dice: Dice) -> ServerError:
+        return replace(self, status=self.status or dice("status").pick(STATUSES))
+
+    def flow(self, call: Call, context: TrialContext) -> Flow:
+        return call.refused_with(self.status)
+        yield call
+
+    def witnessed(self, seen: Observation) -> str | None:
+        if seen.reply is None or not seen.reply.same_as(seen.changed_reply):
+            return None
+        return f"the service's own error {seen.reply.status} reached the caller"
