@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chaoslab.base import registry
 from chaoslab.base.parsers import SECONDS_MAX
 from chaoslab.config import settings
 from chaoslab.config.settings import SettingError, Settings, load
@@ -141,7 +142,7 @@ BAD = [
     ("JITTER_MS=inf", "JITTER_MS=inf", "a number from 0 to 315360000000"),
     ("TIMEOUT_MS=2s", "TIMEOUT_MS=2s", "a number from 0 to 315360000000"),
     ("ERRORS=lost_replies", "ERRORS=lost_replies", "did you mean lost_reply?"),
-    ("ERRORS=503:1", "ERRORS=503:1", "out of empty_response, html_instead_of_json, lost_reply, tool_error"),
+    ("ERRORS=503:1", "ERRORS=503:1", "out of " + ", ".join(registry.family("faults", "tool"))),
     ("TOXICS=503:1", "TOXICS=503:1", "like latency:1,refused:2 out of latency, refused, reset_peer, timeout"),
     ("WORLD=mars", "WORLD=mars", "local or compose or virtual"),
     ("TRANSLATOR=offline", "TRANSLATOR=offline", "phrasebook or online"),

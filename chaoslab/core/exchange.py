@@ -95,6 +95,12 @@ class Reply:
             return None
 
     @property
+    def wire_bytes(self) -> int:
+        """The bytes of a whole reply on the wire, with its status line and headers: about, since spaces may differ."""
+        head = len(f"HTTP/1.1 {self.status} OK\r\n\r\n")
+        return head + sum(len(name) + len(text) + 4 for name, text in self.headers.items()) + len(self.body)
+
+    @property
     def unreadable(self) -> bool:
         """True if there is a body that is neither JSON nor a stream of events."""
         if self.value is not None or self.body.strip() in (b"", b"null"):

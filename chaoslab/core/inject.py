@@ -150,10 +150,12 @@ def check(
                 if name not in has_messages:
                     fault = injection.choices[0].fault
                     raise ValueError(f"{fault} works on the messages that a model is sent, and {name} is no model")
-        if injection.layer == "stream":
+        for choice in injection.choices:
+            wanted = "a stream of events" if injection.layer == "stream" else "the bytes of an answer"
+            if injection.layer != "stream" and not trait(load(choice.fault), "of_bytes"):
+                continue
             for name in filter(injection.covers, returns):
-                fault = injection.choices[0].fault
-                raise ValueError(f"{fault} works on a stream of events, and {name} is a function: aim it at a service")
+                raise ValueError(f"{choice.fault} works on {wanted}, and {name} is a function: aim it at a service")
         if injection.name in names:
             raise ValueError(f"two injections are called '{injection.name}': give one of them another name=")
         names.add(injection.name)

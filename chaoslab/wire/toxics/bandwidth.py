@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 from chaoslab.base.dice import Dice
 from chaoslab.core.pipe import Line, Pipe, Signal, Timed
@@ -17,6 +18,7 @@ PIECE_S = 0.1  # the most seconds that a piece of a chunk takes, so that a slow 
 class Bandwidth(Toxic):
     """Passes `rate` kilobytes (of 1000 bytes) a second. At 0 or less nothing passes until the toxic is taken out."""
 
+    UNITS: ClassVar = {"rate_kb_s": ("rate", 1)}
     rate: int = 0
 
     def pipe(self, dice: Dice, now: float, *, before: Pipe | None = None) -> Pipe:  # noqa: ARG002

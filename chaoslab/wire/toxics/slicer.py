@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 from chaoslab.base.dice import Dice
 from chaoslab.core.pipe import Line, Pipe, Signal, Timed
@@ -17,6 +18,9 @@ class Slicer(Toxic):
     A pause of `delay` microseconds follows each piece. An average of 0 or less cuts nothing.
     """
 
+    UNITS: ClassVar = {
+        "average_bytes": ("average_size", 1), "variation_bytes": ("size_variation", 1), "pause_s": ("delay", 1_000_000),
+    }  # fmt: skip
     average_size: int = 0
     size_variation: int = 0
     delay: int = 0

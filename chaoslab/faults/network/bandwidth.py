@@ -1,0 +1,42 @@
+"""The line is slow, so a large answer takes its time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from chaoslab.core.context import TrialContext
+from chaoslab.core.exchange import Call, Flow, Observation, Reply, Toxic, Wait
+from chaoslab.core.fault import Fault
+from chaoslab.faults.network.latency import TIMER_SLACK_S
+
+
+@dataclass(frozen=True)
+class Bandwidth(Fault):
+    """Passes `rate_kb_s` kilobytes (of 1000 bytes) of the answer a second. The headers count too, on the wire."""
+
+    rate_kb_s: int = 1
+    layer = "wire"
+    of_bytes = True
+    delays = True
+    bounds = {"rate_kb_s": (1, 10**9)}  # noqa: RUF012 - a trait, which nobody changes
+    example = '"bandwidth", "search", rate_kb_s=2'
+    source = "https://github.com/Shopify/toxiproxy#bandwidth"
+
+    def _takes_s(self, size: int) -> float:
+        return size / (self.rate_kb_s * 1000)
+
+    def flow(self, call: Call, context: TrialContext) -> Flow:
+        reply: Reply = yield call
+        yield Wait(self._takes_s(reply.wire_bytes))
+        return reply
+
+    def toxics(self) -> Sequence[Toxic]:
+        return (Toxic("bandwidth", "downstream", {"rate_kb_s": self.rate_kb_s}),)
+
+    def witnessed(self, seen: Observation) -> str | None:
+        if seen.error == "timed_out":
+            return f"the answer was not whole after {seen.duration_s:.3f} s"
+        if seen.error or not seen.bytes or seen.duration_s < self._takes_s(seen.bytes) - TIMER_SLACK_S:
+            return None
+        return f"took {seen.duration_s:.3f} s for {seen.bytes} bytes, at most {self.rate_kb_s} kB/s were armed"

@@ -1,0 +1,38 @@
+"""The connection closes after some bytes of the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from chaoslab.core.context import TrialContext
+from chaoslab.core.exchange import Call, Failure, Flow, Observation, Reply, Toxic
+from chaoslab.core.fault import Fault
+
+
+@dataclass(frozen=True)
+class LimitData(Fault):
+    """Closes the connection after `bytes` bytes of the answer, headers and all. The service did the work.
+
+    An answer that is shorter comes whole. By default the headers are cut already, so none is.
+    """
+
+    bytes: int = 60
+    layer = "wire"
+    of_bytes = True
+    example = '"limit_data", "weather", chance=0.1'
+    source = "https://github.com/Shopify/toxiproxy#limit_data"
+
+    def flow(self, call: Call, context: TrialContext) -> Flow:
+        reply: Reply = yield call
+        if reply.wire_bytes <= self.bytes:
+            return reply
+        raise Failure("closed")
+
+    def toxics(self) -> Sequence[Toxic]:
+        return (Toxic("limit_data", "downstream", {"bytes": self.bytes}),)
+
+    def witnessed(self, seen: Observation) -> str | None:
+        if seen.error not in ("closed", "reset", "garbled"):
+            return None
+        return f"closed in the middle of the answer after {seen.duration_s:.3f} s"

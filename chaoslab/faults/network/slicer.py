@@ -1,0 +1,47 @@
+"""The answer comes in small pieces with pauses between them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from chaoslab.core.context import TrialContext
+from chaoslab.core.exchange import Call, Flow, Observation, Reply, Toxic, Wait
+from chaoslab.core.fault import Fault
+from chaoslab.faults.network.latency import TIMER_SLACK_S
+
+
+@dataclass(frozen=True)
+class Slicer(Fault):
+    """Cuts the answer into pieces of about `average_bytes` ± `variation_bytes`, each followed by `pause_s`."""
+
+    average_bytes: int = 64
+    variation_bytes: int = 16
+    pause_s: float = 0.01
+    layer = "wire"
+    of_bytes = True
+    delays = True
+    bounds = {"average_bytes": (1, 10**9)}  # noqa: RUF012 - a trait, which nobody changes
+    example = '"slicer", "search", average_bytes=10, pause_s=0.05'
+    source = "https://github.com/Shopify/toxiproxy#slicer"
+
+    def _least_s(self, size: int) -> float:
+        """The pauses of the fewest pieces that so many bytes can have."""
+        return size // (self.average_bytes + self.variation_bytes) * self.pause_s
+
+    def flow(self, call: Call, context: TrialContext) -> Flow:
+        reply: Reply = yield call
+        yield Wait(-(-reply.wire_bytes // self.average_bytes) * self.pause_s)
+        return reply
+
+    def toxics(self) -> Sequence[Toxic]:
+        params = {name: getattr(self, name) for name in ("average_bytes", "variation_bytes", "pause_s")}
+        return (Toxic("slicer", "downstream", params),)
+
+    def witnessed(self, seen: Observation) -> str | None:
+        if seen.error == "timed_out":
+            return f"the answer was not whole after {seen.duration_s:.3f} s"
+        least_s = self._least_s(seen.bytes)
+        if seen.error or not least_s or seen.duration_s < least_s - TIMER_SLACK_S:
+            return None
+        return f"took {seen.duration_s:.3f} s for {seen.bytes} bytes in pieces, at least {least_s:.3f} s were armed"

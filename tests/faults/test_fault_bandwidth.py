@@ -1,0 +1,44 @@
+"""The line is slow, so a large answer takes its time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from chaoslab.core.exchange import Toxic
+from chaoslab.core.inject import inject
+from chaoslab.faults.network.bandwidth import Bandwidth
+from chaoslab.wire.fault_lifecycle import in_toxiproxys_words
+from tests.faults.fault_parts import Target, answer, meet
+
+LARGE = answer("x" * 1000)
+TAKES_S = LARGE.wire_bytes / 2000
+
+
+def test_the_whole_answer_comes_as_late_as_its_bytes_make_it() -> None:
+    met = meet(Bandwidth(2), target := Target(reply=LARGE))
+    assert (met.reply, target.now_s) == (LARGE, TAKES_S)
+    assert 0.5 < TAKES_S < 0.6
+    assert met.evidence == f"took {TAKES_S:.3f} s for 1002 bytes, at most 2 kB/s were armed"
+
+
+def test_one_that_is_too_large_is_not_whole_at_the_deadline() -> None:
+    met = meet(Bandwidth(2), Target(reply=LARGE, deadline_s=0.4))
+    assert (met.error, met.evidence) == ("timed_out", "the answer was not whole after 0.400 s")
+
+
+def test_who_had_it_sooner_or_had_nothing_met_no_slow_line() -> None:
+    met = meet(Bandwidth(2), Target(reply=LARGE))
+    for seen in (replace(met.seen, duration_s=0.4), replace(met.seen, bytes=0), replace(met.seen, error="reset")):
+        assert Bandwidth(2).witnessed(seen) is None
+
+
+def test_it_is_the_toxic_of_that_name() -> None:
+    assert Bandwidth(2).toxics() == (Toxic("bandwidth", "downstream", {"rate_kb_s": 2}),)
+    assert in_toxiproxys_words(Bandwidth(2).toxics()[0]).attributes == {"rate": 2}
+
+
+def test_a_line_that_lets_nothing_pass_is_refused() -> None:
+    with pytest.raises(ValueError, match="rate_kb_s of bandwidth is 0: it should be a whole number from 1 to"):
+        inject("bandwidth", "crm", rate_kb_s=0)

@@ -1,0 +1,35 @@
+"""The connection closes after some bytes of the answer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from chaoslab.core.exchange import Toxic
+from chaoslab.faults.network.limit_data import LimitData
+from chaoslab.wire.fault_lifecycle import in_toxiproxys_words
+from tests.faults.fault_parts import Target, answer, meet
+
+REPLY = answer({"temp": 20})
+
+
+def test_the_work_is_done_and_the_answer_is_cut_off() -> None:
+    met = meet(LimitData(60), target := Target(reply=REPLY))
+    assert (met.error, met.reply, len(target.sent)) == ("closed", None, 1)
+    assert met.evidence == "closed in the middle of the answer after 0.000 s"
+
+
+def test_an_answer_of_so_many_bytes_comes_whole() -> None:
+    size = REPLY.wire_bytes
+    assert (meet(LimitData(size), Target(reply=REPLY)).reply, meet(LimitData(size)).injected) == (REPLY, False)
+    assert meet(LimitData(size - 1), Target(reply=REPLY)).error == "closed"
+
+
+def test_who_had_an_answer_or_waited_in_vain_met_no_limit() -> None:
+    seen = meet(LimitData(60)).seen
+    for other in (replace(seen, error=None, status=200), replace(seen, error="timed_out")):
+        assert LimitData(60).witnessed(other) is None
+
+
+def test_it_is_the_toxic_of_that_name() -> None:
+    assert LimitData(9).toxics() == (Toxic("limit_data", "downstream", {"bytes": 9}),)
+    assert in_toxiproxys_words(LimitData(9).toxics()[0]).attributes == {"bytes": 9}
