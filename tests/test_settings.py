@@ -18,6 +18,8 @@ from chaoslab.base.parsers import SECONDS_MAX
 from chaoslab.config import settings
 from chaoslab.config.settings import SettingError, Settings, load
 
+NETWORK = registry.family("faults", "network")
+
 ROOT = Path(__file__).parent.parent
 NOWHERE = Path("no-such-file.env")
 SECRET = "gsk_Sup3rSecret"
@@ -132,18 +134,18 @@ BAD = [
     ("TOXIC_PROB=nan", "TOXIC_PROB=nan", "a chance from 0 to 1"),
     ("TOXIC_PROB=0,3", "TOXIC_PROB=0,3", "a chance from 0 to 1"),
     ("TOXICS=latancy", "TOXICS=latancy", "did you mean latency?"),
-    ("TOXICS=latency:-1", "TOXICS=latency:-1", "names with weights like latency:1,refused:2"),
+    ("TOXICS=latency:-1", "TOXICS=latency:-1", f"names with weights like {NETWORK[0]}:1,{NETWORK[1]}:2"),
     ("TOXICS=latency:many", "TOXICS=latency:many", "names with weights"),
     ("TOXICS=latency:0", "TOXICS=latency:0", "at least one weight above 0"),
     ("TOXICS=latency,,timeout", "TOXICS=latency,,timeout", "names with weights"),
-    ("TOXICS=tool_error:1", "TOXICS=tool_error:1", "out of latency, refused, reset_peer, timeout"),
+    ("TOXICS=tool_error:1", "TOXICS=tool_error:1", f"out of {', '.join(NETWORK)}"),
     ("TOXIC_TARGETS=,", "TOXIC_TARGETS=,", "all, or names with commas"),
     ("LATENCY_MS=-5", "LATENCY_MS=-5", "a number from 0 to 315360000000"),
     ("JITTER_MS=inf", "JITTER_MS=inf", "a number from 0 to 315360000000"),
     ("TIMEOUT_MS=2s", "TIMEOUT_MS=2s", "a number from 0 to 315360000000"),
     ("ERRORS=lost_replies", "ERRORS=lost_replies", "did you mean lost_reply?"),
     ("ERRORS=503:1", "ERRORS=503:1", "out of " + ", ".join(registry.family("faults", "tool"))),
-    ("TOXICS=503:1", "TOXICS=503:1", "like latency:1,refused:2 out of latency, refused, reset_peer, timeout"),
+    ("TOXICS=503:1", "TOXICS=503:1", f"like {NETWORK[0]}:1,{NETWORK[1]}:2 out of {', '.join(NETWORK)}"),
     ("WORLD=mars", "WORLD=mars", "local or compose or virtual"),
     ("TRANSLATOR=offline", "TRANSLATOR=offline", "phrasebook or online"),
     ("TOKEN_LIMIT=0", "TOKEN_LIMIT=0", "a number above 0"),
