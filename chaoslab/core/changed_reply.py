@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +14,10 @@ from chaoslab.core.exchange import Call, Flow, Reply
 from chaoslab.core.fault import Fault
 from chaoslab.core.json_values import Place
 from chaoslab.core.untrue import kind
+
+LONG = 19
+"""The digits from which on a number in a path is no whole number that a service would tell."""
+_ID_IN_PATH = re.compile(r"/[^/]*\d[^/]*")
 
 
 class ChangedReply(Fault):
@@ -45,11 +50,11 @@ def is_answer(reply: Reply) -> bool:
 
 
 def of_model(call: Call) -> bool:
-    """True for a request to a model: it has messages, and names the model or is in a format of its own."""
+    """True for a request to a model: it is in a format of its own, or names the model and has messages."""
     value = call.value
-    if not isinstance(value, Mapping) or not call.dialog.messages(value):
-        return False
-    return call.dialog is not CHAT or isinstance(value.get("model"), str)
+    if call.dialog is not CHAT:
+        return True
+    return isinstance(value, Mapping) and isinstance(value.get("model"), str) and bool(call.dialog.messages(value))
 
 
 def meaning(reply: Reply) -> Any:
@@ -64,9 +69,17 @@ def as_text(value: Any, like: str) -> str:
     return json.dumps(value, ensure_ascii=False, default=str, indent=2 if "\n" in like else None)
 
 
+def arguments(call: Call) -> dict[Any, Any]:
+    """The call's arguments by name; of a request to a service the parts of its path too."""
+    parts = call.tool.split("/")[1:]
+    path = {("path", n): int(part) if part.isdecimal() and len(part) < LONG else part for n, part in enumerate(parts)}
+    return {**path, **dict(json_values.entries(call.value))}
+
+
 def asked(call: Call) -> list[Any]:
     """The leaves of the call's arguments: an answer that holds one of them repeats the question."""
-    return [json_values.at(call.value, place) for place in json_values.leaves(call.value)]
+    given = arguments(call)
+    return [json_values.at(given, place) for place in json_values.leaves(given)]
 
 
 def told(value: Any, call: Call) -> list[Place]:
@@ -87,12 +100,29 @@ def pick(among: list[Any], point: float) -> Any:
     return among[min(int(point * len(among)), len(among) - 1)]
 
 
-def answered(call: Call, context: TrialContext) -> list[tuple[Call, Any]]:
-    """The earlier calls of the same tool with the meaning of their answers, oldest first. Errors are none."""
+def answered(call: Call, context: TrialContext) -> list[tuple[Call, Reply]]:
+    """The earlier calls of the same tool with their answers, oldest first, without errors. Requests to paths that
+    differ in ids alone are of the same tool."""
+    tool = _ID_IN_PATH.sub("/#", call.tool)
     return [
-        (each.call, meaning(each.reply))
+        (each.call, each.reply)
         for each in context.earlier
-        if (each.call.target, each.call.tool) == (call.target, call.tool)
+        if (each.call.target, _ID_IN_PATH.sub("/#", each.call.tool)) == (call.target, tool)
         and each.reply is not None
         and is_answer(each.reply)
     ]
+
+
+def same_question(call: Call, other: Call) -> bool:
+    return (call.tool, call.value) == (other.tool, other.value)
+
+
+def renamed(value: Any, was: Call, call: Call) -> Any:
+    """An answer to one call with the arguments of another in the place of its own."""
+    now = arguments(call)
+    names = {repr(held): now[key] for key, held in arguments(was).items() if key in now and json_values.is_leaf(held)}
+    for place in json_values.leaves(value):
+        name = repr(json_values.at(value, place))
+        if name in names:
+            value = json_values.put(value, place, names[name])
+    return value

@@ -34,14 +34,15 @@ class Oversized(ChangedReply):
         if lists:
             place = max(lists, key=lambda each: (len(json_values.at(value, each)), -len(each)))
             listed = list(json_values.at(value, place))
-            times = missing // max(1, json_values.size(listed) - 2) + 2
+            times = 1 + -(-missing // json_values.size(listed))  # instead of two brackets a comma and a space
             longer = json_values.of_type(json_values.at(value, place), listed * times)
             return json_values.put(json_values.with_length(value, place, len(longer)), place, longer)
         texts = json_values.places(value, lambda held: type(held) is str and any(c.isspace() for c in held))
         if texts or type(value) is str:
             place = max(texts, key=lambda each: len(json_values.at(value, each))) if texts else ()
             text = json_values.at(value, place) or FILLER
-            return json_values.put(value, place, f"{text} " * (missing // len(text.encode("utf-8", "replace")) + 2))
+            times = 1 + -(-missing // (json_values.size(text) - 1))  # instead of two quotes a space
+            return json_values.put(value, place, " ".join([text] * times))
         if isinstance(value, dict):
             key = "details"
             while key in value:

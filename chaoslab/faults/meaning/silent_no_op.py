@@ -7,11 +7,10 @@ from typing import Any
 
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
-from chaoslab.core.changed_reply import answered, as_text, of_model
+from chaoslab.core.changed_reply import answered, as_text, meaning, of_model, renamed
 from chaoslab.core.context import TrialContext
-from chaoslab.core.exchange import Call, Flow, Observation, Reply
+from chaoslab.core.exchange import Call, Flow, Observation
 from chaoslab.core.fault import Fault
-from chaoslab.core.json_values import Place
 from chaoslab.core.untrue import kind, untrue
 
 
@@ -33,13 +32,12 @@ class SilentNoOp(Fault):
     def flow(self, call: Call, context: TrialContext) -> Flow:
         if of_model(call):
             return (yield call)
-        earlier = [each.reply for each in context.earlier if each.call.tool == call.tool and each.reply is not None]
         told = answered(call, context)
         if not told:
             return call.answered_with({"ok": True, **_scalars(call.value)})
-        was, value = told[-1]
-        reply: Reply = next(each for each in reversed(earlier) if each.status < 300 and each.value is not None)
-        made = _adapted(value, was, call)
+        was, reply = told[-1]
+        value = meaning(reply)
+        made = _with_new_ids(renamed(value, was, call), value, call)
         in_text = isinstance(reply.value, str) and not isinstance(value, str)
         return reply.with_value(as_text(made, reply.value) if in_text else made)
 
@@ -53,19 +51,11 @@ def _scalars(arguments: Any) -> dict[str, Any]:
     return {str(key): held for key, held in json_values.entries(arguments) if json_values.is_leaf(held)}
 
 
-def _adapted(value: Any, was: Call, call: Call) -> Any:
-    """An earlier answer as one to this call: its arguments in the place of those, and other ids."""
-    now = dict(json_values.entries(call.value))
-    old = {repr(held): now[key] for key, held in json_values.entries(was.value) if key in now}
+def _with_new_ids(value: Any, was: Any, call: Call) -> Any:
+    """The value with another id in the place of each one that is as it was."""
     for place in json_values.leaves(value):
         held = json_values.at(value, place)
-        if repr(held) in old:
-            value = json_values.put(value, place, old[repr(held)])
-        elif kind(held) == "id":
-            value = _with_new_id(value, place, call)
+        if kind(held) == "id" and repr(held) == repr(json_values.at(was, place)):
+            made = untrue(held, 0.5, Dice("silent_no_op", call.request_id, *place))
+            value = json_values.put(value, place, made)
     return value
-
-
-def _with_new_id(value: Any, place: Place, call: Call) -> Any:
-    dice = Dice("silent_no_op", call.request_id, *place)
-    return json_values.put(value, place, untrue(json_values.at(value, place), 0.5, dice))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from chaoslab.core.changed_reply import ChangedReply, answered
+from chaoslab.core.changed_reply import ChangedReply, answered, meaning, same_question
 from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call
 
@@ -25,8 +25,9 @@ class Stale(ChangedReply):
 
     def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
         earlier = answered(call, context)
-        same = [(asked, told) for asked, told in earlier if asked.value == call.value]
-        for _, told in [*same, *(earlier if self.to == "any" else ())]:
+        same = [each for each in earlier if same_question(each[0], call)]
+        for _, reply in [*same, *(earlier if self.to == "any" else ())]:
+            told = meaning(reply)
             if repr(told) != repr(value):
                 return told
         return value

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
-from chaoslab.core.changed_reply import ChangedReply, answered, asked, told
+from chaoslab.core.changed_reply import ChangedReply, answered, asked, meaning, renamed, same_question, told
 from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call
 from chaoslab.core.untrue import untrue
@@ -32,23 +32,13 @@ class WrongEntity(ChangedReply):
         return replace(self, severity=self.severity if self.severity >= 0 else dice("severity").uniform())
 
     def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
-        for earlier, true in reversed(answered(call, context)):
-            if earlier.value != call.value and type(true) is type(value):
-                other = self._of_another(true, earlier, call)
+        for earlier, reply in reversed(answered(call, context)):
+            true = meaning(reply)
+            if not same_question(earlier, call) and type(true) is type(value):
+                other = true if self.severity >= 0.5 else renamed(true, earlier, call)
                 if repr(other) != repr(value):
                     return other
         return self._made(value, call)
-
-    def _of_another(self, value: Any, was: Call, call: Call) -> Any:
-        if self.severity >= 0.5:
-            return value
-        old, new = json_values.entries(was.value), dict(json_values.entries(call.value))
-        names = {repr(held): new[key] for key, held in old if key in new and json_values.is_leaf(held)}
-        for place in json_values.leaves(value):
-            name = repr(json_values.at(value, place))
-            if name in names:
-                value = json_values.put(value, place, names[name])
-        return value
 
     def _made(self, value: Any, call: Call) -> Any:
         repeated = {repr(each) for each in asked(call)}
