@@ -12,6 +12,8 @@ import pytest
 import chaoslab as lab
 from chaoslab.base.registry import family
 from chaoslab.core.events import FaultInjected, FaultWitnessed
+from chaoslab.seams.adapters.mcp import McpReturned
+from chaoslab.seams.mcp_result import ToolResult
 from tests.faults.meaning_parts import ORDERS
 from tests.seams.model_parts import AGENTS, refund
 from tests.seams.test_service import CLIENTS
@@ -139,5 +141,34 @@ def test_an_old_answer_comes_again_after_a_change() -> None:
         buy()
         return f"{before} {left()}"
 
-    trial = lab.run(agent, "Buy", tools=[buy], reads=[left], faults=[lab.inject("stale", "left", calls=[3])])
-    assert trial.answer in ("{'left': 3} {'left': 2}", "{'left': 3} {'left': 3}")
+    trial = lab.run(agent, "Buy", tools=[buy], reads=[left], faults=[lab.inject("stale", "left", calls=[2])])
+    assert trial.answer == "{'left': 3} {'left': 3}"
+    assert len(trial.effects) == 1
+
+
+def test_a_no_op_at_a_service_has_no_effect_and_answers_as_the_service_did_before() -> None:
+    got: list[Any] = []
+
+    def agent(_: str) -> str:
+        for number in (1, 2):
+            got.append(CLIENTS["requests"]("POST", f"/orders/{number}", {"number": number}, {}))
+        return "done"
+
+    no_op = lab.inject("silent_no_op", "shop", calls=[2])
+    trial = lab.run(agent, "go", services={"shop": shop}, faults=[no_op], effects=[])
+    assert [status for status, _ in got] == [200, 200]
+    assert (got[1][1]["asked"], got[1][1]["temp"]) == (2, 21)  # its own number, and what the first order was told
+    assert len(trial.effects) == 1
+    first = lab.run(
+        agent, "go", services={"shop": shop}, faults=[lab.inject("silent_no_op", "shop", calls=[1])], effects=[]
+    )
+    assert got[2][1] == {"ok": True, "number": 1}
+    assert len(first.effects) == 1
+
+
+def test_a_no_op_at_an_mcp_tool_is_a_result_of_the_sdks() -> None:
+    types = pytest.importorskip("mcp.types")
+    made = McpReturned.made_of({"ok": True})
+    assert isinstance(made.native, types.CallToolResult)
+    assert (made.value, made.ok, made.native.content[0].text) == ({"ok": True}, True, '{"ok": true}')
+    assert ToolResult.made_of("done").native == {"content": [{"type": "text", "text": "done"}]}
