@@ -85,14 +85,17 @@ def asked(call: Call) -> list[Any]:
 def told(value: Any, call: Call) -> list[Place]:
     """The places of the values that were asked for: first choice are those that neither repeat an argument nor are a
     flag, an id or a link; without any such, all."""
-    repeated = {repr(each) for each in asked(call)}
+    repeated = {json_values.spelt(each) for each in asked(call)}
     every = json_values.leaves(value)
     best = [
         place
         for place in every
-        if kind(held := json_values.at(value, place)) not in ("flag", "id", "url") and repr(held) not in repeated
+        if kind(held := json_values.at(value, place)) not in ("flag", "id", "url")
+        and json_values.spelt(held) not in repeated
     ]
-    return best or [place for place in every if repr(json_values.at(value, place)) not in repeated] or every
+    return (
+        best or [place for place in every if json_values.spelt(json_values.at(value, place)) not in repeated] or every
+    )
 
 
 def pick(among: list[Any], point: float) -> Any:
@@ -120,9 +123,13 @@ def same_question(call: Call, other: Call) -> bool:
 def renamed(value: Any, was: Call, call: Call) -> Any:
     """An answer to one call with the arguments of another in the place of its own."""
     now = arguments(call)
-    names = {repr(held): now[key] for key, held in arguments(was).items() if key in now and json_values.is_leaf(held)}
+    names = {
+        json_values.spelt(held): now[key]
+        for key, held in arguments(was).items()
+        if key in now and json_values.is_leaf(held)
+    }
     for place in json_values.leaves(value):
-        name = repr(json_values.at(value, place))
+        name = json_values.spelt(json_values.at(value, place))
         if name in names:
             value = json_values.put(value, place, names[name])
     return value

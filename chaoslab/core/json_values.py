@@ -16,10 +16,13 @@ from itertools import islice
 from typing import Any
 from uuid import UUID
 
+from chaoslab.base.jsonable import BITS_MAX, brief
+
 Place = tuple[Any, ...]
 DEPTH_MAX = 40
 PLACES_MAX = 5000
 """The most places of one value that are looked at."""
+SPELT_MAX = 10_000_000
 LEAVES = (bool, int, float, str, Decimal, datetime, date, UUID)
 
 
@@ -61,7 +64,8 @@ def _places(value: Any, fits: Callable[[Any], bool], place: Place) -> Iterator[P
 
 def is_leaf(value: Any) -> bool:
     """True for a number, a text with characters, a flag, a moment or an id, which can be another of its type."""
-    return type(value) in LEAVES and value != ""
+    kind = type(value)
+    return kind in LEAVES and value != "" and (kind is not int or value.bit_length() <= BITS_MAX)
 
 
 def leaves(value: Any) -> list[Place]:
@@ -152,5 +156,25 @@ def parsed(text: str) -> Any:
 
 
 def size(value: Any) -> int:
-    """The bytes of a value as JSON; at least its characters for one that is none."""
-    return len(json.dumps(value, ensure_ascii=False, default=str).encode("utf-8", "replace"))
+    """The bytes of a value as JSON; an estimate for one that is none."""
+    return len(_dumped(value, ascii_only=False).encode("utf-8", "replace"))
+
+
+def spelt(value: Any) -> str:
+    """The value as text: equal for equal values of equal types."""
+    return _dumped(value, ascii_only=True)
+
+
+def _dumped(value: Any, *, ascii_only: bool) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=ascii_only, default=_plain)
+    except (ValueError, TypeError, RecursionError):  # it holds itself, or keys of other types
+        return brief(value, SPELT_MAX)
+
+
+def _plain(value: Any) -> Any:
+    if type(value) in LEAVES:
+        return f"{type(value).__name__} {value}"
+    if is_record(value):
+        return {str(key): held for key, held in entries(value)}
+    return brief(value, SPELT_MAX)

@@ -81,9 +81,9 @@ class Contradiction(ChangedReply):
         seen: dict[str, Place] = {}
         for place in json_values.leaves(value):
             held = json_values.at(value, place)
-            if not isinstance(held, bool) and repr(held) in seen and not _in_list(value, place):
+            if not isinstance(held, bool) and json_values.spelt(held) in seen and not _in_list(value, place):
                 yield self._lie(value, place)
-            seen.setdefault(repr(held), place)
+            seen.setdefault(json_values.spelt(held), place)
 
     def _of_flags(self, value: Any) -> Iterator[Lie]:
         flags = [place for place in json_values.leaves(value) if isinstance(json_values.at(value, place), bool)]

@@ -39,7 +39,7 @@ class NonexistentReference(ChangedReply):
             if isinstance(true, str) and kind(true) == "text":
                 made: Any = URLS.sub(self._other_link, true)
             else:
-                made = untrue(true, self.severity, Dice("reference", true))
+                made = untrue(true, self.severity, Dice("reference", json_values.spelt(true)))
             value = json_values.put(value, place, made)
         return value
 

@@ -34,7 +34,7 @@ class OutdatedInfo(ChangedReply):
         return replace(self, age_days=age_days, severity=severity)
 
     def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
-        before, meant = value, told(value, call)
+        before, meant = value, dict.fromkeys(told(value, call))
         for place in json_values.leaves(value):
             held = json_values.at(value, place)
             sort = kind(held)
@@ -43,7 +43,7 @@ class OutdatedInfo(ChangedReply):
             elif sort == "number" and place in meant:
                 value = json_values.put(value, place, untrue(held, self.severity, Dice("outdated", *place)))
         if value is before and meant:
-            place = meant[0]
+            place = next(iter(meant))
             value = json_values.put(value, place, untrue(json_values.at(value, place), self.severity, Dice("outdated")))
         return value
 

@@ -55,7 +55,7 @@ def _with_new_ids(value: Any, was: Any, call: Call) -> Any:
     """The value with another id in the place of each one that is as it was."""
     for place in json_values.leaves(value):
         held = json_values.at(value, place)
-        if kind(held) == "id" and repr(held) == repr(json_values.at(was, place)):
+        if kind(held) == "id" and json_values.spelt(held) == json_values.spelt(json_values.at(was, place)):
             made = untrue(held, 0.5, Dice("silent_no_op", call.request_id, *place))
             value = json_values.put(value, place, made)
     return value

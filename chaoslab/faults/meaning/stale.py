@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from chaoslab.core import json_values
 from chaoslab.core.changed_reply import ChangedReply, answered, meaning, same_question
 from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call
@@ -28,6 +29,6 @@ class Stale(ChangedReply):
         same = [each for each in earlier if same_question(each[0], call)]
         for _, reply in [*same, *(earlier if self.to == "any" else ())]:
             told = meaning(reply)
-            if repr(told) != repr(value):
+            if json_values.spelt(told) != json_values.spelt(value):
                 return told
         return value

@@ -36,16 +36,16 @@ class WrongEntity(ChangedReply):
             true = meaning(reply)
             if not same_question(earlier, call) and type(true) is type(value):
                 other = true if self.severity >= 0.5 else renamed(true, earlier, call)
-                if repr(other) != repr(value):
+                if json_values.spelt(other) != json_values.spelt(value):
                     return other
         return self._made(value, call)
 
     def _made(self, value: Any, call: Call) -> Any:
-        repeated = {repr(each) for each in asked(call)}
-        meant = told(value, call)
+        repeated = {json_values.spelt(each) for each in asked(call)}
+        meant = set(told(value, call))
         for place in json_values.leaves(value):
             held = json_values.at(value, place)
-            if place in meant or (self.severity >= 0.5 and repr(held) in repeated):
-                dice = Dice("wrong_entity", repr(held))
+            if place in meant or (self.severity >= 0.5 and json_values.spelt(held) in repeated):
+                dice = Dice("wrong_entity", json_values.spelt(held))
                 value = json_values.put(value, place, untrue(held, max(self.severity, 0.3), dice))
         return value
