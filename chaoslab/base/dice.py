@@ -34,7 +34,7 @@ class Dice:
 
     def _seed(self) -> int:
         text = "\x1f".join(map(str, self._name))
-        return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=16).digest(), "big")
+        return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest(), "big")
 
     def uniform(self) -> float:
         """The next number in [0, 1) under this name."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from http import HTTPStatus
@@ -24,12 +24,18 @@ from chaoslab.core.stream import EVENT_STREAM, Parts, Streamed, Watched
 forever = math.inf
 
 
+def json_reply(value: Any) -> Reply:
+    """A successful reply of JSON."""
+    return Reply(200, {"Content-Type": "application/json"}, json.dumps(value, ensure_ascii=False, default=str).encode())
+
+
 @dataclass(frozen=True)
 class Call:
     """One attempt of a request, as it leaves the seam.
 
     `value` is its meaning: a tool's arguments, or a chat request's JSON. `errors` are the target's own replies for a
-    failure, by status. `dialog` tells where the messages are in a chat request.
+    failure, by status. `dialog` tells where the messages are in a chat request. `answered_with` makes a
+    successful reply of a value, in the target's own form, for a story that does not ask the target.
     """
 
     target: str
@@ -41,6 +47,7 @@ class Call:
     value: Any = None
     errors: Mapping[int, ErrorReply] = field(default_factory=dict)
     dialog: Dialog = CHAT
+    answered_with: Callable[[Any], Reply] = field(default=json_reply, repr=False, compare=False)
 
     @property
     def at(self) -> AttemptRef:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import json
 import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -49,6 +50,11 @@ class Returned(Reply):
     def with_value(self, value: Any) -> Reply:
         return Returned(value)
 
+    @classmethod
+    def made_of(cls, value: Any) -> Returned:
+        """The result that the function would give for a value of the lab's own."""
+        return cls(value)
+
     def same_as(self, other: Reply | None) -> bool:
         return isinstance(other, Returned) and (other.value is self.value or bool(other.value == self.value))
 
@@ -85,6 +91,19 @@ class WrappedFunction:
     def of_coroutine(self) -> bool:
         call = getattr(self.function, "__call__", None)  # noqa: B004 - an object's own, which may be async
         return inspect.iscoroutinefunction(self.function) or inspect.iscoroutinefunction(call)
+
+    def answered_with(self, value: Any) -> Returned:
+        """A result that a story makes, in the type that the function is annotated to return, where that is plain."""
+        noted = self._signature.return_annotation if self._signature is not None else None
+        name = noted if isinstance(noted, str) else getattr(noted, "__name__", "")
+        match name:
+            case "str" if not isinstance(value, str):
+                value = json.dumps(value, ensure_ascii=False, default=str)
+            case "bool" if not isinstance(value, bool):
+                value = True
+            case "None" | "NoneType":
+                value = None
+        return self.returned.made_of(value)
 
     @functools.cached_property
     def _signature(self) -> inspect.Signature | None:
@@ -484,7 +503,16 @@ class _Attempt(Attempt):
         number, attempt, nth = made.place
         identity = request_id(book.trial.header, made.name, made.arguments(), nth)
         super().__init__(
-            Call(made.name, made.name, book.key, number, attempt, identity, made.content),
+            Call(
+                made.name,
+                made.name,
+                book.key,
+                number,
+                attempt,
+                identity,
+                made.content,
+                answered_with=self.tool.answered_with,
+            ),
             seam.memory,
             reach,
             decisions,

@@ -17,6 +17,10 @@ class ToolResult(Returned):
         super().__init__(_meaning(data))
         self.__dict__.update(data=data, ok=not data.get("isError"))
 
+    @classmethod
+    def made_of(cls, value: Any) -> ToolResult:
+        return cls(said(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)))
+
     @property
     def native(self) -> Any:
         return self.__dict__["data"]

@@ -101,6 +101,10 @@ class McpReturned(ToolResult):
         super().__init__(result.model_dump(mode="json", by_alias=True, exclude_none=True))
         self.__dict__["result"] = result
 
+    @classmethod
+    def made_of(cls, value: Any) -> McpReturned:
+        return cls(_result(ToolResult.made_of(value).native))
+
     @property
     def native(self) -> Any:
         return self.__dict__["result"]

@@ -1,0 +1,135 @@
+"""`ChangedReply`, the base of faults that make another answer out of a true one."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from chaoslab.core import json_values
+from chaoslab.core.context import TrialContext
+from chaoslab.core.dialog import CHAT
+from chaoslab.core.exchange import Call, Flow, Reply
+from chaoslab.core.fault import Fault
+from chaoslab.core.json_values import Place
+from chaoslab.core.untrue import kind
+
+LONG = 19
+"""The digits from which on a number in a path is no whole number that a service would tell."""
+_ID_IN_PATH = re.compile(r"/[^/]*\d[^/]*")
+
+
+class ChangedReply(Fault):
+    """A fault that lets the work be done and changes the value of the answer: a JSON value, a function's result, or
+    JSON in a text. Errors, streams and the answers of models pass unchanged, as does an answer without anything to
+    change. Then no fault is injected."""
+
+    layer = "meaning"
+    corrupts = "reply"
+
+    def flow(self, call: Call, context: TrialContext) -> Flow:
+        reply: Reply = yield call
+        if not is_answer(reply) or of_model(call):
+            return reply
+        value = meaning(reply)
+        changed = self.changed(value, call, context)
+        if changed is value:
+            return reply
+        in_text = isinstance(reply.value, str) and not isinstance(value, str)
+        return reply.with_value(as_text(changed, reply.value) if in_text else changed)
+
+    def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
+        """The value that the caller gets. `value` itself if there is nothing to change; it is never altered."""
+        raise NotImplementedError
+
+
+def is_answer(reply: Reply) -> bool:
+    """True for a whole reply that has a value and is no error."""
+    return reply.status < 300 and getattr(reply, "ok", True) and reply.stream is None and reply.value is not None
+
+
+def of_model(call: Call) -> bool:
+    """True for a request to a model: it is in a format of its own, or names the model and has messages."""
+    value = call.value
+    if call.dialog is not CHAT:
+        return True
+    return isinstance(value, Mapping) and isinstance(value.get("model"), str) and bool(call.dialog.messages(value))
+
+
+def meaning(reply: Reply) -> Any:
+    """The reply's value; of a text that is an object or a list in JSON, these."""
+    value = reply.value
+    inner = json_values.parsed(value) if isinstance(value, str) else None
+    return value if inner is None else inner
+
+
+def as_text(value: Any, like: str) -> str:
+    """The value as JSON in a text that is laid out like another."""
+    return json.dumps(value, ensure_ascii=False, default=str, indent=2 if "\n" in like else None)
+
+
+def arguments(call: Call) -> dict[Any, Any]:
+    """The call's arguments by name; of a request to a service the parts of its path too."""
+    parts = call.tool.split("/")[1:]
+    path = {("path", n): int(part) if part.isdecimal() and len(part) < LONG else part for n, part in enumerate(parts)}
+    return {**path, **dict(json_values.entries(call.value))}
+
+
+def asked(call: Call) -> list[Any]:
+    """The leaves of the call's arguments: an answer that holds one of them repeats the question."""
+    given = arguments(call)
+    return [json_values.at(given, place) for place in json_values.leaves(given)]
+
+
+def told(value: Any, call: Call) -> list[Place]:
+    """The places of the values that were asked for: first choice are those that neither repeat an argument nor are a
+    flag, an id or a link; without any such, all."""
+    repeated = {json_values.spelt(each) for each in asked(call)}
+    every = json_values.leaves(value)
+    best = [
+        place
+        for place in every
+        if kind(held := json_values.at(value, place)) not in ("flag", "id", "url")
+        and json_values.spelt(held) not in repeated
+    ]
+    return (
+        best or [place for place in every if json_values.spelt(json_values.at(value, place)) not in repeated] or every
+    )
+
+
+def pick(among: list[Any], point: float) -> Any:
+    """The entry at a share (0–1) of the list."""
+    return among[min(int(point * len(among)), len(among) - 1)]
+
+
+def answered(call: Call, context: TrialContext) -> list[tuple[Call, Reply]]:
+    """The earlier calls of the same tool with their answers, oldest first, without errors. Requests to paths that
+    differ in ids alone are of the same tool."""
+    tool = _ID_IN_PATH.sub("/#", call.tool)
+    return [
+        (each.call, each.reply)
+        for each in context.earlier
+        if (each.call.target, _ID_IN_PATH.sub("/#", each.call.tool)) == (call.target, tool)
+        and each.reply is not None
+        and is_answer(each.reply)
+    ]
+
+
+def same_question(call: Call, other: Call) -> bool:
+    return (call.tool, call.value) == (other.tool, other.value)
+
+
+def renamed(value: Any, was: Call, call: Call) -> Any:
+    """An answer to one call with the arguments of another in the place of its own."""
+    now = arguments(call)
+    names = {
+        json_values.spelt(held): now[key]
+        for key, held in arguments(was).items()
+        if key in now and json_values.is_leaf(held)
+    }
+    for place in json_values.leaves(value):
+        name = json_values.spelt(json_values.at(value, place))
+        if name in names:
+            value = json_values.put(value, place, names[name])
+    return value

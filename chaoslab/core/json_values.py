@@ -1,0 +1,180 @@
+"""Places of values in any JSON value or Python value like it, and copies with another value at a place.
+
+A place is the path of keys and positions. Nothing is changed in place: a copy shares what did not change. Besides
+dicts, lists and tuples, the fields of dataclasses and of pydantic's models are entries.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import json
+from collections.abc import Callable, Iterator, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from itertools import islice
+from typing import Any
+from uuid import UUID
+
+from chaoslab.base.jsonable import BITS_MAX, brief
+
+Place = tuple[Any, ...]
+DEPTH_MAX = 40
+PLACES_MAX = 5000
+"""The most places of one value that are looked at."""
+SPELT_MAX = 10_000_000
+LEAVES = (bool, int, float, str, Decimal, datetime, date, UUID)
+
+
+def entries(value: Any) -> list[tuple[Any, Any]]:
+    """The value's entries as (key or position, entry); none if it is no container."""
+    if isinstance(value, dict):
+        return list(value.items())
+    if isinstance(value, list) or type(value) is tuple or hasattr(type(value), "_make"):
+        return list(enumerate(value))
+    if is_record(value):
+        names = [field.name for field in dataclasses.fields(value)] if dataclasses.is_dataclass(value) else vars(value)
+        return [(name, getattr(value, name)) for name in names if hasattr(value, name)]
+    return []
+
+
+def is_record(value: Any) -> bool:
+    """True if the value has fields by name."""
+    if isinstance(value, dict):
+        return True
+    return not isinstance(value, type) and (dataclasses.is_dataclass(value) or hasattr(type(value), "model_copy"))
+
+
+def is_list(value: Any) -> bool:
+    return isinstance(value, list) or type(value) is tuple
+
+
+def places(value: Any, fits: Callable[[Any], bool]) -> list[Place]:
+    """The places whose value fits, outermost first along each path, in the order of the document."""
+    return list(islice(_places(value, fits, ()), PLACES_MAX))
+
+
+def _places(value: Any, fits: Callable[[Any], bool], place: Place) -> Iterator[Place]:
+    if fits(value):
+        yield place
+    if len(place) < DEPTH_MAX:
+        for key, held in entries(value):
+            yield from _places(held, fits, (*place, key))
+
+
+def is_leaf(value: Any) -> bool:
+    """True for a number, a text with characters, a flag, a moment or an id, which can be another of its type."""
+    kind = type(value)
+    return kind in LEAVES and value != "" and (kind is not int or value.bit_length() <= BITS_MAX)
+
+
+def leaves(value: Any) -> list[Place]:
+    """The places of all leaves."""
+    return places(value, is_leaf)
+
+
+def lists(value: Any, *, least: int = 1) -> list[Place]:
+    """The places of lists with at least so many entries."""
+    return places(value, lambda held: is_list(held) and len(held) >= least)
+
+
+def records(value: Any) -> list[Place]:
+    """The places of records with at least one field."""
+    return places(value, lambda held: is_record(held) and bool(entries(held)))
+
+
+def at(value: Any, place: Place) -> Any:
+    for key in place:
+        value = value[key] if isinstance(value, dict | list | tuple) else getattr(value, key)
+    return value
+
+
+def put(value: Any, place: Place, new: Any) -> Any:
+    """A copy of the value with `new` at the place, which is there."""
+    if not place:
+        return new
+    key, *rest = place
+    return with_entry(value, key, put(at(value, (key,)), tuple(rest), new))
+
+
+def with_entry(value: Any, key: Any, held: Any) -> Any:
+    """A copy of a container with another entry. Of dicts, the entry may be new."""
+    if isinstance(value, dict | list):
+        made: Any = copy.copy(value)
+        made[key] = held
+        return made
+    if isinstance(value, tuple):
+        listed = [*value[:key], held, *value[key + 1 :]]
+        return value._make(listed) if hasattr(value, "_make") else tuple(listed)
+    if hasattr(type(value), "model_copy"):
+        return value.model_copy(update={key: held})
+    made = copy.copy(value)
+    object.__setattr__(made, key, held)  # a frozen one too
+    return made
+
+
+def of_type(value: Any, listed: Sequence[Any]) -> Any:
+    """A list or a tuple of these entries, as the value is one."""
+    return tuple(listed) if type(value) is tuple else list(listed)
+
+
+def grouped(value: Any, among: Sequence[Place]) -> list[list[Place]]:
+    """The places, those together that differ only in positions: one column of a list of records each."""
+    found: dict[Place, list[Place]] = {}
+    for place in among:
+        found.setdefault(_column(value, place), []).append(place)
+    return list(found.values())
+
+
+def _column(value: Any, place: Place) -> Place:
+    column: list[Any] = []
+    for key in place:
+        column.append(None if is_list(value) else key)
+        value = at(value, (key,))
+    return tuple(column)
+
+
+def with_length(value: Any, place: Place, length: int) -> Any:
+    """A copy in which the whole numbers that state the length of the list at the place state another one. They stand
+    beside the list or further out."""
+    was = len(at(value, place))
+    for depth in range(len(place)):
+        around = place[:depth]
+        if is_record(at(value, around)):
+            for key, held in entries(at(value, around)):
+                if type(held) is int and held == was:
+                    value = put(value, (*around, key), length)
+    return value
+
+
+def parsed(text: str) -> Any:
+    """The object or list that a text is in JSON; None for any other text."""
+    try:
+        return json.loads(text) if text.lstrip()[:1] in ("{", "[") else None
+    except (ValueError, RecursionError):
+        return None
+
+
+def size(value: Any) -> int:
+    """The bytes of a value as JSON; an estimate for one that is none."""
+    return len(_dumped(value, ascii_only=False).encode("utf-8", "replace"))
+
+
+def spelt(value: Any) -> str:
+    """The value as text: equal for equal values of equal types."""
+    return _dumped(value, ascii_only=True)
+
+
+def _dumped(value: Any, *, ascii_only: bool) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=ascii_only, default=_plain)
+    except (ValueError, TypeError, RecursionError):  # it holds itself, or keys of other types
+        return brief(value, SPELT_MAX)
+
+
+def _plain(value: Any) -> Any:
+    if type(value) in LEAVES:
+        return f"{type(value).__name__} {value}"
+    if is_record(value):
+        return {str(key): held for key, held in entries(value)}
+    return brief(value, SPELT_MAX)

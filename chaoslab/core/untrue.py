@@ -1,0 +1,224 @@
+"""Another value in the place of a true one: of the same type and form, by little or by far.
+
+`severity` goes from 0 (one digit, one day, a near word) to 1 (obvious). A value is known by its type and form, never by
+the name of its field.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Any, Literal
+from uuid import UUID
+
+from chaoslab.base.dice import Dice
+
+Kind = Literal["flag", "number", "moment", "id", "email", "url", "text"]
+DAYS_MAX = 365
+EPOCHS = ((1_000_000_000, 2_100_000_000, 1), (1_000_000_000_000, 2_100_000_000_000, 1000))
+"""Whole numbers that are moments: from, to, and how many of them are a second."""
+DIGITS_MAX = 300
+"""The most digits of a number in a text. A longer one is an id."""
+NEAR = (
+    ("confirmed", "pending", "cancelled"), ("open", "closed"), ("paid", "unpaid", "refunded"), ("active", "inactive"),
+    ("shipped", "delivered", "returned"), ("success", "failure"), ("succeeded", "failed"), ("available", "unavailable"),
+    ("accepted", "rejected", "approved", "declined"), ("yes", "no"), ("true", "false"), ("on", "off"), ("high", "low"),
+    ("up", "down"), ("clear", "rainy", "cloudy", "sunny", "snowy"), ("north", "south", "east", "west"),
+    ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"), ("am", "pm"),
+    ("january", "february", "march", "april", "june", "july", "august", "september", "october", "november", "december"),
+    ("eur", "usd", "gbp", "chf"), ("oslo", "rome", "paris", "berlin", "madrid", "vienna", "london", "tokyo"),
+    ("red", "green", "blue", "black", "white"), ("first", "second", "third"), ("always", "never"), ("all", "none"),
+    ("increased", "decreased"), ("before", "after"), ("more", "less"), ("enabled", "disabled"), ("left", "right"),
+)  # fmt: skip
+"""Words of one sort, each an untrue one for the others."""
+_NEAR = {word: [each for each in group if each != word] for group in NEAR for word in group}
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d(?![\d-])")
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?\Z")
+_EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s.]+\Z")
+_URL = re.compile(r"[a-z][a-z0-9+.-]*://\S+\Z", re.IGNORECASE)
+URLS = re.compile(r"""https?://[^\s"'<>)\]]+""")
+_ID = re.compile(r"[A-Za-z0-9]+(?:[-_.:#/+][A-Za-z0-9]+)*\Z")
+_WORD = re.compile(r"\w+(?:[-.:]\w+)*")
+_VERB = re.compile(r"\b(is|are|was|were|has|have|will|can|may|must|should)\b(?! not)", re.IGNORECASE)
+
+
+def kind(value: Any) -> Kind:
+    """The sort of a leaf, by its type and form."""
+    if isinstance(value, bool):
+        return "flag"
+    if isinstance(value, int | float | Decimal):
+        return "moment" if is_epoch(value) else "number"
+    if isinstance(value, date):
+        return "moment"
+    if isinstance(value, UUID):
+        return "id"
+    if _MOMENT.match(value):
+        return "moment"
+    if _NUMBER.match(value) and len(value) <= DIGITS_MAX:
+        return "number"
+    if _URL.match(value):
+        return "url"
+    if _EMAIL.match(value):
+        return "email"
+    has_digit = any(c.isdigit() for c in value)
+    return "id" if has_digit and any(c.isalpha() for c in value) and _ID.match(value) else "text"
+
+
+def is_epoch(value: Any) -> bool:
+    """True for a whole number of the size of the seconds or milliseconds since 1970."""
+    return type(value) is int and any(least <= value < most for least, most, _ in EPOCHS)
+
+
+def untrue(value: Any, severity: float, dice: Dice) -> Any:
+    """Another value of the leaf's type and form, drawn by the dice."""
+    made = _untrue(value, severity, dice)
+    if repr(made) == repr(value) or type(made) is not type(value):  # nothing of its form is left to change
+        made = f"{value}0" if isinstance(value, str) else type(value)(0 if value else 1)
+    return made
+
+
+def _untrue(value: Any, severity: float, dice: Dice) -> Any:
+    sort = kind(value)
+    if sort == "flag":
+        return not value
+    if isinstance(value, UUID):
+        return UUID(other_id(str(value), severity, dice))
+    if sort == "moment":
+        days = max(1, round(DAYS_MAX**severity)) * (1 if dice("later").hits(0.5) else -1)
+        return shifted(value, days)
+    if isinstance(value, str):
+        made: Callable[[str, float, Dice], str] = _TEXTS[sort]
+        return made(value, severity, dice)
+    return other_number(value, severity, dice)
+
+
+def other_number(value: Any, severity: float, dice: Dice) -> Any:
+    """A number off by 1 % (`severity` 0) to ten times (1), at least by one of its last digit. Its sign stays."""
+    share = 0.01 * 1000**severity
+    less = share < 0.9 and dice("less").hits(0.5)
+    if isinstance(value, int):
+        step = max(1, abs(value) * round(share * 1000) // 1000)
+        return value - step if (less and value > 1) or value < 0 else value + step
+    if isinstance(value, Decimal):
+        sign, digits, exponent = value.as_tuple()
+        if not isinstance(exponent, int):
+            return Decimal(0)
+        whole = other_number(int("".join(map(str, digits)) or "0"), severity, dice)
+        return Decimal((sign, tuple(map(int, str(whole))), exponent))
+    if not math.isfinite(value):
+        return 0.0
+    decimals = len(repr(value).partition(".")[2]) if "e" not in repr(value) else 0
+    made = round(value * (1 - share if less else 1 + share), decimals) if decimals else value * (1 + share)
+    if made == value:
+        made = round(value + 10.0**-decimals, decimals)
+    return made if math.isfinite(made) and made != value else (0.0 if value else 1.0)
+
+
+def shifted(value: Any, days: int) -> Any:
+    """A moment so many days later; a day the other way if the calendar ends before. Text, number or Python's own."""
+    if isinstance(value, int):
+        per_second = next(each for least, most, each in EPOCHS if least <= value < most)
+        return value + days * 86_400 * per_second
+    for some in (days, -days):
+        try:
+            if isinstance(value, date):
+                return value + timedelta(days=some)
+            return (date.fromisoformat(value[:10]) + timedelta(days=some)).isoformat() + value[10:]
+        except (ValueError, OverflowError):
+            continue
+    return other_id(value, 0.0, Dice(days)) if isinstance(value, str) else value
+
+
+def other_id(text: str, severity: float, dice: Dice) -> str:
+    """An id of the same form: one character is another (`severity` 0), or all are (1)."""
+    spots = [n for n, c in enumerate(text) if c.isascii() and c.isalnum()]
+    if not spots:
+        return text
+    digits = [n for n in spots if text[n].isdigit()]
+    most = max(1, round(severity * len(spots)))
+    chosen = spots if most == len(spots) else (digits[-most:] or spots[-most:])
+    hexadecimal = all(c in "0123456789abcdef" for c in text if c.isalnum())
+    made = list(text)
+    for n in chosen:
+        c = text[n]
+        among = "0123456789" if c.isdigit() else "abcdef" if hexadecimal else "abcdefghijkmnpqrstuvwxyz"
+        other = dice("char", n).pick([each for each in among if each != c.lower()])
+        made[n] = other.upper() if c.isupper() else other
+    return "".join(made)
+
+
+def _other_number_text(text: str, severity: float, dice: Dice) -> str:
+    if "." in text:
+        return str(other_number(Decimal(text), severity, dice))
+    return str(other_number(int(text), severity, dice))
+
+
+def other_email(text: str, severity: float, dice: Dice) -> str:
+    """An address with another name, and from `severity` 0.5 on at another host."""
+    name, _, host = text.rpartition("@")
+    made = other_word(name, severity, dice)
+    return f"{made}@{host if severity < 0.5 else 'mail.invalid'}"
+
+
+def other_url(text: str, severity: float, dice: Dice) -> str:
+    """A link that ends at another page, and from `severity` 0.5 on at a host that does not exist (RFC 2606)."""
+    scheme, _, rest = text.partition("://")
+    host, slash, path = rest.partition("/")
+    made = other_id(path, severity, dice) if any(c.isascii() and c.isalnum() for c in path) else path
+    if made == path:
+        made = f"{path}{dice('page').pick(range(1000, 10_000))}"
+    return f"{scheme}://{host if severity < 0.5 else 'www.invalid'}{slash or '/'}{made}"
+
+
+def other_word(text: str, severity: float, dice: Dice) -> str:
+    """A word near to it in meaning, else one with other letters."""
+    near = _NEAR.get(text.lower())
+    if near:
+        word = dice("near").pick(near)
+        return word.upper() if text.isupper() and len(text) > 1 else word.capitalize() if text[0].isupper() else word
+    return other_id(text, severity, dice)
+
+
+def other_text(text: str, severity: float, dice: Dice) -> str:
+    """A text with another number, day or word in it (`severity` 0), or with all of them others (1). One without any
+    such says the contrary, or has other letters."""
+    words = [match for match in _WORD.finditer(text) if _tells(match[0])]
+    if not words and (verb := _VERB.search(text)):
+        return f"{text[: verb.end()]} not{text[verb.end() :]}"
+    if not words:
+        words = [match for match in _WORD.finditer(text) if len(match[0]) > 2] or list(_WORD.finditer(text))
+    if not words:
+        return f"{text} (no)"
+    most = max(1, round(severity * len(words)))
+    first = int(dice("word").uniform() * len(words))
+    chosen = sorted((words[(first + n) % len(words)] for n in range(most)), key=lambda match: -match.start())
+    for match in chosen:
+        made = _other_in_text(match[0], severity, dice("word", match.start()))
+        text = text[: match.start()] + made + text[match.end() :]
+    return text
+
+
+def _tells(word: str) -> bool:
+    return word.lower() in _NEAR or any(c.isdigit() for c in word)
+
+
+def _other_in_text(word: str, severity: float, dice: Dice) -> str:
+    if word.lower() in _NEAR:
+        return other_word(word, severity, dice)
+    if _MOMENT.match(word) or (word.isascii() and _NUMBER.match(word) and len(word) <= DIGITS_MAX):
+        return str(untrue(word, severity, dice))
+    return other_id(word, severity, dice)
+
+
+_TEXTS: dict[Kind, Callable[[str, float, Dice], str]] = {
+    "number": _other_number_text,
+    "id": other_id,
+    "email": other_email,
+    "url": other_url,
+    "text": lambda text, severity, dice: (
+        other_word(text, severity, dice) if text.lower() in _NEAR else other_text(text, severity, dice)
+    ),
+}

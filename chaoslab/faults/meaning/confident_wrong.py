@@ -1,0 +1,58 @@
+"""The answer is wrong, and says how sure it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from chaoslab.base.dice import Dice
+from chaoslab.core import json_values
+from chaoslab.core.changed_reply import ChangedReply, pick, told
+from chaoslab.core.context import TrialContext
+from chaoslab.core.exchange import Call
+from chaoslab.core.untrue import untrue
+
+
+@dataclass(frozen=True)
+class ConfidentWrong(ChangedReply):
+    """Changes one value and adds that it was verified: the fields "confidence" and "verified", or words in a text.
+
+    A value that is neither text nor in an object has no room for that; it is only wrong. `severity` (0–1) is how far
+    off the value is, `point` (0–1) picks it; both are drawn if they are -1. `confidence` (0–1) is the certainty that is
+    stated.
+    """
+
+    severity: float = -1.0
+    point: float = -1.0
+    confidence: float = 0.99
+    bounds: ClassVar = {"severity": (-1, 1), "point": (-1, 1), "confidence": (0, 1)}
+    example = '"confident_wrong", "get_price", severity=0.2, chance=0.2'
+    source = "https://github.com/microsoft/BotBuilder-CognitiveServices/issues/107"
+
+    def draw(self, dice: Dice) -> ConfidentWrong:
+        severity = self.severity if self.severity >= 0 else dice("severity").uniform()
+        return replace(self, severity=severity, point=self.point if self.point >= 0 else dice("point").uniform())
+
+    def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
+        among = told(value, call)
+        if not among:
+            return value
+        place = pick(among, self.point)
+        lie = untrue(json_values.at(value, place), self.severity, Dice("confident_wrong", self.point))
+        changed = json_values.put(value, place, lie)
+        around = next((place[:n] for n in range(len(place), -1, -1) if type(_at(changed, place, n)) is dict), None)
+        if around is not None:
+            held = json_values.at(changed, around)
+            return json_values.put(changed, around, {**held, "confidence": self.confidence, "verified": True})
+        if kind_of_text(lie):
+            return json_values.put(changed, place, f"{lie} (verified, {self.confidence:.0%} certain)")
+        return changed
+
+
+def _at(value: Any, place: json_values.Place, depth: int) -> Any:
+    return json_values.at(value, place[:depth])
+
+
+def kind_of_text(value: Any) -> bool:
+    """True for words, to which others can be added."""
+    return isinstance(value, str) and any(c.isspace() for c in value)

@@ -1,0 +1,40 @@
+"""The answer is well-formed and empty."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from chaoslab.core import json_values
+from chaoslab.core.changed_reply import ChangedReply
+from chaoslab.core.context import TrialContext
+from chaoslab.core.exchange import Call
+
+
+@dataclass(frozen=True)
+class Empty(ChangedReply):
+    """Answers with an empty value of the same sort and the status of success: [], {}, an empty text, else None.
+
+    `how` "whole" empties the whole answer. "lists" empties the lists in it, and the numbers that state their lengths
+    are 0; an answer without a list is emptied whole.
+    """
+
+    how: Literal["whole", "lists"] = "whole"
+    example = '"empty", "search", calls=[1]'
+    source = "https://github.com/NorthlandPositronics/Cogtrix/issues/350"
+
+    def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
+        lists = json_values.lists(value) if self.how == "lists" else []
+        for place in lists:
+            if not any(place[: len(outer)] == outer for outer in lists if len(outer) < len(place)):
+                value = json_values.with_length(value, place, 0)
+                value = json_values.put(value, place, json_values.of_type(json_values.at(value, place), []))
+        if lists:
+            return value
+        if json_values.is_list(value):
+            return json_values.of_type(value, []) if value else value
+        if isinstance(value, dict):
+            return {} if value else value
+        if isinstance(value, str):
+            return "" if value else value
+        return None

@@ -1,0 +1,60 @@
+"""The answer has a record in it that does not exist."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
+
+from chaoslab.base.dice import Dice
+from chaoslab.core import json_values
+from chaoslab.core.changed_reply import ChangedReply, pick, told
+from chaoslab.core.context import TrialContext
+from chaoslab.core.exchange import Call
+from chaoslab.core.json_values import Place
+from chaoslab.core.untrue import untrue
+
+
+@dataclass(frozen=True)
+class FabricatedData(ChangedReply):
+    """Adds an invented entry to a list of the answer, or puts an invented record in the place of the true one.
+
+    The invention looks like the true entries. `how` is "added", "replaced", or "" for added where there is a list;
+    a whole number that states the list's length grows with it. `severity` (0–1) is how far the invention is from the
+    truth: near by 1 %, a day or a character at 0, far at 1. `point` (0–1) picks the list and the place in it. Both are
+    drawn if they are -1.
+    """
+
+    severity: float = -1.0
+    point: float = -1.0
+    how: Literal["", "added", "replaced"] = ""
+    bounds: ClassVar = {"severity": (-1, 1), "point": (-1, 1)}
+    example = '"fabricated_data", "search", chance=0.2'
+    source = "https://github.com/NorthlandPositronics/Cogtrix/issues/350"
+
+    def draw(self, dice: Dice) -> FabricatedData:
+        severity = self.severity if self.severity >= 0 else dice("severity").uniform()
+        return replace(self, severity=severity, point=self.point if self.point >= 0 else dice("point").uniform())
+
+    def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
+        lists = json_values.lists(value) if self.how != "replaced" else []
+        dice = Dice("fabricated_data", self.point)
+        if lists:
+            return self._with_one_more(value, pick(lists, self.point), dice)
+        if self.how == "added":
+            return value
+        for place in told(value, call):
+            value = self._lie(value, place, dice)
+        return value
+
+    def _with_one_more(self, value: Any, place: Place, dice: Dice) -> Any:
+        true = json_values.at(value, place)
+        made = true[0]
+        for inner in json_values.leaves(made):
+            if not isinstance(json_values.at(made, inner), bool):
+                made = self._lie(made, inner, dice)
+        where = min(int(self.point * (len(true) + 1)), len(true))
+        longer = json_values.of_type(true, [*true[:where], made, *true[where:]])
+        return json_values.put(json_values.with_length(value, place, len(longer)), place, longer)
+
+    def _lie(self, value: Any, place: Place, dice: Dice) -> Any:
+        return json_values.put(value, place, untrue(json_values.at(value, place), self.severity, dice(*place)))

@@ -1,0 +1,62 @@
+"""The ids and links in the answer lead nowhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from chaoslab.base.dice import Dice
+from chaoslab.core import json_values
+from chaoslab.core.changed_reply import ChangedReply, asked
+from chaoslab.core.context import TrialContext
+from chaoslab.core.exchange import Call
+from chaoslab.core.json_values import Place
+from chaoslab.core.untrue import URLS, kind, other_url, untrue
+
+
+@dataclass(frozen=True)
+class NonexistentReference(ChangedReply):
+    """Puts an id or link of the same form, which leads nowhere, in the place of each one in the answer.
+
+    References are texts with the form of an id, links, links within a text, and whole numbers that repeat an argument
+    or differ in every record of a list. The same reference gets the same new one everywhere. `severity` (0–1): one
+    character differs at 0, all at 1, and from 0.5 on a link's host cannot exist (`.invalid`). It is drawn if it is -1.
+    """
+
+    severity: float = -1.0
+    bounds: ClassVar = {"severity": (-1, 1)}
+    example = '"nonexistent_reference", "search", severity=0.1, chance=0.2'
+    source = "https://github.com/Arize-ai/phoenix/issues/13528"
+
+    def draw(self, dice: Dice) -> NonexistentReference:
+        return replace(self, severity=self.severity if self.severity >= 0 else dice("severity").uniform())
+
+    def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
+        for place in dict.fromkeys(_references(value, call)):
+            true = json_values.at(value, place)
+            if isinstance(true, str) and kind(true) == "text":
+                made: Any = URLS.sub(self._other_link, true)
+            else:
+                made = untrue(true, self.severity, Dice("reference", json_values.spelt(true)))
+            value = json_values.put(value, place, made)
+        return value
+
+    def _other_link(self, link: re.Match[str]) -> str:
+        return other_url(link[0], self.severity, Dice("reference", link[0]))
+
+
+def _references(value: Any, call: Call) -> Iterator[Place]:
+    numbers = {each for each in asked(call) if type(each) is int}
+    every = json_values.leaves(value)
+    for place in every:
+        held = json_values.at(value, place)
+        is_text = isinstance(held, str) and URLS.search(held) is not None
+        if is_text or kind(held) in ("id", "url") or (type(held) is int and held in numbers):
+            yield place
+    for column in json_values.grouped(value, every):
+        numbers_of = [json_values.at(value, place) for place in column]
+        whole = all(kind(each) == "number" and type(each) is int for each in numbers_of)
+        if whole and len(set(numbers_of)) == len(column) > 1:
+            yield from column

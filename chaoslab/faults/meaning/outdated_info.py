@@ -1,0 +1,59 @@
+"""The answer was true some time ago."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from typing import Any, ClassVar
+
+from chaoslab.base.dice import Dice
+from chaoslab.core import json_values
+from chaoslab.core.changed_reply import ChangedReply, told
+from chaoslab.core.context import TrialContext
+from chaoslab.core.exchange import Call
+from chaoslab.core.untrue import kind, shifted, untrue
+
+
+@dataclass(frozen=True)
+class OutdatedInfo(ChangedReply):
+    """Moves all moments of the answer `age_days` days back, and its numbers as far as they may have moved since.
+
+    Without any of both, one text is another. `age_days` is drawn from 1 to 730 if it is 0. `severity` (0–1) is how far
+    the numbers have moved; it follows from the age if it is -1: a year and more is 0.5.
+    """
+
+    age_days: int = 0
+    severity: float = -1.0
+    bounds: ClassVar = {"age_days": (0, 36_500), "severity": (-1, 1)}
+    example = '"outdated_info", "get_price", age_days=90, chance=0.2'
+    source = "https://github.com/weather-gov/api/issues/71"
+
+    def draw(self, dice: Dice) -> OutdatedInfo:
+        age_days = self.age_days or round(730 ** dice("age_days").uniform())
+        severity = self.severity if self.severity >= 0 else min(age_days, 365) / 730
+        return replace(self, age_days=age_days, severity=severity)
+
+    def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
+        before, meant = value, dict.fromkeys(told(value, call))
+        for place in json_values.leaves(value):
+            held = json_values.at(value, place)
+            sort = kind(held)
+            if sort == "moment":
+                value = json_values.put(value, place, self._earlier(held))
+            elif sort == "number" and place in meant:
+                value = json_values.put(value, place, untrue(held, self.severity, Dice("outdated", *place)))
+        if value is before and meant:
+            place = next(iter(meant))
+            value = json_values.put(value, place, untrue(json_values.at(value, place), self.severity, Dice("outdated")))
+        return value
+
+    def _earlier(self, moment: Any) -> Any:
+        try:  # not `shifted`, which goes the other way at the end of the calendar
+            if isinstance(moment, str):
+                day = date.fromisoformat(moment[:10]) - timedelta(days=self.age_days)
+                return day.isoformat() + moment[10:]
+            return (
+                moment - timedelta(days=self.age_days) if isinstance(moment, date) else shifted(moment, -self.age_days)
+            )
+        except (ValueError, OverflowError):
+            return untrue(moment, self.severity, Dice("outdated"))

@@ -1,0 +1,51 @@
+"""The answer is far larger than a context window wants it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from chaoslab.core import json_values
+from chaoslab.core.changed_reply import ChangedReply
+from chaoslab.core.context import TrialContext
+from chaoslab.core.exchange import Call
+
+FILLER = "No further details are available for this entry. "
+
+
+@dataclass(frozen=True)
+class Oversized(ChangedReply):
+    """Blows the answer up to at least `bytes` of JSON: it repeats the records of the longest list, else the longest
+    text, else it adds a field "details" with a long text.
+
+    True values stay. An answer that is larger already, or that has no room for more, passes unchanged.
+    """
+
+    bytes: int = 200_000
+    bounds: ClassVar = {"bytes": (1000, 10_000_000)}
+    example = '"oversized", "search", bytes=500_000, calls=[1]'
+    source = "https://github.com/modelcontextprotocol/modelcontextprotocol/issues/2210"
+
+    def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
+        missing = self.bytes - json_values.size(value)
+        if missing <= 0:
+            return value
+        lists = json_values.lists(value)
+        if lists:
+            place = max(lists, key=lambda each: (len(json_values.at(value, each)), -len(each)))
+            listed = list(json_values.at(value, place))
+            times = 1 + -(-missing // json_values.size(listed))  # instead of two brackets a comma and a space
+            longer = json_values.of_type(json_values.at(value, place), listed * times)
+            return json_values.put(json_values.with_length(value, place, len(longer)), place, longer)
+        texts = json_values.places(value, lambda held: type(held) is str and any(c.isspace() for c in held))
+        if texts or type(value) is str:
+            place = max(texts, key=lambda each: len(json_values.at(value, each))) if texts else ()
+            text = json_values.at(value, place) or FILLER
+            times = 1 + -(-missing // (json_values.size(text) - 1))  # instead of two quotes a space
+            return json_values.put(value, place, " ".join([text] * times))
+        if isinstance(value, dict):
+            key = "details"
+            while key in value:
+                key += "_more"
+            return {**value, key: FILLER * (missing // len(FILLER) + 1)}
+        return value

@@ -1,0 +1,45 @@
+"""The last page of a list is missing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
+
+from chaoslab.base.dice import Dice
+from chaoslab.core import json_values
+from chaoslab.core.changed_reply import ChangedReply
+from chaoslab.core.context import TrialContext
+from chaoslab.core.exchange import Call
+
+
+@dataclass(frozen=True)
+class PageLost(ChangedReply):
+    """Keeps the first `share` (0–1) of the longest list, at least one entry, and loses the rest, at least one.
+
+    `count` says what happens to whole numbers that state the list's length: "kept" tells of the loss, "changed" hides
+    it, "" draws one of both. In a text without JSON, lines are lost.
+    """
+
+    share: float = 0.5
+    count: Literal["", "kept", "changed"] = ""
+    bounds: ClassVar = {"share": (0, 1)}
+    example = '"page_lost", "list_orders", share=0.3, count="changed", calls=[1]'
+    source = "https://github.com/cuga-project/cuga-agent/issues/750"
+
+    def draw(self, dice: Dice) -> PageLost:
+        return replace(self, count=self.count or dice("count").pick(("kept", "changed")))
+
+    def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
+        lists = json_values.lists(value, least=2)
+        if not lists:
+            lines = value.splitlines(keepends=True) if isinstance(value, str) else []
+            return "".join(lines[: self._kept(len(lines))]) if len(lines) > 1 else value
+        place = max(lists, key=lambda each: (len(json_values.at(value, each)), -len(each)))
+        listed = json_values.at(value, place)
+        kept = self._kept(len(listed))
+        if self.count == "changed":
+            value = json_values.with_length(value, place, kept)
+        return json_values.put(value, place, json_values.of_type(listed, listed[:kept]))
+
+    def _kept(self, length: int) -> int:
+        return min(max(1, round(self.share * length)), length - 1)

@@ -1,0 +1,79 @@
+"""A part of the answer is true, and the rest is missing or wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
+
+from chaoslab.base.dice import Dice
+from chaoslab.core import json_values
+from chaoslab.core.changed_reply import ChangedReply, told
+from chaoslab.core.context import TrialContext
+from chaoslab.core.exchange import Call
+from chaoslab.core.json_values import Place
+from chaoslab.core.untrue import untrue
+
+
+@dataclass(frozen=True)
+class PartialTruth(ChangedReply):
+    """Keeps the `share` (0–1) of the records, or of a single record's fields, and changes or takes away the others.
+
+    At least one is kept and one is lost. `how` is "missing", "wrong", or "" to draw one of both. A field of a class or
+    a text cannot be missing; it is wrong. `severity` (0–1) is how far off a wrong value is, `point` (0–1) picks the
+    ones that stay true; both are drawn if they are -1.
+    """
+
+    share: float = 0.5
+    severity: float = -1.0
+    point: float = -1.0
+    how: Literal["", "missing", "wrong"] = ""
+    bounds: ClassVar = {"share": (0, 1), "severity": (-1, 1), "point": (-1, 1)}
+    example = '"partial_truth", "search", how="missing", calls=[1]'
+    source = "https://github.com/elastic/elasticsearch/pull/40367/files"
+
+    def draw(self, dice: Dice) -> PartialTruth:
+        severity = self.severity if self.severity >= 0 else dice("severity").uniform()
+        point = self.point if self.point >= 0 else dice("point").uniform()
+        return replace(self, severity=severity, point=point, how=self.how or dice("how").pick(("missing", "wrong")))
+
+    def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
+        lists = json_values.lists(value, least=2)
+        if lists:
+            place = max(lists, key=lambda each: (len(json_values.at(value, each)), -len(each)))
+            return self._of_list(value, place)
+        fields = told(value, call)
+        if len(fields) < 2:
+            fields = json_values.leaves(value)
+        for place in self._lost(fields) if len(fields) > 1 else fields:
+            value = self._without(value, place) if self.how == "missing" else self._wrong(value, place)
+        return value
+
+    def _lost(self, among: list[Any]) -> list[Any]:
+        """The entries that are lost, in their order: all but a run of them, which begins at the point."""
+        kept = min(max(1, round(self.share * len(among))), len(among) - 1)
+        first = int(self.point * len(among))
+        stay = {(first + n) % len(among) for n in range(kept)}
+        return [each for n, each in enumerate(among) if n not in stay]
+
+    def _of_list(self, value: Any, place: Place) -> Any:
+        true = json_values.at(value, place)
+        lost = self._lost(list(range(len(true))))
+        if self.how != "missing":
+            inside = [(*place, n, *inner) for n in lost for inner in json_values.leaves(true[n])]
+            for each in inside:
+                value = self._wrong(value, each)
+            if inside:
+                return value
+        return json_values.put(
+            value, place, json_values.of_type(true, [e for n, e in enumerate(true) if n not in lost])
+        )
+
+    def _without(self, value: Any, place: Place) -> Any:
+        around = json_values.at(value, place[:-1]) if place else None
+        if not isinstance(around, dict):
+            return self._wrong(value, place)
+        return json_values.put(value, place[:-1], {k: held for k, held in around.items() if k != place[-1]})
+
+    def _wrong(self, value: Any, place: Place) -> Any:
+        dice = Dice("partial_truth", self.point, *place)
+        return json_values.put(value, place, untrue(json_values.at(value, place), self.severity, dice))

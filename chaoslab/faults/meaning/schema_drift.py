@@ -1,0 +1,95 @@
+"""The answer has another schema than yesterday's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
+
+from chaoslab.base.dice import Dice
+from chaoslab.core import json_values
+from chaoslab.core.changed_reply import ChangedReply, pick
+from chaoslab.core.context import TrialContext
+from chaoslab.core.exchange import Call
+from chaoslab.core.json_values import Place
+
+KINDS = ("renamed", "nested", "retyped", "wrapped")
+Drift = Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class SchemaDrift(ChangedReply):
+    """Changes the form of the answer and keeps its values.
+
+    `kind`: "renamed" gives a field another name, "nested" puts its value into an object, "retyped" makes a text of a
+    number or flag and a list of a text, "wrapped" puts the whole answer or a list of it into an object. A field changes
+    in all records of a list. "" draws one that fits. `point` (0–1) picks the field; it is drawn if it is -1. Fields of
+    a class can only be retyped.
+    """
+
+    kind: Literal["", "renamed", "nested", "retyped", "wrapped"] = ""
+    point: float = -1.0
+    bounds: ClassVar = {"point": (-1, 1)}
+    example = '"schema_drift", "get_order", kind="renamed", chance=0.2'
+    source = "https://github.com/basicmachines-co/basic-memory/issues/638"
+
+    def draw(self, dice: Dice) -> SchemaDrift:
+        return replace(self, point=self.point if self.point >= 0 else dice("point").uniform())
+
+    def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
+        drifts = [drift for kind in ([self.kind] if self.kind else KINDS) for drift in self._drifts(kind, value)]
+        return pick(drifts, self.point)() if drifts else value
+
+    def _drifts(self, kind: str, value: Any) -> list[Drift]:
+        if kind == "wrapped":
+            lists = json_values.lists(value)
+            of_lists: list[Drift] = [lambda place=place: _wrapped(value, place) for place in lists]  # type: ignore[misc]
+            return of_lists or ([lambda: {"data": value}] if isinstance(value, dict | str | int | float) else [])
+        inside = json_values.places(value, lambda _: True)
+        fields = [p for p in inside if p and isinstance(json_values.at(value, p[:-1]), dict) and isinstance(p[-1], str)]
+        if kind == "retyped":
+            columns = json_values.grouped(value, json_values.leaves(value))
+            return [lambda column=column: _retyped(value, column) for column in columns]  # type: ignore[misc]
+        columns = json_values.grouped(value, fields)
+        change = _renamed if kind == "renamed" else _nested
+        return [lambda column=column: change(value, column) for column in columns]  # type: ignore[misc]
+
+
+def _wrapped(value: Any, place: Place) -> Any:
+    listed = json_values.at(value, place)
+    return json_values.put(value, place, {"items": listed, "count": len(listed)})
+
+
+def _retyped(value: Any, column: list[Place]) -> Any:
+    for place in column:
+        held = json_values.at(value, place)
+        made = [held] if isinstance(held, str) else str(held).lower() if isinstance(held, bool) else str(held)
+        value = json_values.put(value, place, made)
+    return value
+
+
+def _nested(value: Any, column: list[Place]) -> Any:
+    for place in column:
+        value = json_values.put(value, place, {"value": json_values.at(value, place)})
+    return value
+
+
+def _renamed(value: Any, column: list[Place]) -> Any:
+    for place in column:
+        record = json_values.at(value, place[:-1])
+        name = other_name(place[-1])
+        while name in record:
+            name += "_v2"
+        renamed = {name if key == place[-1] else key: held for key, held in record.items()}
+        value = json_values.put(value, place[:-1], renamed)
+    return value
+
+
+def other_name(name: str) -> str:
+    """The name as another team would spell it: orderId for order_id and the reverse, else with a suffix."""
+    if "_" in name.strip("_"):
+        first, *rest = name.strip("_").split("_")
+        return first + "".join(part.capitalize() for part in rest)
+    snake = re.sub(r"(?<=[a-z0-9])([A-Z])", lambda found: f"_{found[1].lower()}", name)
+    return snake if snake != name else f"{name}_value"

@@ -1,0 +1,61 @@
+"""The service does nothing, and answers as if it had."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from chaoslab.base.dice import Dice
+from chaoslab.core import json_values
+from chaoslab.core.changed_reply import answered, as_text, meaning, of_model, renamed
+from chaoslab.core.context import TrialContext
+from chaoslab.core.exchange import Call, Flow, Observation
+from chaoslab.core.fault import Fault
+from chaoslab.core.untrue import kind, untrue
+
+
+@dataclass(frozen=True)
+class SilentNoOp(Fault):
+    """Does not ask the service and answers with a success, so the effect is missing and nobody reports it.
+
+    The answer is the latest one of this trial to the same tool, with this call's arguments and new ids in it. Before
+    there is any, it is {"ok": true} with the arguments, in the type that a function is annotated to return. A model is
+    asked as ever.
+    """
+
+    layer = "meaning"
+    corrupts = "reply"
+    looks_back = True
+    example = '"silent_no_op", "refund", calls=[1]'
+    source = "https://github.com/agigante80/actual-mcp-server/issues/350"
+
+    def flow(self, call: Call, context: TrialContext) -> Flow:
+        if of_model(call):
+            return (yield call)
+        told = answered(call, context)
+        if not told:
+            return call.answered_with({"ok": True, **_scalars(call.value)})
+        was, reply = told[-1]
+        value = meaning(reply)
+        made = _with_new_ids(renamed(value, was, call), value, call)
+        in_text = isinstance(reply.value, str) and not isinstance(value, str)
+        return reply.with_value(as_text(made, reply.value) if in_text else made)
+
+    def witnessed(self, seen: Observation) -> str | None:
+        if seen.sent is not None or seen.reply is None or not seen.reply.same_as(seen.changed_reply):
+            return None
+        return "a success reached the caller, and the service was not asked"
+
+
+def _scalars(arguments: Any) -> dict[str, Any]:
+    return {str(key): held for key, held in json_values.entries(arguments) if json_values.is_leaf(held)}
+
+
+def _with_new_ids(value: Any, was: Any, call: Call) -> Any:
+    """The value with another id in the place of each one that is as it was."""
+    for place in json_values.leaves(value):
+        held = json_values.at(value, place)
+        if kind(held) == "id" and json_values.spelt(held) == json_values.spelt(json_values.at(was, place)):
+            made = untrue(held, 0.5, Dice("silent_no_op", call.request_id, *place))
+            value = json_values.put(value, place, made)
+    return value

@@ -1,0 +1,34 @@
+"""The answer is an earlier one, as from a cache that nobody cleared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from chaoslab.core import json_values
+from chaoslab.core.changed_reply import ChangedReply, answered, meaning, same_question
+from chaoslab.core.context import TrialContext
+from chaoslab.core.exchange import Call
+
+
+@dataclass(frozen=True)
+class Stale(ChangedReply):
+    """Lets the work be done and answers with the oldest earlier answer of this trial to the same tool.
+
+    `to` "same": an answer to the same arguments. "any": to any arguments, if there is none to the same. Without an
+    earlier answer that differs from the true one there is nothing to change.
+    """
+
+    to: Literal["any", "same"] = "any"
+    looks_back = True
+    example = '"stale", "get_order", chance=0.2'
+    source = "https://github.com/esengine/DeepSeek-Reasonix/pull/2955"
+
+    def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
+        earlier = answered(call, context)
+        same = [each for each in earlier if same_question(each[0], call)]
+        for _, reply in [*same, *(earlier if self.to == "any" else ())]:
+            told = meaning(reply)
+            if json_values.spelt(told) != json_values.spelt(value):
+                return told
+        return value

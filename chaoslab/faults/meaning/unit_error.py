@@ -1,0 +1,75 @@
+"""The numbers in the answer are in another unit than they should be."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any, ClassVar, Literal
+
+from chaoslab.base.dice import Dice
+from chaoslab.core import json_values
+from chaoslab.core.changed_reply import ChangedReply, pick, told
+from chaoslab.core.context import TrialContext
+from chaoslab.core.exchange import Call
+from chaoslab.core.untrue import kind
+
+Unit = Literal["", "fahrenheit", "thousand", "thousandth", "sixty", "hundred"]
+KINDS: dict[Unit, tuple[float, float]] = {
+    "fahrenheit": (1.8, 32.0), "thousand": (1000.0, 0.0), "thousandth": (0.001, 0.0), "sixty": (60.0, 0.0),
+    "hundred": (100.0, 0.0),
+}  # fmt: skip
+"""Each with its factor and what is added: °C as °F, kg as g, g as kg, hours as minutes, euros as cents."""
+_NUMBER = re.compile(r"(?<![\w.:-])-?\d{1,15}(?:\.\d{1,15})?(?![\w:.-]*\d)")
+
+
+@dataclass(frozen=True)
+class UnitError(ChangedReply):
+    """Gives one quantity of the answer in another unit, in all records of a list.
+
+    `kind` is "fahrenheit" (×1.8 + 32), "thousand" (×1000), "thousandth" (×0.001), "sixty" (×60) or "hundred" (×100),
+    drawn if it is "". `factor` multiplies by any other number, unless it is 0. `point` (0–1) picks the quantity; it is
+    drawn if it is -1. In a text without JSON it is the first number.
+    """
+
+    kind: Unit = ""
+    factor: float = 0.0
+    point: float = -1.0
+    bounds: ClassVar = {"factor": (0, 1e9), "point": (-1, 1)}
+    example = '"unit_error", "weather", kind="fahrenheit", chance=0.2'
+    source = "https://github.com/Pirate-Weather/pirateweather/issues/71"
+
+    def draw(self, dice: Dice) -> UnitError:
+        point = self.point if self.point >= 0 else dice("point").uniform()
+        return replace(self, point=point, kind=self.kind or dice("kind").pick(list(KINDS)))
+
+    def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
+        meant = [place for place in told(value, call) if self._changes(json_values.at(value, place))]
+        numbers = [place for place in meant if not isinstance(json_values.at(value, place), str)]
+        columns = json_values.grouped(value, numbers or meant)
+        for place in pick(columns, self.point) if columns else ():
+            value = json_values.put(value, place, self._converted(json_values.at(value, place)))
+        return value
+
+    def _changes(self, value: Any) -> bool:
+        if isinstance(value, str):
+            return kind(value) in ("number", "text") and self._converted(value) != value
+        return kind(value) == "number" and math.isfinite(value) and self._converted(value) != value
+
+    def _converted(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return _NUMBER.sub(lambda found: str(self._converted(_number(found[0]))), value, count=1)
+        factor, plus = (self.factor, 0.0) if self.factor else KINDS[self.kind or "thousand"]
+        if isinstance(value, Decimal):
+            return value * Decimal(str(factor)) + Decimal(str(plus))
+        if isinstance(value, int) and abs(value) >= 10**15:
+            return value * max(2, round(factor))  # beyond what a float holds exactly
+        made = round(value * factor + plus, 6)
+        if not math.isfinite(made):
+            return value
+        return int(made) if isinstance(value, int) and made == int(made) else made
+
+
+def _number(text: str) -> float:
+    return float(text) if "." in text else int(text)

@@ -1,0 +1,40 @@
+"""The faults of meaning at the lab's own agent: its seven tools answer by HTTP, its model is at least not harmed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from chaoslab.base.registry import family
+from chaoslab.core.plan import Choice, Injection, Plan
+from chaoslab.execution.virtual_lab import LabResult
+from tests.worlds.virtual import lab_runs
+
+TOOLS = ("search", "weather", "movies", "calendar", "calculator", "messaging", "translator")
+SETTINGS = {"TOXIC_PROB": "0", "MODEL_TOXIC_PROB": "0", "ERROR_PROB": "0", "HALLUCINATION_PROB": "0", "TRIALS": "12"}
+NEW = sorted({*family("faults", "meaning")} - {"wrong_value"})
+
+
+def done(fault: str, *targets: str) -> list[LabResult]:
+    work = lab_runs.spec(SETTINGS)
+    return lab_runs.done(replace(work, plan=Plan(7, (Injection("lie", (Choice(fault),), targets, chance=1.0),))))
+
+
+def counted(found: list[LabResult]) -> Counter[str]:
+    events = [kept.fields for one in found for kept in one.kept]
+    return Counter(event["kind"] for event in events if event["kind"] in ("fault_injected", "fault_witnessed"))
+
+
+@pytest.mark.parametrize("fault", NEW)
+def test_each_is_met_at_its_tools(fault: str) -> None:
+    found = counted(done(fault, *TOOLS))
+    if fault != "stale":  # only one that asks twice can be told the same again
+        assert found["fault_injected"] > 0
+    assert found["fault_witnessed"] == found["fault_injected"]
+
+
+@pytest.mark.parametrize("fault", NEW)
+def test_its_model_answers_as_ever(fault: str) -> None:
+    assert counted(done(fault, "model")) == Counter()
