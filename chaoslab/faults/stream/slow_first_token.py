@@ -1,0 +1,34 @@
+"""The model thinks for long before it says its first word."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from chaoslab.core.context import TrialContext
+from chaoslab.core.exchange import Call, Flow, Observation, Reply, Wait
+from chaoslab.core.fault import Fault
+from chaoslab.faults.network.latency import TIMER_SLACK_S
+
+
+@dataclass(frozen=True)
+class SlowFirstToken(Fault):
+    """Holds the answer back for `delay_s`, its status and headers too. What follows the first event comes as it would
+    have come. An answer that is whole is late as a whole."""
+
+    delay_s: float = 5.0
+    layer = "stream"
+    delays = True
+    example = '"slow_first_token", "api.openai.com", chance=0.1, delay_s=20'
+
+    def flow(self, call: Call, context: TrialContext) -> Flow:
+        reply: Reply = yield call
+        yield Wait(self.delay_s)
+        return reply
+
+    def witnessed(self, seen: Observation) -> str | None:
+        if seen.error == "timed_out" and seen.duration_s >= min(self.delay_s, seen.deadline_s) - TIMER_SLACK_S:
+            return f"nothing had come after {seen.duration_s:.3f} s"
+        first_s = seen.streamed.first_byte_s if seen.streamed else seen.duration_s
+        if seen.error or first_s is None or first_s < self.delay_s - TIMER_SLACK_S:
+            return None
+        return f"the first byte came after {first_s:.3f} s, at least {self.delay_s:.3f} s were armed"
