@@ -26,15 +26,19 @@ def _from_user(text: str) -> dict[str, Any]:
 @dataclass(frozen=True)
 class Dialog:
     """The place of the messages in a request's JSON: the field `key`. `role` gives the role of a message: system, user,
-    assistant or tool. `from_user` makes a user's message of a text."""
+    assistant or tool. `from_user` makes a user's message of a text. `bare`: a text may stand for all messages, as the
+    user's only one."""
 
     key: str = "messages"
     role: Callable[[Mapping[str, Any]], str] = _role
     from_user: Callable[[str], dict[str, Any]] = _from_user
+    bare: bool = False
 
     def messages(self, value: Any) -> list[Any]:
         """The messages of a request; empty if it has none."""
         found = value.get(self.key) if isinstance(value, Mapping) else None
+        if self.bare and isinstance(found, str):
+            return [self.from_user(found)]
         return [each for each in found if isinstance(each, Mapping)] if isinstance(found, list) else []
 
     def with_messages(self, value: Mapping[str, Any], messages: list[Any]) -> dict[str, Any]:

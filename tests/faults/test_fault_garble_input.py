@@ -23,6 +23,13 @@ def test_only_the_newest_message_of_the_user_is_damaged(form: str) -> None:
     assert cut == [*before, said(form, "user", "refund orde"), *asked(form, 1, 1)]
 
 
+def test_a_bare_text_is_the_users_only_message() -> None:
+    call = request("responses", [])
+    call = call.with_value({**call.value, "input": "refund order 17"})
+    assert met_by(GarbleInput("cut"), call)[1] == [{"role": "user", "content": "refund o"}]
+    assert not met_by(GarbleInput(), call.with_value({**call.value, "input": "17"}))[0].injected
+
+
 def test_nothing_to_damage_is_left_alone() -> None:
     for kind, text in (("typos", "17 + 4"), ("typos", "aaaa"), ("cut", ""), ("cut", "a")):
         fault = GarbleInput(kind)  # type: ignore[arg-type]
