@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -101,6 +102,8 @@ def met_by(fault: Fault, call: Call) -> tuple[Meeting, list[Message]]:
     assert met.injected == (sent.value != call.value)
     assert (sent is call) == (not met.injected)
     assert (met.evidence is not None) == met.injected
+    assert fault.witnessed(replace(met.seen, sent=None)) is None
+    assert fault.witnessed(replace(met.seen, sent=call)) is None
     return met, sent.value[key]
 
 

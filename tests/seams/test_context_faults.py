@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import chaoslab as lab
-from tests.seams.model_parts import AGENTS, refund
+from tests.seams.model_parts import AGENTS, OPENAI, refund
 from tests.seams.test_model_services import PROMPT, witnessed
 from tests.worlds.virtual.patch_parts import in_place
 
@@ -41,3 +41,26 @@ def test_a_conversation_that_has_no_older_turn_is_left_alone() -> None:
     for fault in ("reorder_context", "drop_context", "compact_context"):
         trial = trial_with("openai chat", fault)
         assert (trial.answer, witnessed(trial)) == ("Refund: order 17 is refunded.", [])
+
+
+HISTORY = [
+    {"role": "user", "content": "Frühstück?"},
+    {"role": "assistant", "content": "At eight."},
+    {"role": "user", "content": "Lunch?"},
+    {"role": "assistant", "content": "At one."},
+    {"role": "user", "content": "Dinner?"},
+]
+
+
+@pytest.mark.parametrize("fault", ["reorder_context", "drop_context", "compact_context", "garble_context"])
+def test_a_long_conversation_is_damaged_and_still_answered(fault: str) -> None:
+    def agent(_: str) -> str:
+        import openai
+
+        client = openai.OpenAI(base_url=f"http://{OPENAI}/v1", api_key="none")
+        messages: Any = HISTORY
+        return str(client.chat.completions.create(model="gpt-4o", messages=messages).choices[0].message.content)
+
+    faults = [lab.inject(fault, OPENAI)]
+    trial = lab.run(agent, PROMPT, services={OPENAI: lab.scripted(["At seven."])}, faults=faults, twin=False)
+    assert (trial.answer, witnessed(trial)) == ("At seven.", ["the changed call was sent"])
