@@ -74,11 +74,15 @@ def _role(message: Mapping[str, Any]) -> str:
     return "assistant" if message.get("role") == "model" else "user"
 
 
+def _from_user(text: str) -> dict[str, Any]:
+    return {"role": "user", "parts": [{"text": text}]}
+
+
 class Gemini(Format):
     """`POST …/models/<model>:generateContent` and `:streamGenerateContent`."""
 
     name = "Gemini generateContent"
-    dialog = Dialog("contents", _role)
+    dialog = Dialog("contents", _role, _from_user)
 
     def serves(self, path: str) -> bool:
         return PATH.search(path) is not None

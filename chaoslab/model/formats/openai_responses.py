@@ -36,7 +36,7 @@ class OpenaiResponses(OpenaiChat):
     """`POST …/responses`."""
 
     name = "OpenAI responses"
-    dialog = Dialog("input", _role)
+    dialog = Dialog("input", _role, bare=True)
 
     def serves(self, path: str) -> bool:
         return path.endswith("/responses")

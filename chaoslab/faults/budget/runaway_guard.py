@@ -1,0 +1,41 @@
+"""The same call comes again and again, and a guard against loops refuses it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import ClassVar
+
+from chaoslab.base.identity import digest
+from chaoslab.core.context import TrialContext
+from chaoslab.core.exchange import Call, Flow, Observation
+from chaoslab.core.fault import Fault
+
+
+@dataclass(frozen=True)
+class RunawayGuard(Fault):
+    """Refuses a call with 429 once the trial has made `repeats` requests with the same target, tool and arguments.
+
+    A retry is no request of its own. A refused request counts too, so the guard holds until the trial ends.
+    """
+
+    repeats: int = 3
+    layer = "budget"
+    conditional = True
+    lasts = True
+    bounds: ClassVar = {"repeats": (1, 1_000_000)}
+    example = '"runaway_guard", "*", repeats=2'
+
+    def flow(self, call: Call, context: TrialContext) -> Flow:
+        key = digest([call.target, call.tool, call.value])
+        made: Counter[str] = context.memory.setdefault("made", Counter())
+        if call.attempt == 1:
+            made[key] += 1
+        if made[key] > self.repeats:
+            return call.refused_with(429)
+        return (yield call)
+
+    def witnessed(self, seen: Observation) -> str | None:
+        if seen.reply is None or not seen.reply.same_as(seen.changed_reply):
+            return None
+        return f"the same call was refused after {self.repeats} requests"

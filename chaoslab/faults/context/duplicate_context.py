@@ -1,0 +1,41 @@
+"""A message of the user stands twice in what the model is sent, as when two stores of a history are joined."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from chaoslab.base.dice import Dice
+from chaoslab.core.context import TrialContext
+from chaoslab.core.dialog import Unit
+from chaoslab.core.exchange import Call, Flow
+from chaoslab.core.fault import Fault
+
+
+@dataclass(frozen=True)
+class DuplicateContext(Fault):
+    """Repeats one message of the user right before itself.
+
+    `point` (0–1, from the oldest to the newest) picks the message; it is drawn. A call is never repeated, since no
+    provider takes the id of a call twice. A request without a message of the user passes unchanged.
+    """
+
+    point: float = -1.0
+    layer = "context"
+    corrupts = "call"
+    bounds: ClassVar = {"point": (-1.0, 1.0)}
+    example = '"duplicate_context", "api.openai.com", chance=0.2'
+    source = "https://github.com/microsoft/agent-framework/issues/7930"
+
+    def draw(self, dice: Dice) -> DuplicateContext:
+        return self if self.point >= 0 else replace(self, point=dice("point").uniform())
+
+    def flow(self, call: Call, context: TrialContext) -> Flow:
+        units = call.dialog.units(call.value)
+        said = [place for place, unit in enumerate(units) if unit.role == "user"]
+        if not said:
+            return (yield call)
+        place = said[min(int(self.point * len(said)), len(said) - 1)]
+        again = {key: value for key, value in units[place].messages[0].items() if key != "id"}
+        units.insert(place, Unit("user", [again]))
+        return (yield call.with_value(call.dialog.with_units(call.value, units)))

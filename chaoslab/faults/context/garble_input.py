@@ -1,0 +1,56 @@
+"""The user's newest message reaches the model damaged: with typing errors, or cut short."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from chaoslab.core.context import TrialContext
+from chaoslab.core.dialog import reworded
+from chaoslab.core.exchange import Call, Flow
+from chaoslab.core.fault import Fault
+
+WORD = re.compile(r"[^\W\d_]{4,}")
+
+
+@dataclass(frozen=True)
+class GarbleInput(Fault):
+    """Damages the user's newest message.
+
+    `kind` "typos" swaps two letters inside of every second word of four letters or more, beginning with the first;
+    "cut" keeps the first half of the text. Numbers stay whole in "typos". A message with nothing to damage passes
+    unchanged.
+    """
+
+    kind: Literal["typos", "cut"] = "typos"
+    layer = "context"
+    corrupts = "call"
+    example = '"garble_input", "api.openai.com", kind="cut"'
+
+    def flow(self, call: Call, context: TrialContext) -> Flow:
+        messages = call.dialog.messages(call.value)
+        said = [place for place, message in enumerate(messages) if call.dialog.role(message) == "user"]
+        if not said:
+            return (yield call)
+        newest = said[-1]
+        changed = reworded(messages[newest], _cut if self.kind == "cut" else _mistyped)
+        if changed == messages[newest]:
+            return (yield call)
+        sent = [*messages[:newest], changed, *messages[newest + 1 :]]
+        return (yield call.with_value(call.dialog.with_messages(call.value, sent)))
+
+
+def _cut(text: str) -> str:
+    return text[: (len(text) + 1) // 2]
+
+
+def _mistyped(text: str) -> str:
+    words = list(WORD.finditer(text))[::2]
+    for found in words:
+        word, start = found[0], found.start()
+        for n in range(1, len(word) - 1):
+            if word[n] != word[n + 1]:
+                text = text[:start] + word[:n] + word[n + 1] + word[n] + word[n + 2 :] + text[found.end() :]
+                break
+    return text

@@ -1,0 +1,53 @@
+"""The older turns of a conversation reach the model in the wrong order, as from a history that was sorted wrongly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from chaoslab.base.dice import Dice
+from chaoslab.core.context import TrialContext
+from chaoslab.core.dialog import Unit
+from chaoslab.core.exchange import Call, Flow
+from chaoslab.core.fault import Fault
+
+
+@dataclass(frozen=True)
+class ReorderContext(Fault):
+    """Moves the older turns: each begins with a message of the user, and the newest stays the last.
+
+    A turn keeps its calls and their results. `point` (0–1) tells how far the turns move; it is drawn. A request with
+    fewer than three turns passes unchanged.
+    """
+
+    point: float = -1.0
+    layer = "context"
+    corrupts = "call"
+    bounds: ClassVar = {"point": (-1.0, 1.0)}
+    example = '"reorder_context", "api.openai.com", chance=0.2'
+    source = "https://github.com/langflow-ai/langflow/issues/7607"
+
+    def draw(self, dice: Dice) -> ReorderContext:
+        return self if self.point >= 0 else replace(self, point=dice("point").uniform())
+
+    def flow(self, call: Call, context: TrialContext) -> Flow:
+        blocks = _blocks(call.dialog.units(call.value))
+        older = [place for place, block in enumerate(blocks) if block[0].role == "user"][:-1]
+        if len(older) < 2:
+            return (yield call)
+        far = 1 + min(int(self.point * (len(older) - 1)), len(older) - 2)
+        moved = dict(zip(older, older[far:] + older[:far], strict=True))
+        units = [unit for place in range(len(blocks)) for unit in blocks[moved.get(place, place)]]
+        changed = call.dialog.with_units(call.value, units)
+        return (yield call if changed == call.value else call.with_value(changed))
+
+
+def _blocks(units: list[Unit]) -> list[list[Unit]]:
+    """Turns of the user with the answers behind them; anything else is a block of its own."""
+    blocks: list[list[Unit]] = []
+    for unit in units:
+        if unit.role == "assistant" and blocks and blocks[-1][-1].free:
+            blocks[-1].append(unit)
+        else:
+            blocks.append([unit])
+    return blocks

@@ -1,0 +1,66 @@
+"""Faults of the context, met by real SDKs: each provider's format takes what is left of the conversation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import chaoslab as lab
+from tests.seams.model_parts import AGENTS, OPENAI, refund
+from tests.seams.test_model_services import PROMPT, witnessed
+from tests.worlds.virtual.patch_parts import in_place
+
+stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
+
+
+def trial_with(agent: str, fault: str, **more: Any) -> lab.Trial:
+    ask, host = AGENTS[agent]
+    faults = [lab.inject(fault, host, **more)]
+    return lab.run(ask, PROMPT, services={host: lab.offline_model()}, tools=[refund], faults=faults, twin=False)
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("fault", ["duplicate_context", "overflow_context", "garble_input"])
+def test_every_sdk_gets_an_answer_from_a_damaged_context(agent: str, fault: str) -> None:
+    said = 1 if agent == "openai responses" else 2  # its later requests hold only what is new
+    trial = trial_with(agent, fault, calls=[said])
+    assert trial.error is None
+    assert witnessed(trial) == ["the changed call was sent"]
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_cut_request_is_not_understood_and_nothing_is_refunded(agent: str) -> None:
+    trial = trial_with(agent, "garble_input", kind="cut")
+    assert trial.error is None
+    assert trial.effects == []
+    assert witnessed(trial)
+
+
+def test_a_conversation_that_has_no_older_turn_is_left_alone() -> None:
+    for fault in ("reorder_context", "drop_context", "compact_context"):
+        trial = trial_with("openai chat", fault)
+        assert (trial.answer, witnessed(trial)) == ("Refund: order 17 is refunded.", [])
+
+
+HISTORY = [
+    {"role": "user", "content": "Frühstück?"},
+    {"role": "assistant", "content": "At eight."},
+    {"role": "user", "content": "Lunch?"},
+    {"role": "assistant", "content": "At one."},
+    {"role": "user", "content": "Dinner?"},
+]
+
+
+@pytest.mark.parametrize("fault", ["reorder_context", "drop_context", "compact_context", "garble_context"])
+def test_a_long_conversation_is_damaged_and_still_answered(fault: str) -> None:
+    def agent(_: str) -> str:
+        import openai
+
+        client = openai.OpenAI(base_url=f"http://{OPENAI}/v1", api_key="none")
+        messages: Any = HISTORY
+        return str(client.chat.completions.create(model="gpt-4o", messages=messages).choices[0].message.content)
+
+    faults = [lab.inject(fault, OPENAI)]
+    trial = lab.run(agent, PROMPT, services={OPENAI: lab.scripted(["At seven."])}, faults=faults, twin=False)
+    assert (trial.answer, witnessed(trial)) == ("At seven.", ["the changed call was sent"])
