@@ -199,12 +199,14 @@ def _ask(host: str, calls: int, request: Callable[[int], tuple[str, str, bytes |
 
 
 def _chat(*, stream: bool, tools: bool) -> bytes:
-    """A request to a model: a conversation with a tool call behind it. With `tools`, another is to be made."""
+    """A request to a model: a conversation with a tool call in it. With `tools`, another is to be made."""
     parameters = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
     tool = {"type": "function", "function": {"name": "current_weather", "parameters": parameters}}
     call = {"id": "c1", "type": "function", "function": {"name": "current_weather", "arguments": '{"city": "Oslo"}'}}
     messages: list[dict[str, Any]] = [
         {"role": "system", "content": "You are a helpful assistant."},
+        {"role": "user", "content": "Is Zürich a city?"},
+        {"role": "assistant", "content": "Zürich is a city in Switzerland."},
         {"role": "user", "content": "How warm is it in Oslo?"},
         {"role": "assistant", "content": None, "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "c1", "content": '{"temp": 21.5}'},
@@ -212,4 +214,6 @@ def _chat(*, stream: bool, tools: bool) -> bytes:
         {"role": "user", "content": "How warm is it in Paris?"},
     ]
     offered = {"tools": [tool]} if tools else {}
-    return json.dumps({"model": "gpt-5", "messages": messages, "stream": stream, **offered}).encode()
+    return json.dumps(
+        {"model": "gpt-5", "messages": messages, "stream": stream, **offered}, ensure_ascii=False
+    ).encode()
