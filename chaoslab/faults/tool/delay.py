@@ -1,0 +1,92 @@
+"""The answer comes late, by a pattern."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Literal
+
+from chaoslab.base.dice import Dice
+from chaoslab.core.context import TrialContext
+from chaoslab.core.exchange import Call, Flow, Observation, Reply, Wait
+from chaoslab.core.fault import Fault
+from chaoslab.faults.network.latency import TIMER_SLACK_S
+
+PRESETS: Mapping[str, Mapping[str, Any]] = {
+    "good": {"pattern": "uniform", "mean_s": 0.05, "spread_s": 0.02},
+    "moderate": {"pattern": "jitter", "mean_s": 0.3, "spread_s": 0.2},
+    "poor": {"pattern": "exponential", "mean_s": 2.0},
+    "degrading": {"pattern": "degrading", "mean_s": 0.1, "step_s": 0.2},
+    "spiky": {"pattern": "spike", "mean_s": 0.1, "spike_chance": 0.1, "spike_s": 5.0},
+}
+
+
+@dataclass(frozen=True)
+class Delay(Fault):
+    """Delays the answer by seconds that are drawn for each call. It needs no lane.
+
+    `pattern`: fixed: `mean_s`. uniform: evenly from `mean_s` − `spread_s` to `mean_s` + `spread_s`. jitter: in the same
+    range, most often near `mean_s` (triangular). exponential: of that mean. spike: `mean_s`, and `spike_s` with
+    `spike_chance`. degrading: `mean_s`, and `step_s` more with each call of the trial that meets it. No delay is less
+    than 0. `preset`: good, moderate, poor, degrading or spiky; it sets all others.
+    """
+
+    pattern: Literal["fixed", "uniform", "exponential", "spike", "degrading", "jitter"] = "fixed"
+    mean_s: float = 0.5
+    spread_s: float = 0.0
+    spike_chance: float = 0.1
+    spike_s: float = 5.0
+    step_s: float = 0.2
+    preset: Literal["", "good", "moderate", "poor", "degrading", "spiky"] = ""
+    layer = "tool"
+    delays = True
+    bounds: ClassVar = {"spike_chance": (0.0, 1.0)}
+    example = '"delay", "get_order", preset="spiky"'
+
+    def __post_init__(self) -> None:
+        given = [
+            each.name for each in fields(self) if getattr(self, each.name) != each.default and each.name != "preset"
+        ]
+        if self.preset and given:
+            raise ValueError(
+                f"delay has preset {self.preset!r} and {given[0]}: a preset sets all others, leave one out"
+            )
+        if self.pattern == "degrading" and self.mean_s <= 0:
+            raise ValueError(f"mean_s of delay is {self.mean_s}: a degrading one should begin with more than 0")
+
+    def draw(self, dice: Dice) -> Delay:
+        told = replace(self, preset="", **PRESETS[self.preset]) if self.preset else self
+        if told.pattern == "degrading":
+            return told
+        return Delay("fixed", max(0.0, round(told._drawn_s(dice), 3)))
+
+    def _drawn_s(self, dice: Dice) -> float:
+        match self.pattern:
+            case "uniform":
+                return dice("delay").between(self.mean_s - self.spread_s, self.mean_s + self.spread_s)
+            case "jitter":
+                return self.mean_s + self.spread_s * (dice("delay").uniform() - dice("delay", "other").uniform())
+            case "exponential":
+                return -self.mean_s * math.log(1 - dice("delay").uniform())
+            case "spike":
+                return self.spike_s if dice("delay").hits(self.spike_chance) else self.mean_s
+            case _:
+                return self.mean_s
+
+    def flow(self, call: Call, context: TrialContext) -> Flow:
+        delay_s = self.mean_s
+        if self.pattern == "degrading":
+            met = context.memory.get("calls", 0)
+            context.memory["calls"] = met + 1
+            delay_s += met * self.step_s
+        reply: Reply = yield call
+        if delay_s > 0:
+            yield Wait(delay_s)
+        return reply
+
+    def witnessed(self, seen: Observation) -> str | None:
+        least_s = min(self.mean_s, seen.deadline_s) - TIMER_SLACK_S
+        if self.mean_s <= 0 or seen.duration_s < least_s or seen.error not in (None, "timed_out"):
+            return None
+        return f"took {seen.duration_s:.3f} s, at least {self.mean_s:.3f} s were to pass"

@@ -1,0 +1,24 @@
+"""The tool raises an exception instead of doing the work."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from chaoslab.core.context import TrialContext
+from chaoslab.core.exchange import Call, Flow, Reply
+from chaoslab.core.fault import Fault
+
+
+@dataclass(frozen=True)
+class Exception(Fault):  # noqa: A001 - the class is named after the fault
+    """Makes the function raise, with `message` in its words. A service answers 500 with it. The work is not done."""
+
+    message: str = "internal error"
+    layer = "tool"
+    example = '"exception", "get_order", message="database is locked"'
+    source = "https://github.com/VoltAgent/voltagent/issues/349"
+
+    def flow(self, call: Call, context: TrialContext) -> Flow:
+        return Reply(500, {"Content-Type": "application/json"}, json.dumps({"error": self.message}).encode())
+        yield call

@@ -1,0 +1,40 @@
+"""The work is done, and the answer reports a part of it as failed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from chaoslab.core.context import TrialContext
+from chaoslab.core.exchange import Call, Flow, Reply
+from chaoslab.core.fault import Fault
+from chaoslab.faults.tool.empty_response import OF_BODY
+
+FAILED = {"status": 500, "title": "not processed"}
+
+
+@dataclass(frozen=True)
+class PartialSuccess(Fault):
+    """Lets the work be done and answers 207 with `successes` and `failures`. Of a list the first half are successes.
+    A function returns these two as a dict.
+
+    Any other result is one success beside one failure. An error of the service stays as it is.
+    """
+
+    layer = "tool"
+    example = '"partial_success", "import_orders", calls=[1]'
+    source = "https://techdocs.akamai.com/test-ctr/reference/partial-success-responses"
+
+    def flow(self, call: Call, context: TrialContext) -> Flow:
+        reply: Reply = yield call
+        if reply.status >= 300 or reply.value is None:
+            return reply
+        done, failures = [reply.value], [FAILED]
+        if isinstance(reply.value, list) and reply.value:
+            half = len(reply.value) // 2
+            done, failures = reply.value[:half], [{**FAILED, "item": item} for item in reply.value[half:]]
+        value = {"successes": done, "failures": failures}
+        if type(reply) is not Reply:  # a function's result, which has no status
+            return reply.with_value(value)
+        headers = {name: said for name, said in reply.headers.items() if name.lower() not in OF_BODY}
+        return Reply(207, headers, json.dumps(value).encode())
