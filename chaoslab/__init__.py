@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from chaoslab.analysis.judge import Outcome
     from chaoslab.core.inject import inject
+    from chaoslab.core.levels import level
     from chaoslab.execution.agent_run import fresh
     from chaoslab.execution.trial import Trial, run, run_many
     from chaoslab.model.offline import offline_model
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "Outcome", "ToolError", "Trial", "call", "fresh", "inject", "mcp_tool", "offline_model", "recorded", "run",
+    "Outcome", "ToolError", "Trial", "call", "fresh", "inject", "level", "mcp_tool", "offline_model", "recorded", "run",
     "run_many",
     "scripted",
 ]  # fmt: skip
@@ -34,6 +35,7 @@ _PLACES = {
     "call": "model.script",
     "fresh": "execution.agent_run",
     "inject": "core.inject",
+    "level": "core.levels",
     "mcp_tool": "seams.adapters.mcp",
     "offline_model": "model.offline",
     "recorded": "model.recorded",

@@ -98,3 +98,47 @@ def test_with_a_key_a_cautious_limit_on_dollars_holds_unless_another_is_set() ->
 
 def test_no_secret_gets_into_the_plan() -> None:
     assert "gsk_secret" not in str(plan(GROQ_API_KEY="gsk_secret").to_json())
+
+
+def test_any_fault_may_be_named_with_its_chance_and_hits_what_has_its_layer() -> None:
+    found = plan(
+        FAULTS="stale:0.2,truncate_context:0.1,server_error@model:0.3,latency@weather:1", LATENCY_MS="70"
+    ).injections
+    assert [(i.name, i.targets, i.chance) for i in found] == [
+        ("stale", ALL, 0.2), ("truncate_context", (MODEL,), 0.1), ("server_error@model", (MODEL,), 0.3),
+        ("latency@weather", ("weather",), 1.0),
+    ]  # fmt: skip
+    assert found[3].choices == (Choice("latency", 1.0, {"delay_s": 0.07, "jitter_s": 0.2}),)
+
+
+@pytest.mark.parametrize(("given", "line"), [
+    ({"FAULTS": "latncy:0.2"}, r"names with chances from 0 to 1, .*did you mean latency"),
+    ({"FAULTS": "stale:2"}, "FAULTS=stale:2 should be names with chances from 0 to 1"),
+    ({"FAULTS": "stale"}, "FAULTS=stale should be names with chances from 0 to 1"),
+    ({"FAULTS": "stale:0.1,stale:0.2"}, "each once: stale is named twice"),
+    ({"FAULTS": "stale@wether:0.1"}, "FAULTS names 'stale@wether': did you mean 'weather'?"),
+    ({"FAULTS": "truncate_context@weather:0.1"}, "a fault of the layer context needs the model"),
+    ({"FAULTS": "cut:0.1"}, "FAULTS names cut, which needs STREAM=on"),
+    ({"FAULTS": "budget:1"}, "FAULTS names budget, which has settings of its own: TOKEN_LIMIT"),
+    ({"CHAOS_LEVEL": "3"}, "CHAOS_LEVEL=3 should be 0 or 0.25 or 0.5 or 1 or 2"),
+    ({"CHAOS_LEVEL": "0.3"}, "CHAOS_LEVEL=0.3 should be 0 or 0.25 or 0.5 or 1 or 2"),
+    ({"CHAOS_FAMILIES": "tool,tols"}, "CHAOS_FAMILIES=tool,tols should be some of network, tool, .*did you mean"),
+    ({"CHAOS_FAMILIES": "tool,tool"}, "each once"),
+    ({"CHAOS_LEVEL": "1", "CHAOS_FAMILIES": "stream"}, "CHAOS_FAMILIES has stream, which needs STREAM=on"),
+    ({"TOXICS": "latency:1,latency:2"}, "each once: latency is named twice"),
+])  # fmt: skip
+def test_a_fault_or_level_that_makes_no_sense_is_said_in_a_line(given: dict[str, str], line: str) -> None:
+    with pytest.raises(SettingError, match=line):
+        plan(**given)
+
+
+def test_a_level_hits_the_services_and_the_model_by_the_families_that_they_have() -> None:
+    found = plan(CHAOS_LEVEL="1").injections
+    assert [(i.name, i.targets) for i in found] == [
+        ("level network on services", ALL), ("level tool on services", ALL), ("level meaning on services", ALL),
+        ("level network on the model", (MODEL,)), ("level tool on the model", (MODEL,)),
+        ("level context on the model", (MODEL,)),
+    ]  # fmt: skip
+    assert {round(1 - (1 - i.chance) ** 3, 5) for i in found} == {0.1}
+    assert plan(CHAOS_LEVEL="0") == Plan(1)
+    assert [i.name for i in plan(CHAOS_LEVEL="2", CHAOS_FAMILIES="meaning").injections] == ["level meaning on services"]

@@ -81,15 +81,64 @@ def weights(group: str, family: str) -> Callable[[str], Weights]:
 
         known = registry.family(group, family)
         what = f"names with weights like {known[0]}:1,{known[1]}:2 out of {', '.join(known)}"
-        parsed = []
+        parsed: list[tuple[str, float]] = []
         for part in text.split(","):
             name, _, weight = part.strip().partition(":")
             if name not in known and name not in (others := registry.installed(group)):
                 raise ValueError(what + near(name, [*known, *others]))
+            if name in dict(parsed):
+                raise ValueError(f"{what}, each once: {name} is named twice")
             parsed.append((name, bounded(weight or "1", 0.0, 1e6, what)))
         if not any(weight for _, weight in parsed):
             raise ValueError("at least one weight above 0")
         return tuple(parsed)
+
+    return parse
+
+
+def chances(group: str) -> Callable[[str], Weights]:
+    """A parser of plug-ins with chances, as in "stale:0.2,server_error@model:0.1"."""
+
+    def parse(text: str) -> Weights:
+        from chaoslab.base import registry
+
+        what = "names with chances from 0 to 1, as in stale:0.2,server_error@model:0.1"
+        parsed: list[tuple[str, float]] = []
+        for part in text.split(","):
+            name, _, said = part.strip().partition(":")
+            plugin = name.partition("@")[0]
+            if plugin not in (known := registry.names(group)):
+                raise ValueError(f"{what}{near(plugin, known)}")
+            if name in dict(parsed):
+                raise ValueError(f"{what}, each once: {name} is named twice")
+            parsed.append((name, bounded(said, 0.0, 1.0, what)))
+        return tuple(parsed)
+
+    return parse
+
+
+def number_of(*allowed: float) -> Callable[[str], float]:
+    """A parser of one of these numbers."""
+
+    def parse(text: str) -> float:
+        what = " or ".join(f"{each:g}" for each in allowed)
+        found = bounded(text, min(allowed), max(allowed), what)
+        if found not in allowed:
+            raise ValueError(what)
+        return found
+
+    return parse
+
+
+def some_of(*allowed: str) -> Callable[[str], tuple[str, ...]]:
+    """A parser of some of these words, with commas."""
+
+    def parse(text: str) -> tuple[str, ...]:
+        found = tuple(part.strip() for part in text.split(","))
+        for part in found:
+            if part not in allowed or found.count(part) > 1:
+                raise ValueError(f"some of {', '.join(allowed)}, each once{near(part, allowed)}")
+        return found
 
     return parse
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from chaoslab.base.registry import did_you_mean
@@ -11,8 +12,11 @@ from chaoslab.config.settings import SettingError, Settings
 from chaoslab.config.topology import MODEL, SERVICES
 from chaoslab.core import triggers
 from chaoslab.core.fault import load
+from chaoslab.core.levels import level
 from chaoslab.core.plan import Choice, Injection, Plan, check_cascades
 
+OF_MODEL = ("stream", "context")
+"""The layers, and the families, of the model alone."""
 SETTINGS = {
     "wire": ("TOXICS", ("wire",)),
     "model_wire": ("TOXICS", ("wire",)),
@@ -66,7 +70,7 @@ def from_settings(settings: Settings) -> Plan:
             1.0 if budget else 0.0,
         ),
     )
-    wanted = tuple(i for i in injections if i.chance > 0)
+    wanted = tuple(i for i in (*injections, *_named(settings, params), *_level(settings, params)) if i.chance > 0)
     for injection in wanted:
         _check(injection)
     try:
@@ -74,6 +78,46 @@ def from_settings(settings: Settings) -> Plan:
     except ValueError as error:
         raise SettingError(error.args[0]) from None
     return Plan(settings.seed, wanted)
+
+
+Params = Mapping[str, Mapping[str, Any]]
+"""Fault → its parameters that other settings state."""
+
+
+def _named(settings: Settings, params: Params) -> Iterator[Injection]:
+    """The injections that FAULTS states."""
+    for said, chance in settings.faults:
+        fault, at, target = said.partition("@")
+        try:
+            layer = load(fault).layer
+        except LookupError as error:
+            raise SettingError(error.args[0]) from None
+        if fault == "budget":
+            raise SettingError("FAULTS names budget, which has settings of its own: TOKEN_LIMIT, CALL_LIMIT and others")
+        if at and target not in (*SERVICES, MODEL):
+            raise SettingError(f"FAULTS names '{said}': {did_you_mean(target, (*SERVICES, MODEL))}")
+        of_model = layer in OF_MODEL
+        if at and of_model and target != MODEL:
+            raise SettingError(f"FAULTS names '{said}', and a fault of the layer {layer} needs the model")
+        if layer == "stream" and settings.stream == "off":
+            raise SettingError(f"FAULTS names {fault}, which needs STREAM=on, since without it no answer is streamed")
+        targets = (target,) if at else (MODEL,) if of_model else tuple(SERVICES)
+        yield Injection(said, (Choice(fault, 1.0, params.get(fault, {})),), targets, chance)
+
+
+def _level(settings: Settings, params: Params) -> Iterator[Injection]:
+    """The injections of CHAOS_LEVEL, which hit the services and the model."""
+    families = settings.chaos_families
+    if settings.chaos_level and "stream" in families and settings.stream == "off":
+        raise SettingError("CHAOS_FAMILIES has stream, which needs STREAM=on, since without it no answer is streamed")
+    for targets, left_out in ((tuple(SERVICES), OF_MODEL), ((MODEL,), ("meaning",))):
+        there = [name for name in families if name not in left_out]
+        if there:
+            found = level(settings.chaos_level, targets, families=there, of_bytes=True)
+            for injection in found:
+                choices = tuple(replace(each, params=params.get(each.fault, {})) for each in injection.choices)
+                name = f"{injection.name.partition(' on ')[0]} on {'the model' if MODEL in targets else 'services'}"
+                yield replace(injection, name=name, choices=choices)
 
 
 def _triggers(setting: str, text: str) -> tuple[tuple[int, ...], dict[str, Any]]:

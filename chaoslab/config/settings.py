@@ -148,6 +148,26 @@ class Settings:
         "its middle; slow_chunks: it comes drop by drop.",
     )
 
+    faults: parsers.Weights = _setting(
+        (),
+        parsers.chances("faults"),
+        "Any faults, each with the chance that an attempt meets it: stale:0.2,cut:0.1. Those of the context and of "
+        "streams hit the model, all others the services; server_error@model:0.1 names the target. `chaoslab faults` "
+        "lists all. Empty: none.",
+        group="Faults of any kind",
+    )
+    chaos_level: float = _setting(
+        0.0,
+        parsers.number_of(0, 0.25, 0.5, 1, 2),
+        "One number for all: 0, 0.25, 0.5, 1 or 2. An attempt at a service or the model meets a fault with a chance of "
+        "0, 2.5, 5, 10 or 20 %.",
+    )
+    chaos_families: tuple[str, ...] = _setting(
+        ("network", "tool", "meaning", "context"),
+        parsers.some_of("network", "tool", "meaning", "stream", "context"),
+        "The families that CHAOS_LEVEL draws from. stream needs STREAM=on.",
+    )
+
     token_limit: float | None = _setting(
         None, parsers.positive, "Tokens that one prompt may use. Empty: no limit.", group="Budgets"
     )

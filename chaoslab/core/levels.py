@@ -1,0 +1,57 @@
+"""Chaos by level: one number for how often a call meets a fault, whatever it is, over families of faults."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from chaoslab.base.registry import did_you_mean, family
+from chaoslab.core.fault import GROUP, load, trait
+from chaoslab.core.plan import Choice, Injection
+
+LEVELS = {0.0: 0.0, 0.25: 0.025, 0.5: 0.05, 1.0: 0.1, 2.0: 0.2}
+"""Level → the chance that a call meets a fault."""
+FAMILIES = ("network", "tool", "meaning", "stream", "context")
+"""The families whose faults a level may draw."""
+USUAL = ("network", "tool", "meaning")
+
+
+def level(
+    value: float, target: str | Sequence[str], *, families: Sequence[str] = USUAL, of_bytes: bool = False
+) -> tuple[Injection, ...]:
+    """Injections for `faults=`, by which a call of the target meets a fault with a chance of 0, 2.5, 5, 10 or 20 % at
+    the levels 0, 0.25, 0.5, 1 and 2: `faults=lab.level(1, "get_*")`.
+
+    The chance is shared evenly among the families ("network", "tool", "meaning", "stream", "context"), and each draws
+    from all its faults alike, with their defaults. `target` is that of `inject`. Streams and context belong to models.
+    `of_bytes`: faults of an answer's bytes too, which functions have none of.
+
+    Raises:
+        ValueError: no such level or family, or none.
+    """
+    if isinstance(value, bool) or value not in LEVELS:
+        raise ValueError(f"the level is {value!r:.60}: it should be {' or '.join(f'{each:g}' for each in LEVELS)}")
+    asked = [families] if isinstance(families, str) else list(families)
+    for name in asked:
+        if name not in FAMILIES:
+            raise ValueError(f"families has {name!r:.60}: {did_you_mean(str(name), FAMILIES)}")
+    if not asked or len(set(asked)) < len(asked):
+        raise ValueError(f"families is {families!r:.60}: it should name one or more, each once")
+    targets = (target,) if isinstance(target, str) else tuple(target)
+    if not targets or not all(isinstance(one, str) and one for one in targets):
+        raise ValueError(f"the level has the target {target!r:.60}: it should be the name of a function or service")
+    chance = round(1 - (1 - LEVELS[value]) ** (1 / len(asked)), 6)
+    return tuple(
+        Injection(f"level {name} on {', '.join(targets)}", choices_of(name, of_bytes=of_bytes), targets, chance)
+        for name in asked
+        if chance
+    )
+
+
+def choices_of(name: str, *, of_bytes: bool) -> tuple[Choice, ...]:
+    """The faults of a family that a level draws from: all but those that decide by themselves when they act."""
+    faults = ((fault, load(fault)) for fault in family(GROUP, name))
+    return tuple(
+        Choice(fault)
+        for fault, cls in faults
+        if not trait(cls, "conditional") and (of_bytes or not trait(cls, "of_bytes"))
+    )

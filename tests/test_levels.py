@@ -1,0 +1,81 @@
+"""Chaos by level: one number for how often a call meets a fault, over families of faults."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import chaoslab as lab
+from chaoslab.base.registry import family
+from chaoslab.core.fault import load
+from chaoslab.core.levels import FAMILIES, LEVELS
+
+CALLS = 2000
+
+
+@pytest.mark.parametrize(("value", "share"), LEVELS.items())
+@pytest.mark.parametrize("families", [("tool",), ("network", "tool", "meaning")])
+def test_a_call_meets_a_fault_as_often_as_the_level_says(value: float, share: float, families: tuple[str, ...]) -> None:
+    injections = lab.level(value, "get_order", families=families)
+    assert len(injections) == (len(families) if value else 0)
+    calm = 1.0
+    for injection in injections:
+        calm *= 1 - injection.chance
+    assert abs(1 - calm - share) < 1e-5
+
+
+def test_a_trial_has_about_so_many_and_each_family_has_its_part() -> None:
+    met: list[int] = []
+
+    def get_order(number: int) -> dict[str, Any]:
+        return {"number": number, "total": 12.5, "lines": [{"item": "tea"}]}
+
+    def agent(_: str) -> str:
+        for number in range(CALLS):
+            try:
+                get_order(number)
+            except Exception:  # noqa: BLE001 - whichever fault it was
+                met.append(number)
+        return "done"
+
+    trial = lab.run(agent, "all", reads=[get_order], faults=lab.level(2, "get_order"), twin=False, deadline_s=10**8)
+    assert trial.error is None
+    counts = {line.injection: line.scheduled for line in _counts(trial)}
+    assert set(counts) == {f"level {name} on get_order" for name in ("network", "tool", "meaning")}
+    assert 300 < sum(counts.values()) < 500  # 400 are due, with a standard deviation of 18
+    assert all(90 < count < 190 for count in counts.values())  # 143 each, and a few masked
+    assert met
+
+
+def _counts(trial: lab.Trial) -> list[Any]:
+    from chaoslab.analysis.measures.faults import by_injection
+
+    return by_injection(trial.history)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_family_draws_from_all_its_faults_that_need_nothing_of_their_own(name: str) -> None:
+    (injection,) = lab.level(1, "model", families=[name], of_bytes=True)
+    drawn = {choice.fault for choice in injection.choices}
+    assert drawn == {fault for fault in family("faults", name) if not load(fault).conditional}
+    assert {choice.weight for choice in injection.choices} == {1.0}
+
+
+def test_functions_meet_no_fault_of_bytes_unless_it_is_asked_for() -> None:
+    (injection,) = lab.level(1, "get_order", families=["network"])
+    assert not any(load(choice.fault).of_bytes for choice in injection.choices)
+    assert {"latency", "timeout"} <= {choice.fault for choice in injection.choices}
+
+
+@pytest.mark.parametrize(("given", "line"), [
+    ({"value": 3}, "the level is 3: it should be 0 or 0.25 or 0.5 or 1 or 2"),
+    ({"value": True}, "the level is True: it should be"),
+    ({"families": ["netwrok"]}, "families has 'netwrok': did you mean 'network'?"),
+    ({"families": []}, r"families is \[\]: it should name one or more, each once"),
+    ({"families": ["tool", "tool"]}, "families is .*: it should name one or more, each once"),
+    ({"target": ""}, "the level has the target '': it should be the name of a function or service"),
+])  # fmt: skip
+def test_what_makes_no_sense_is_said_in_a_line(given: dict[str, Any], line: str) -> None:
+    with pytest.raises(ValueError, match=line):
+        lab.level(**{"value": 1, "target": "get_order", **given})
