@@ -246,7 +246,8 @@ def test_the_logs_own_prompts_are_used(there: Path, capsys: Said) -> None:
     change(there, elsewhere)
     asked.write_text('["What is 1 plus 1?"]')
     code, _, err = replayed(capsys, "--trial", "1")
-    assert (code, err) == (0, f"{asked} is not as it was: the prompts of the log are used\n")
+    assert code == 0
+    assert err.startswith(f"{asked} is not as it was: the prompts of the log are used\n")  # on a slow day, the progress
     asked.unlink()
     code, _, err = replayed(capsys, "--trial", "1")
     assert code == 0

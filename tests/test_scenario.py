@@ -102,13 +102,15 @@ def test_no_secret_gets_into_the_plan() -> None:
 
 def test_any_fault_may_be_named_with_its_chance_and_hits_what_has_its_layer() -> None:
     found = plan(
-        FAULTS="stale:0.2,truncate_context:0.1,server_error@model:0.3,latency@weather:1", LATENCY_MS="70"
+        FAULTS="stale:0.2,truncate_context:0.1,empty_answer:0.2,server_error@model:0.3,latency@weather:1",
+        LATENCY_MS="70",
     ).injections
     assert [(i.name, i.targets, i.chance) for i in found] == [
-        ("stale", ALL, 0.2), ("truncate_context", (MODEL,), 0.1), ("server_error@model", (MODEL,), 0.3),
+        ("stale", ALL, 0.2), ("truncate_context", (MODEL,), 0.1), ("empty_answer", (MODEL,), 0.2),
+        ("server_error@model", (MODEL,), 0.3),
         ("latency@weather", ("weather",), 1.0),
     ]  # fmt: skip
-    assert found[3].choices == (Choice("latency", 1.0, {"delay_s": 0.07, "jitter_s": 0.2}),)
+    assert found[4].choices == (Choice("latency", 1.0, {"delay_s": 0.07, "jitter_s": 0.2}),)
 
 
 @pytest.mark.parametrize(("given", "line"), [
@@ -116,8 +118,9 @@ def test_any_fault_may_be_named_with_its_chance_and_hits_what_has_its_layer() ->
     ({"FAULTS": "stale:2"}, "FAULTS=stale:2 should be names with chances from 0 to 1"),
     ({"FAULTS": "stale"}, "FAULTS=stale should be names with chances from 0 to 1"),
     ({"FAULTS": "stale:0.1,stale:0.2"}, "each once: stale is named twice"),
+    ({"FAULTS": "unknown_tool@weather:0.1"}, "FAULTS names 'unknown_tool@weather', and unknown_tool needs the model"),
     ({"FAULTS": "stale@wether:0.1"}, "FAULTS names 'stale@wether': did you mean 'weather'?"),
-    ({"FAULTS": "truncate_context@weather:0.1"}, "a fault of the layer context needs the model"),
+    ({"FAULTS": "truncate_context@weather:0.1"}, "truncate_context needs the model"),
     ({"FAULTS": "cut:0.1"}, "FAULTS names cut, which needs STREAM=on"),
     ({"FAULTS": "budget:1"}, "FAULTS names budget, which has settings of its own: TOKEN_LIMIT"),
     ({"CHAOS_LEVEL": "3"}, "CHAOS_LEVEL=3 should be 0 or 0.25 or 0.5 or 1 or 2"),
@@ -137,8 +140,8 @@ def test_a_level_hits_the_services_and_the_model_by_the_families_that_they_have(
     assert [(i.name, i.targets) for i in found] == [
         ("level network on services", ALL), ("level tool on services", ALL), ("level meaning on services", ALL),
         ("level network on the model", (MODEL,)), ("level tool on the model", (MODEL,)),
-        ("level context on the model", (MODEL,)),
+        ("level model on the model", (MODEL,)), ("level context on the model", (MODEL,)),
     ]  # fmt: skip
-    assert {round(1 - (1 - i.chance) ** 3, 5) for i in found} == {0.1}
+    assert [round(1 - (1 - i.chance) ** (4 if MODEL in i.targets else 3), 5) for i in found] == [0.1] * len(found)
     assert plan(CHAOS_LEVEL="0") == Plan(1)
     assert [i.name for i in plan(CHAOS_LEVEL="2", CHAOS_FAMILIES="meaning").injections] == ["level meaning on services"]

@@ -735,6 +735,8 @@ MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
      "fault is ['latency']: it should be the name of a fault"),
     (lambda: lab.inject("latency", "refund", name=wrong(3)), TypeError,
      "name of latency on refund is 3: it should be a text"),
+    (lambda: lab.inject("missing_arguments", "refund", all=1), ValueError,
+     "all of missing_arguments is 1: it should be True or False"),
     (lambda: lab.inject("tool_error", "refund", status=200), ValueError,
      "status of tool_error is 200: it should be an error's, from 400"),
     (lambda: trial_of(faults=[lab.inject("truncate_context", "refund")]), ValueError, "refund is no model"),

@@ -11,11 +11,11 @@ from chaoslab.base.registry import did_you_mean
 from chaoslab.config.settings import SettingError, Settings
 from chaoslab.config.topology import MODEL, SERVICES
 from chaoslab.core import triggers
-from chaoslab.core.fault import load
+from chaoslab.core.fault import load, trait
 from chaoslab.core.levels import level
 from chaoslab.core.plan import Choice, Injection, Plan, check_cascades
 
-OF_MODEL = ("stream", "context")
+OF_MODEL = ("stream", "context", "model")
 """The layers, and the families, of the model alone."""
 SETTINGS = {
     "wire": ("TOXICS", ("wire",)),
@@ -89,16 +89,17 @@ def _named(settings: Settings, params: Params) -> Iterator[Injection]:
     for said, chance in settings.faults:
         fault, at, target = said.partition("@")
         try:
-            layer = load(fault).layer
+            cls = load(fault)
         except LookupError as error:
             raise SettingError(error.args[0]) from None
+        layer = cls.layer
         if fault == "budget":
             raise SettingError("FAULTS names budget, which has settings of its own: TOKEN_LIMIT, CALL_LIMIT and others")
         if at and target not in (*SERVICES, MODEL):
             raise SettingError(f"FAULTS names '{said}': {did_you_mean(target, (*SERVICES, MODEL))}")
-        of_model = layer in OF_MODEL
+        of_model = layer in OF_MODEL or trait(cls, "of_model")
         if at and of_model and target != MODEL:
-            raise SettingError(f"FAULTS names '{said}', and a fault of the layer {layer} needs the model")
+            raise SettingError(f"FAULTS names '{said}', and {fault} needs the model")
         if layer == "stream" and settings.stream == "off":
             raise SettingError(f"FAULTS names {fault}, which needs STREAM=on, since without it no answer is streamed")
         targets = (target,) if at else (MODEL,) if of_model else tuple(SERVICES)

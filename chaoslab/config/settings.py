@@ -151,9 +151,9 @@ class Settings:
     faults: parsers.Weights = _setting(
         (),
         parsers.chances("faults"),
-        "Any faults, each with the chance that an attempt meets it: stale:0.2,cut:0.1. Those of the context and of "
-        "streams hit the model, all others the services; server_error@model:0.1 names the target. `chaoslab faults` "
-        "lists all. Empty: none.",
+        "Any faults, each with the chance that an attempt meets it: stale:0.2,refusal:0.1. Those of the model, its "
+        "context and its streams hit the model, all others the services; server_error@model:0.1 names the target. "
+        "`chaoslab faults` lists all. Empty: none.",
         group="Faults of any kind",
     )
     chaos_level: float = _setting(
@@ -163,8 +163,8 @@ class Settings:
         "0, 2.5, 5, 10 or 20 %.",
     )
     chaos_families: tuple[str, ...] = _setting(
-        ("network", "tool", "meaning", "context"),
-        parsers.some_of("network", "tool", "meaning", "stream", "context"),
+        ("network", "tool", "meaning", "model", "context"),
+        parsers.some_of("network", "tool", "meaning", "model", "stream", "context"),
         "The families that CHAOS_LEVEL draws from. stream needs STREAM=on.",
     )
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from chaoslab.core.answers import CHAT_ANSWERS, Answers
+
 TOOL = "tool"
 """The role of a message that answers a call, and that no provider takes without the message before it."""
 
@@ -27,12 +29,13 @@ def _from_user(text: str) -> dict[str, Any]:
 class Dialog:
     """The place of the messages in a request's JSON: the field `key`. `role` gives the role of a message: system, user,
     assistant or tool. `from_user` makes a user's message of a text. `bare`: a text may stand for all messages, as the
-    user's only one."""
+    user's only one. `answers` reads the model's answers."""
 
     key: str = "messages"
     role: Callable[[Mapping[str, Any]], str] = _role
     from_user: Callable[[str], dict[str, Any]] = _from_user
     bare: bool = False
+    answers: Answers = CHAT_ANSWERS
 
     def messages(self, value: Any) -> list[Any]:
         """The messages of a request; empty if it has none."""

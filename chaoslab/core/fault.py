@@ -39,6 +39,7 @@ class Fault:
     - `lasts`: it goes on until its trial ends, so nothing recovers from it.
     - `delays`: it only makes a call slow. An attempt that meets it may succeed.
     - `looks_back`: its story reads `context.earlier`.
+    - `of_model`: it acts on the messages or the answers of a model, which other targets have none of.
     - `of_bytes`: it acts on the bytes of an answer, which a function's has none of.
     - `refuses`: its connection is refused. It needs no lane of its own, and no toxics.
 
@@ -56,6 +57,7 @@ class Fault:
     lasts: ClassVar[bool] = False
     delays: ClassVar[bool] = False
     looks_back: ClassVar[bool] = False
+    of_model: ClassVar[bool] = False
     of_bytes: ClassVar[bool] = False
     refuses: ClassVar[bool] = False
     bounds: ClassVar[Mapping[str, tuple[float, float]]] = {}

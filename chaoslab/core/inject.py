@@ -107,6 +107,8 @@ def _wrong(parameter: Field[Any], hint: Any, value: Any, bounds: tuple[float, fl
         return "" if value in options else " or ".join(repr(option) for option in options)
     if hint is str:
         return "" if isinstance(value, str) else "a text"
+    if hint is bool:
+        return "" if isinstance(value, bool) else "True or False"
     default = parameter.default if parameter.default is not MISSING else 0
     least = min(0, default) if isinstance(default, int | float) else 0
     kinds = (int,) if hint is int else (int, float)
@@ -145,11 +147,13 @@ def check(
             if target not in there and not any(fnmatchcase(name, target) for name in there):
                 hint = did_you_mean(target, there) if there else "there are none: give tools=, reads= or services="
                 raise LookupError(f"'{injection.name}' has no function or service '{target}' to hit: {hint}")
-        if injection.layer == "context":
+        for choice in injection.choices:
+            what = "the messages that a model is sent" if injection.layer == "context" else "the answers of a model"
+            if injection.layer != "context" and not trait(load(choice.fault), "of_model"):
+                continue
             for name in filter(injection.covers, there):
                 if name not in has_messages:
-                    fault = injection.choices[0].fault
-                    raise ValueError(f"{fault} works on the messages that a model is sent, and {name} is no model")
+                    raise ValueError(f"{choice.fault} works on {what}, and {name} is no model")
         for choice in injection.choices:
             wanted = "a stream of events" if injection.layer == "stream" else "the bytes of an answer"
             if injection.layer != "stream" and not trait(load(choice.fault), "of_bytes"):

@@ -10,7 +10,7 @@ from chaoslab.core.plan import Choice, Injection
 
 LEVELS = {0.0: 0.0, 0.25: 0.025, 0.5: 0.05, 1.0: 0.1, 2.0: 0.2}
 """Level → the chance that a call meets a fault."""
-FAMILIES = ("network", "tool", "meaning", "stream", "context")
+FAMILIES = ("network", "tool", "meaning", "model", "stream", "context")
 """The families whose faults a level may draw."""
 USUAL = ("network", "tool", "meaning")
 
@@ -21,8 +21,9 @@ def level(
     """Injections for `faults=`, by which a call of the target meets a fault with a chance of 0, 2.5, 5, 10 or 20 % at
     the levels 0, 0.25, 0.5, 1 and 2: `faults=lab.level(1, "get_*")`.
 
-    The chance is shared evenly among the families ("network", "tool", "meaning", "stream", "context"), and each draws
-    from all its faults alike, with their defaults. `target` is that of `inject`. Streams and context belong to models.
+    The chance is shared evenly among the families ("network", "tool", "meaning", "model", "stream", "context"), and
+    each draws from all its faults alike, with their defaults. `target` is that of `inject`. The last three families are
+    of models.
     `of_bytes`: faults of an answer's bytes too, which functions have none of.
 
     Raises:

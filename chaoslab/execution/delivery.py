@@ -211,7 +211,7 @@ def _chat(*, stream: bool, tools: bool) -> bytes:
         {"role": "assistant", "content": None, "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "c1", "content": '{"temp": 21.5}'},
         {"role": "assistant", "content": "21.5 degrees in Oslo."},
-        {"role": "user", "content": "How warm is it in Paris?"},
+        {"role": "user", "content": "How warm is it in Paris?" if tools else "What is 17 times 24?"},
     ]
     offered = {"tools": [tool]} if tools else {}
     return json.dumps(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
+from chaoslab.core.answers import Answers, FunctionCall, Said, new_id, text_of
 from chaoslab.core.dialog import TOOL, Dialog
 from chaoslab.core.service_spec import ErrorReply
 from chaoslab.model.formats.common import (
@@ -66,11 +67,39 @@ def _role(message: Mapping[str, Any]) -> str:
     return str(message.get("role"))
 
 
+class AnthropicAnswers(Answers):
+    """Whole answers: a list of blocks."""
+
+    objects = True
+    _stops: ClassVar = {"length": "max_tokens", "content_filter": "refusal"}
+
+    def said(self, value: Any) -> Said | None:
+        if (
+            not isinstance(value, Mapping)
+            or value.get("type") != "message"
+            or not isinstance(value.get("content"), list)
+        ):
+            return None
+        blocks = [block for block in value["content"] if isinstance(block, Mapping)]
+        text = "".join(text_of(block.get("text")) for block in blocks if block.get("type") == "text")
+        calls = (block for block in blocks if block.get("type") == "tool_use")
+        made = (FunctionCall(str(call.get("name")), spelt(call.get("input")), call) for call in calls)
+        return Said(text, tuple(made))
+
+    def with_said(self, value: Any, said: Said) -> dict[str, Any]:
+        blocks: list[dict[str, Any]] = [{"type": "text", "text": said.text}] if said.text else []
+        for number, call in enumerate(said.calls):
+            made = {"type": "tool_use", **(call.native or {}), "id": new_id(call, said.calls, number)}
+            blocks.append({**made, "name": call.name, "input": call.values or {}})
+        stop = self._stops.get(said.finish) or ("tool_use" if said.calls else "end_turn")
+        return {**value, "content": blocks, "stop_reason": stop}
+
+
 class AnthropicMessages(Format):
     """`POST …/messages`."""
 
     name = "Anthropic messages"
-    dialog = Dialog("messages", _role)
+    dialog = Dialog("messages", _role, answers=AnthropicAnswers())
 
     def serves(self, path: str) -> bool:
         return path.endswith("/messages")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import parse_qs, unquote
 
 from chaoslab.base.identity import digest, parsed
+from chaoslab.core.answers import Answers, FunctionCall, Said, text_of
 from chaoslab.core.dialog import TOOL, Dialog
 from chaoslab.core.service_spec import ErrorReply
 from chaoslab.model.formats.common import (
@@ -78,11 +79,42 @@ def _from_user(text: str) -> dict[str, Any]:
     return {"role": "user", "parts": [{"text": text}]}
 
 
+class GeminiAnswers(Answers):
+    """Whole answers: the first candidate's parts."""
+
+    objects = True
+    _finishes: ClassVar = {"length": "MAX_TOKENS", "content_filter": "SAFETY"}
+
+    def said(self, value: Any) -> Said | None:
+        candidates = value.get("candidates") if isinstance(value, Mapping) else None
+        first = candidates[0] if isinstance(candidates, list) and candidates else None
+        content = first.get("content") if isinstance(first, Mapping) else None
+        if not isinstance(content, Mapping):
+            return None
+        parts = [part for part in content.get("parts") or () if isinstance(part, Mapping)]
+        calls = [(part, part["functionCall"]) for part in parts if isinstance(part.get("functionCall"), Mapping)]
+        made = (FunctionCall(str(call.get("name")), spelt(call.get("args") or {}), part) for part, call in calls)
+        return Said("".join(text_of(part.get("text")) for part in parts), tuple(made))
+
+    def with_said(self, value: Any, said: Said) -> dict[str, Any]:
+        first = value["candidates"][0]
+        parts: list[dict[str, Any]] = [{"text": said.text}] if said.text else []
+        for call in said.calls:
+            old = (call.native or {}).get("functionCall") or {}
+            made = {**old, "name": call.name, "args": call.values or {}}
+            parts.append({**(call.native or {}), "functionCall": made})
+        finish = self._finishes.get(said.finish, "STOP")
+        return {
+            **value,
+            "candidates": [{**first, "content": {**first["content"], "parts": parts}, "finishReason": finish}],
+        }
+
+
 class Gemini(Format):
     """`POST …/models/<model>:generateContent` and `:streamGenerateContent`."""
 
     name = "Gemini generateContent"
-    dialog = Dialog("contents", _role, _from_user)
+    dialog = Dialog("contents", _role, _from_user, answers=GeminiAnswers())
 
     def serves(self, path: str) -> bool:
         return PATH.search(path) is not None

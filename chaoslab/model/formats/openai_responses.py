@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
+from chaoslab.core.answers import Answers, FunctionCall, Said, new_id, text_of
 from chaoslab.core.dialog import TOOL, Dialog
 from chaoslab.model.chat import ToolCall
 from chaoslab.model.formats.common import (
@@ -32,11 +33,49 @@ def _role(item: Mapping[str, Any]) -> str:
     return "system" if role == "developer" else role
 
 
+class ResponsesAnswers(Answers):
+    """Whole answers: a list of items."""
+
+    _reasons: ClassVar = {"length": "max_output_tokens", "content_filter": "content_filter"}
+
+    def said(self, value: Any) -> Said | None:
+        if (
+            not isinstance(value, Mapping)
+            or value.get("object") != "response"
+            or not isinstance(value.get("output"), list)
+        ):
+            return None
+        items = [item for item in value["output"] if isinstance(item, Mapping)]
+        parts = [part for item in items if item.get("type") == "message" for part in item.get("content") or ()]
+        text = "".join(text_of(part.get("text")) for part in parts if isinstance(part, Mapping))
+        calls = (item for item in items if item.get("type") == "function_call")
+        return Said(
+            text, tuple(FunctionCall(str(call.get("name")), str(call.get("arguments")), call) for call in calls)
+        )
+
+    def with_said(self, value: Any, said: Said) -> dict[str, Any]:
+        items: list[dict[str, Any]] = []
+        if said.text or not said.calls:
+            part = {"type": "output_text", "text": said.text, "annotations": []}
+            old: Mapping[str, Any] = next((item for item in value["output"] if item.get("type") == "message"), {})
+            new = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", **old}
+            items.append({**new, "content": [part]})
+        for number, call in enumerate(said.calls):
+            made = {"type": "function_call", "status": "completed", **(call.native or {})}
+            made |= {key: new_id(call, said.calls, number, key) for key in ("id", "call_id")}
+            items.append({**made, "name": call.name, "arguments": call.arguments})
+        reason = self._reasons.get(said.finish)
+        ended = (
+            {"status": "incomplete", "incomplete_details": {"reason": reason}} if reason else {"status": "completed"}
+        )
+        return {**value, "output": items, **ended}
+
+
 class OpenaiResponses(OpenaiChat):
     """`POST …/responses`."""
 
     name = "OpenAI responses"
-    dialog = Dialog("input", _role, bare=True)
+    dialog = Dialog("input", _role, bare=True, answers=ResponsesAnswers())
 
     def serves(self, path: str) -> bool:
         return path.endswith("/responses")

@@ -1,0 +1,1 @@
+"""Faults of a model: what it answers is not what it should have answered."""

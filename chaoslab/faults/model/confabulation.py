@@ -1,0 +1,33 @@
+"""The model answers by itself, with figures that nobody gave it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from chaoslab.core.answers import Answers, Said
+from chaoslab.core.changed_answer import ChangedAnswer
+from chaoslab.core.exchange import Call
+
+
+@dataclass(frozen=True)
+class Confabulation(ChangedAnswer):
+    """Changes every number in the text of an answer that calls no tool, or, with `instead_of_calls`, answers a question
+    for a tool with a number from nowhere."""
+
+    instead_of_calls: bool = False
+    example = '"confabulation", "api.openai.com", chance=0.1'
+
+    def changed(self, said: Said, answers: Answers, call: Call) -> Said:
+        if said.calls:
+            return Said("It is 4711.") if self.instead_of_calls else said
+        text = NUMBER.sub(lambda found: _other(found[0]), said.text)
+        return replace(said, text=text) if text != said.text else said
+
+
+NUMBER = re.compile(r"\d+")
+
+
+def _other(digits: str) -> str:
+    """Another number with as many digits."""
+    return "".join(str((int(digit) + 3) % 10) for digit in digits)

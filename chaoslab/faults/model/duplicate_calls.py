@@ -1,0 +1,25 @@
+"""The model makes the same call twice in one answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from chaoslab.core.answers import Answers, Said
+from chaoslab.core.changed_answer import ChangedAnswer
+from chaoslab.core.exchange import Call
+
+
+@dataclass(frozen=True)
+class DuplicateCalls(ChangedAnswer):
+    """Puts each tool call `times` times into the answer, each with an id of its own. An agent that makes them all has
+    each effect as often."""
+
+    times: int = 2
+    bounds: ClassVar = {"times": (2, 100)}
+    example = '"duplicate_calls", "api.openai.com", calls=[1]'
+
+    def changed(self, said: Said, answers: Answers, call: Call) -> Said:
+        if not said.calls:
+            return said
+        return replace(said, calls=tuple(each for each in said.calls for _ in range(self.times)))

@@ -1,0 +1,19 @@
+"""The model says nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from chaoslab.core.answers import Answers, Said
+from chaoslab.core.changed_answer import ChangedAnswer
+from chaoslab.core.exchange import Call
+
+
+@dataclass(frozen=True)
+class EmptyAnswer(ChangedAnswer):
+    """Leaves the answer without a text and without a tool call. It ended as usual."""
+
+    example = '"empty_answer", "api.openai.com", chance=0.1'
+
+    def changed(self, said: Said, answers: Answers, call: Call) -> Said:
+        return Said("") if said.text or said.calls else said

@@ -1,0 +1,24 @@
+"""A tool call lacks an argument."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from chaoslab.core.answers import Answers, Said
+from chaoslab.core.changed_answer import ChangedAnswer
+from chaoslab.core.exchange import Call
+
+
+@dataclass(frozen=True)
+class MissingArguments(ChangedAnswer):
+    """Leaves the last argument of the first tool call out; all of them with `all`."""
+
+    all: bool = False
+    example = '"missing_arguments", "api.openai.com", chance=0.1'
+
+    def changed(self, said: Said, answers: Answers, call: Call) -> Said:
+        values = said.calls[0].values if said.calls else None
+        if not values:
+            return said
+        kept = {} if self.all else dict(list(values.items())[:-1])
+        return replace(said, calls=(said.calls[0].with_values(kept), *said.calls[1:]))

@@ -1,0 +1,23 @@
+"""The model calls a tool that there is none of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from chaoslab.core.answers import Answers, Said
+from chaoslab.core.changed_answer import ChangedAnswer
+from chaoslab.core.exchange import Call
+
+
+@dataclass(frozen=True)
+class UnknownTool(ChangedAnswer):
+    """Gives the first tool call the name `called`, or its own with an addition if `called` is empty."""
+
+    called: str = ""
+    example = '"unknown_tool", "api.openai.com", chance=0.1'
+
+    def changed(self, said: Said, answers: Answers, call: Call) -> Said:
+        if not said.calls:
+            return said
+        first, *others = said.calls
+        return replace(said, calls=(replace(first, name=self.called or f"{first.name}_v2"), *others))

@@ -1,0 +1,29 @@
+"""The arguments of a tool call are no JSON."""
+
+from __future__ import annotations
+
+import pytest
+
+from chaoslab.faults.model.malformed_arguments import MalformedArguments
+from tests.faults.answer_parts import FORMATS, PARIS, TEXT, met
+
+EVIDENCE = "an answer that the model did not give reached the caller"
+
+
+@pytest.mark.parametrize("name", ["chat", "responses"])
+def test_the_first_calls_arguments_end_in_the_middle(name: str) -> None:
+    meeting, said = met(MalformedArguments(0.5), name, calls=True)
+    assert [call.arguments for call in said.calls] == ['{"city": "Oslo', PARIS]
+    assert (said.calls[0].values, meeting.evidence) == (None, EVIDENCE)
+
+
+@pytest.mark.parametrize("name", ["anthropic", "gemini"])
+def test_where_arguments_are_objects_nobody_can_say_this(name: str) -> None:
+    meeting, _ = met(MalformedArguments(0.5), name, calls=True)
+    assert (meeting.injected, meeting.evidence) == (False, None)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_an_answer_in_words_has_no_call_to_change(name: str) -> None:
+    meeting, said = met(MalformedArguments(), name, calls=False)
+    assert (said.text, meeting.injected, meeting.evidence) == (TEXT, False, None)

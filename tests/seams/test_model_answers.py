@@ -1,0 +1,106 @@
+"""Faults of what a model says, met by the real SDKs: they take each answer as they take a provider's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import chaoslab as lab
+from tests.worlds.virtual.patch_parts import in_place
+
+stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
+
+WEATHER = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+ASKED = "How warm is it in Paris?"
+Seen = tuple[str | None, list[tuple[str, Any]], str]
+"""The text, the calls with their arguments, and the reason of the end, as the SDK gives them."""
+
+
+def by_openai_chat(_: str) -> Seen:
+    import openai
+
+    tool: Any = {"type": "function", "function": {"name": "current_weather", "parameters": WEATHER}}
+    done = openai.OpenAI(api_key="none").chat.completions.create(
+        model="gpt-5", messages=[{"role": "user", "content": ASKED}], tools=[tool]
+    )
+    choice = done.choices[0]
+    calls: list[Any] = choice.message.tool_calls or []
+    made = [(call.function.name, call.function.arguments) for call in calls]
+    assert len({call.id for call in calls}) == len(calls)
+    return choice.message.content, made, choice.finish_reason
+
+
+def by_openai_responses(_: str) -> Seen:
+    import openai
+
+    tool: Any = {"type": "function", "name": "current_weather", "parameters": WEATHER, "strict": False}
+    done = openai.OpenAI(api_key="none").responses.create(model="gpt-5", input=ASKED, tools=[tool])
+    calls = [item for item in done.output if item.type == "function_call"]
+    assert len({call.call_id for call in calls}) == len(calls)
+    why = done.incomplete_details.reason if done.incomplete_details else done.status
+    return done.output_text or None, [(call.name, call.arguments) for call in calls], str(why)
+
+
+def by_anthropic(_: str) -> Seen:
+    import anthropic
+
+    tool: Any = {"name": "current_weather", "input_schema": WEATHER}
+    done = anthropic.Anthropic(api_key="none").messages.create(
+        model="claude-next", max_tokens=99, messages=[{"role": "user", "content": ASKED}], tools=[tool]
+    )
+    text = "".join(block.text for block in done.content if block.type == "text")
+    calls = [block for block in done.content if block.type == "tool_use"]
+    assert len({call.id for call in calls}) == len(calls)
+    return text or None, [(call.name, json.dumps(call.input)) for call in calls], str(done.stop_reason)
+
+
+SDKS: dict[str, tuple[Callable[[str], Seen], str, str, str, str]] = {
+    "chat": (by_openai_chat, "api.openai.com", "stop", "length", "content_filter"),
+    "responses": (by_openai_responses, "api.openai.com", "completed", "max_output_tokens", "content_filter"),
+    "anthropic": (by_anthropic, "api.anthropic.com", "end_turn", "max_tokens", "refusal"),
+}
+"""The agent, its host, and the words for an answer that ended as usual, was too long, and was filtered."""
+CALL = ("current_weather", '{"city": "Paris"}')
+
+
+def seen(name: str, fault: str, **params: Any) -> Seen:
+    agent, host, *_ = SDKS[name]
+    trial = lab.run(
+        agent, ASKED, services={host: lab.offline_model()}, faults=[lab.inject(fault, host, **params)], twin=False
+    )
+    assert trial.error is None, trial.story()
+    assert "witnessed" in trial.story()
+    found: Seen = trial.answer
+    return found
+
+
+@pytest.mark.parametrize("name", SDKS)
+def test_each_sdk_takes_each_answer_for_the_models_own(name: str) -> None:
+    _, _, usual, long, filtered = SDKS[name]
+    tools = {"chat": "tool_calls", "responses": "completed", "anthropic": "tool_use"}[name]
+    assert seen(name, "empty_answer") == ("" if name == "chat" else None, [], usual)
+    assert seen(name, "refusal", text="No.") == ("No.", [], usual)
+    assert seen(name, "confabulation", instead_of_calls=True) == ("It is 4711.", [], usual)
+    assert seen(name, "finish_length")[1:] == ([], long)
+    assert seen(name, "content_filter")[1:] == ([], filtered)
+    assert seen(name, "unknown_tool", called="warmth") == (None, [("warmth", CALL[1])], tools)
+    assert seen(name, "missing_arguments") == (None, [("current_weather", "{}")], tools)
+    assert seen(name, "duplicate_calls") == (None, [CALL, CALL], tools)
+
+
+@pytest.mark.parametrize("name", ["chat", "responses"])
+def test_arguments_that_are_no_json_come_as_they_are(name: str) -> None:
+    ((_, arguments),) = seen(name, "malformed_arguments", part=0.5)[1]
+    assert arguments == CALL[1][: len(CALL[1]) // 2]
+
+
+@pytest.mark.parametrize("fault", ["empty_answer", "unknown_tool"])
+def test_what_is_no_model_is_refused_before_anything_starts(fault: str) -> None:
+    def get_order(order: int) -> int:
+        return order
+
+    with pytest.raises(ValueError, match=f"{fault} works on the answers of a model, and get_order is no model"):
+        lab.run(lambda _: get_order(1), "x", reads=[get_order], faults=[lab.inject(fault, "get_order")])
