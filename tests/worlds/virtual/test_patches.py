@@ -117,9 +117,14 @@ class Watched:
         assert of_the_process() == self.process
         for (_, name), (holder, real) in self.attributes.items():
             assert vars(holder).get(name, "absent") is real, f"{holder}.{name}"
-        now = dict(held())
         gone = {id(patch.value): patch.name for patch in self.stand_ins}
-        assert not [(place, gone[id(value)]) for place, value in now.items() if id(value) in gone]
+        left, now = [], {}
+        for place, value in held():
+            if id(value) in gone:
+                left.append((place, gone[id(value)]))
+            if place in self.known:
+                now[place] = value
+        assert not left
         assert not [place for place, value in self.known.items() if now.get(place) is not value]
 
 
