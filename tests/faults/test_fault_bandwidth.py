@@ -30,8 +30,23 @@ def test_one_that_is_too_large_is_not_whole_at_the_deadline() -> None:
 
 def test_who_had_it_sooner_or_had_nothing_met_no_slow_line() -> None:
     met = meet(Bandwidth(2), Target(reply=LARGE))
-    for seen in (replace(met.seen, duration_s=0.4), replace(met.seen, bytes=0), replace(met.seen, error="reset")):
+    for seen in (
+        replace(met.seen, duration_s=0.4),
+        replace(met.seen, bytes=0, duration_s=0.005),
+        replace(met.seen, status=None),
+        replace(met.seen, error="reset"),
+    ):
         assert Bandwidth(2).witnessed(seen) is None
+
+
+def test_an_answer_without_a_body_is_late_by_its_head() -> None:
+    seen = replace(meet(Bandwidth(1)).seen, bytes=0, duration_s=0.15)
+    assert Bandwidth(1).witnessed(seen) == "took 0.150 s for 0 bytes, at most 1 kB/s were armed"
+
+
+def test_a_line_so_fast_that_no_watch_could_tell_has_no_witness() -> None:
+    met = meet(Bandwidth(10**6), Target(reply=LARGE))
+    assert (met.injected, met.evidence) == (True, None)
 
 
 def test_it_is_the_toxic_of_that_name() -> None:

@@ -10,6 +10,9 @@ from chaoslab.core.exchange import Call, Flow, Observation, Reply, Toxic, Wait
 from chaoslab.core.fault import Fault
 from chaoslab.faults.network.latency import TIMER_SLACK_S
 
+HEAD_LEAST = len("HTTP/1.1 200 OK\r\n\r\n")
+"""The bytes that come before a body, at least: an answer without one is late too."""
+
 
 @dataclass(frozen=True)
 class Bandwidth(Fault):
@@ -37,6 +40,7 @@ class Bandwidth(Fault):
     def witnessed(self, seen: Observation) -> str | None:
         if seen.error == "timed_out":
             return f"the answer was not whole after {seen.duration_s:.3f} s"
-        if seen.error or not seen.bytes or seen.duration_s < self._takes_s(seen.bytes) - TIMER_SLACK_S:
+        least_s = self._takes_s(max(seen.bytes, HEAD_LEAST))
+        if seen.error or seen.status is None or not TIMER_SLACK_S < least_s <= seen.duration_s + TIMER_SLACK_S:
             return None
         return f"took {seen.duration_s:.3f} s for {seen.bytes} bytes, at most {self.rate_kb_s} kB/s were armed"
