@@ -482,6 +482,23 @@ def test_a_delay_close_to_the_deadline_may_go_either_way(as_if_local: Path, caps
     assert said[-1] == "equal: 0 trials, 0 events, as stories, times apart; 1 trial left out"
 
 
+@pytest.mark.parametrize(("seen", "code"), [("reset", 0), ("garbled", 1)])
+def test_a_closed_connection_may_be_seen_as_reset(
+    seen: str, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Said
+) -> None:
+    asked = prompts(tmp_path, ["What is 17 times 24?"])
+    toxics = ("TOXIC_PROB=1", "TOXICS=timeout", "TIMEOUT_MS=300", "ERROR_PROB=0")
+    assert chaoslab(tmp_path, "run", "--world", "virtual", asked, *toxics).returncode == 0
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "logs" / "latest"
+    _started(world="local")(folder)
+    change(folder, lambda line: {**line, "error": seen} if line.get("error") == "closed" else line)
+    found, said, _ = replayed(capsys)
+    assert found == code
+    told = " may go either way (timeout closes a connection of which not all may have been read), and did"
+    assert said[-2].endswith(told) == (code == 0)
+
+
 def test_a_trial_that_the_lab_itself_got_in_the_way_of_is_left_out(as_if_local: Path, capsys: Said) -> None:
     some = next(line for line in lines(as_if_local) if line["kind"] == "call_started" and line["trial"] == "p1.r1")
     with (as_if_local / "info.log").open("a") as log:

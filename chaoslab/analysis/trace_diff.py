@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from chaoslab.analysis.judge import judge
+from chaoslab.analysis.measures import traits
 from chaoslab.core.events import (
     Budget,
     CallDisturbed,
@@ -144,19 +145,24 @@ def first_unlike(was: Any, now: Any, path: str = "") -> tuple[str, Any, Any] | N
     return None if was == now and type(was) is type(now) else (path, was, now)
 
 
-def timing_sensitive(records: Iterable[Record], trial: str, *, tool_s: float, model_s: float) -> set[str]:
-    """The places of a trial whose result depends on the clock: a delay is within `FACTOR` of the attempt's deadline."""
-    places = set()
+def matter_of_time(records: Iterable[Record], trial: str, found: Difference, *, tool_s: float, model_s: float) -> str:
+    """The reason why the difference is only one of the clock, as part of a line; empty if it is none.
+
+    A delay within `FACTOR` of the attempt's deadline may end either way. A closed connection is seen as reset if bytes
+    of its client's were still unread.
+    """
     for record in records:
         event = record.event
-        if record.trial != trial or not isinstance(event, FaultScheduled):
+        if record.trial != trial or not isinstance(event, FaultScheduled) or _place(event) != found.place:
             continue
+        if traits.closes(event.fault) and found.what == "error" and {found.was, found.now} == {"closed", "reset"}:
+            return f"{event.fault} closes a connection of which not all may have been read"
         deadline_s = model_s if event.target == "model" else tool_s
         told = [event.params.get(name) for name in ("delay_s", "after_s")]
         delays = [delay_s for delay_s in told if isinstance(delay_s, int | float)]
         if any(deadline_s / FACTOR <= delay_s <= deadline_s * FACTOR for delay_s in delays):
-            places.add(_place(event))
-    return places
+            return f"a delay within a factor of {FACTOR:g} of the deadline"
+    return ""
 
 
 def incomparable(records: Iterable[Record], trial: str) -> str:

@@ -42,6 +42,7 @@ class Fault:
     - `of_model`: it acts on the messages or the answers of a model, which other targets have none of.
     - `of_bytes`: it acts on the bytes of an answer, which a function's has none of.
     - `refuses`: its connection is refused. It needs no lane of its own, and no toxics.
+    - `closes`: it closes the connection. The client sees it closed, or reset if some of its request was still unread.
 
     For its reader and for `inject`:
 
@@ -60,6 +61,7 @@ class Fault:
     of_model: ClassVar[bool] = False
     of_bytes: ClassVar[bool] = False
     refuses: ClassVar[bool] = False
+    closes: ClassVar[bool] = False
     bounds: ClassVar[Mapping[str, tuple[float, float]]] = {}
     example: ClassVar[str] = ""
     source: ClassVar[str] = ""

@@ -119,12 +119,11 @@ def _difference(log: RecordedRun, spec: LabSpec, trial: str, kept: Sequence[Buff
     if unasked is not None:
         place = f"{unasked.target} {unasked.request}.{unasked.attempt}"
         return f"the log holds no reply of the {unasked.target} for {place}: it was never asked that", ""
-    open_ = trace_diff.timing_sensitive(
-        was, trial, tool_s=spec.settings.tool_timeout_s, model_s=spec.settings.model_timeout_s
+    why = trace_diff.matter_of_time(
+        was, trial, found, tool_s=spec.settings.tool_timeout_s, model_s=spec.settings.model_timeout_s
     )
-    if found.place in open_:
-        factor = f"a delay within a factor of {trace_diff.FACTOR:g} of the deadline"
-        return "", f"{found.place} may go either way ({factor}), and did"
+    if why:
+        return "", f"{found.place} may go either way ({why}), and did"
     difference = f"{found.place}{_parted(found.what, found.was, found.now)}"
     return _with_outcome(difference, was, now, trial), ""
 

@@ -28,6 +28,11 @@ def lasts(fault: str) -> bool:
     return bool(trait(_class(fault), "lasts"))
 
 
+def closes(fault: str) -> bool:
+    """True if it closes the connection, so that its caller sees "closed" or "reset"."""
+    return bool(trait(_class(fault), "closes"))
+
+
 def may_succeed(fault: str) -> bool:
     """True if an attempt that meets it may succeed."""
     return bool(corrupts(fault) or trait(_class(fault), "delays"))

@@ -19,6 +19,7 @@ class LimitData(Fault):
 
     bytes: int = 60
     layer = "wire"
+    closes = True
     of_bytes = True
     example = '"limit_data", "weather", chance=0.1'
     source = "https://github.com/Shopify/toxiproxy#limit_data"

@@ -22,6 +22,7 @@ class Timeout(Fault):
     after_s: float = 0.0
     stream: Stream = ""
     layer = "wire"
+    closes = True
 
     def draw(self, dice: Dice) -> Timeout:
         return replace(self, stream=self.stream or dice("stream").pick(STREAMS))
