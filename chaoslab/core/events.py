@@ -175,6 +175,8 @@ class PromptStarted(Event):
     """The twin's duration in seconds of its world's time."""
     twin_calls: Count | None = None
     """The number of attempts at calls that the twin made."""
+    state: Any = None
+    """The end state of the twin, to compare with; None: nothing to compare with."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -416,6 +418,16 @@ class PromptAttempt(Event):
 
     def moved(self, by_s: float) -> PromptAttempt:
         return replace(self, start_time=_later(self.start_time, by_s), end_time=_later(self.end_time, by_s))
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndState(Event):
+    """The state of the world that the user's own function read before and after the trial, as JSON values."""
+
+    before: Any = None
+    after: Any = None
+    error: str = ""
+    """The reason why it could not be read; empty if it was."""
 
 
 @dataclass(frozen=True, kw_only=True)

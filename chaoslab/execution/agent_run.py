@@ -46,7 +46,17 @@ Hangs = tuple[type[Exception], ...]
 """The exceptions by which a world ends an endless trial."""
 Pairs = list[tuple[Any, Any]]
 """Real objects, each with its stand-in."""
+Ask = Callable[[Any, Callable[[], None]], Any]
+"""An agent: called with the prompt, and with a function that it calls before it begins."""
 _alone = threading.Lock()
+
+
+def _after(agent: Callable[[Any], Any]) -> Ask:
+    def ask(prompt: Any, ready: Callable[[], None]) -> Any:
+        ready()
+        return agent(prompt)
+
+    return ask
 
 
 @dataclass
@@ -149,6 +159,10 @@ class AgentSpec:
     """Services behind a gateway, in the local world."""
     raises: Any = None
     """The exceptions by which the tools' callers learn of faults; see `native_errors.of_tool`."""
+    state: Callable[[], Any] | None = None
+    """The user's function that reads the world's state."""
+    right_state: Any = None
+    """The end state of the twin; None: nothing to compare with."""
 
     @contextmanager
     def prepared(self) -> Iterator[None]:
@@ -258,31 +272,30 @@ class AgentSpec:
 
     # The agent and its functions.
 
-    def _anew(self, pairs: Pairs) -> Callable[[Any], Any]:
+    def _anew(self, pairs: Pairs) -> Ask:
         """A callable that makes the agent, then calls it with the stand-ins in place wherever it can reach the
         functions."""
 
-        def ask(prompt: Any) -> Any:
+        def ask(prompt: Any, ready: Callable[[], None]) -> Any:
             agent = self.agent.make()
             if not callable(agent) and adapters.of_agent(agent) is None:
                 agents = adapters.words("a callable", (each.agents for each in adapters.adapters()))
                 raise TypeError(f"{name_of(self.agent)} made a {type(agent).__name__}: an agent is {agents}")
             with References([agent], pairs):
-                return _fetched(self._ask(agent)[0](prompt))
+                return _fetched(self._ask(agent)[0](prompt, ready))
 
         return ask
 
-    def _ask(self, agent: Any) -> tuple[Callable[[Any], Any], bool]:
-        """The agent as a callable, and True if that is async. A framework's agent is called async if a tool is async
-        only."""
+    def _ask(self, agent: Any) -> tuple[Ask, bool]:
+        """The agent, and True if it is async. A framework's agent is called async if a tool is async only."""
         if (framework := adapters.of_agent(agent)) is not None:
             only = any(
                 ((adapter := adapters.of_tool(each)) is not None and adapter.is_async_only(each))
                 or WrappedFunction("", each, effect=False).of_coroutine
                 for each in (*self.tools, *self.reads)
             )
-            return framework.callable_of(agent, of_coroutine=only), only
-        return agent, WrappedFunction("", agent, effect=False).of_coroutine
+            return _after(framework.callable_of(agent, of_coroutine=only)), only
+        return _after(agent), WrappedFunction("", agent, effect=False).of_coroutine
 
     @contextmanager
     def _wrapped(self, seam: FunctionSeam, exchanged: Pairs) -> Iterator[tuple[Pairs, tuple[str, ...]]]:
@@ -317,7 +330,7 @@ class AgentSpec:
 
     def _trial(
         self, spec: TrialSpec, seam: FunctionSeam, services: ServiceSeam, new: Callable[[ServiceSeam], Place],
-        hung: tuple[type[Exception], ...], ask: Callable[[Any], Any], of_coroutine: bool, unheld: Sequence[str],
+        hung: tuple[type[Exception], ...], ask: Ask, of_coroutine: bool, unheld: Sequence[str],
     ) -> AgentResult:  # fmt: skip
         place = new(services)
         with place.entered():
@@ -330,6 +343,7 @@ class AgentSpec:
                 effects=None if self.effects is None else [dict(effect) for effect in self.effects],
                 stated=self.stated,
                 incomparable=self.incomparable,
+                state=self.right_state,
             )
             if self.twin is not None:
                 twin = self.twin
@@ -339,16 +353,27 @@ class AgentSpec:
 
         async def work_async() -> None:
             with _caught(result, hung):
-                result.answer = await ask(self.prompt)
+                result.answer = await ask(self.prompt, ready)
 
         def work() -> None:
             with _caught(result, hung):
-                result.answer = _fetched(ask(self.prompt))
+                result.answer = _fetched(ask(self.prompt, ready))
 
         def over() -> None:
             result.seconds = round(system.monotonic() - book.origin, 6)
             seam.book = None
             services.end()
+            if self.state is not None:
+                place.aside(lambda: after.append(_read(self.state)))
+
+        before: list[_Read] = []
+        after: list[_Read] = []
+
+        def ready() -> None:
+            if self.state is not None:
+                seam.book = services.book = None  # these calls are not the agent's
+                before.append(_read(self.state))
+                seam.book = services.book = book
 
         seam.begin(book)
         services.begin(book, seam.memory, spent_usd=spec.spent_usd)
@@ -374,6 +399,8 @@ class AgentSpec:
         result.warnings += tuple(dict.fromkeys(warned))
         result.warnings += (*place.warnings, *self._uncalled(result.called, unheld))
         with place.entered():
+            if self.state is not None:
+                book.note(_end_state(before, after))
             self._finish(result, now)
         return result
 
@@ -442,6 +469,31 @@ class AgentSpec:
             if request > (made := book.requests.made(target))
             or ((injection.name, target, request) not in met and not injection.conditional)
         ]
+
+
+@dataclass(frozen=True)
+class _Read:
+    """A state as a JSON value, or the reason why it could not be read."""
+
+    value: Any = None
+    error: str = ""
+
+
+def _read(state: Callable[[], Any] | None) -> _Read:
+    assert state is not None
+    try:
+        return _Read(to_jsonable(state()))
+    except Exception as error:  # noqa: BLE001 - of the user's function
+        return _Read(error=f"state raised {describe_error(error)}")
+
+
+def _end_state(before: Sequence[_Read], after: Sequence[_Read]) -> events.EndState:
+    """The event; without a value if one of the two could not be read."""
+    for found, when in ((before, "before"), (after, "after")):
+        error = found[0].error if found else f"it was not read {when} the trial"
+        if error:
+            return events.EndState(error=error)
+    return events.EndState(before=before[0].value, after=after[0].value)
 
 
 def _model(app: Any) -> ModelHost:

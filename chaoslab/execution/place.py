@@ -26,6 +26,9 @@ class Place(Protocol):
 
     def run_async(self, work: Callable[[], Coroutine[Any, Any, Any]], *, over: Callable[[], object]) -> Any: ...
 
+    def aside(self, work: Callable[[], None]) -> None:
+        """Runs the work in this world, before the trial or after it. It takes none of the trial's time."""
+
     def pace(self, function: str) -> int:
         """Counts this call of the function, and returns the number of calls until it must be asked again, this one
         included. Ends an endless trial."""
@@ -53,6 +56,9 @@ class Here:
 
     def entered(self) -> AbstractContextManager[None]:
         return nullcontext()
+
+    def aside(self, work: Callable[[], None]) -> None:
+        work()
 
     def run(self, work: Callable[[], Any], *, over: Callable[[], object]) -> Any:
         outer = _get_running_loop()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -13,14 +13,15 @@ from pathlib import Path
 from typing import Any, NoReturn, TypedDict, Unpack
 
 from chaoslab.analysis.answers import Likeness, Twin, compare
-from chaoslab.analysis.judge import Outcome, Verdict, effects_of, judge
+from chaoslab.analysis.judge import Outcome, Verdict, judge
+from chaoslab.analysis.ledger import effects_of
 from chaoslab.analysis.measures.durations import duration
 from chaoslab.analysis.measures.mttr import Incident, incidents
 from chaoslab.base.clock import iso
 from chaoslab.base.identity import digest
 from chaoslab.base.jsonable import describe_error, line, to_jsonable
 from chaoslab.config.settings import DEFAULT_NOW
-from chaoslab.core.events import CallStarted, PromptFinished
+from chaoslab.core.events import CallStarted, EndState, PromptFinished
 from chaoslab.core.inject import check
 from chaoslab.core.plan import Injection, Plan
 from chaoslab.execution import validation
@@ -109,6 +110,11 @@ class Trial:
         return [{"effect": effect.effect, **effect.content} for effect in effects_of(self.history, self.key)]
 
     @property
+    def end_state(self) -> Any:
+        """The JSON value that `state` returned at the end; None without `state`, or if it failed."""
+        return next((event.after for _, event in self.history.of(EndState)), None)
+
+    @property
     def recovery(self) -> dict[str, Incident]:
         """The incident of each target that met a fault, with its time, its duration and its ending."""
         return {incident.target: incident for incident in incidents(self.history)}
@@ -148,6 +154,7 @@ class Options(TypedDict, total=False):
     ignore: Sequence[str] | None
     raises: str | Mapping[str, Any] | None
     isolate: str | None
+    state: Callable[[], Any] | None
 
 
 def run(
@@ -173,6 +180,7 @@ def run(
     ignore: Sequence[str] | None = None,
     raises: str | Mapping[str, Any] | None = None,
     isolate: str | None = None,
+    state: Callable[[], Any] | None = None,
 ) -> Trial:
     """Runs one trial of an agent, and returns its result even if the agent fails. The agent's code is not edited: its
     functions are swapped during the trial.
@@ -223,6 +231,9 @@ def run(
 
         `effects`: exactly the effects that should happen, as in `Trial.effects`, those of services too.
         `facts`: texts, or lists of spellings, that the answer must show.
+        `state`: a function without parameters that returns the state of the agent's world, such as
+            the orders of a shop or the rows of a table. It is read before and after each trial, outside of faults. An
+            end state other than the twin's is harm; if the place is as it was before, something was not done.
         `twin`: True compares the trial with a run of it without faults. By default that is so in the virtual world if
             no `effects` are given.
 
@@ -242,7 +253,7 @@ def run(
         agent, prompt, trials=1, tools=tools, reads=reads, faults=faults, seed=seed, world=world,
         timeout_s=timeout_s, deadline_s=deadline_s, calls_max=calls_max, services=services, models=models,
         elsewhere=elsewhere, effects=effects, facts=facts, twin=twin, logs=logs, ignore=ignore, raises=raises,
-        isolate=isolate, upstreams=upstreams,
+        isolate=isolate, upstreams=upstreams, state=state,
     )  # fmt: skip
     return trial
 
@@ -305,6 +316,8 @@ def _compared(spec: AgentSpec) -> tuple[Trial, AgentSpec]:
             f"its answer is {_short(twin.said)} in one and {_short(again.said) if again.said else _failure(again)} "
             "in the other"
         )
+    elif twin.end_state != again.end_state:
+        why = "their end states differ"
     elif effects is None:
         why = f"it has {len(twin.effects)} effects in one and {len(again.effects)} in the other"
         why = "its effects differ" if len(twin.effects) == len(again.effects) else why
@@ -323,6 +336,7 @@ def _compared(spec: AgentSpec) -> tuple[Trial, AgentSpec]:
         incomparable=incomparable,
         stated=facts_stated or effects_stated or answer is not None or effects is not None,
         notes=notes,
+        right_state=twin.end_state if twin.end_state == again.end_state else None,
     )
 
 
@@ -396,6 +410,10 @@ def _checked(agent: Any, prompt: Any, given: Options) -> tuple[AgentSpec, bool, 
             *([sorted(ignore), to_jsonable(raises)] if ignore or raises else ()),
         ]
     )  # fmt: skip
+    state = validation.state(given.get("state"))
+    wants_twin = (effects is None and world == "virtual") if twin is None else twin
+    if state is not None and not wants_twin:
+        raise ValueError("state= is compared with a run without faults: it needs twin=True, which this run has not")
     spec = AgentSpec(
         agent, prompt, tools, reads, plan, f"py{seed}-{known}",
         world, iso(datetime.fromisoformat(DEFAULT_NOW)), timeout_s, deadline_s, services, effects, facts,
@@ -407,12 +425,9 @@ def _checked(agent: Any, prompt: Any, given: Options) -> tuple[AgentSpec, bool, 
         isolate=isolate,
         upstreams=upstreams,
         raises=validation.raises(raises, [name_of(function) for function in (*tools, *reads)]),
+        state=state,
     )  # fmt: skip
-    return (
-        spec,
-        (effects is None and world == "virtual") if twin is None else twin,
-        None if logs is None else Path(logs),
-    )
+    return spec, wants_twin, None if logs is None else Path(logs)
 
 
 def _check_world(world: str, services: Mapping[str, Any]) -> None:

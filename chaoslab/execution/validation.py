@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
-from typing import Any
+from typing import Any, cast
 
 from chaoslab.base.identity import canonical
 from chaoslab.base.jsonable import to_jsonable
@@ -273,3 +273,26 @@ def names_of(agent: Any, tools: Sequence[Any], reads: Sequence[Any], services: M
         if names.count(name) > 1:
             raise ValueError(f"two of tools, reads and services are called '{name}': each needs a name of its own")
     return names
+
+
+def state(given: Any) -> Callable[[], Any] | None:
+    """The function that reads the world's state.
+
+    Raises:
+        TypeError: it cannot be called without arguments.
+    """
+    if given is None:
+        return None
+    if not callable(given):
+        raise TypeError(
+            f"state is {shown(given)}: it should be a function that returns the state, as in lambda: orders"
+        )
+    if inspect.iscoroutinefunction(given):
+        raise TypeError(f"state is {shown(given)}, which is async: it should be a plain function")
+    try:
+        inspect.signature(given).bind()
+    except TypeError as error:
+        raise TypeError(f"state is {shown(given)}, which cannot be called without arguments ({error})") from None
+    except ValueError:  # a function in C without a signature
+        pass
+    return cast(Callable[[], Any], given)

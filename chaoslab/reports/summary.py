@@ -18,7 +18,8 @@ FEW, SOME = 3, 8
 WHY = 220
 """The most characters of a reason."""
 WORST = (
-    Outcome.HARM, Outcome.WRONG, Outcome.FAILED, Outcome.HUNG, Outcome.INVALID, Outcome.UNFINISHED, Outcome.DEGRADED,
+    Outcome.HARM, Outcome.FALSE_SUCCESS, Outcome.WRONG, Outcome.FAILED, Outcome.HUNG, Outcome.INVALID,
+    Outcome.UNFINISHED, Outcome.DEGRADED,
 )  # fmt: skip
 """The outcomes that need a reason, worst first."""
 

@@ -303,7 +303,7 @@ def test_each_outcome_that_occurred_has_a_bar_and_no_other_has_one() -> None:
     assert [(color_of(bar), bar.get_width()) for bar in axes.patches if isinstance(bar, Rectangle)] == [
         (OUTCOMES[name].color.lower(), share) for name, share in (("correct", 0.25), ("harm", 0.5), ("hung", 0.25))
     ]
-    assert said(figure).count("none") == 6
+    assert said(figure).count("none") == 7
     none = success_rate(ended("unknown", judgeable=False))
     assert "not judged" in said(none)
     assert len(none.axes[0].patches) == 1

@@ -145,7 +145,7 @@ def test_every_picture_is_drawn_and_none_takes_silence_for_a_zero() -> None:
         assert "no fault (" not in said(figure)
     assert "18 attempts" in said(figures["network_latency"])
     assert "which faults were met is not known from such a log" in said(figures["errors"])
-    assert said(figures["success_rate"]).count("not judged") == 5
+    assert said(figures["success_rate"]).count("not judged") == 6
     assert "inferred" in said(figures["mttr"])
     assert "time from the noticed failure" in figures["mttr"].axes[0].get_xlabel()
 

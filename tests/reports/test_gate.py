@@ -94,7 +94,7 @@ def test_nothing_asked_is_no_gate() -> None:
         ("--min-correct", "nan", "nan should be a share from 0 to 1, as in 0.9"),
         ("--min-correct", "most", "most should be a share from 0 to 1, as in 0.9"),
         ("--fail-on", "harm,wrnog", "'wrnog' is no outcome to fail on: did you mean 'wrong'?"),
-        ("--fail-on", "harm,", "'' is no outcome to fail on: known are degraded, failed, harm, hung, "),
+        ("--fail-on", "harm,", "'' is no outcome to fail on: known are degraded, failed, false_success, harm, hung, "),
         ("--fail-on", "correct", "'correct' is no outcome to fail on: known are degraded, "),
     ],
 )

@@ -9,9 +9,8 @@ from collections.abc import Mapping
 import pytest
 from matplotlib.text import Text
 
-from chaoslab.analysis import judge as judging
-from chaoslab.analysis import run_report
-from chaoslab.analysis.judge import Outcome, verdicts
+from chaoslab.analysis import ledger, run_report
+from chaoslab.analysis.judge import Outcome, judge, verdicts
 from chaoslab.analysis.measures import faults
 from chaoslab.analysis.measures.guard import Unknown
 from chaoslab.analysis.run_report import RunReport
@@ -121,12 +120,12 @@ def test_a_trial_that_cannot_be_judged_is_unknown_and_passes_no_gate(
     history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = verdicts(history)
-    real = judging.effects_of
+    real = ledger.done_in
 
-    def effects_of(of: History, trial: str) -> object:
+    def done_in(of: History, trial: str) -> object:
         return raises() if trial == "p3.r1" else real(of, trial)
 
-    monkeypatch.setattr(judging, "effects_of", effects_of)
+    monkeypatch.setattr(ledger, "done_in", done_in)
     judged = verdicts(history)
     assert {trial for trial in judged if judged[trial] != whole[trial]} == {"p3.r1"}
     assert judged["p3.r1"].outcome is Outcome.UNKNOWN
@@ -138,7 +137,7 @@ def test_a_trial_that_cannot_be_judged_is_unknown_and_passes_no_gate(
     assert ruling.line.startswith("gate FAILED: 1 could not be judged: p3.r1 (it could not be judged (ValueError")
     assert "verdict  unknown: it could not be judged (ValueError" in show.render(history, trials=["p3.r1"])
     with pytest.raises(LookupError, match=r"no trial is called 'p99\.r1'"):
-        judging.judge(history, "p99.r1")
+        judge(history, "p99.r1")
 
 
 def test_a_report_is_data_that_another_process_can_have(history: History) -> None:

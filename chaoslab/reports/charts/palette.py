@@ -28,6 +28,7 @@ OUTCOMES = {
     "correct": Look("#009E73", "o"),
     "degraded": Look("#8FD3FF", "s"),
     "wrong": Look("#0072B2", "h"),
+    "false_success": Look("#8533FF", "p"),
     "harm": Look("#D55E00", "X"),
     "failed": Look("#000000", "v"),
     "hung": Look("#E69F00", "*"),

@@ -1,0 +1,200 @@
+"""The effects of a trial beside those that were asked for: surplus, altered and lost ones."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any
+
+from chaoslab.analysis.answers import shows, tokens
+from chaoslab.base.identity import IDEMPOTENCY_KEY
+from chaoslab.core.events import Effect
+from chaoslab.record.history import History
+from chaoslab.record.lines import Record
+
+SHOWN = 60
+"""The most characters of a value in a finding."""
+
+
+class Kind(StrEnum):
+    """The kind of a finding. The first five are harm to the world, the others are about the answer or the trial.
+
+    DUPLICATE: an effect happened more often than asked. PHANTOM: nobody asked for it. ALTERED: its content is other
+    than asked. STATE: the end state is neither the right one nor the one before. LOST: what was asked for did not
+    happen.
+    """
+
+    DUPLICATE = "duplicate"
+    PHANTOM = "phantom"
+    ALTERED = "altered"
+    STATE = "state"
+    LOST = "lost"
+    DENIAL = "denial"
+    FACT = "fact"
+    VALUE = "value"
+    ADMISSION = "admission"
+    NO_ANSWER = "no answer"
+    NOT_MET = "not met"
+    DISTURBED = "disturbed"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One observation behind a verdict.
+
+    `text`: one line. `lines`: the lines of the log that show it, each as its writer and `seq`; empty if it is shown by
+    something that the log lacks.
+    """
+
+    kind: Kind
+    text: str
+    lines: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def where(self) -> str:
+        """The lines of the log, as in "messaging.log 4, 9"."""
+        by_writer: dict[str, list[int]] = {}
+        for writer, seq in self.lines:
+            by_writer.setdefault(writer, []).append(seq)
+        return "; ".join(f"{writer}.log {', '.join(map(str, seqs))}" for writer, seqs in by_writer.items())
+
+
+Done = tuple[Record, Effect]
+
+
+def done_in(history: History, trial: str) -> list[Done]:
+    """The services' effects in a trial with their records; lines with the same request id are one effect."""
+    effects: dict[tuple[str, str], Done] = {}
+    for nth, (record, event) in enumerate(history.of(Effect, trial=trial)):
+        effects.setdefault((event.target, event.request_id or f"without an id, {nth}"), (record, event))
+    return list(effects.values())
+
+
+def effects_of(history: History, trial: str) -> list[Effect]:
+    """The services' effects in a trial; lines with the same request id are one effect."""
+    return [effect for _, effect in done_in(history, trial)]
+
+
+def compare(stated: Sequence[Mapping[str, Any]], done: Sequence[Done]) -> list[Finding]:
+    """The surplus, altered and lost effects, in this order. Equal texts are one finding with all its lines."""
+    effects = [effect for _, effect in done]
+    pairs = _pair(stated, effects)
+    left = lacking(stated, effects)
+    excess: list[Finding] = []
+    unasked: Counter[str] = Counter()
+    shown: dict[str, list[tuple[str, int]]] = {}
+    for number, (record, effect) in enumerate(done):
+        if number in pairs:
+            continue
+        told = told_of(effect.effect, effect.content)
+        here = (record.writer, record.seq)
+        wish = next((wish for wish in stated if _matches(wish, effect)), None)
+        near = next((wish for wish in left if _nearly(wish, effect)), None)
+        if wish is not None:
+            alike = [(r.writer, r.seq) for r, other in done if _matches(wish, other)]
+            wanted = sum(other == wish for other in stated)
+            instead = f" instead of {_times(wanted)}" if wanted > 1 else ""
+            excess.append(Finding(Kind.DUPLICATE, f"{told} {_times(len(alike))}{instead}", tuple(alike)))
+        elif near is not None:
+            left.remove(near)
+            excess.append(Finding(Kind.ALTERED, f"{told}, but {_difference(near, effect)}", (here,)))
+        else:
+            unasked[told] += 1
+            shown.setdefault(told, []).append(here)
+    for told, times in unasked.items():
+        text = f"{told}{f' {_times(times)}' if times > 1 else ''}, which was not asked for"
+        excess.append(Finding(Kind.PHANTOM, text, tuple(shown[told])))
+    excess += [Finding(Kind.LOST, f"missing: {told_of(str(wish.get('effect')), wish)}") for wish in left]
+    return _once(excess)
+
+
+def _once(findings: Sequence[Finding]) -> list[Finding]:
+    merged: dict[tuple[Kind, str], Finding] = {}
+    for finding in findings:
+        before = merged.get((finding.kind, finding.text))
+        lines = dict.fromkeys([*(before.lines if before else ()), *finding.lines])
+        merged[finding.kind, finding.text] = Finding(finding.kind, finding.text, tuple(lines))
+    return list(merged.values())
+
+
+def lacking(stated: Sequence[Mapping[str, Any]], done: Sequence[Effect]) -> list[Mapping[str, Any]]:
+    """The wishes that no effect was paired with."""
+    pairs = _pair(stated, done)
+    return [wish for number, wish in enumerate(stated) if number not in pairs.values()]
+
+
+def told_of(effect: str, content: Mapping[str, Any]) -> str:
+    """An effect in words."""
+    whom = content.get("to") or content.get("title") or content.get("id")
+    if whom and effect == "message_sent":
+        return f"message to {whom} sent"
+    return f"{effect.replace('_', ' ')} '{whom}'" if whom else effect.replace("_", " ")
+
+
+def _times(count: int) -> str:
+    return {1: "once", 2: "twice"}.get(count, f"{count} times")
+
+
+def _pair(stated: Sequence[Mapping[str, Any]], done: Sequence[Effect]) -> dict[int, int]:
+    """The wish of each effect, with as many pairs as possible: a vague wish leaves to an exact one the only effect that
+    fits it."""
+    pairs: dict[int, int] = {}
+
+    def place(wish: int, seen: set[int]) -> bool:
+        for number, effect in enumerate(done):
+            if number in seen or not _matches(stated[wish], effect):
+                continue
+            seen.add(number)
+            if number not in pairs or place(pairs[number], seen):
+                pairs[number] = wish
+                return True
+        return False
+
+    for wish in range(len(stated)):
+        place(wish, set())
+    return pairs
+
+
+def _matches(wish: Mapping[str, Any], effect: Effect) -> bool:
+    return wish.get("effect") == effect.effect and not _differing(wish, effect)
+
+
+def _nearly(wish: Mapping[str, Any], effect: Effect) -> bool:
+    return wish.get("effect") == effect.effect and (not wish.get("to") or "to" not in _differing(wish, effect))
+
+
+def _differing(wish: Mapping[str, Any], effect: Effect) -> list[str]:
+    """The keys in which the effect differs. A repetition under another idempotency key is still a repetition."""
+    apart = ("effect", IDEMPOTENCY_KEY)
+    return [key for key, value in wish.items() if key not in apart and not _same(key, value, effect.content.get(key))]
+
+
+def _difference(wish: Mapping[str, Any], effect: Effect) -> str:
+    key = _differing(wish, effect)[0]
+    return f"its {key} is {str(effect.content.get(key))[:SHOWN]!r} instead of {str(wish[key])[:SHOWN]!r}"
+
+
+def _same(key: str, wished: Any, value: Any) -> bool:
+    if value is None:
+        return wished is None
+    if value == wished:
+        return True
+    options = wished if isinstance(wished, list) else [wished]
+    if key in ("start", "end"):
+        moments = [_moment(option) for option in options]
+        if _moment(value) is not None and any(moments):
+            return _moment(value) in moments
+    if key == "to":  # a message to "ana maria" is not one to "ana"
+        return any(tokens(str(value)) == tokens(str(option)) for option in options)
+    return shows([str(option) for option in options], str(value))
+
+
+def _moment(text: Any) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(text)
+    except (TypeError, ValueError):
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

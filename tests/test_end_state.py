@@ -1,0 +1,209 @@
+"""An end state is judged beside the twin's and the one before."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import chaoslab as lab
+from chaoslab.analysis import end_state
+from chaoslab.analysis.ledger import Kind
+
+LINE = ("info", 7)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 3) | st.text(max_size=2),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "right", "after", "found"),
+    [
+        ({"n": 0}, {"n": 1}, {"n": 1}, []),
+        ({"n": 0}, {"n": 1}, {"n": 2}, [(Kind.STATE, "the state's n is 2 instead of 1")]),
+        ({"n": 0}, {"n": 1}, {"n": 0}, [(Kind.LOST, "missing: the state's n is 0 as before instead of 1")]),
+        ({"n": 0}, {"n": 0}, {"n": 1}, [(Kind.STATE, "the state's n is 1 instead of 0")]),
+        ({"n": 1}, {"n": 1}, {"n": True}, [(Kind.STATE, "the state's n is true instead of 1")]),
+        ({"n": 1}, {"n": 1}, {"n": 1.0}, []),
+        ([], ["a"], ["a", "a"], [(Kind.STATE, 'the state\'s [1] is "a" instead of nothing')]),
+        ([], ["a"], [], [(Kind.LOST, 'missing: the state\'s [0] is nothing as before instead of "a"')]),
+        ({"a": [{"x": 1}]}, {"a": [{"x": 2}]}, {"a": [{"x": 3}]},
+         [(Kind.STATE, "the state's a[0].x is 3 instead of 2")]),
+        (1, 2, 3, [(Kind.STATE, "the state's it is 3 instead of 2")]),
+        ({}, {"k": None}, {}, [(Kind.LOST, "missing: the state's k is nothing as before instead of null")]),
+    ],
+)  # fmt: skip
+def test_a_place_that_is_other_than_the_twins_is_altered_or_untouched(
+    before: Any, right: Any, after: Any, found: list[tuple[Kind, str]]
+) -> None:
+    said = end_state.compare(before, right, after, line=LINE)
+    assert [(finding.kind, finding.text) for finding in said] == found
+    assert all(finding.lines == (LINE,) and finding.where == "info.log 7" for finding in said)
+
+
+@given(JSON, JSON, JSON)
+def test_only_equal_states_have_no_finding(before: Any, right: Any, after: Any) -> None:
+    assert end_state.compare(before, right, right, line=LINE) == []
+    found = end_state.compare(before, right, after, line=LINE)
+    assert bool(found) == (repr_of(right) != repr_of(after))
+    if repr_of(before) == repr_of(after):
+        assert {finding.kind for finding in found} <= {Kind.LOST}
+
+
+def repr_of(value: Any) -> str:
+    """A text that is equal for equal JSON values; the order of keys does not count."""
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key!r}: {repr_of(value[key])}' for key in sorted(value))}}}"
+    return f"[{', '.join(map(repr_of, value))}]" if isinstance(value, list) else repr(value)
+
+
+def test_a_state_of_any_size_gives_few_findings() -> None:
+    states = [{str(n): turn for n in range(1000)} for turn in range(3)]
+    assert len(end_state.compare(*states, line=LINE)) == end_state.PLACES_MAX
+
+
+# In a trial.
+
+BOOKS: dict[str, int] = {}
+
+
+def book(who: str) -> str:
+    BOOKS[who] = BOOKS.get(who, 0) + 1
+    return "booked"
+
+
+def eager(prompt: str) -> str:  # noqa: ARG001
+    """An agent that tries again after each failure, and says that all went well."""
+    for _ in range(2):
+        try:
+            book("ana")
+            break
+        except OSError:
+            continue
+    return "Booked for Ana."
+
+
+def candid(prompt: str) -> str:  # noqa: ARG001
+    try:
+        book("ana")
+    except OSError:
+        return "I could not book for Ana."
+    return "Booked for Ana."
+
+
+def made(agent: Any) -> Any:
+    def make() -> Any:
+        BOOKS.clear()
+        return agent
+
+    return lab.fresh(make)
+
+
+@pytest.mark.parametrize(
+    ("agent", "fault", "outcome", "why"),
+    [
+        (eager, lab.inject("lost_reply", "book", calls=[1]), "harm", "the state's ana is 2 instead of 1"),
+        (eager, lab.inject("timeout_before_effect", "book"), "false_success",
+         "missing: the state's ana is nothing as before instead of 1; the answer does not say so"),
+        (candid, lab.inject("timeout_before_effect", "book"), "degraded", "the answer says what it could not do"),
+        (eager, lab.inject("timeout_before_effect", "book", calls=[1]), "correct", "its twin's"),
+    ],
+)  # fmt: skip
+def test_the_state_decides_where_a_tool_is_declared_to_only_read(
+    agent: Any, fault: Any, outcome: str, why: str
+) -> None:
+    """`reads` have no effects on the ledger: only the state tells."""
+    trial = lab.run(made(agent), "Book for Ana", reads=[book], faults=[fault], state=lambda: BOOKS)
+    assert str(trial.outcome) == outcome, trial.story()
+    assert why in trial.why
+    assert trial.end_state == BOOKS
+
+
+def test_a_finding_names_the_line_of_the_log() -> None:
+    trial = lab.run(made(eager), "Book", tools=[book], faults=[lab.inject("lost_reply", "book", calls=[1])])
+    (twice,) = [finding for finding in trial.verdict.evidence if finding.kind is Kind.DUPLICATE]
+    by_line = {record.seq: record.event.kind for record in trial.history.records}
+    assert [by_line[seq] for _, seq in twice.lines] == ["effect", "effect"]
+
+
+def test_a_state_that_cannot_be_read_makes_no_verdict() -> None:
+    broken = lab.run(made(eager), "Book", tools=[book], state=lambda: BOOKS["bob"])
+    assert broken.outcome is lab.Outcome.UNKNOWN
+    assert broken.why == "its end state cannot be judged: state raised KeyError: 'bob'"
+    assert broken.end_state is None
+
+
+def test_a_state_that_is_kept_from_trial_to_trial_is_told() -> None:
+    BOOKS.clear()
+    trial = lab.run(eager, "Book", tools=[book], state=lambda: BOOKS)
+    assert "two runs without faults differ: their end states differ; something is kept" in trial.warnings[0]
+
+
+def test_a_service_is_asked_for_its_state_outside_of_faults() -> None:
+    import httpx
+
+    orders: list[str] = []
+
+    def shop(request: Any) -> Any:
+        if request.method == "POST":
+            orders.append(request.json["item"])
+        return {"orders": orders}
+
+    def buyer() -> Any:
+        orders.clear()
+
+        def buy(prompt: str) -> str:  # noqa: ARG001
+            for _ in range(2):
+                try:
+                    httpx.post("http://shop/orders", json={"item": "tea"}, timeout=1)
+                    break
+                except httpx.HTTPError:
+                    continue
+            return "Ordered tea."
+
+        return buy
+
+    trial = lab.run(
+        lab.fresh(buyer),
+        "Buy tea",
+        services={"shop": shop},
+        faults=[lab.inject("lost_reply", "shop", calls=[1])],
+        state=lambda: httpx.get("http://shop/orders").json(),
+    )
+    assert trial.outcome is lab.Outcome.HARM
+    assert 'the state\'s orders[1] is "tea" instead of nothing' in trial.why
+    assert [event.tool for _, event in trial.history.of(lab_events().CallStarted)] == ["POST /orders"] * 2
+
+
+def lab_events() -> Any:
+    from chaoslab.core import events
+
+    return events
+
+
+async def later() -> dict[str, int]:
+    return BOOKS
+
+
+@pytest.mark.parametrize(
+    ("state", "why"),
+    [
+        (BOOKS, "state is {"),
+        (later, "which is async: it should be a plain function"),
+        (book, "which cannot be called without arguments (missing a required argument: 'who')"),
+    ],
+)
+def test_what_is_no_function_of_nothing_is_refused(state: Any, why: str) -> None:
+    with pytest.raises(TypeError) as refused:
+        lab.run(eager, "Book", tools=[book], state=state)
+    assert why in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_state_needs_a_twin() -> None:
+    with pytest.raises(ValueError, match="it needs twin=True"):
+        lab.run(eager, "Book", tools=[book], state=dict, twin=False)
