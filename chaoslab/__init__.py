@@ -10,6 +10,7 @@ TYPE_CHECKING = False  # typing's own would have to be imported, which costs mor
 if TYPE_CHECKING:
     from typing import Any
 
+    from chaoslab.analysis.assertion import expect
     from chaoslab.analysis.judge import Outcome
     from chaoslab.core.inject import inject
     from chaoslab.core.levels import level
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "Outcome", "ToolError", "Trial", "call", "fresh", "inject", "level", "mcp_tool", "offline_model", "recorded", "run",
+    "Outcome", "ToolError", "Trial", "call", "expect", "fresh", "inject", "level", "mcp_tool", "offline_model", "recorded", "run",
     "run_many",
     "scripted",
 ]  # fmt: skip
@@ -33,6 +34,7 @@ _PLACES = {
     "ToolError": "seams.native_errors",
     "Trial": "execution.trial",
     "call": "model.script",
+    "expect": "analysis.assertion",
     "fresh": "execution.agent_run",
     "inject": "core.inject",
     "level": "core.levels",

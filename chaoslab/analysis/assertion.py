@@ -1,0 +1,146 @@
+"""The base of assertions: a statement about a finished trial that holds, or is missed with a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import Field, dataclass, fields, is_dataclass
+from fnmatch import fnmatchcase
+from functools import cached_property
+from typing import Any, ClassVar, TypeVar
+
+from chaoslab.analysis.judge import Verdict
+from chaoslab.base.registry import broken, names
+from chaoslab.base.registry import load as load_plugin
+from chaoslab.core.events import AttemptEvent, CallFinished, CallStarted, Effect, Event, PromptFinished
+from chaoslab.record.history import History
+from chaoslab.record.lines import Record
+
+GROUP = "analysis.assertions"
+E_ = TypeVar("E_", bound=Event)
+
+
+@dataclass(frozen=True)
+class Miss:
+    """The reason why an assertion does not hold.
+
+    `text`: the observation, in one line. `lines`: the lines of the log that show it, each as its writer and `seq`.
+    """
+
+    text: str
+    lines: tuple[tuple[str, int], ...] = ()
+
+    @classmethod
+    def at(cls, text: str, *records: Record) -> Miss:
+        return cls(text, tuple((record.writer, record.seq) for record in records))
+
+    @property
+    def where(self) -> str:
+        """The lines of the log, as in "info.log 4, 9"; empty if there are none."""
+        by_writer: dict[str, list[int]] = {}
+        for writer, seq in self.lines:
+            by_writer.setdefault(writer, []).append(seq)
+        return "; ".join(f"{writer}.log {', '.join(map(str, seqs))}" for writer, seqs in by_writer.items())
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A finished trial, as assertions see it.
+
+    `history`: the events of this trial. `twin`: those of the trial without faults; None if there was none. `turn`: the
+    turn that is looked at; None for the whole trial.
+    """
+
+    history: History
+    trial: str
+    verdict: Verdict
+    twin: History | None = None
+    turn: int | None = None
+
+    def of(self, kind: type[E_]) -> Iterator[tuple[Record, E_]]:
+        """The events of one kind in time order; with a `turn`, of attempts in that turn only."""
+        for record, event in self.history.of(kind, trial=self.trial):
+            if self.turn is None or not isinstance(event, AttemptEvent) or event.at.turn == self.turn:
+                yield record, event
+
+    def started(self, tool: str = "*") -> list[tuple[Record, CallStarted]]:
+        """The attempts at calls of a tool, a target, or a pattern such as "get_*"."""
+        return [found for found in self.of(CallStarted) if named(found[1], tool)]
+
+    def finished(self, tool: str = "*") -> list[tuple[Record, CallFinished]]:
+        """The ends of attempts at calls of a tool, a target, or a pattern."""
+        return [found for found in self.of(CallFinished) if named(found[1], tool)]
+
+    def effects(self, effect: str = "*") -> list[tuple[Record, Effect]]:
+        """The effects of a name or a pattern; lines of one request are one effect."""
+        from chaoslab.analysis.ledger import done_in
+
+        return [found for found in done_in(self.history, self.trial) if fnmatchcase(found[1].effect, effect)]
+
+    @cached_property
+    def end(self) -> tuple[Record, PromptFinished] | None:
+        """The end of the trial; None if it did not end."""
+        return next(iter(self.history.of(PromptFinished, trial=self.trial)), None)
+
+    @property
+    def answer(self) -> str | None:
+        """The agent's answer; None if it gave none."""
+        return self.end[1].answer if self.end is not None and self.end[1].status == "ok" else None
+
+
+def named(event: CallStarted | CallFinished, pattern: str) -> bool:
+    """True if the event's tool or target has this name, or matches this pattern."""
+    return fnmatchcase(event.tool, pattern) or fnmatchcase(event.target, pattern)
+
+
+class Assertion:
+    """One statement about a trial; an instance holds its parameters. Subclasses are frozen dataclasses.
+
+    `bounds`: the least and the greatest value of a parameter, by name. `example`: its parameters in a scenario's file.
+    """
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+    bounds: ClassVar[Mapping[str, tuple[float, float]]] = {}
+    example: ClassVar[str] = ""
+
+    def check(self, seen: Seen) -> Miss | None:
+        """The reason why it does not hold; None if it does."""
+        raise NotImplementedError
+
+    @property
+    def name(self) -> str:
+        return type(self).__module__.rpartition(".")[2]
+
+    def __str__(self) -> str:
+        """The assertion as it was stated, without parameters that have their default."""
+        stated = [f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if getattr(self, f.name) != f.default]
+        return f"{self.name}({', '.join(stated)})"
+
+
+def load(name: str) -> type[Assertion]:
+    """The class of the assertion of this name.
+
+    Raises:
+        LookupError: there is no such assertion, or it cannot be used.
+    """
+    found = load_plugin(GROUP, name)
+    if not (isinstance(found, type) and is_dataclass(found) and issubclass(found, Assertion)):
+        raise broken(GROUP, name, "it is no dataclass that derives from chaoslab.analysis.assertion.Assertion")
+    return found
+
+
+class Expect:
+    """The assertions by name, for Python: `lab.expect.max_calls(5)`."""
+
+    def __getattr__(self, name: str) -> type[Assertion]:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        try:
+            return load(name)
+        except LookupError as error:
+            raise AttributeError(str(error)) from None
+
+    def __dir__(self) -> list[str]:
+        return list(names(GROUP))
+
+
+expect = Expect()
