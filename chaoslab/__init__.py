@@ -24,9 +24,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "Outcome", "ToolError", "Trial", "call", "expect", "fresh", "inject", "level", "mcp_tool", "offline_model", "recorded", "run",
-    "run_many",
-    "scripted",
+    "Outcome", "ToolError", "Trial", "call", "expect", "fresh", "inject", "level", "mcp_tool", "offline_model",
+    "recorded", "run", "run_many", "scripted",
 ]  # fmt: skip
 
 _PLACES = {

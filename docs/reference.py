@@ -18,6 +18,7 @@ from typing import Any, get_args, get_type_hints
 
 import chaoslab as lab
 from chaoslab import cli
+from chaoslab.analysis import assertion
 from chaoslab.base import registry
 from chaoslab.base.commandline import Parser
 from chaoslab.config.settings import table
@@ -81,6 +82,10 @@ def _python() -> str:
     texts = ["# Python\n\n`import chaoslab as lab` offers these names.\n"]
     for name in sorted(lab.__all__, key=str.lower):
         thing = getattr(lab, name)
+        if thing is lab.expect:
+            rows = [_assertion(each) for each in registry.names(assertion.GROUP)]
+            texts.append(f"## lab.{name}\n\n{inspect.getdoc(type(thing))}\n\n{_table(('assertion', 'holds if'), rows)}")
+            continue
         if not inspect.isclass(thing):
             texts.append(f"## lab.{name}\n\n```text\n{_signature(name, thing)}\n```\n\n{_doc(thing)}\n")
             continue
@@ -91,6 +96,12 @@ def _python() -> str:
         if rows:
             texts.append(_table(("member", "meaning"), rows))
     return "\n".join(texts)
+
+
+def _assertion(name: str) -> tuple[str, str]:
+    found = assertion.load(name)
+    signature = str(inspect.signature(found)).removesuffix(" -> None").replace("'", "")
+    return f"`{name}{signature}`", " ".join(_doc(found).split())
 
 
 def _signature(name: str, function: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import Field, dataclass, fields, is_dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -131,7 +131,7 @@ def load(name: str) -> type[Assertion]:
 class Expect:
     """The assertions by name, for Python: `lab.expect.max_calls(5)`."""
 
-    def __getattr__(self, name: str) -> type[Assertion]:
+    def __getattr__(self, name: str) -> Callable[..., Assertion]:
         if name.startswith("_"):
             raise AttributeError(name)
         try:
