@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import Field, dataclass, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
 from chaoslab.analysis.judge import Verdict
-from chaoslab.base.registry import broken, names
+from chaoslab.base.registry import broken, did_you_mean, names
 from chaoslab.base.registry import load as load_plugin
 from chaoslab.core.events import AttemptEvent, CallFinished, CallStarted, Effect, Event, PromptFinished
 from chaoslab.record.history import History
@@ -126,6 +126,33 @@ def load(name: str) -> type[Assertion]:
     if not (isinstance(found, type) and is_dataclass(found) and issubclass(found, Assertion)):
         raise broken(GROUP, name, "it is no dataclass that derives from chaoslab.analysis.assertion.Assertion")
     return found
+
+
+def stated(name: str, params: Any) -> Assertion:
+    """The assertion of this name with parameters from plain data: a mapping, or the value of the first one.
+
+    Raises:
+        LookupError: there is no such assertion. ValueError: a parameter is missing, unknown or wrong.
+    """
+    found = load(name)
+    known = {each.name: each for each in fields(found)}
+    if not isinstance(params, Mapping) or (len(known) == 1 and _takes_a_mapping(found)):
+        if not known:
+            raise ValueError(f"{name} has no parameters")
+        params = {next(iter(known)): params}
+    for key in params:
+        if key not in known:
+            hint = did_you_mean(str(key), known) if known else "it has none"
+            raise ValueError(f"{name} has no parameter '{key!s:.60}': {hint}")
+    for each in known.values():
+        if each.name not in params and each.default is MISSING and each.default_factory is MISSING:
+            raise ValueError(f"{each.name} of {name} is missing, as in {name}: {found.example or each.name}")
+    return found(**params)
+
+
+def _takes_a_mapping(found: type[Assertion]) -> bool:
+    (only,) = fields(found)
+    return "Mapping" in str(only.type) or str(only.type) == "Any"
 
 
 class Expect:

@@ -274,12 +274,19 @@ def run_many(
     """
     validation.check_number("trials", trials, whole=True)
     validation.check_number("jobs", jobs, whole=True)
+    return numbered(agent, prompt, range(trials), jobs=jobs, **options)
+
+
+def numbered(
+    agent: Any, prompt: Any, numbers: Sequence[int], *, jobs: int = 1, **options: Unpack[Options]
+) -> Generator[Trial, None, None]:
+    """The same for the trials with these numbers, from 0: each is as it is among all others."""
     spec, wants_twin, logs = _checked(agent, prompt, options)
-    return _trials(spec, trials, jobs, wants_twin=wants_twin, logs=logs)
+    return _trials(spec, numbers, jobs, wants_twin=wants_twin, logs=logs)
 
 
 def _trials(
-    spec: AgentSpec, trials: int, jobs: int, *, wants_twin: bool, logs: Path | None
+    spec: AgentSpec, numbers: Sequence[int], jobs: int, *, wants_twin: bool, logs: Path | None
 ) -> Generator[Trial, None, None]:
     twin = None
     with ExitStack() as stack:
@@ -290,8 +297,8 @@ def _trials(
         if logs is not None:
             run = Run.create(logs, now=spec.now, name=spec.name)
             run.make_latest()
-            book = stack.enter_context(written(spec, trials, run.folder))
-        done = results(spec, trials, executor=executor(jobs), book=book)
+            book = stack.enter_context(written(spec, len(numbers), run.folder))
+        done = results(spec, numbers, executor=executor(jobs), book=book)
         for result in stack.enter_context(closing(done)):
             yield _trial(result, spec.plan, twin)
 

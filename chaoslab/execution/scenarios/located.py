@@ -82,9 +82,26 @@ def parse(text: str, file: str, *, suffix: str = ".yaml") -> Located:
     """
     if suffix == ".toml":
         return _toml(text, file)
+    if suffix == ".json":
+        _check_json(text, file)
     if "\0" in text:
         raise ScenarioError(f"{file}: it is no text (it has a zero byte)")
     return _Yaml(file).located(text)
+
+
+def _check_json(text: str, file: str) -> None:
+    """Refuses what is YAML and no JSON."""
+    import json
+
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        if text.strip():
+            raise ScenarioError(f"{file}:{error.lineno}:{error.colno}: this is no JSON: {error.msg}") from None
+    except RecursionError:
+        raise ScenarioError(f"{file}: it is nested more than {DEPTH_MAX} deep") from None
+    except ValueError as error:  # a number of thousands of digits
+        raise ScenarioError(f"{file}: this is no JSON: {error}") from None
 
 
 def _toml(text: str, file: str) -> Located:
@@ -158,6 +175,8 @@ class _Yaml:
         self.marks.setdefault(path, (node.start_mark.line + 1, node.start_mark.column + 1))
         if isinstance(node, yaml.ScalarNode):
             return self._scalar(node)
+        if node.tag not in ("tag:yaml.org,2002:seq", "tag:yaml.org,2002:map"):
+            raise self._error(node, f"the tag {node.tag[:60]} is not for scenarios: they hold plain data")
         self.open.append(node)
         try:
             if isinstance(node, yaml.SequenceNode):
