@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import TypeVar
 
 from chaoslab.analysis.measures.durations import duration
 from chaoslab.analysis.measures.guard import guarded
@@ -18,7 +19,8 @@ from chaoslab.analysis.run_report import RunReport
 from chaoslab.reports.contents.text import one_line
 from chaoslab.reports.page import count, percent, percents, seconds
 
-NONE = "–"
+NONE, ALL = "–", "all"
+T_ = TypeVar("T_")
 SAID = 300
 """The most characters of a foreign text in a part."""
 MANY = 40
@@ -27,11 +29,12 @@ MANY = 40
 
 @dataclass(frozen=True)
 class Table:
-    """A table. The first column names the row; the others are figures unless `words` is true."""
+    """A table. The first `names` columns name the row; the others are figures unless `words` is true."""
 
     caption: str
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
+    names: int = 1
     words: bool = False
 
 
@@ -72,16 +75,19 @@ def _recovery(report: RunReport) -> Part:
     if not told:
         lines.append("Inferred from failures that were noticed, since this log tells of no faults.")
     header = ["fault", "target", "incidents", "by retry", "by fallback", "late", "with harm", "never", "mean", "median"]
-    table = [
-        row
-        for fault, of in found.by_fault.items()
-        for row in (
-            _recovered(fault, "all", of),
-            *(_recovered(fault, target, r) for (target, name), r in found.by_target.items() if name == fault),
-        )
-    ]
+    places = {(fault, target): of for (target, fault), of in found.by_target.items()}
+    table = [_recovered(*place, of) for place, of in _each(found.by_fault, places)]
     said = "from the beginning of the call that met the fault to the right answer" if told else "from the failure"
-    return Part("Recovery", lines, [Table(f"Time to recovery, {said}", header, table)])
+    return Part("Recovery", lines, [Table(f"Time to recovery, {said}", header, table, names=2)])
+
+
+def _each(by_fault: Mapping[str, T_], by_place: Mapping[tuple[str, str], T_]) -> Iterator[tuple[tuple[str, str], T_]]:
+    """Each fault over all its targets, if there are several, and then each fault at each target."""
+    for fault, every in by_fault.items():
+        mine = [(place, of) for place, of in by_place.items() if place[0] == fault]
+        if len(mine) > 1:
+            yield (fault, ALL), every
+        yield from mine
 
 
 def _recovered(fault: str, target: str, of: Recovery) -> list[str]:
@@ -137,16 +143,9 @@ def _cost(report: RunReport) -> Part | None:
     found = report.impacts.value
     if found.by_fault:
         header = ["fault", "target", "trials", "did not end well", "without the fault", "seconds more", "calls more"]
-        table = [
-            row
-            for fault, of in found.by_fault.items()
-            for row in (
-                _impact(fault, "all", of),
-                *(_impact(fault, target, i) for (name, target), i in found.by_target.items() if name == fault),
-            )
-        ]
+        table = [_impact(*place, of) for place, of in _each(found.by_fault, found.by_target)]
         said = "beside the same trial without faults, or the median of the trials of its prompt that met none"
-        tables.append(Table(f"Cost of each fault to a trial that met it, {said}", header, table))
+        tables.append(Table(f"Cost of each fault to a trial that met it, {said}", header, table, names=2))
     return Part("Cost", (), tables) if tables else None
 
 
@@ -167,7 +166,7 @@ def _delivery(report: RunReport) -> Part:
         chance = NONE if one.chance is None else f"{one.chance:g}"
         armed = sum(stage.armed for stage in stages if stage.injection == one.injection)
         numbers = (one.eligible, one.scheduled, armed, one.injected, one.witnessed)
-        rows.append([one_line(one.injection, SAID), "all", "all", *map(str, numbers), chance])
+        rows.append([one_line(one.injection, SAID), ALL, ALL, *map(str, numbers), chance])
         rows += [
             [one_line(one.injection, SAID), s.fault, s.target, NONE,
              *map(str, (s.scheduled, s.armed, s.injected, s.witnessed)), NONE]
@@ -182,7 +181,7 @@ def _delivery(report: RunReport) -> Part:
     ]
     if not odd and any(one.plausible for one in found):
         lines.append("The dice hit as often as the chances say.")
-    tables = [Table("From the dice to the witness; only faults of the wire are armed", header, rows)]
+    tables = [Table("From the dice to the witness; only faults of the wire are armed", header, rows, names=3)]
     if reasons := report.not_met.value.reasons:
         unmet = [[one.fault, str(one.count), one_line(one.why, SAID)] for one in reasons]
         tables.append(Table("Scheduled and not witnessed", ["fault", "number", "reason"], unmet, words=True))

@@ -10,8 +10,8 @@ from chaoslab.analysis.judge import Outcome
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents.matrix import State
 from chaoslab.reports.contents.outcomes import color, glyph, ink_on, is_bad, word
-from chaoslab.reports.contents.parts import told
 from chaoslab.reports.formats.html.stories import embedded, stories
+from chaoslab.reports.page import percent, percents, share
 
 FILE = "report.html"
 ROWS_MAX = 3000
@@ -49,8 +49,9 @@ def files(contents: Contents) -> dict[str, str]:
         bad=lambda outcome: is_bad(outcome, judgeable=contents.report.judgeable),
         word=word,
         glyph=glyph,
-        told=told,
-        percent=lambda value: f"{value:.0%}",
+        share=share,
+        percents=percents,
+        percent=percent,
     )
     return {FILE: text}
 
