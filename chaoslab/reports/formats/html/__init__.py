@@ -10,7 +10,7 @@ from chaoslab.analysis.judge import Outcome
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents.matrix import State
 from chaoslab.reports.contents.outcomes import color, glyph, ink_on, is_bad, word
-from chaoslab.reports.formats.html.stories import embedded, stories
+from chaoslab.reports.formats.html.timelines import embedded, stories
 from chaoslab.reports.page import percent, percents, share
 
 FILE = "report.html"
