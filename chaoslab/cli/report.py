@@ -54,8 +54,8 @@ def _check(options: argparse.Namespace, names: Sequence[str]) -> None:
     if options.out and not options.format:
         raise LookupError("--out needs --format, which says what to write: html, json, junit, markdown, csv or charts")
     if options.out == STDOUT and (options.format in (CHARTS, "csv") or len(names) > 1):
-        what = "several runs are" if len(names) > 1 else f"--format {options.format} is"
-        raise LookupError(f"--out - prints one file, and {what} several: name a folder")
+        what = "there are several runs" if len(names) > 1 else f"--format {options.format} writes several"
+        raise LookupError(f"--out - prints one file, and {what}: name a folder")
 
 
 def _leave(name: str, options: argparse.Namespace) -> int:

@@ -222,7 +222,7 @@ def test_words_can_be_read_on_every_ground_in_light_and_dark() -> None:
 
 @pytest.fixture(scope="module")
 def browsed(hostile: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What one browser has seen of the hostile run's page, in a phone's width and a desk's."""
+    """The findings of one browser on the hostile run's page, in a phone's width and a desk's."""
     if CHROMIUM is None:
         pytest.skip("no Chromium is installed here")
     folder = tmp_path_factory.mktemp("browsed")

@@ -68,9 +68,9 @@ class Contents:
 
     @property
     def unit(self) -> str:
-        """The kind of the seconds in this run."""
-        run = self.report.started
-        return "virtual seconds" if run and run.world == "virtual" else "seconds"
+        """The kind of the seconds in this run, as in "seconds (virtual)"."""
+        world = line(self.report.started.world, NAME) if self.report.started else ""
+        return f"seconds ({world})" if world else "seconds"
 
     def replay(self, trial: str) -> str:
         """The command that runs the trial again, or shows it where the log does not hold the agent's program."""
