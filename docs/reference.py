@@ -74,7 +74,7 @@ def _commands() -> str:
 def _report() -> str:
     return f"""# The report as JSON
 
-`chaoslab report RUN --format json` writes `{json_format.FILE}`, with this JSON Schema. The number in `schema` changes \
+`chaoslab report RUN --format json` writes a file of this JSON Schema. The number in `schema` changes \
 with anything that is no addition.
 
 ```json

@@ -80,7 +80,13 @@ def test_without_a_format_all_is_left_as_a_run_leaves_it(here: Path, capsys: Pri
 
 def test_open_shows_the_page(here: Path, monkeypatch: pytest.MonkeyPatch, capsys: Printed) -> None:
     opened: list[str] = []
-    monkeypatch.setattr(webbrowser, "open", lambda address: bool(opened.append(address)) or len(opened) == 1)
+
+    def browse(address: str) -> bool:
+        """A browser that starts once."""
+        opened.append(address)
+        return len(opened) == 1
+
+    monkeypatch.setattr(webbrowser, "open", browse)
     assert cli.main(["report", "one", "--format", "html", "--open"]) == 0
     assert opened == [(here / "logs/one/report.html").as_uri()]
     assert cli.main(["report", "one", "--format", "html", "--open"]) == 2

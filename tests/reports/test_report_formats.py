@@ -8,6 +8,7 @@ import json
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -88,12 +89,14 @@ def test_json_is_as_its_schema_says(each: Contents) -> None:
 
 def test_the_schema_refuses_what_is_wrong(run: Contents) -> None:
     value: Any = json.loads(written("json", run))
-    for change in (
+    evidence = {"kind": "fact", "text": "x", "lines": [{"file": "a", "line": 0}]}
+    changes: list[Callable[[Any], object]] = [
         lambda v: v.update(schema=2),
         lambda v: v.pop("verdict"),
         lambda v: v["trials"][0].update(outcome="fine"),
-        lambda v: v["trials"][0]["evidence"].append({"kind": "fact", "text": "x", "lines": [{"file": "a", "line": 0}]}),
-    ):
+        lambda v: v["trials"][0]["evidence"].append(evidence),
+    ]
+    for change in changes:
         other = json.loads(json.dumps(value))
         change(other)
         assert not jsonschema.Draft202012Validator(SCHEMA).is_valid(other)
