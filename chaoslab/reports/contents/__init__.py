@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from chaoslab.analysis.run_report import RunReport
 from chaoslab.base.jsonable import line
 from chaoslab.record.history import History
+from chaoslab.reports.advice import Advice, advice
 from chaoslab.reports.contents.headline import Harm, Headline, harms, headline
 from chaoslab.reports.contents.matrix import Matrix, matrix
 from chaoslab.reports.contents.parts import Part, parts
@@ -29,6 +30,7 @@ class Contents:
     matrix: Matrix
     rows: Sequence[Row]
     parts: Sequence[Part]
+    advice: Sequence[Advice]
 
     @classmethod
     def of(cls, history: History, *, where: str, report: RunReport | None = None) -> Contents:
@@ -44,6 +46,7 @@ class Contents:
             matrix=matrix(report),
             rows=found,
             parts=parts(report),
+            advice=advice(history, report, found),
         )
 
     @property

@@ -9,6 +9,7 @@ from chaoslab.reports.trials import WORST_FIRST
 BEST = Outcome.CORRECT
 UNSTATED = Outcome.UNKNOWN
 """The outcome of a trial that ended well where nothing was stated about right answers."""
+ENDLESS = Outcome.HUNG
 NO_CONCLUSION = frozenset({Outcome.UNKNOWN, Outcome.INVALID, Outcome.UNFINISHED})
 SEVERITY = (*WORST_FIRST, *(outcome for outcome in reversed(Outcome) if outcome not in WORST_FIRST))
 """Every outcome, worst first."""

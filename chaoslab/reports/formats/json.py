@@ -69,6 +69,10 @@ def value(contents: Contents) -> dict[str, Any]:
             }
             for part in contents.parts
         ],
+        "advice": [
+            {"seen": one.seen, "do": one.do, "size": _rate(one.size), "trials": list(one.trials)}
+            for one in contents.advice
+        ],
         "trials": [_trial(contents, row) for row in contents.rows],
     }
 
@@ -158,6 +162,7 @@ SCHEMA: dict[str, Any] = {
                 tables=_list(_object(caption=_TEXT, header=_list(_TEXT), rows=_list(_list(_TEXT)))),
             )
         ),
+        advice=_list(_object(seen=_TEXT, do=_TEXT, size=_RATE, trials=_list(_TEXT))),
         trials=_list(
             _object(
                 trial=_TEXT,

@@ -11,7 +11,7 @@ from chaoslab.reports.contents.outcomes import is_bad, is_judged, word
 from chaoslab.reports.contents.parts import told
 from chaoslab.reports.contents.rows import Row
 from chaoslab.reports.contents.text import one_line
-from chaoslab.reports.page import count, percents
+from chaoslab.reports.page import count, percents, share
 
 FILE = "report.md"
 LENGTH_MAX = 60_000
@@ -24,7 +24,7 @@ MARKS = {Tone.GOOD: "✅", Tone.BAD: "❌", Tone.OPEN: "❔"}
 
 def files(contents: Contents) -> dict[str, str]:
     """The file."""
-    parts = [_verdict(contents), _harm(contents), _matrix(contents), _failures(contents)]
+    parts = [_verdict(contents), _harm(contents), _matrix(contents), _advice(contents), _failures(contents)]
     kept, left = "", [part for part in parts if part]
     for number, part in enumerate(left):
         if len(kept) + len(part) > LENGTH_MAX:
@@ -92,6 +92,14 @@ def _cell(cell: Cell) -> str:
         figures = f"{cell.bad.count}/{cell.bad.total} ({percents(cell.bad.interval)})" if cell.bad else "none judged"
         return f"{figures}<br>{word(cell.worst) if cell.worst else ''}"
     return {State.UNMET: "not witnessed", State.NOT_RUN: "·", State.NOT_PLANNED: "–"}[cell.state]
+
+
+def _advice(contents: Contents) -> str:
+    lines = [
+        f"- {code(one.seen)} ({share(one.size)}) **{one.do}** See {code(contents.replay(one.trials[0]))}"
+        for one in contents.advice
+    ]
+    return "\n".join(["### What to change", "", *lines]) + "\n" if lines else ""
 
 
 def _failures(contents: Contents) -> str:
