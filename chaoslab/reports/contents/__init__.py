@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from chaoslab.analysis.run_report import RunReport
 from chaoslab.base.jsonable import line
 from chaoslab.record.history import History
-from chaoslab.reports.advice import Advice, advice
+from chaoslab.reports.contents.advice import Advice, advice
 from chaoslab.reports.contents.headline import Harm, Headline, harms, headline
 from chaoslab.reports.contents.matrix import Matrix, matrix
 from chaoslab.reports.contents.parts import Part, parts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chaoslab.reports.advice import Advice, Seen
+from chaoslab.reports.contents.advice import Advice, Seen
 from chaoslab.reports.contents.outcomes import ENDLESS
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from chaoslab.analysis.measures.intervals import rate
 from chaoslab.core.events import CallFinished
-from chaoslab.reports.advice import Advice, Seen
+from chaoslab.reports.contents.advice import Advice, Seen
 
 MANY = 6
 """The attempts at one request from which on they are many."""

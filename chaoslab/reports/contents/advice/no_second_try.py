@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from chaoslab.analysis.measures.errors import ENDS
 from chaoslab.core.events import CallFinished
-from chaoslab.reports.advice import Advice, Seen
+from chaoslab.reports.contents.advice import Advice, Seen
 
 
 def advise(seen: Seen) -> list[Advice]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from chaoslab.analysis.ledger import Kind
-from chaoslab.reports.advice import Advice, Seen, kinds
+from chaoslab.reports.contents.advice import Advice, Seen, kinds
 
 
 def advise(seen: Seen) -> list[Advice]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from chaoslab.analysis.ledger import Kind
 from chaoslab.analysis.measures.traits import corrupts
-from chaoslab.reports.advice import Advice, Seen, kinds
+from chaoslab.reports.contents.advice import Advice, Seen, kinds
 
 WRONG = {str(Kind.ALTERED), str(Kind.VALUE)}
 
