@@ -9,6 +9,7 @@ import argparse
 import ast
 import importlib
 import inspect
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import MISSING, Field, fields
@@ -24,6 +25,7 @@ from chaoslab.base.commandline import Parser
 from chaoslab.config.settings import table
 from chaoslab.core import events, triggers
 from chaoslab.reports.fault_pages import traits, within
+from chaoslab.reports.formats import json as json_format
 from chaoslab.wire import toxics
 
 FOLDER = Path(__file__).parent / "reference"
@@ -39,7 +41,7 @@ def pages() -> dict[str, str]:
     """The text of each page by the name of its file."""
     made = {
         "settings.md": _settings(), "commands.md": _commands(), "python.md": _python(), "events.md": _events(),
-        "faults.md": _faults(), "triggers.md": _triggers(), "toxics.md": _toxics(),
+        "faults.md": _faults(), "triggers.md": _triggers(), "toxics.md": _toxics(), "report.md": _report(),
     }  # fmt: skip
     return {name: MADE + text for name, text in made.items()}
 
@@ -67,6 +69,18 @@ def _commands() -> str:
         if rows:
             texts.append(_table(("argument", "meaning"), rows))
     return "\n".join(texts)
+
+
+def _report() -> str:
+    return f"""# The report as JSON
+
+`chaoslab report RUN --format json` writes a file of this JSON Schema. The number in `schema` changes \
+with anything that is no addition.
+
+```json
+{json.dumps(json_format.SCHEMA, indent=1)}
+```
+"""
 
 
 def _argument(action: argparse.Action) -> tuple[str, str]:

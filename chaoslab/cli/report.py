@@ -1,27 +1,129 @@
-"""`chaoslab report`: a run's summary and charts."""
+"""`chaoslab report`: the reports of runs, as files to read or to send."""
 
 from __future__ import annotations
 
 import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
 
 from chaoslab.base import extras
 from chaoslab.base.commandline import RUN_HELP, refuse
 
-HELP = "a run's figures and charts, as `chaoslab lab` leaves them"
+HELP = "a run's report: HTML, JSON, JUnit XML, Markdown, CSV or charts; without --format as `chaoslab lab` leaves it"
+CHARTS, HTML = "charts", "html"
+FORMATS = (HTML, "json", "junit", "markdown", "csv", CHARTS)
+STDOUT = "-"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", nargs="?", default="latest", help=RUN_HELP)
+    parser.add_argument("runs", nargs="*", metavar="RUN", help=RUN_HELP)
+    parser.add_argument("--format", choices=FORMATS, help="what to write; without it: summary, HTML and charts")
+    parser.add_argument(
+        "--out",
+        metavar="PATH",
+        help="a file, or a folder for several; - prints it (default: the run's folder). Needs --format",
+    )
+    parser.add_argument("--open", action="store_true", help="show the HTML in the browser")
     parser.add_argument("--program", help="how the user calls this command here")
 
 
 def run(options: argparse.Namespace) -> int:
-    extras.check("chaoslab report", "charts")
+    names = options.runs or ["latest"]
+    try:
+        _check(options, names)
+        if options.format == CHARTS:
+            from chaoslab.reports import charts
+
+            return charts.main(names, out=Path(options.out) if options.out else None)
+        if options.format:
+            return max(_write(name, options, alone=len(names) == 1) for name in names)
+        extras.check("chaoslab report", "charts")
+        return max(_leave(name, options) for name in names)
+    except LookupError as error:
+        return refuse(error)
+
+
+def _check(options: argparse.Namespace, names: Sequence[str]) -> None:
+    """Raises LookupError if the options contradict each other."""
+    if options.open and (options.format or HTML) != HTML:
+        raise LookupError(f"--open shows HTML in the browser, and --format {options.format} is none: leave one out")
+    if options.open and options.out == STDOUT:
+        raise LookupError("--open needs a file, and --out - writes none: leave one out")
+    if options.out and not options.format:
+        raise LookupError("--out needs --format, which says what to write: html, json, junit, markdown, csv or charts")
+    if options.out == STDOUT and (options.format in (CHARTS, "csv") or len(names) > 1):
+        what = "there are several runs" if len(names) > 1 else f"--format {options.format} writes several"
+        raise LookupError(f"--out - prints one file, and {what}: name a folder")
+
+
+def _leave(name: str, options: argparse.Namespace) -> int:
     from chaoslab.execution.launch import leave
     from chaoslab.reports.folder import find
 
-    try:
-        folder = find(options.run)
-    except LookupError as error:
-        return refuse(error)
-    return leave(folder.parent / folder.resolve().name, 0, program=options.program)
+    folder = find(name)
+    own = folder.parent / folder.resolve().name
+    code = leave(own, 0, program=options.program)
+    return _shown(own / "report.html", code) if options.open else code
+
+
+def _write(name: str, options: argparse.Namespace, *, alone: bool) -> int:
+    """Writes the report of one run and prints the paths; returns the exit code."""
+    from chaoslab.base.interrupts import heard_outside_imports
+    from chaoslab.reports import folder as places
+    from chaoslab.reports import formats
+    from chaoslab.reports.contents import Contents
+
+    with heard_outside_imports():
+        history = places.read(name)
+        own = places.charts_of(name).parent
+        texts = {}
+        try:
+            texts = formats.files(options.format, Contents.of(history, where=_where(name, own)))
+        except formats.Missing as error:
+            return refuse(LookupError(f"chaoslab report: {error}"))
+        for note in history.notes:
+            print(f"note: {note}", file=sys.stderr)
+        if options.out == STDOUT:
+            print(*texts.values(), sep="", end="")
+            return 0
+        try:
+            paths = _put(texts, options.out, own, alone=alone)
+        except OSError as error:
+            where = error.filename2 or error.filename or options.out
+            return refuse(LookupError(f"cannot write {where}: {error.strerror or error}"))
+    print(*paths, sep="\n")
+    return _shown(paths[0], 0) if options.open else 0
+
+
+def _where(name: str, own: Path) -> str:
+    """The run as a command takes it: its folder, or its name if that says more, as in `logs#2`."""
+    return name if "#" in name and not Path(name).exists() else str(own)
+
+
+def _put(texts: dict[str, str], out: str | None, own: Path, *, alone: bool) -> list[Path]:
+    """Writes the files: into the run's folder, into the folder `out` (one for each run), or one file to the path
+    `out`."""
+    from chaoslab.reports import formats
+
+    if not out:
+        return formats.write(texts, own)
+    target = Path(out)
+    if not alone:
+        return formats.write(texts, target / own.resolve().name)
+    if len(texts) > 1 or target.is_dir() or out.endswith((os.sep, "/")):
+        return formats.write(texts, target)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    return [formats.put(text, target) for text in texts.values()]
+
+
+def _shown(path: Path, code: int) -> int:
+    """Opens the page in the browser; returns the code, or 2 if there is no browser."""
+    import webbrowser
+
+    if not path.exists():
+        return code or 2
+    if not webbrowser.open(path.resolve().as_uri()):
+        return refuse(LookupError(f"no browser could be started: open {path} in one"))
+    return code

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from chaoslab.analysis.run_report import RunReport
     from chaoslab.config.settings import Settings
     from chaoslab.execution.virtual_lab import LabSpec
+    from chaoslab.record.history import History
     from chaoslab.reports.gate import Gate
 
 LOGS, STATE, CHARTS = Path("logs"), Path("state/state.db"), Path("charts")
@@ -336,19 +337,23 @@ def leave(folder: Path, code: int, *, program: str | None = None, gate: Gate | N
 
 def _leave(folder: Path, code: int, program: str | None, gate: Gate | None) -> int:
     try:
-        report = _report(folder)
+        history = _history(folder)
     except OSError as error:
         return refuse(error, code=code or 2)
-    if report is None:
+    if history is None:
         return _ruled(gate, None, code)
+    from chaoslab.analysis.run_report import RunReport
     from chaoslab.reports import summary
     from chaoslab.reports.trials import worst
+
+    report = RunReport.of(history)
 
     print("\n" + summary.render(report), flush=True)
     code = _ruled(gate, report, code)
     latest = folder.resolve() == _latest()
     print(f"\nlogs    {folder}/{f'  (also {LOGS}/latest)' if latest else ''}")
-    if not _drawn(report, folder):
+    whole = _written(history, report, folder)
+    if not _drawn(report, folder) or not whole:
         return code or 2
     look_at = worst(report.verdicts) or next(iter(report.trials), None)
     print(
@@ -381,9 +386,36 @@ def _drawn(report: RunReport, folder: Path) -> bool:
     return not complaints
 
 
+def _written(history: History, report: RunReport, folder: Path) -> bool:
+    """Writes the run's report beside its logs; False if it cannot be written. Without the package that it needs, a line
+    names that, and the run ends well."""
+    from chaoslab.reports import formats
+    from chaoslab.reports.contents import Contents
+
+    try:
+        paths = formats.write(
+            formats.files(formats.HTML, Contents.of(history, where=str(folder), report=report)), folder
+        )
+    except formats.Missing as error:
+        print(f"no report: {error}", file=sys.stderr)
+        return True
+    except OSError as error:
+        print(f"cannot write {folder / 'report.html'}: {error.strerror or error}", file=sys.stderr)
+        return False
+    print(f"report  {paths[0]}")
+    return True
+
+
 def _report(folder: Path) -> RunReport | None:
     """The report of the run in the folder; None if the run never began."""
     from chaoslab.analysis.run_report import RunReport
+
+    history = _history(folder)
+    return None if history is None else RunReport.of(history)
+
+
+def _history(folder: Path) -> History | None:
+    """The history of the run in the folder; None if the run never began."""
     from chaoslab.core.events import RunStarted
     from chaoslab.record.history import History
 
@@ -391,7 +423,7 @@ def _report(folder: Path) -> RunReport | None:
         history = History.read(folder)
     except FileNotFoundError:
         return None
-    return RunReport.of(history) if history.first(RunStarted) else None
+    return history if history.first(RunStarted) else None
 
 
 def _ruled(gate: Gate | None, report: RunReport | None, code: int) -> int:

@@ -114,14 +114,14 @@ def _story(start: Record, event: PromptStarted, records: list[Record], verdict: 
     met = Met.by_place(records)
     for number, record in enumerate(records):
         folded = not stages and is_stage(record.event)
-        said = _said(record.event) if not folded else f"fault    {met[number].told()}" if number in met else ""
+        said = event_text(record.event) if not folded else f"fault    {met[number].told()}" if number in met else ""
         if said:
             lines.append(f"{record.t - start.t:+10.3f} s  {said}")
     lines.append(f"{'verdict':>12}  {verdict.outcome}: {line(verdict.why, ANSWER_WIDTH)}")
     return "\n".join(lines)
 
 
-def _said(event: Event) -> str:
+def event_text(event: Event) -> str:
     """The event as text; empty if it adds nothing."""
     match event:
         case CallStarted():

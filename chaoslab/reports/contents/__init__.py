@@ -1,0 +1,81 @@
+"""The contents of a run's report, before they have a format. Every format shows the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from chaoslab.analysis.run_report import RunReport
+from chaoslab.base.jsonable import line
+from chaoslab.record.history import History
+from chaoslab.reports.contents.advice import Advice, advice
+from chaoslab.reports.contents.headline import Harm, Headline, harms, headline
+from chaoslab.reports.contents.matrix import Matrix, matrix
+from chaoslab.reports.contents.parts import Part, parts
+from chaoslab.reports.contents.rows import Row, rows
+
+NAME = 200
+"""The most characters of a run's name or folder."""
+
+
+@dataclass(frozen=True)
+class Contents:
+    """A run's report. `where`: the run as a command takes it, such as its folder. `rows`: its trials, worst first."""
+
+    history: History
+    report: RunReport
+    where: str
+    headline: Headline
+    harms: Sequence[Harm]
+    matrix: Matrix
+    rows: Sequence[Row]
+    parts: Sequence[Part]
+    advice: Sequence[Advice]
+
+    @classmethod
+    def of(cls, history: History, *, where: str, report: RunReport | None = None) -> Contents:
+        """The contents of the report on a run. `report`: its report, if it was made before."""
+        report = report or RunReport.of(history)
+        found = rows(history, report)
+        return cls(
+            history=history,
+            report=report,
+            where=line(where, NAME),
+            headline=headline(report, found),
+            harms=harms(found) if report.knows_effects else (),
+            matrix=matrix(report),
+            rows=found,
+            parts=parts(report),
+            advice=advice(history, report, found),
+        )
+
+    @property
+    def name(self) -> str:
+        return line(self.report.name or self.where, NAME)
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """The run's seed, world, model and end, as texts by name."""
+        run, end = self.report.started, self.report.finished
+        found = {"run": self.name, "folder": self.where}
+        if run is not None:
+            found |= {
+                "seed": "not known" if run.seed is None else str(run.seed),
+                "world": line(run.world, NAME) or "not known",
+                "agent" if self.report.of_functions else "model": line(run.model, NAME) or "not known",
+            }
+        ended = end.reason if end else "not finished"
+        if end is not None and end.duration_s == end.duration_s:
+            ended += f" after {end.duration_s:.1f} s"
+        return found | {"end": line(ended, NAME)}
+
+    @property
+    def unit(self) -> str:
+        """The kind of the seconds in this run, as in "seconds (virtual)"."""
+        world = line(self.report.started.world, NAME) if self.report.started else ""
+        return f"seconds ({world})" if world else "seconds"
+
+    def replay(self, trial: str) -> str:
+        """The command that runs the trial again, or shows it where the log does not hold the agent's program."""
+        verb = "show" if self.report.of_functions or self.history.unknown else "replay"
+        return f"chaoslab {verb} {self.where} --trial {trial}"

@@ -1,0 +1,78 @@
+"""Advice on an agent, from the evidence of a run alone: one rule a file.
+
+A rule is a module with `advise(seen)`. Each piece of advice names the trials that show it and how many did, with the
+interval; without such a trial there is none. It tells what happened together, which proves no cause.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+
+from chaoslab.analysis.measures.guard import guarded
+from chaoslab.analysis.measures.intervals import Rate, rate
+from chaoslab.analysis.run_report import RunReport
+from chaoslab.record.history import History
+from chaoslab.reports.contents.outcomes import is_bad, is_judged
+from chaoslab.reports.contents.rows import Row
+
+
+@dataclass(frozen=True)
+class Advice:
+    """One piece of advice. `seen`: the observation; `do`: the remedy; `size`: the share of the trials concerned.
+    `trials`: those that show it."""
+
+    seen: str
+    do: str
+    size: Rate
+    trials: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The evidence that rules read."""
+
+    history: History
+    report: RunReport
+    rows: Sequence[Row]
+
+    def bad(self, row: Row) -> bool:
+        """True if the trial allows a conclusion and did not end well."""
+        return is_bad(row.outcome, judgeable=self.report.judgeable)
+
+    def beside_faults(
+        self, shows: Callable[[Row], bool], remedy: str, text: str, *, of: Callable[[str], bool] = lambda _: True
+    ) -> list[Advice]:
+        """Advice on the fault whose trials show it most often; none if no trial that met a fault shows it.
+
+        `text`: the observation, in which `{fault}` stands for the fault and `{size}` for "3 of 12". `of`: the faults
+        that are considered. Only trials that allow a conclusion count.
+        """
+        found = []
+        judged = [row for row in self.rows if is_judged(row.outcome, judgeable=self.report.judgeable)]
+        for name in sorted({fault for row in judged for fault, _ in row.met if of(fault)}):
+            met = [row for row in judged if any(fault == name for fault, _ in row.met)]
+            shown = tuple(row.trial for row in met if shows(row))
+            size = rate(len(shown), len(met))
+            if shown and size:
+                said = text.format(fault=name.replace("{", "{{"), size=f"{size.count} of {size.total}")
+                found.append(Advice(said, remedy, size, shown))
+        return sorted(found, key=lambda one: (-one.size.count, -one.size.value))[:1]
+
+
+def advice(history: History, report: RunReport, rows: Sequence[Row]) -> tuple[Advice, ...]:
+    """All advice that the run gives, most frequent first. A rule that fails gives none."""
+    seen = Seen(history, report, rows)
+    found: list[Advice] = []
+    for file in pkgutil.iter_modules(__path__, f"{__name__}."):
+        rule: Callable[[Seen], list[Advice]] = import_module(file.name).advise
+        found += guarded(partial(rule, seen), lambda _: [])
+    return tuple(sorted(found, key=lambda one: -one.size.count))
+
+
+def kinds(row: Row) -> set[str]:
+    """The kinds of the findings behind the trial's verdict."""
+    return {one.kind for one in row.evidence}

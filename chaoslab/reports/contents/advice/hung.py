@@ -1,0 +1,15 @@
+"""A trial would never have ended."""
+
+from __future__ import annotations
+
+from chaoslab.reports.contents.advice import Advice, Seen
+from chaoslab.reports.contents.outcomes import ENDLESS
+
+
+def advise(seen: Seen) -> list[Advice]:
+    """Advice to bound each wait."""
+    return seen.beside_faults(
+        lambda row: row.outcome is ENDLESS,
+        "Give every call a deadline, for the connection and for each read of it, and one to the whole task.",
+        "The agent would never have ended in {size} judged trials that met {fault}.",
+    )

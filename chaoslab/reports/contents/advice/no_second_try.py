@@ -1,0 +1,33 @@
+"""A call failed in a way that may pass, was not tried again, and the trial did not end well."""
+
+from __future__ import annotations
+
+from chaoslab.analysis.measures.errors import ENDS
+from chaoslab.core.events import CallFinished
+from chaoslab.reports.contents.advice import Advice, Seen
+
+
+def advise(seen: Seen) -> list[Advice]:
+    """Advice to retry."""
+    given_up = _given_up(seen)
+    return seen.beside_faults(
+        lambda row: seen.bad(row) and row.trial in given_up,
+        "Try such a call again, after a short wait that grows, where repeating it does no harm.",
+        "A call that timed out, broke off or met a 429 or 5xx was not tried again, and the trial did not end well, in "
+        "{size} judged trials that met {fault}.",
+    )
+
+
+def _given_up(seen: Seen) -> set[str | None]:
+    """The trials in which the last attempt at a request failed in a way that may pass, and was the first."""
+    last: dict[tuple[str | None, str, int], CallFinished] = {}
+    for record, call in seen.history.of(CallFinished):
+        last[record.trial, call.target, call.request] = call
+    return {trial for (trial, _, _), call in last.items() if call.attempt == 1 and not call.ok and _may_pass(call)}
+
+
+def _may_pass(call: CallFinished) -> bool:
+    """True for an end without a reply, 429 and 5xx."""
+    if call.status is None:
+        return call.error in ENDS
+    return call.status == 429 or call.status >= 500

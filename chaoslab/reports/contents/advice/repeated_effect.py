@@ -1,0 +1,15 @@
+"""An effect happened more often than asked in a trial that met a fault."""
+
+from __future__ import annotations
+
+from chaoslab.analysis.ledger import Kind
+from chaoslab.reports.contents.advice import Advice, Seen, kinds
+
+
+def advise(seen: Seen) -> list[Advice]:
+    """Advice to make writes safe to repeat."""
+    return seen.beside_faults(
+        lambda row: bool(row.harm) and Kind.DUPLICATE in kinds(row),
+        "Send the same Idempotency-Key with each attempt at a write, or look whether it was done before a retry.",
+        "Something was done more often than asked in {size} judged trials that met {fault}.",
+    )

@@ -1,0 +1,130 @@
+"""A run in one sentence, with the numbers that it rests on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from chaoslab.analysis.ledger import Kind
+from chaoslab.analysis.measures.intervals import Rate, rate
+from chaoslab.analysis.run_report import RunReport
+from chaoslab.reports.contents.outcomes import is_bad, is_judged
+from chaoslab.reports.contents.rows import Row
+from chaoslab.reports.page import count
+
+HARMS = {
+    Kind.DUPLICATE: "done more often than asked",
+    Kind.PHANTOM: "done and never asked for",
+    Kind.ALTERED: "done with other content",
+    Kind.STATE: "left in a wrong end state",
+    Kind.LOST: "not done",
+}
+"""The findings about the world, in words."""
+
+
+class Tone(StrEnum):
+    """The colour of a headline. OPEN: the run allows no conclusion."""
+
+    GOOD = "good"
+    BAD = "bad"
+    OPEN = "open"
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """The faults of a run by stage. Only faults of the wire are armed."""
+
+    scheduled: int
+    armed: int
+    injected: int
+    witnessed: int
+
+
+@dataclass(frozen=True)
+class Harm:
+    """One kind of harm: the number of findings, the trials with them, and the texts, most frequent first."""
+
+    kind: Kind
+    findings: int
+    trials: tuple[str, ...]
+    texts: tuple[tuple[str, int], ...]
+
+    @property
+    def said(self) -> str:
+        return HARMS[self.kind]
+
+
+@dataclass(frozen=True)
+class Headline:
+    """The run's verdict. `judged`: the trials that allow a conclusion. `met`: the trials in which a fault was
+    witnessed. `harmed`: those with harm, of all trials. `bad`: those that did not end well, of the judged."""
+
+    said: str
+    tone: Tone
+    trials: int
+    judged: int
+    met: int
+    bad: Rate | None
+    correct: Rate | None
+    harmed: Rate | None
+    delivery: Delivery | None
+
+
+def headline(report: RunReport, rows: Sequence[Row]) -> Headline:
+    """The verdict on a run."""
+    stated = report.judgeable
+    judged = [row for row in rows if is_judged(row.outcome, judgeable=stated)]
+    bad = rate(sum(is_bad(row.outcome, judgeable=stated) for row in judged), len(judged))
+    harmed = rate(sum(bool(row.harm) for row in rows), len(rows))
+    said, tone = _said(report, rows, len(judged), bad, harmed)
+    correct = report.success.value.correct
+    return Headline(said, tone, len(rows), len(judged), len(report.met), bad, correct, harmed, delivery(report))
+
+
+def _said(
+    report: RunReport, rows: Sequence[Row], judged: int, bad: Rate | None, harmed: Rate | None
+) -> tuple[str, Tone]:
+    if not rows:
+        return "No conclusion: no trial was started", Tone.OPEN
+    of = count(len(rows), "trial")
+    if harmed and harmed.count:
+        return f"Harm was done in {harmed.count} of {of}", Tone.BAD
+    if bad and bad.count:
+        return f"{bad.count} of {count(judged, 'judged trial')} did not end well", Tone.BAD
+    if bad is None:
+        return f"No conclusion: none of {of} could be judged", Tone.OPEN
+    if report.knows_faults and not report.met:
+        return f"No conclusion about faults: none was witnessed in {of}", Tone.OPEN
+    if not report.judgeable:
+        return f"None of {of} failed; nothing was stated about right answers", Tone.OPEN
+    left = f"; {len(rows) - judged} could not be judged" if judged < len(rows) else ""
+    return f"All of {count(judged, 'judged trial')} ended well{left}", Tone.GOOD
+
+
+def delivery(report: RunReport) -> Delivery | None:
+    """The sums over all faults; None if the log cannot tell."""
+    if not report.knows_faults:
+        return None
+    found = report.delivered.value.by_fault
+    return Delivery(
+        sum(one.scheduled for one in found),
+        sum(one.armed for one in found),
+        sum(one.injected for one in found),
+        sum(one.witnessed for one in found),
+    )
+
+
+def harms(rows: Sequence[Row]) -> tuple[Harm, ...]:
+    """Each kind of harm, also those that did not happen: the absence is worth telling."""
+    found = []
+    for kind in HARMS:
+        texts: Counter[str] = Counter()
+        trials = []
+        for row in rows:
+            mine = [one.text for one in row.evidence if one.kind == str(kind) and row.harm]
+            texts.update(mine)
+            trials += [row.trial] if mine else []
+        found.append(Harm(kind, texts.total(), tuple(trials), tuple(texts.most_common())))
+    return tuple(found)

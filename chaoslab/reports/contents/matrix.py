@@ -1,0 +1,85 @@
+"""The matrix of a run: the outcomes of the trials that met each fault at each target."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from chaoslab.analysis.judge import Outcome
+from chaoslab.analysis.measures.intervals import Rate
+from chaoslab.analysis.run_report import RunReport
+from chaoslab.reports.contents.outcomes import SEVERITY
+
+
+class State(StrEnum):
+    """The state of a cell. MET: the fault was witnessed there. UNMET: it was scheduled and never witnessed. NOT_RUN: it
+    was planned and never scheduled. NOT_PLANNED: the plan does not have it there."""
+
+    MET = "witnessed"
+    UNMET = "not witnessed"
+    NOT_RUN = "not run"
+    NOT_PLANNED = "not planned"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One fault at one target. `trials`, `attempts`: those that met it. `bad`: the trials that did not end well, of
+    those that could be judged; None if none could. `worst`: the worst outcome of all that met it."""
+
+    fault: str
+    target: str
+    state: State
+    scheduled: int = 0
+    trials: int = 0
+    attempts: int = 0
+    worst: Outcome | None = None
+    bad: Rate | None = None
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """A row of cells per fault, a column per target."""
+
+    targets: tuple[str, ...]
+    rows: Mapping[str, tuple[Cell, ...]]
+
+
+def matrix(report: RunReport) -> Matrix:
+    """The matrix of a run. Without a plan and without faults it has no rows."""
+    scheduled: Counter[tuple[str, str]] = Counter()
+    for count in report.delivered.value.by_fault:
+        scheduled[count.fault, count.target] += count.scheduled
+    impacts = report.impacts.value.by_target
+    planned, everywhere = _planned(report.started.plan if report.started else {})
+    places = {*planned, *scheduled, *impacts}
+    targets = tuple(sorted({target for _, target in places}))
+    planned |= {(fault, target) for fault in everywhere for target in targets}
+
+    def cell(fault: str, target: str) -> Cell:
+        place = (fault, target)
+        if found := impacts.get(place):
+            worst = next((outcome for outcome in SEVERITY if found.outcomes.get(str(outcome))), None)
+            return Cell(*place, State.MET, scheduled[place], found.trials, found.attempts, worst=worst, bad=found.bad)
+        if scheduled[place]:
+            return Cell(*place, State.UNMET, scheduled[place])
+        return Cell(*place, State.NOT_RUN if place in planned else State.NOT_PLANNED)
+
+    names = sorted({fault for fault, _ in places})
+    return Matrix(targets, {fault: tuple(cell(fault, target) for target in targets) for fault in names})
+
+
+def _planned(plan: Mapping[str, Any]) -> tuple[set[tuple[str, str]], set[str]]:
+    """The planned places, and the faults that are planned for every target. A pattern of targets names no place."""
+    places: set[tuple[str, str]] = set()
+    everywhere: set[str] = set()
+    injections: Sequence[Any] = plan.get("injections", ())
+    for injection in injections:
+        faults = [str(choice["fault"]) for choice in injection.get("choices", ())]
+        named = [target for target in injection.get("targets", ()) if not set(target) & set("*?[")]
+        places |= {(fault, target) for fault in faults for target in named}
+        if not named:
+            everywhere.update(faults)
+    return places, everywhere

@@ -1,0 +1,61 @@
+"""The groups, words and looks of outcomes, for every format of a report."""
+
+from __future__ import annotations
+
+from chaoslab.analysis.judge import Outcome
+from chaoslab.reports.charts.palette import OUTCOMES
+from chaoslab.reports.trials import WORST_FIRST
+
+BEST = Outcome.CORRECT
+UNSTATED = Outcome.UNKNOWN
+"""The outcome of a trial that ended well where nothing was stated about right answers."""
+ENDLESS = Outcome.HUNG
+NO_CONCLUSION = frozenset({Outcome.UNKNOWN, Outcome.INVALID, Outcome.UNFINISHED})
+SEVERITY = (*WORST_FIRST, *(outcome for outcome in reversed(Outcome) if outcome not in WORST_FIRST))
+"""Every outcome, worst first."""
+GLYPHS = {
+    "o": "●", "s": "■", "h": "⬢", "p": "⬟", "X": "✖", "v": "▼", "*": "★", "D": "◆", "P": "✚", "^": "▲",
+}  # fmt: skip
+"""The shapes of the charts as characters."""
+LIGHT, DARK = "#ffffff", "#000000"
+
+
+def is_judged(outcome: Outcome, *, judgeable: bool) -> bool:
+    """True if the trial allows a conclusion. `judgeable`: something was stated about right answers."""
+    return outcome not in NO_CONCLUSION or (outcome is UNSTATED and not judgeable)
+
+
+def is_bad(outcome: Outcome, *, judgeable: bool) -> bool:
+    """True if the trial allows a conclusion and the conclusion is not the best."""
+    return is_judged(outcome, judgeable=judgeable) and outcome not in (BEST, UNSTATED)
+
+
+def word(outcome: Outcome) -> str:
+    return str(outcome).replace("_", " ")
+
+
+def color(outcome: Outcome) -> str:
+    """The colour of the outcome in all charts, as in "#009E73"."""
+    return OUTCOMES[str(outcome)].color
+
+
+def glyph(outcome: Outcome) -> str:
+    """The shape of the outcome in all charts, as a character."""
+    return GLYPHS.get(OUTCOMES[str(outcome)].marker, "●")
+
+
+def ink_on(ground: str) -> str:
+    """Black or white, whichever is easier to read on the colour. The contrast is at least 4.58 : 1."""
+    return max((LIGHT, DARK), key=lambda ink: contrast(ink, ground))
+
+
+def contrast(one: str, other: str) -> float:
+    """The contrast of two colours by WCAG 2.2, from 1 to 21."""
+    low, high = sorted((_luminance(one), _luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def _luminance(color: str) -> float:
+    parts = [int(color[n : n + 2], 16) / 255 for n in (1, 3, 5)]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue

@@ -1,0 +1,223 @@
+"""The measures of a run as titled tables, in the order of a report. A further measure is a function in `PARTS`."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
+
+from chaoslab.analysis.measures.durations import duration
+from chaoslab.analysis.measures.guard import guarded
+from chaoslab.analysis.measures.impact import Impact
+from chaoslab.analysis.measures.intervals import Estimate, Rate
+from chaoslab.analysis.measures.latency import latency
+from chaoslab.analysis.measures.mttr import Recovery
+from chaoslab.analysis.run_report import RunReport
+from chaoslab.reports.contents.text import one_line
+from chaoslab.reports.page import count, percent, percents, seconds
+
+NONE, ALL = "–", "all"
+T_ = TypeVar("T_")
+SAID = 300
+"""The most characters of a foreign text in a part."""
+MANY = 40
+"""The most rows of lists without a natural bound: warnings, and failures that nobody injected."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table. The first `names` columns name the row; the others are figures unless `words` is true."""
+
+    caption: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    names: int = 1
+    words: bool = False
+
+
+@dataclass(frozen=True)
+class Part:
+    """One section of a report. `lines`: sentences before its tables."""
+
+    title: str
+    lines: Sequence[str] = ()
+    tables: Sequence[Table] = field(default_factory=tuple)
+
+
+def parts(report: RunReport) -> tuple[Part, ...]:
+    """Every section with data. One whose measure failed gives the reason."""
+    made = (guarded(partial(make, report), _unknown(title)) for title, make in PARTS.items())
+    return tuple(part for part in made if part is not None)
+
+
+def _unknown(title: str) -> Callable[[str], Part]:
+    return lambda why: Part(title, (f"Unknown: {one_line(why, SAID)}",))
+
+
+def _recovery(report: RunReport) -> Part:
+    found, told = report.recovery.value, report.knows_faults
+    every = found.overall
+    if not every.n:
+        return Part("Recovery", ("No data: no call that met a fault had anything to recover from.",))
+    lines = [f"{every.recovered} of {count(every.n, 'incident')} recovered, {every.censored} never did."]
+    if every.harmed:
+        lines.append(f"{every.harmed} more recovered with harm: an effect happened twice.")
+    if every.mean_s is not None:
+        mean = seconds(Estimate(every.mean_s, every.mean_interval)) if every.mean_interval else _s(every.mean_s)
+        lines.append(f"Those that recovered took {mean} in the mean.")
+    if every.median:
+        lines.append(f"Median, with the others as censored (Kaplan–Meier): {seconds(every.median)}.")
+    elif not every.enough:
+        lines.append("Too few incidents for a median and an interval.")
+    if not told:
+        lines.append("Inferred from failures that were noticed, since this log tells of no faults.")
+    header = ["fault", "target", "incidents", "by retry", "by fallback", "late", "with harm", "never", "mean", "median"]
+    places = {(fault, target): of for (target, fault), of in found.by_target.items()}
+    table = [_recovered(*place, of) for place, of in _each(found.by_fault, places)]
+    said = "from the beginning of the call that met the fault to the right answer" if told else "from the failure"
+    return Part("Recovery", lines, [Table(f"Time to recovery, {said}", header, table, names=2)])
+
+
+def _each(by_fault: Mapping[str, T_], by_place: Mapping[tuple[str, str], T_]) -> Iterator[tuple[tuple[str, str], T_]]:
+    """Each fault over all its targets, if there are several, and then each fault at each target."""
+    for fault, every in by_fault.items():
+        mine = [(place, of) for place, of in by_place.items() if place[0] == fault]
+        if len(mine) > 1:
+            yield (fault, ALL), every
+        yield from mine
+
+
+def _recovered(fault: str, target: str, of: Recovery) -> list[str]:
+    numbers = (of.n, of.retry, of.fallback, of.late, of.harmed, of.censored)
+    median = _s(of.median.value) if of.median else "too few" if not of.enough else "not reached"
+    return [fault, target, *map(str, numbers), _s(of.mean_s), median]
+
+
+def _calls(report: RunReport) -> Part:
+    found = report.calls.value
+    rows = [["attempts at calls", str(found.made)]]
+    if report.knows_usage or not report.of_functions:
+        rows.append(["of these to the model", str(found.to_model)])
+    rows += [["failed", str(found.failed)], ["further attempts at a call already made", str(found.again)]]
+    if not report.of_functions:
+        rows += [["retries", str(found.retries)], ["fallbacks", str(found.fallbacks)]]
+    tables = [Table("Calls of the run", ["calls", "number"], rows)]
+    if times := _latencies(report):
+        which = "without a fault" if report.knows_faults else "of known duration"
+        header = ["target", "attempts", "median", "90th percentile", "99th percentile", "longest"]
+        tables.append(Table(f"Duration of attempts {which}", header, times))
+    return Part("Retries and calls", (), tables)
+
+
+def _latencies(report: RunReport) -> list[list[str]]:
+    durations: dict[str, list[float]] = defaultdict(list)
+    for attempt in report.attempts.value:
+        if attempt.timed and not attempt.faults:
+            durations[attempt.target].append(attempt.duration_s)
+    rows = []
+    for target in sorted(durations):
+        if found := latency(durations[target]):
+            times = map(duration, (found.p50_s, found.p90_s, found.p99_s, found.longest_s))
+            rows.append([target, str(found.n), *times])
+    return rows
+
+
+def _cost(report: RunReport) -> Part | None:
+    rows: list[list[str]] = []
+    if report.knows_usage and (spent := report.usage.value):
+        cost = "price not known" if spent.cost_usd is None else f"{spent.cost_usd:.4f} USD"
+        rows += [
+            ["answers of the model", f"{spent.answers:,}"],
+            ["tokens to the model", f"{spent.prompt_tokens:,}"],
+            ["tokens from the model", f"{spent.completion_tokens:,}"],
+            ["cost", cost],
+        ]
+    tables = [Table("Use of the model", ["cost", "amount"], rows)] if rows else []
+    passed = report.budgets.value
+    if passed:
+        limits = [[one.limit, one.mode, str(one.calls), str(one.trials)] for one in passed]
+        tables.append(Table("Limits that were passed", ["limit", "mode", "calls", "trials"], limits))
+    found = report.impacts.value
+    if found.by_fault:
+        header = ["fault", "target", "trials", "did not end well", "without the fault", "seconds more", "calls more"]
+        table = [_impact(*place, of) for place, of in _each(found.by_fault, found.by_target)]
+        said = "beside the same trial without faults, or the median of the trials of its prompt that met none"
+        tables.append(Table(f"Cost of each fault to a trial that met it, {said}", header, table, names=2))
+    return Part("Cost", (), tables) if tables else None
+
+
+def _impact(fault: str, target: str, of: Impact) -> list[str]:
+    more = NONE if of.lost_s is None else f"{round(of.lost_s, 2) + 0.0:+.2f} s"
+    calls = NONE if of.lost_calls is None else f"{round(of.lost_calls, 1) + 0.0:+.1f}"
+    return [fault, target, str(of.trials), told(of.bad), told(of.without), more, calls]
+
+
+def _delivery(report: RunReport) -> Part:
+    if not report.knows_faults:
+        return Part("Delivery of the faults", ("Not known from such a log.",))
+    found, stages = report.delivered.value.by_injection, report.delivered.value.by_fault
+    if not found:
+        return Part("Delivery of the faults", ("No fault was planned.",))
+    rows = []
+    for one in found:
+        chance = NONE if one.chance is None else f"{one.chance:g}"
+        armed = sum(stage.armed for stage in stages if stage.injection == one.injection)
+        numbers = (one.eligible, one.scheduled, armed, one.injected, one.witnessed)
+        rows.append([one_line(one.injection, SAID), ALL, ALL, *map(str, numbers), chance])
+        rows += [
+            [one_line(one.injection, SAID), s.fault, s.target, NONE,
+             *map(str, (s.scheduled, s.armed, s.injected, s.witnessed)), NONE]
+            for s in stages if s.injection == one.injection
+        ]  # fmt: skip
+    header = ["injection", "fault", "target", "eligible", "scheduled", "armed", "injected", "witnessed", "chance"]
+    odd = [one for one in found if one.plausible is False]
+    lines = [
+        f"NOT AS PLANNED: {one_line(one.injection, SAID)} was scheduled {one.scheduled} times in {one.eligible} "
+        f"eligible attempts, which a chance of {one.chance:g} does not explain."
+        for one in odd
+    ]
+    if not odd and any(one.plausible for one in found):
+        lines.append("The dice hit as often as the chances say.")
+    tables = [Table("From the dice to the witness; only faults of the wire are armed", header, rows, names=3)]
+    if reasons := report.not_met.value.reasons:
+        unmet = [[one.fault, str(one.count), one_line(one.why, SAID)] for one in reasons]
+        tables.append(Table("Scheduled and not witnessed", ["fault", "number", "reason"], unmet, words=True))
+    if lone := report.uninjected.value:
+        alone = [[one_line(f.target, SAID), str(f.count), one_line(f.error, SAID)] for f in lone[:MANY]]
+        tables.append(Table("Failures that nobody injected", ["target", "number", "error"], alone, words=True))
+    return Part("Delivery of the faults", lines, tables)
+
+
+def _trouble(report: RunReport) -> Part | None:
+    said = [one_line(note, SAID) for note in report.notes]
+    if hit := report.disturbance.value:
+        lasted = "" if math.isnan(hit.lasted_s) else f", {hit.lasted_s:.2f} s in all"
+        said.append(f"The lab was disturbed {count(hit.times, 'time')}{lasted}; {count(hit.attempts, 'attempt')} hit.")
+    warned = Counter((who, one_line(message, SAID)) for who, message in report.warnings.value)
+    rows = [[one_line(who, SAID), str(number), text] for (who, text), number in warned.most_common(MANY)]
+    tables = [Table("Warnings of the lab", ["writer", "number", "warning"], rows, words=True)] if rows else []
+    return Part("Trouble of the lab's own", said, tables) if said or tables else None
+
+
+PARTS: dict[str, Callable[[RunReport], Part | None]] = {
+    "Recovery": _recovery,
+    "Retries and calls": _calls,
+    "Cost": _cost,
+    "Delivery of the faults": _delivery,
+    "Trouble of the lab's own": _trouble,
+}
+"""Each section by its title, in the order of a report. None: there is nothing to tell."""
+
+
+def told(rate: Rate | None) -> str:
+    """A rate as text: 3/12 (25%, 9–53%)."""
+    if rate is None:
+        return NONE
+    return f"{rate.count}/{rate.total} ({percent(rate.value)}, {percents(rate.interval)})"
+
+
+def _s(value_s: float | None) -> str:
+    return NONE if value_s is None else duration(value_s, 2)

@@ -1,0 +1,101 @@
+"""The trials of a run as rows: outcome, reason, evidence, calls and the faults met."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from chaoslab.analysis.judge import Outcome
+from chaoslab.analysis.run_report import RunReport
+from chaoslab.core.events import CallFinished, FaultWitnessed, PromptFinished, PromptStarted, Retry
+from chaoslab.record.history import History
+from chaoslab.reports.contents.outcomes import SEVERITY
+from chaoslab.reports.contents.text import visible
+
+PROMPT, WHY, ANSWER = 300, 1000, 2000
+"""The most characters of a prompt, of a reason or a finding, and of an answer."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a log: the file's name in the run's folder, and the line's number from 1."""
+
+    file: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One finding behind a verdict, and the lines of the log that show it."""
+
+    kind: str
+    text: str
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One trial. `seconds`: its duration in its world's time, None if it is not known. `calls`, `failed`: attempts at
+    calls, and those that failed. `retries`: attempts after the first of a request. `met`: each fault that was
+    witnessed, with its target."""
+
+    trial: str
+    prompt: str
+    outcome: Outcome
+    why: str
+    harm: tuple[str, ...]
+    evidence: tuple[Evidence, ...]
+    answer: str
+    seconds: float | None
+    calls: int
+    failed: int
+    retries: int
+    met: tuple[tuple[str, str], ...]
+
+
+def rows(history: History, report: RunReport) -> tuple[Row, ...]:
+    """All trials, worst first, and else in the order in which they began."""
+    prompts = {record.trial: event.prompt for record, event in history.of(PromptStarted)}
+    ends = {record.trial: event for record, event in history.of(PromptFinished)}
+    calls: Counter[str | None] = Counter()
+    failed: Counter[str | None] = Counter()
+    again: Counter[str | None] = Counter()
+    for record, call in history.of(CallFinished):
+        calls[record.trial] += 1
+        failed[record.trial] += not call.ok
+        again[record.trial] += call.attempt > 1
+    if history.has(Retry) and not report.of_functions:
+        again = Counter(record.trial for record, _ in history.of(Retry))
+    met: dict[str | None, dict[tuple[str, str], None]] = {}
+    for record, fault in history.of(FaultWitnessed):
+        met.setdefault(record.trial, {})[visible(fault.fault, PROMPT), visible(fault.target, PROMPT)] = None
+    foreign = bool(history.unknown)
+
+    def row(trial: str) -> Row:
+        verdict, end = report.verdicts[trial], ends.get(trial)
+        return Row(
+            trial=trial,
+            prompt=visible(prompts.get(trial, ""), PROMPT),
+            outcome=verdict.outcome,
+            why=visible(verdict.why, WHY),
+            harm=tuple(visible(text, WHY) for text in verdict.harm),
+            evidence=tuple(
+                Evidence(str(found.kind), visible(found.text, WHY), () if foreign else lines(found.lines))
+                for found in verdict.evidence
+            ),
+            answer=visible(end.answer, ANSWER) if end else "",
+            seconds=end.duration_s if end and not math.isnan(end.duration_s) else None,
+            calls=calls[trial],
+            failed=failed[trial],
+            retries=again[trial],
+            met=tuple(met.get(trial, ())),
+        )
+
+    return tuple(sorted(map(row, report.trials), key=lambda one: SEVERITY.index(one.outcome)))
+
+
+def lines(found: Iterable[tuple[str, int]]) -> tuple[Line, ...]:
+    """The lines of these writers and sequence numbers: a writer has one file, and each line the next number."""
+    return tuple(Line(f"{visible(writer, PROMPT)}.log", seq) for writer, seq in found)

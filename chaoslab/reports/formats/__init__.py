@@ -1,0 +1,60 @@
+"""The formats of a run's report, one file each. A format is a module with `files(contents)`, which returns each file's
+text by its name."""
+
+from __future__ import annotations
+
+import os
+import pkgutil
+from importlib import import_module
+from pathlib import Path
+
+from chaoslab.reports.contents import Contents
+
+HTML = "html"
+
+
+class Missing(ValueError):
+    """A format needs a package that is not installed. The text names the package and the remedy."""
+
+
+def names() -> list[str]:
+    """The formats that there are."""
+    return sorted(file.name for file in pkgutil.iter_modules(__path__))
+
+
+def files(kind: str, contents: Contents) -> dict[str, str]:
+    """The report in this format: the text of each of its files, by its name.
+
+    Raises:
+        Missing: a package that the format needs is not installed.
+    """
+    try:
+        made: dict[str, str] = import_module(f"{__name__}.{kind}").files(contents)
+    except ModuleNotFoundError as error:
+        raise Missing(f"{error.name} is not installed: pip install 'chaoslab[charts]'") from None
+    return made
+
+
+def write(texts: dict[str, str], folder: Path) -> list[Path]:
+    """Writes the files into the folder; each is replaced as a whole.
+
+    Raises:
+        OSError: one could not be written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    return [put(text, folder / name) for name, text in texts.items()]
+
+
+def put(text: str, path: Path) -> Path:
+    """Writes a file as a whole, in UTF-8.
+
+    Raises:
+        OSError: it could not be written; an earlier one is then unchanged.
+    """
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        part.write_bytes(text.encode("utf-8", "backslashreplace"))
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+    return path

@@ -1,0 +1,157 @@
+"""The timelines of a run's trials as compact data, which the page draws when a trial is asked for."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from chaoslab.core.events import (
+    AttemptEvent,
+    CallFinished,
+    CallStarted,
+    Effect,
+    Event,
+    FaultUnreached,
+    FaultWitnessed,
+    LabWarning,
+    PromptFinished,
+    Usage,
+)
+from chaoslab.record.lines import Record
+from chaoslab.reports.contents import Contents
+from chaoslab.reports.contents.outcomes import glyph, word
+from chaoslab.reports.contents.rows import Row
+from chaoslab.reports.contents.text import visible
+from chaoslab.reports.faults import Met, is_stage
+from chaoslab.reports.show import event_text
+
+TEXT = 260
+"""The most characters of an event's text."""
+BYTES_MAX = 4_000_000
+"""The size of all timelines. Those of the worst trials come first, and the others are left out above it."""
+EVENTS_MAX = 2000
+"""The most events drawn of one trial."""
+AGENT, MODEL, FAULTS, EFFECTS = "agent", "model", "faults", "effects"
+PLAIN, BAD, GOOD = 0, 1, 2
+
+
+@dataclass
+class _Words:
+    """Texts, each kept once and named by its number."""
+
+    numbers: dict[str, int] = field(default_factory=dict)
+    size: int = 0
+
+    def of(self, text: str) -> int:
+        if text not in self.numbers:
+            self.numbers[text] = len(self.numbers)
+            self.size += len(text) + 3
+        return self.numbers[text]
+
+
+def stories(contents: Contents) -> dict[str, Any]:
+    """The data of the page. Each event of a trial is a list: seconds since the trial began, lane, kind, duration in
+    seconds, tone, text, file, line; texts stand once, in `words`, and are named by their number."""
+    words, told, size, left_out = _Words(), [], 0, 0
+    of_trial: dict[str | None, list[Record]] = {}
+    for record in contents.history.records:
+        of_trial.setdefault(record.trial, []).append(record)
+    foreign = bool(contents.history.unknown)
+    for row in contents.rows:
+        before = words.size
+        trial = _trial(contents, row, words)
+        if size + words.size <= BYTES_MAX:
+            events = list(_events(of_trial.get(row.trial, ()), words, foreign=foreign))
+            spelt = len(json.dumps(events, separators=(",", ":")))
+            if size + spelt + words.size <= BYTES_MAX:
+                trial["events"] = events
+                size += spelt
+        left_out += "events" not in trial
+        size += 200 + (words.size - before) // 10
+        told.append(trial)
+    return {"unit": contents.unit, "words": list(words.numbers), "trials": told, "leftOut": left_out}
+
+
+def _trial(contents: Contents, row: Row, words: _Words) -> dict[str, Any]:
+    evidence = [
+        [words.of(one.kind), words.of(one.text), [[words.of(line.file), line.line] for line in one.lines]]
+        for one in row.evidence
+    ]
+    return {
+        "key": row.trial,
+        "outcome": words.of(word(row.outcome)),
+        "mark": words.of(glyph(row.outcome)),
+        "look": str(row.outcome),
+        "why": words.of(row.why),
+        "prompt": words.of(row.prompt),
+        "answer": words.of(row.answer),
+        "evidence": evidence,
+        "replay": contents.replay(row.trial),
+        "show": f"chaoslab show {contents.where} --trial {row.trial}",
+    }
+
+
+def _events(records: Sequence[Record], words: _Words, *, foreign: bool) -> Iterator[list[Any]]:
+    """The events of one trial in time order; a fault is one event, where it was met."""
+    met = Met.by_place(records)
+    began_t = records[0].t if records else 0.0
+    for number, record in enumerate(records[:EVENTS_MAX]):
+        event = record.event
+        fault = met.get(number) if is_stage(event) else None
+        if isinstance(event, Usage) or (is_stage(event) and fault is None):
+            continue
+        text = f"fault    {fault.told()}" if fault else event_text(event)
+        if not text:
+            continue
+        file = -1 if foreign else words.of(f"{visible(record.writer, TEXT)}.log")
+        yield [
+            round(record.t - began_t, 6),
+            words.of(_lane(event)),
+            words.of(text[:9].strip()),
+            _lasted(event),
+            _tone(event, fault),
+            words.of(visible(text[9:], TEXT)),
+            file,
+            record.seq,
+        ]
+
+
+def _lane(event: Event) -> str:
+    if is_stage(event) or isinstance(event, FaultUnreached):
+        return FAULTS
+    if isinstance(event, Effect):
+        return EFFECTS
+    if isinstance(event, CallStarted | CallFinished):
+        return visible(event.target, 60)
+    return AGENT
+
+
+def _lasted(event: Event) -> float:
+    """Seconds before the event at which it began."""
+    lasted = event.duration_s if isinstance(event, CallFinished | PromptFinished) else 0.0
+    return 0.0 if math.isnan(lasted) else round(lasted, 6)
+
+
+def _tone(event: Event, fault: Met | None) -> int:
+    match event:
+        case CallFinished():
+            return PLAIN if event.ok else BAD
+        case PromptFinished():
+            return GOOD if event.status == "ok" else BAD
+        case FaultWitnessed():
+            return PLAIN
+        case LabWarning():
+            return BAD
+        case AttemptEvent() if fault is not None:
+            return BAD
+        case _:
+            return PLAIN
+
+
+def embedded(data: dict[str, Any]) -> str:
+    """The data as JSON that can stand in a script element: ASCII, without a sign that HTML reads."""
+    spelt = json.dumps(data, ensure_ascii=True, separators=(",", ":"))
+    return spelt.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -1,0 +1,191 @@
+"""A run's report as JSON. `SCHEMA` describes it; a change that is no addition gets a new number."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from chaoslab.analysis.judge import Outcome
+from chaoslab.analysis.ledger import Kind
+from chaoslab.analysis.measures.intervals import Rate
+from chaoslab.reports.contents import Contents
+from chaoslab.reports.contents.headline import Tone
+from chaoslab.reports.contents.matrix import State
+from chaoslab.reports.contents.rows import Row
+
+FILE = "report.json"
+VERSION = 1
+
+
+def files(contents: Contents) -> dict[str, str]:
+    """The file."""
+    return {FILE: json.dumps(value(contents), ensure_ascii=False, indent=1, allow_nan=False) + "\n"}
+
+
+def value(contents: Contents) -> dict[str, Any]:
+    """The report as JSON values."""
+    head = contents.headline
+    return {
+        "schema": VERSION,
+        "run": contents.facts,
+        "notes": list(contents.report.notes),
+        "verdict": {
+            "said": head.said,
+            "tone": str(head.tone),
+            "trials": head.trials,
+            "judged": head.judged,
+            "met": head.met,
+            "correct": _rate(head.correct),
+            "bad": _rate(head.bad),
+            "harmed": _rate(head.harmed),
+            "faults": vars(head.delivery) if head.delivery else None,
+        },
+        "outcomes": {name: _rate(found) for name, found in contents.report.success.value.by_outcome.items()},
+        "harm": [
+            {"kind": str(harm.kind), "findings": harm.findings, "trials": list(harm.trials)} for harm in contents.harms
+        ],
+        "matrix": [
+            {
+                "fault": cell.fault,
+                "target": cell.target,
+                "state": str(cell.state),
+                "scheduled": cell.scheduled,
+                "trials": cell.trials,
+                "attempts": cell.attempts,
+                "worst": None if cell.worst is None else str(cell.worst),
+                "bad": _rate(cell.bad),
+            }
+            for cells in contents.matrix.rows.values()
+            for cell in cells
+        ],
+        "parts": [
+            {
+                "title": part.title,
+                "lines": list(part.lines),
+                "tables": [
+                    {"caption": table.caption, "header": list(table.header), "rows": [list(row) for row in table.rows]}
+                    for table in part.tables
+                ],
+            }
+            for part in contents.parts
+        ],
+        "advice": [
+            {"seen": one.seen, "do": one.do, "size": _rate(one.size), "trials": list(one.trials)}
+            for one in contents.advice
+        ],
+        "trials": [_trial(contents, row) for row in contents.rows],
+    }
+
+
+def _rate(rate: Rate | None) -> dict[str, float] | None:
+    if rate is None:
+        return None
+    return {"count": rate.count, "total": rate.total, "low": rate.interval.low, "high": rate.interval.high}
+
+
+def _trial(contents: Contents, row: Row) -> dict[str, Any]:
+    return {
+        "trial": row.trial,
+        "prompt": row.prompt,
+        "outcome": str(row.outcome),
+        "why": row.why,
+        "harm": list(row.harm),
+        "evidence": [
+            {"kind": one.kind, "text": one.text, "lines": [vars(line) for line in one.lines]} for one in row.evidence
+        ],
+        "answer": row.answer,
+        "seconds": row.seconds,
+        "calls": row.calls,
+        "failed": row.failed,
+        "retries": row.retries,
+        "met": [{"fault": fault, "target": target} for fault, target in row.met],
+        "replay": contents.replay(row.trial),
+    }
+
+
+_TEXT, _NUMBER, _COUNT = {"type": "string"}, {"type": "number"}, {"type": "integer", "minimum": 0}
+
+
+def _object(**fields: Any) -> dict[str, Any]:
+    return {"type": "object", "required": list(fields), "properties": fields}
+
+
+def _list(items: Any) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
+def _maybe(schema: Any) -> dict[str, Any]:
+    return {"anyOf": [{"type": "null"}, schema]}
+
+
+def _words(words: Any) -> dict[str, Any]:
+    return {"enum": [str(word) for word in words]}
+
+
+_RATE = {"$ref": "#/$defs/rate"}
+SCHEMA: dict[str, Any] = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "title": "A report of chaoslab",
+    **_object(
+        schema={"const": VERSION},
+        run={"type": "object", "additionalProperties": _TEXT},
+        notes=_list(_TEXT),
+        verdict=_object(
+            said=_TEXT,
+            tone=_words(Tone),
+            trials=_COUNT,
+            judged=_COUNT,
+            met=_COUNT,
+            correct=_maybe(_RATE),
+            bad=_maybe(_RATE),
+            harmed=_maybe(_RATE),
+            faults=_maybe(_object(scheduled=_COUNT, armed=_COUNT, injected=_COUNT, witnessed=_COUNT)),
+        ),
+        outcomes={"type": "object", "propertyNames": _words(Outcome), "additionalProperties": _RATE},
+        harm=_list(_object(kind=_words(Kind), findings=_COUNT, trials=_list(_TEXT))),
+        matrix=_list(
+            _object(
+                fault=_TEXT,
+                target=_TEXT,
+                state=_words(State),
+                scheduled=_COUNT,
+                trials=_COUNT,
+                attempts=_COUNT,
+                worst=_maybe(_words(Outcome)),
+                bad=_maybe(_RATE),
+            )
+        ),
+        parts=_list(
+            _object(
+                title=_TEXT,
+                lines=_list(_TEXT),
+                tables=_list(_object(caption=_TEXT, header=_list(_TEXT), rows=_list(_list(_TEXT)))),
+            )
+        ),
+        advice=_list(_object(seen=_TEXT, do=_TEXT, size=_RATE, trials=_list(_TEXT))),
+        trials=_list(
+            _object(
+                trial=_TEXT,
+                prompt=_TEXT,
+                outcome=_words(Outcome),
+                why=_TEXT,
+                harm=_list(_TEXT),
+                evidence=_list(
+                    _object(
+                        kind=_words(Kind),
+                        text=_TEXT,
+                        lines=_list(_object(file=_TEXT, line={"type": "integer", "minimum": 1})),
+                    )
+                ),
+                answer=_TEXT,
+                seconds=_maybe({"type": "number", "minimum": 0}),
+                calls=_COUNT,
+                failed=_COUNT,
+                retries=_COUNT,
+                met=_list(_object(fault=_TEXT, target=_TEXT)),
+                replay=_TEXT,
+            )
+        ),
+    ),
+    "$defs": {"rate": _object(count=_COUNT, total=_COUNT, low=_NUMBER, high=_NUMBER)},
+}

@@ -1,0 +1,135 @@
+"""A run's report as Markdown, for a pull request or a step summary of GitHub. Its length is bounded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from chaoslab.reports.contents import Contents
+from chaoslab.reports.contents.headline import Tone
+from chaoslab.reports.contents.matrix import Cell, State
+from chaoslab.reports.contents.outcomes import is_bad, is_judged, word
+from chaoslab.reports.contents.parts import told
+from chaoslab.reports.contents.rows import Row
+from chaoslab.reports.contents.text import one_line
+from chaoslab.reports.page import count, percents, share
+
+FILE = "report.md"
+LENGTH_MAX = 60_000
+"""The most characters: a comment on GitHub has room for 65,536."""
+ROWS_MAX, TRIALS_MAX = 40, 20
+"""The most faults in the matrix, and the most trials that are told."""
+TEXT = 300
+MARKS = {Tone.GOOD: "✅", Tone.BAD: "❌", Tone.OPEN: "❔"}
+
+
+def files(contents: Contents) -> dict[str, str]:
+    """The file."""
+    parts = [_verdict(contents), _harm(contents), _matrix(contents), _advice(contents), _failures(contents)]
+    kept, left = "", [part for part in parts if part]
+    for number, part in enumerate(left):
+        if len(kept) + len(part) > LENGTH_MAX:
+            kept += f"\n{count(len(left) - number, 'section')} left out: this report is too long.\n"
+            break
+        kept += f"\n{part}" if kept else part
+    return {FILE: kept}
+
+
+def code(text: str) -> str:
+    """A foreign text as a code span, in which nothing is a link, a mention or a tag."""
+    flat = one_line(text, TEXT).replace("|", "¦").strip()
+    fence = "`"
+    while fence in flat:
+        fence += "`"
+    edge = " " if "`" in flat else ""
+    return f"{fence}{edge}{flat}{edge}{fence}" if flat else ""
+
+
+def _verdict(contents: Contents) -> str:
+    head = contents.headline
+    lines = [f"## {MARKS[head.tone]} {head.said}", ""]
+    lines.append(f"- **{head.judged}** of {head.trials} trials could be judged")
+    if head.correct:
+        lines.append(f"- correct: **{told(head.correct)}**")
+    if found := head.delivery:
+        lines.append(
+            f"- faults witnessed: **{found.witnessed}** of {found.scheduled} scheduled ({found.armed} armed on the "
+            f"wire, {found.injected} injected); {head.met} of {head.trials} trials met one"
+        )
+    outcomes = contents.report.success.value.by_outcome.items()
+    lines.append(f"- outcomes: {', '.join(f'{rate.count} {name}' for name, rate in outcomes) or 'none'}")
+    lines.append("- " + " · ".join(f"{name} {code(text)}" for name, text in contents.facts.items()))
+    lines += [f"- note: {code(note)}" for note in contents.report.notes]
+    return "\n".join(lines) + "\n"
+
+
+def _harm(contents: Contents) -> str:
+    done = [harm for harm in contents.harms if harm.findings]
+    if not done:
+        return ""
+    rows = [
+        [harm.said, str(harm.findings), str(len(harm.trials)), code(harm.texts[0][0]), code(harm.trials[0])]
+        for harm in done
+    ]
+    return "### Harm\n\n" + _table(["something was", "times", "trials", "such as", "in"], rows)
+
+
+def _matrix(contents: Contents) -> str:
+    found = contents.matrix
+    if not found.rows:
+        return ""
+    shown = list(found.rows.items())[:ROWS_MAX]
+    rows = [[code(fault), *map(_cell, cells)] for fault, cells in shown]
+    more = len(found.rows) - len(shown)
+    legend = (
+        "Trials that met the fault there and did not end well, of those that could be judged, with 95 % interval; the "
+        f"word is the worst outcome. · not run; – not planned{f'; {more} more faults' if more else ''}."
+    )
+    return "### Faults and targets\n\n" + _table(["fault", *map(code, found.targets)], rows) + f"\n{legend}\n"
+
+
+def _cell(cell: Cell) -> str:
+    if cell.state is State.MET:
+        figures = f"{cell.bad.count}/{cell.bad.total} ({percents(cell.bad.interval)})" if cell.bad else "none judged"
+        return f"{figures}<br>{word(cell.worst) if cell.worst else ''}"
+    return {State.UNMET: "not witnessed", State.NOT_RUN: "·", State.NOT_PLANNED: "–"}[cell.state]
+
+
+def _advice(contents: Contents) -> str:
+    lines = [
+        f"- {code(one.seen)} ({share(one.size)}) **{one.do}** See {code(contents.replay(one.trials[0]))}"
+        for one in contents.advice
+    ]
+    return "\n".join(["### What to change", "", *lines]) + "\n" if lines else ""
+
+
+def _failures(contents: Contents) -> str:
+    stated = contents.report.judgeable
+    rows = [
+        row
+        for row in contents.rows
+        if row.harm or is_bad(row.outcome, judgeable=stated) or not is_judged(row.outcome, judgeable=stated)
+    ]
+    if not rows:
+        return ""
+    lines = ["### Trials that did not end well", ""]
+    for row in rows[:TRIALS_MAX]:
+        lines += _trial(contents, row)
+    if len(rows) > TRIALS_MAX:
+        lines.append(f"… and {len(rows) - TRIALS_MAX} more: `chaoslab show {contents.where} --failed`")
+    return "\n".join(lines) + "\n"
+
+
+def _trial(contents: Contents, row: Row) -> Iterable[str]:
+    yield f"- **{row.trial} {word(row.outcome)}**: {code(row.why)}"
+    if row.met:
+        yield f"  - met {', '.join(code(f'{fault} on {target}') for fault, target in row.met)}"
+    for one in row.evidence:
+        if one.lines:
+            lines = ", ".join(f"{line.file} line {line.line}" for line in one.lines)
+            yield f"  - {one.kind}: {code(one.text)} ({lines})"
+    yield f"  - {code(contents.replay(row.trial))}"
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)

@@ -1,0 +1,118 @@
+"""Advice comes from evidence alone: each rule speaks of the trials that show it, and is silent without one."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from html import unescape
+
+import pytest
+
+import chaoslab as lab
+from chaoslab.analysis.measures.intervals import wilson
+from chaoslab.reports import formats
+from chaoslab.reports.contents import Contents
+
+
+def order(*, amount: int) -> str:
+    return f"ordered {amount}"
+
+
+def price(*, item: str) -> dict[str, int]:
+    return {"price": 4 * len(item)}
+
+
+def careless(_prompt: str) -> str:
+    """Tries again as if a timeout meant that nothing was done."""
+    for _ in range(2):
+        try:
+            order(amount=3)
+        except TimeoutError:
+            continue
+        break
+    return "Ordered 3."
+
+
+def boasting(_prompt: str) -> str:
+    """Tells a success whatever came of it."""
+    try:
+        order(amount=3)
+    except Exception:  # noqa: BLE001 - the agent's own fault
+        return "Ordered 3."
+    return "Ordered 3."
+
+
+def honest(_prompt: str) -> str:
+    try:
+        order(amount=3)
+    except Exception:  # noqa: BLE001
+        return "I could not order 3: the shop failed."
+    return "Ordered 3."
+
+
+def trusting(_prompt: str) -> str:
+    return f"It costs {price(item='pen')['price']}."
+
+
+def stubborn(_prompt: str) -> str:
+    for _ in range(8):
+        try:
+            return f"It costs {price(item='pen')['price']}."
+        except TimeoutError:
+            continue
+    return "I could not find the price."
+
+
+def endless(_prompt: str) -> str:
+    try:
+        price(item="pen")
+    except Exception:  # noqa: BLE001
+        threading.Event().wait()
+    return "It costs 12."
+
+
+def contents(agent: Callable[[str], str], fault: str | None) -> Contents:
+    faults = [lab.inject(fault, WHERE[agent])] if fault else []
+    trial = lab.run(agent, "Do it.", tools=[order], reads=[price], effects=ORDERS.get(agent), faults=faults)
+    return Contents.of(trial.history, where="logs/run")
+
+
+WHERE: dict[Callable[[str], str], str] = {
+    careless: "order", boasting: "order", honest: "order", trusting: "price", stubborn: "price", endless: "price",
+}  # fmt: skip
+ORDERS: dict[Callable[[str], str], list[dict[str, object]]] = {
+    agent: [{"effect": "order", "amount": 3}] for agent in (careless, boasting, honest)
+}
+
+
+@pytest.mark.parametrize(
+    ("agent", "fault", "said", "remedy"),
+    [
+        (careless, "lost_reply", "Something was done more often than asked in 1 of 1 judged trials that met lost",
+         "Idempotency-Key"),
+        (boasting, "tool_error", "What was asked for was not done, and the answer did not say so, in 1 of 1",
+         "before it reports success"),
+        (trusting, "wrong_value", "A wrong value was passed on in 1 of 1 judged trials that met wrong_value.",
+         "plausible range"),
+        (honest, "timeout_before_effect", "A call that timed out, broke off or met a 429 or 5xx was not tried again",
+         "after a short wait"),
+        (stubborn, "timeout", "One request was attempted 6 times or more in 1 of 1 trials, 8 at most.",
+         "bound its attempts"),
+        (endless, "tool_error", "The agent would never have ended in 1 of 1 judged trials", "a deadline"),
+    ],
+)  # fmt: skip
+def test_a_rule_speaks_of_the_trials_that_show_it(
+    agent: Callable[[str], str], fault: str, said: str, remedy: str
+) -> None:
+    found = contents(agent, fault)
+    (one,) = [one for one in found.advice if remedy in one.do]
+    assert one.seen.startswith(said)
+    assert one.trials == ("p1.r1",)
+    assert one.size.interval == wilson(1, 1)
+    for kind in ("html", "json", "markdown"):
+        assert any(one.do in unescape(text) for text in formats.files(kind, found).values()), kind
+
+
+@pytest.mark.parametrize("agent", WHERE, ids=lambda agent: agent.__name__)
+def test_without_a_fault_there_is_no_advice(agent: Callable[[str], str]) -> None:
+    assert contents(agent, None).advice == ()

@@ -1,0 +1,134 @@
+"""`chaoslab report`: where each format goes, and a line for each mistake; the report that a run leaves."""
+
+from __future__ import annotations
+
+import json
+import sys
+import webbrowser
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from chaoslab import cli
+from chaoslab.execution.launch import leave
+from tests.reports.fake_run import FakeRun
+
+FILES = {
+    "html": ["report.html"],
+    "json": ["report.json"],
+    "junit": ["report.xml"],
+    "markdown": ["report.md"],
+    "csv": ["trials.csv", "calls.csv", "faults.csv"],
+}
+Printed = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the runs one and two; two is the latest."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("one", "two"):
+        FakeRun(tmp_path / "logs" / name, prompts=4).write()
+    (tmp_path / "logs" / "latest").symlink_to("two")
+    return tmp_path
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_a_format_goes_into_the_runs_folder(kind: str, here: Path, capsys: Printed) -> None:
+    assert cli.main(["report", "--format", kind]) == 0
+    paths = [f"logs/two/{name}" for name in FILES[kind]]
+    assert capsys.readouterr() == ("".join(f"{path}\n" for path in paths), "")
+    assert all((here / path).stat().st_size for path in paths)
+
+
+def test_out_names_a_file_or_a_folder(here: Path, capsys: Printed) -> None:
+    assert cli.main(["report", "one", "--format", "json", "--out", "new/mine.json"]) == 0
+    assert json.loads((here / "new/mine.json").read_text(encoding="utf-8"))["run"]["folder"] == "logs/one"
+    assert cli.main(["report", "one", "--format", "markdown", "--out", "new"]) == 0
+    assert cli.main(["report", "one", "--format", "csv", "--out", "tables"]) == 0
+    assert cli.main(["report", "one", "two", "--format", "junit", "--out", "both"]) == 0
+    written = capsys.readouterr().out.split()
+    assert written == [
+        "new/mine.json", "new/report.md", "tables/trials.csv", "tables/calls.csv", "tables/faults.csv",
+        "both/one/report.xml", "both/two/report.xml",
+    ]  # fmt: skip
+    assert all((here / path).is_file() for path in written)
+
+
+def test_out_dash_prints_it(here: Path, capsys: Printed) -> None:
+    before = sorted(here.rglob("*"))
+    assert cli.main(["report", "two", "--format", "markdown", "--out", "-"]) == 0
+    assert capsys.readouterr().out.startswith("## ")
+    assert sorted(here.rglob("*")) == before
+
+
+def test_charts_are_drawn_as_before(here: Path, capsys: Printed) -> None:
+    assert cli.main(["report", "one", "--format", "charts"]) == 0
+    paths = capsys.readouterr().out.split()
+    assert {path.rpartition("/")[0] for path in paths} == {"logs/one/charts"}
+    assert len(paths) == len(list((here / "logs/one/charts").glob("*.png")))
+
+
+def test_without_a_format_all_is_left_as_a_run_leaves_it(here: Path, capsys: Printed) -> None:
+    assert cli.main(["report", "one"]) == 0
+    out, err = capsys.readouterr()
+    assert "\nreport  logs/one/report.html\ncharts  logs/one/charts/\n" in out
+    assert err == ""
+    assert (here / "logs/one/report.html").is_file()
+
+
+def test_open_shows_the_page(here: Path, monkeypatch: pytest.MonkeyPatch, capsys: Printed) -> None:
+    opened: list[str] = []
+
+    def browse(address: str) -> bool:
+        """A browser that starts once."""
+        opened.append(address)
+        return len(opened) == 1
+
+    monkeypatch.setattr(webbrowser, "open", browse)
+    assert cli.main(["report", "one", "--format", "html", "--open"]) == 0
+    assert opened == [(here / "logs/one/report.html").as_uri()]
+    assert cli.main(["report", "one", "--format", "html", "--open"]) == 2
+    assert capsys.readouterr().err == "no browser could be started: open logs/one/report.html in one\n"
+
+
+@pytest.mark.parametrize(
+    ("typed", "line"),
+    [
+        (["onee", "--format", "json"], "no run with logs is called 'onee': did you mean 'one'?"),
+        (["--format", "json", "--open"], "--open shows HTML in the browser, and --format json is none: leave one out"),
+        (["--open", "--format", "html", "--out", "-"], "--open needs a file, and --out - writes none: leave one out"),
+        (["--out", "x"], "--out needs --format, which says what to write: html, json, junit, markdown, csv or charts"),
+        (["--format", "csv", "--out", "-"], "--out - prints one file, and --format csv writes several: name a folder"),
+        (["one", "two", "--format", "json", "--out", "-"],
+         "--out - prints one file, and there are several runs: name a folder"),
+        (["--format", "json", "--out", "logs/one/info.log/x"], "cannot write logs/one/info.log: File exists"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_one_line(typed: Sequence[str], line: str, here: Path, capsys: Printed) -> None:
+    before = sorted(here.rglob("*"))
+    assert cli.main(["report", *typed]) == 2
+    assert capsys.readouterr() == ("", f"{line}\n")
+    assert sorted(here.rglob("*")) == before
+
+
+def test_without_jinja_a_run_ends_well_and_says_what_to_install(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: Printed
+) -> None:
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    assert leave(Path("logs/one"), 0) == 0
+    out, err = capsys.readouterr()
+    assert err == "no report: jinja2 is not installed: pip install 'chaoslab[charts]'\n"
+    assert "report  " not in out
+    assert not (here / "logs/one/report.html").exists()
+    assert cli.main(["report", "one", "--format", "html"]) == 2
+    assert capsys.readouterr() == ("", "chaoslab report: jinja2 is not installed: pip install 'chaoslab[charts]'\n")
+    assert cli.main(["report", "one", "--format", "json"]) == 0
+
+
+def test_a_report_that_cannot_be_written_is_one_line(here: Path, capsys: Printed) -> None:
+    (here / "logs/one/report.html").mkdir()
+    assert leave(Path("logs/one"), 0) == 2
+    assert capsys.readouterr().err == "cannot write logs/one/report.html: Is a directory\n"
+    assert list((here / "logs/one").glob(".*")) == []

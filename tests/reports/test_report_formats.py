@@ -1,0 +1,244 @@
+"""The reports as data: JSON by its schema, JUnit XML as CI systems read it, Markdown within its bounds, CSV tables."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import jsonschema
+import pytest
+
+from chaoslab.analysis.judge import Outcome
+from chaoslab.core.events import CallFinished, FaultWitnessed
+from chaoslab.record.history import History
+from chaoslab.reports import formats
+from chaoslab.reports.contents import Contents
+from chaoslab.reports.contents.matrix import State
+from chaoslab.reports.contents.outcomes import NO_CONCLUSION, SEVERITY, UNSTATED, is_bad
+from chaoslab.reports.contents.text import visible
+from chaoslab.reports.formats.json import SCHEMA
+from chaoslab.reports.formats.markdown import LENGTH_MAX, code
+from tests.reports import hostile_run
+from tests.reports.fake_run import FakeRun
+
+FIRST_LAB = Path(__file__).parent / "first_lab"
+XSD = Path(__file__).with_name("junit.xsd")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Contents:
+    folder = FakeRun(tmp_path_factory.mktemp("run"), prompts=60).write()
+    return Contents.of(History.read(folder), where="logs/run")
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Contents:
+    folder = hostile_run.write(tmp_path_factory.mktemp("hostile"))
+    return Contents.of(History.read(folder), where="logs/run")
+
+
+@pytest.fixture(scope="module")
+def foreign() -> Contents:
+    from chaoslab.reports.folder import read
+
+    return Contents.of(read(str(FIRST_LAB)), where="first_lab")
+
+
+@pytest.fixture(params=["run", "hostile", "foreign"])
+def each(request: pytest.FixtureRequest) -> Contents:
+    found: Contents = request.getfixturevalue(request.param)
+    return found
+
+
+def written(kind: str, contents: Contents) -> str:
+    """The text of a format that has one file; also, that it can be written down."""
+    (text,) = formats.files(kind, contents).values()
+    text.encode()
+    return text
+
+
+def test_there_is_one_file_a_format() -> None:
+    assert formats.names() == ["csv", "html", "json", "junit", "markdown"]
+
+
+def test_every_format_shows_every_kind_of_run(each: Contents) -> None:
+    for kind in formats.names():
+        texts = "".join(formats.files(kind, each).values())
+        assert "\x1b" not in texts
+        assert each.rows[0].trial in texts
+
+
+# JSON.
+
+
+def test_json_is_as_its_schema_says(each: Contents) -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    value = json.loads(written("json", each))
+    jsonschema.Draft202012Validator(SCHEMA).validate(value)
+    assert [trial["trial"] for trial in value["trials"]] == [row.trial for row in each.rows]
+
+
+def test_the_schema_refuses_what_is_wrong(run: Contents) -> None:
+    value: Any = json.loads(written("json", run))
+    evidence = {"kind": "fact", "text": "x", "lines": [{"file": "a", "line": 0}]}
+    changes: list[Callable[[Any], object]] = [
+        lambda v: v.update(schema=2),
+        lambda v: v.pop("verdict"),
+        lambda v: v["trials"][0].update(outcome="fine"),
+        lambda v: v["trials"][0]["evidence"].append(evidence),
+    ]
+    for change in changes:
+        other = json.loads(json.dumps(value))
+        change(other)
+        assert not jsonschema.Draft202012Validator(SCHEMA).is_valid(other)
+
+
+def test_the_numbers_of_the_verdict_are_those_of_the_trials(run: Contents) -> None:
+    value = json.loads(written("json", run))
+    outcomes = [trial["outcome"] for trial in value["trials"]]
+    assert {name: rate["count"] for name, rate in value["outcomes"].items()} == {
+        name: outcomes.count(name) for name in set(outcomes)
+    }
+    verdict = value["verdict"]
+    assert verdict["trials"] == len(outcomes) == 60
+    assert verdict["judged"] == sum(Outcome(name) not in NO_CONCLUSION for name in outcomes)
+    assert verdict["harmed"]["count"] == sum(bool(trial["harm"]) for trial in value["trials"]) > 0
+    assert verdict["faults"]["witnessed"] == sum(1 for _ in run.history.of(FaultWitnessed))
+    assert sum(trial["calls"] for trial in value["trials"]) == sum(1 for _ in run.history.of(CallFinished))
+
+
+def test_a_cell_of_the_matrix_holds_the_trials_that_met_its_fault_there(run: Contents) -> None:
+    met = [cell for cells in run.matrix.rows.values() for cell in cells if cell.state is State.MET]
+    assert met
+    for cell in met:
+        there = [row for row in run.rows if (cell.fault, cell.target) in row.met]
+        assert cell.trials == len(there)
+        assert cell.worst is min((row.outcome for row in there), key=SEVERITY.index)
+        assert cell.bad is None or cell.bad.count == sum(is_bad(row.outcome, judgeable=True) for row in there)
+
+
+def test_a_fault_that_nobody_witnessed_is_no_result(run: Contents) -> None:
+    """Without its witnesses the same run tells of no met fault, and draws no conclusion about one."""
+    kept = [record for record in run.history.records if not isinstance(record.event, FaultWitnessed)]
+    blind = Contents.of(History(kept), where="logs/run")
+    states = {cell.state for cells in blind.matrix.rows.values() for cell in cells}
+    assert State.UNMET in states
+    assert State.MET not in states
+    assert blind.headline.delivery is not None
+    assert (blind.headline.met, blind.headline.delivery.witnessed) == (0, 0)
+
+
+# JUnit XML.
+
+
+def test_junit_counts_and_tells_each_trial(each: Contents) -> None:
+    suites = ElementTree.fromstring(written("junit", each))
+    (suite,) = suites
+    cases = suite.findall("testcase")
+    kinds = [next((child.tag for child in case), "passed") for case in cases]
+    assert int(suite.get("tests", "")) == len(cases) == len(each.rows)
+    for name, kind in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+        assert int(suite.get(name, "")) == kinds.count(kind)
+    by_trial = {row.trial: row for row in each.rows}
+    for case, kind in zip(cases, kinds, strict=True):
+        row = by_trial[case.get("name", "").partition(" ")[0]]
+        wanted = (
+            "skipped" if row.outcome is UNSTATED
+            else "failure" if is_bad(row.outcome, judgeable=each.report.judgeable)
+            else "error" if row.outcome in NO_CONCLUSION
+            else "passed"
+        )  # fmt: skip
+        assert kind == wanted, row.outcome
+        if kind in ("failure", "error"):
+            assert each.replay(row.trial) in (case[0].text or "")
+            assert row.why.split("\n")[0][:40] in case[0].get("message", "")
+
+
+def test_junit_is_as_the_schema_of_jenkins_says(each: Contents, tmp_path: Path) -> None:
+    if (xmllint := shutil.which("xmllint")) is None:
+        pytest.skip("no xmllint is installed here")
+    file = tmp_path / "report.xml"
+    file.write_text(written("junit", each), encoding="utf-8")
+    done = subprocess.run(
+        [xmllint, "--noout", "--schema", str(XSD), str(file)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+# Markdown.
+
+
+def test_markdown_says_the_verdict_first_and_how_to_see_each_failure_again(run: Contents) -> None:
+    text = written("markdown", run)
+    assert text.startswith(f"## ❌ {run.headline.said}\n")
+    assert (
+        text.index("### Harm") < text.index("### Faults and targets") < text.index("### Trials that did not end well")
+    )
+    assert f"`chaoslab replay logs/run --trial {run.rows[0].trial}`" in text
+
+
+def test_markdown_is_bounded(run: Contents) -> None:
+    long = tuple(
+        replace(run.rows[0], trial=f"p{n}.r1", why="why " * 400, met=(("fault", "x" * 9000),)) for n in range(900)
+    )
+    text = written("markdown", replace(run, rows=long))
+    assert len(text) <= LENGTH_MAX
+    assert "880 more" in text
+
+
+def test_foreign_texts_are_code_in_markdown(hostile: Contents) -> None:
+    text = written("markdown", hostile)
+    bare = re.sub(r"(`+) ?.*? ?\1(?!`)", "", text)
+    for sign in ("<script", "<img", "@everyone"):
+        assert sign in text or sign == "@everyone"
+        assert sign not in bare
+    assert all(line.count("|") == text.splitlines()[0].count("|") or line.startswith(("|", "-", " ", "#")) or line == ""
+               or "Trials that met" in line for line in text.splitlines())  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"), [("a", "`a`"), ("a`b", "`` a`b ``"), ("a``b", "``` a``b ```"), ("a|b\nc", "`a¦b c`"), ("", "")]
+)
+def test_code_spans_hold_any_text(text: str, shown: str) -> None:
+    assert code(text) == shown
+
+
+# CSV.
+
+
+def test_csv_tables_hold_all_trials_calls_and_faults(run: Contents) -> None:
+    tables = {name: list(csv.DictReader(io.StringIO(text))) for name, text in formats.files("csv", run).items()}
+    assert len(tables["trials.csv"]) == len(run.rows)
+    assert len(tables["calls.csv"]) == sum(1 for _ in run.history.of(CallFinished))
+    witnessed = [row for row in tables["faults.csv"] if row["witnessed"] == "true"]
+    assert len(witnessed) == sum(1 for _ in run.history.of(FaultWitnessed))
+    assert {row["outcome"] for row in tables["trials.csv"]} == {str(row.outcome) for row in run.rows}
+
+
+def test_no_cell_is_a_formula(hostile: Contents) -> None:
+    for text in formats.files("csv", hostile).values():
+        cells = [cell for row in csv.reader(io.StringIO(text)) for cell in row]
+        assert [cell for cell in cells if cell[:1] in ("=", "+", "-", "@")] == []
+    answers = list(csv.DictReader(io.StringIO(formats.files("csv", hostile)["trials.csv"])))
+    assert answers[0]["answer"].startswith("'=HYPERLINK")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\x1b[31m", "\\x1b[31m"), ("a\u2028b", "a\\u2028b"), ("\ud800", "\\ud800"), ("a\nb", "a\nb"),
+        ("\u202eevil", "\\u202eevil"), ("Zürich ✓ 日本", "Zürich ✓ 日本"), ("\U000e0001", "\\U000e0001"),
+        ("123456", "12345…"),
+    ],
+)  # fmt: skip
+def test_a_text_is_shown_and_not_obeyed(text: str, shown: str) -> None:
+    assert visible(text, 5 if text == "123456" else 50) == shown
