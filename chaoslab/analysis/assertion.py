@@ -10,6 +10,7 @@ from types import UnionType
 from typing import Any, ClassVar, TypeVar, Union, get_origin, get_type_hints
 
 from chaoslab.analysis.judge import Verdict
+from chaoslab.analysis.ledger import few
 from chaoslab.base.registry import broken, did_you_mean, names
 from chaoslab.base.registry import load as load_plugin
 from chaoslab.core.events import AttemptEvent, CallFinished, CallStarted, Effect, Event, PromptFinished, TurnFinished
@@ -42,7 +43,7 @@ class Miss:
         by_writer: dict[str, list[int]] = {}
         for writer, seq in self.lines:
             by_writer.setdefault(writer, []).append(seq)
-        return "; ".join(f"{writer}.log {', '.join(map(str, seqs))}" for writer, seqs in by_writer.items())
+        return "; ".join(f"{writer}.log {few(seqs)}" for writer, seqs in by_writer.items())
 
 
 @dataclass(frozen=True)

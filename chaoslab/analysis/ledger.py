@@ -41,6 +41,16 @@ class Kind(StrEnum):
     DISTURBED = "disturbed"
 
 
+LINES_MAX = 6
+"""The most lines of one writer that a finding shows."""
+
+
+def few(numbers: Sequence[int]) -> str:
+    """The numbers with commas, the first few of many."""
+    more = " …" if len(numbers) > LINES_MAX else ""
+    return ", ".join(map(str, numbers[:LINES_MAX])) + more
+
+
 @dataclass(frozen=True)
 class Finding:
     """One observation behind a verdict.
@@ -59,7 +69,7 @@ class Finding:
         by_writer: dict[str, list[int]] = {}
         for writer, seq in self.lines:
             by_writer.setdefault(writer, []).append(seq)
-        return "; ".join(f"{writer}.log {', '.join(map(str, seqs))}" for writer, seqs in by_writer.items())
+        return "; ".join(f"{writer}.log {few(seqs)}" for writer, seqs in by_writer.items())
 
 
 Done = tuple[Record, Effect]
