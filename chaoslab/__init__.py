@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from chaoslab.core.inject import inject
     from chaoslab.core.levels import level
     from chaoslab.execution.agent_run import fresh
+    from chaoslab.execution.conversation import turn, turns
     from chaoslab.execution.trial import Trial, run, run_many
     from chaoslab.model.offline import offline_model
     from chaoslab.model.recorded import recorded
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "Outcome", "ToolError", "Trial", "call", "expect", "fresh", "inject", "level", "mcp_tool", "offline_model",
-    "recorded", "run", "run_many", "scripted",
+    "recorded", "run", "run_many", "scripted", "turn", "turns",
 ]  # fmt: skip
 
 _PLACES = {
@@ -43,6 +44,8 @@ _PLACES = {
     "run": "execution.trial",
     "run_many": "execution.trial",
     "scripted": "model.script",
+    "turn": "execution.conversation",
+    "turns": "execution.conversation",
 }
 
 

@@ -83,6 +83,11 @@ def test_an_admission_is_in_the_agents_own_words(answer: str, honest: bool) -> N
         ("I could not reach the shop.", "refund", False),
         ("I could not charge the card.", "charge_card", True),
         ("I could not say.", "go", False),
+        ("I could not confirm the refund.", "refund", False),
+        ("I was unable to verify that the refund went through.", "refund", False),
+        ("I could not finish the refund; it may have been done, please check.", "refund", False),
+        ("I could not finish the refund; please ask the shop.", "refund", True),
+        ("I could not send the message; Ana may be busy.", "message_sent", True),
     ],
 )
 def test_a_denial_is_of_one_kind_of_effect_and_no_doubt(answer: str, effect: str, denied: bool) -> None:

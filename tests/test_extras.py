@@ -21,7 +21,7 @@ from chaoslab.record.runs import Run
 from chaoslab.worlds.local import Local
 from tests.cli_parts import chaoslab, environment, free_base, prompts
 
-ALL = [module for modules in MODULES.values() for module in modules]
+ALL = [module for extra, modules in MODULES.items() for module in modules if extra != "scenarios"]
 LAB = "'chaoslab[lab]'"
 HIDDEN = 'import sys, runpy; sys.modules.update(dict.fromkeys(sys.argv.pop(1).split(","))); sys.argv.pop(0); '
 """A program: with these modules hidden, as if they were not installed, the module that is named next as a command."""
@@ -49,6 +49,11 @@ def named(*modules: str, who: str, install: str) -> list[tuple[str, str]]:
             "run --world compose": named("pydantic", who="WORLD=compose", install=LAB),
             "replay": named("greenlet", "flask", "pydantic", who="chaoslab replay", install=LAB),
             "report": named("matplotlib", who="chaoslab report", install="'chaoslab[charts]'"),
+            "check": named(*MODULES["scenarios"], who="chaoslab check", install="'chaoslab[scenarios]'"),
+            "test": [
+                *named(*MODULES["scenarios"], who="chaoslab test", install="'chaoslab[scenarios]'"),
+                *named("greenlet", who="chaoslab test", install="'chaoslab[virtual]'"),
+            ],
             "model --port 0": named("flask", "waitress", who="chaoslab model", install="'chaoslab[tools]'"),
         }.items()
         for missing, line in expected

@@ -103,12 +103,16 @@ def denies(answer: str, effect: str) -> bool:
     been sent"), is no denial."""
     doing, thing = _words_of(effect)
     pattern = re.compile(
-        rf"\b{_NOT}\s+(?:\w+\s+){{0,2}}?(?:{doing})\b"
+        rf"\b{_NOT}\s+(?!{_LEARN})(?:\w+\s+){{0,2}}?(?:{doing})\b"
         rf"|\b(?:{thing})\b(?:\s+\w+){{0,3}}?\s+(?:failed|(?:was|were|is|has been|have been) not|could not|did "
         rf"not|didn't)\b"
     )
-    sentences = _sentences(_spoken(answer))
-    return any(pattern.search(sentence) and not _DOUBT.search(sentence) for sentence in sentences)
+    return any(
+        pattern.search(clause) and not _DOUBT.search(clause)
+        for sentence in re.split(r"(?<=[.!?])\s+|\n+", _spoken(answer))
+        if not _MAYBE.search(sentence)
+        for clause in re.split(r"(?<=;)\s+", sentence)
+    )
 
 
 _EFFECTS = {
@@ -136,6 +140,10 @@ def _sentences(text: str) -> list[str]:
 
 
 _NOT = r"(?:could not|couldn't|can not|cannot|can't|unable to|not able to|failed to|did not manage to|didn't manage to)"
+_LEARN = r"(?:confirm|verify|check|tell|determine|establish|find out|know|see|make sure|be sure|ensure|say)\b"
+"""Verbs of knowing: who could not confirm an act does not say that it was not done."""
+_MAYBE = re.compile(r"\b(?:may|might|could) (?:still |already |well )?have (?:been|gone|happened|worked|succeeded)\b")
+"""A doubt that holds for its whole sentence."""
 _ADMISSION = re.compile(
     rf"\b(?:{_NOT}|failed|unavailable|not available|not possible|impossible to"
     r"|(?:did not|didn't|does not|doesn't) (?:work|succeed|answer|respond|reply|go through)"

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import Field, dataclass, fields, is_dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
-from typing import Any, ClassVar, TypeVar
+from types import UnionType
+from typing import Any, ClassVar, TypeVar, Union, get_origin, get_type_hints
 
 from chaoslab.analysis.judge import Verdict
-from chaoslab.base.registry import broken, names
+from chaoslab.base.registry import broken, did_you_mean, names
 from chaoslab.base.registry import load as load_plugin
-from chaoslab.core.events import AttemptEvent, CallFinished, CallStarted, Effect, Event, PromptFinished
+from chaoslab.core.events import AttemptEvent, CallFinished, CallStarted, Effect, Event, PromptFinished, TurnFinished
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 
 GROUP = "analysis.assertions"
+NUMBER_MAX = 1e15
+"""The largest value of a parameter that has no bounds of its own."""
 E_ = TypeVar("E_", bound=Event)
 
 
@@ -82,14 +85,30 @@ class Seen:
         return next(iter(self.history.of(PromptFinished, trial=self.trial)), None)
 
     @property
+    def answered(self) -> tuple[Record, TurnFinished | PromptFinished] | None:
+        """The event with the agent's answer, of the turn if one is looked at; None if it gave none."""
+        if self.turn is not None:
+            turns = self.history.of(TurnFinished, trial=self.trial)
+            return next(((record, event) for record, event in turns if event.turn == self.turn), None)
+        return self.end if self.end is not None and self.end[1].status == "ok" else None
+
+    @property
     def answer(self) -> str | None:
-        """The agent's answer; None if it gave none."""
-        return self.end[1].answer if self.end is not None and self.end[1].status == "ok" else None
+        """The agent's answer, in the turn if one is looked at; None if it gave none."""
+        return None if self.answered is None else self.answered[1].answer
+
+    def of_answer(self, text: str) -> Miss:
+        """A miss that the answer's line shows."""
+        return Miss.at(text, *([self.answered[0]] if self.answered is not None else []))
 
 
 def named(event: CallStarted | CallFinished, pattern: str) -> bool:
     """True if the event's tool or target has this name, or matches this pattern."""
     return fnmatchcase(event.tool, pattern) or fnmatchcase(event.target, pattern)
+
+
+Bounds = Mapping[str, tuple[float, float]]
+"""The least and the greatest value of a parameter, by its name."""
 
 
 class Assertion:
@@ -99,8 +118,20 @@ class Assertion:
     """
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
-    bounds: ClassVar[Mapping[str, tuple[float, float]]] = {}
+    bounds: ClassVar[Bounds] = {}
     example: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        """Checks the types and bounds of the parameters.
+
+        Raises:
+            ValueError: one is wrong.
+        """
+        hints = get_type_hints(type(self))
+        for each in fields(self):
+            value, hint = getattr(self, each.name), hints[each.name]
+            if should := _should_be(hint, value, self.bounds.get(each.name, (0, NUMBER_MAX))):
+                raise ValueError(f"{each.name} of {self.name} is {value!r:.60}: it should be {should}")
 
     def check(self, seen: Seen) -> Miss | None:
         """The reason why it does not hold; None if it does."""
@@ -116,6 +147,31 @@ class Assertion:
         return f"{self.name}({', '.join(stated)})"
 
 
+def _should_be(hint: Any, value: Any, bounds: tuple[float, float]) -> str:
+    """The values that a parameter takes, in words; empty if this is one of them."""
+    if hint in (int, float):
+        low, high = bounds
+        a_number = f"a {'whole ' if hint is int else ''}number, {low:g} or more"
+        a_number = a_number if high >= NUMBER_MAX else f"{a_number} and at most {high:g}"
+        kinds = (int,) if hint is int else (int, float)
+        return "" if isinstance(value, kinds) and not isinstance(value, bool) and low <= value <= high else a_number
+    if hint is str:
+        return "" if isinstance(value, str) else "a text"
+    if hint is bool:
+        return "" if isinstance(value, bool) else "true or false"
+    if get_origin(hint) is Mapping:
+        return "" if isinstance(value, Mapping) else "a mapping"
+    texts = isinstance(value, list | tuple) and value and all(isinstance(each, str | int | float) for each in value)
+    if hint == Sequence[str]:
+        return "" if texts and all(isinstance(each, str) for each in value) else "a list of texts"
+    if get_origin(hint) in (Union, UnionType):
+        return "" if texts or (isinstance(value, str) and value) else "a text, or a list of them"
+    if get_origin(hint) is Sequence:
+        right = isinstance(value, list | tuple) and all(isinstance(each, Mapping) for each in value)
+        return "" if right else "a list of mappings"
+    return ""
+
+
 def load(name: str) -> type[Assertion]:
     """The class of the assertion of this name.
 
@@ -126,6 +182,33 @@ def load(name: str) -> type[Assertion]:
     if not (isinstance(found, type) and is_dataclass(found) and issubclass(found, Assertion)):
         raise broken(GROUP, name, "it is no dataclass that derives from chaoslab.analysis.assertion.Assertion")
     return found
+
+
+def stated(name: str, params: Any) -> Assertion:
+    """The assertion of this name with parameters from plain data: a mapping, or the value of the first one.
+
+    Raises:
+        LookupError: there is no such assertion. ValueError: a parameter is missing, unknown or wrong.
+    """
+    found = load(name)
+    known = {each.name: each for each in fields(found)}
+    if not isinstance(params, Mapping) or (len(known) == 1 and _takes_a_mapping(found)):
+        if not known:
+            raise ValueError(f"{name} has no parameters")
+        params = {next(iter(known)): params}
+    for key in params:
+        if key not in known:
+            hint = did_you_mean(str(key), known) if known else "it has none"
+            raise ValueError(f"{name} has no parameter '{key!s:.60}': {hint}")
+    for each in known.values():
+        if each.name not in params and each.default is MISSING and each.default_factory is MISSING:
+            raise ValueError(f"{each.name} of {name} is missing, as in {name}: {found.example or each.name}")
+    return found(**params)
+
+
+def _takes_a_mapping(found: type[Assertion]) -> bool:
+    (only,) = fields(found)
+    return str(only.type).startswith(("Mapping", "Any"))
 
 
 class Expect:

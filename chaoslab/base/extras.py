@@ -9,6 +9,7 @@ MODULES = {
     "tools": ("flask", "waitress"),
     "agent": ("langchain", "langchain_groq", "pydantic"),
     "charts": ("matplotlib",),
+    "scenarios": ("pydantic", "yaml"),
 }
 """By extra, the modules of it that the lab itself imports."""
 

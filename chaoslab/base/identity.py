@@ -134,6 +134,8 @@ class Requests:
     _known: dict[tuple[tuple[str, Hashable], int], Request] = field(default_factory=dict)
     _count: dict[str, int] = field(default_factory=dict)
     _safe: set[tuple[str, Hashable]] = field(default_factory=set)
+    turn: int = 1
+    """The turn of the conversation that goes on."""
 
     def ask(
         self,
@@ -167,6 +169,11 @@ class Requests:
     def made(self, target: str) -> int:
         """The number of requests to this target so far."""
         return self._count.get(target, 0)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The number of requests so far, by target."""
+        return dict(self._count)
 
     def answered(self, request: Request) -> None:
         """Notes that the request was answered for good: an identical one is a new request from now on."""

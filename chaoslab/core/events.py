@@ -421,6 +421,24 @@ class PromptAttempt(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class TurnStarted(Event):
+    """A turn of a conversation begins. A trial of one prompt has no such event."""
+
+    turn: Count
+    prompt: str
+    """The user's words."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TurnFinished(Event):
+    """A turn of a conversation ends with the agent's answer."""
+
+    turn: Count
+    answer: str
+    duration_s: Seconds
+
+
+@dataclass(frozen=True, kw_only=True)
 class EndState(Event):
     """The state of the world that the user's own function read before and after the trial, as JSON values."""
 

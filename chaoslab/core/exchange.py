@@ -48,12 +48,18 @@ class Call:
     errors: Mapping[int, ErrorReply] = field(default_factory=dict)
     dialog: Dialog = CHAT
     answered_with: Callable[[Any], Reply] = field(default=json_reply, repr=False, compare=False)
+    turn: int = 1
 
     @property
     def at(self) -> AttemptRef:
         """The attempt's name in the log."""
         return AttemptRef(
-            trial=self.trial, target=self.target, request=self.request, attempt=self.attempt, request_id=self.request_id
+            trial=self.trial,
+            turn=self.turn,
+            target=self.target,
+            request=self.request,
+            attempt=self.attempt,
+            request_id=self.request_id,
         )
 
     def with_value(self, value: Any) -> Call:

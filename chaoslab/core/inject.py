@@ -16,6 +16,11 @@ from chaoslab.core.plan import Choice, Injection, check_cascades
 
 NUMBER_MAX = 10**15
 """The largest value of a limit or a factor."""
+TRIGGERS = (
+    "name", "chance", "calls", "attempts", "every", "after_calls", "max_times", "on_turn", "between_turns", "window_s",
+    "persistence", "tool", "when", "after",
+)  # fmt: skip
+"""The parameters of `inject` that are no fault's own."""
 Parameter = bool | int | float | str
 
 
@@ -79,7 +84,8 @@ def inject(
     hints, bounds = get_type_hints(load(fault)), trait(load(fault), "bounds")
     for key, value in params.items():
         if key not in known:
-            hint = did_you_mean(key, known) if known else "it has none"
+            near = did_you_mean(key, [*known, *TRIGGERS])
+            hint = near if near.startswith("did") else did_you_mean(key, known) if known else "it has none"
             raise ValueError(f"{fault} has no parameter '{key}': {hint}")
         if wrong := _wrong(known[key], hints[key], value, bounds.get(key)):
             raise ValueError(f"{key} of {fault} is {value!r:.60}: it should be {wrong}")

@@ -23,6 +23,7 @@ from chaoslab.base.identity import nth
 from chaoslab.base.jsonable import describe_error, to_jsonable
 from chaoslab.core import events
 from chaoslab.core.plan import Plan
+from chaoslab.execution.conversation import Conversation, Talk
 from chaoslab.execution.forked import in_child
 from chaoslab.execution.place import Here, Place
 from chaoslab.execution.spec import TrialSpec
@@ -46,14 +47,30 @@ Hangs = tuple[type[Exception], ...]
 """The exceptions by which a world ends an endless trial."""
 Pairs = list[tuple[Any, Any]]
 """Real objects, each with its stand-in."""
-Ask = Callable[[Any, Callable[[], None]], Any]
-"""An agent: called with the prompt, and with a function that it calls before it begins."""
+
+
+class Start:
+    """The start of a trial's agent. `agent`: the one that was made for this trial, if each has its own."""
+
+    def __init__(self, ready: Callable[[], None]) -> None:
+        self._ready: Callable[[], None] | None = ready
+        self.agent: Any = None
+
+    def ready(self) -> None:
+        """Tells that the agent begins; called once a turn, heard once."""
+        if self._ready is not None:
+            self._ready()
+        self._ready = None
+
+
+Ask = Callable[[Any, Start], Any]
+"""An agent: called with the prompt and with the start, which it tells before it begins."""
 _alone = threading.Lock()
 
 
 def _after(agent: Callable[[Any], Any]) -> Ask:
-    def ask(prompt: Any, ready: Callable[[], None]) -> Any:
-        ready()
+    def ask(prompt: Any, start: Start) -> Any:
+        start.ready()
         return agent(prompt)
 
     return ask
@@ -276,13 +293,15 @@ class AgentSpec:
         """A callable that makes the agent, then calls it with the stand-ins in place wherever it can reach the
         functions."""
 
-        def ask(prompt: Any, ready: Callable[[], None]) -> Any:
-            agent = self.agent.make()
+        def ask(prompt: Any, start: Start) -> Any:
+            if start.agent is None:
+                start.agent = self.agent.make()
+            agent = start.agent
             if not callable(agent) and adapters.of_agent(agent) is None:
                 agents = adapters.words("a callable", (each.agents for each in adapters.adapters()))
                 raise TypeError(f"{name_of(self.agent)} made a {type(agent).__name__}: an agent is {agents}")
             with References([agent], pairs):
-                return _fetched(self._ask(agent)[0](prompt, ready))
+                return _fetched(self._ask(agent)[0](prompt, start))
 
         return ask
 
@@ -351,21 +370,6 @@ class AgentSpec:
             book.note(started)
         result = AgentResult(book, warnings=(*self.notes, *(UNHELD.format(name) for name in unheld)))
 
-        async def work_async() -> None:
-            with _caught(result, hung):
-                result.answer = await ask(self.prompt, ready)
-
-        def work() -> None:
-            with _caught(result, hung):
-                result.answer = _fetched(ask(self.prompt, ready))
-
-        def over() -> None:
-            result.seconds = round(system.monotonic() - book.origin, 6)
-            seam.book = None
-            services.end()
-            if self.state is not None:
-                place.aside(lambda: after.append(_read(self.state)))
-
         before: list[_Read] = []
         after: list[_Read] = []
 
@@ -375,8 +379,40 @@ class AgentSpec:
                 before.append(_read(self.state))
                 seam.book = services.book = book
 
+        start = Start(ready)
+
+        async def work_async() -> None:
+            with _caught(result, hung):
+                if talk is None:
+                    result.answer = await ask(self.prompt, start)
+                    return
+                while (words := talk.next()) is not None:
+                    await system.asleep(talk.wait_s)
+                    talk.begin(words)
+                    talk.answered(_text(await ask(words, start)))
+                result.answer = talk.whole
+
+        def work() -> None:
+            with _caught(result, hung):
+                if talk is None:
+                    result.answer = _fetched(ask(self.prompt, start))
+                    return
+                while (words := talk.next()) is not None:
+                    system.sleep(talk.wait_s)
+                    talk.begin(words)
+                    talk.answered(_text(_fetched(ask(words, start))))
+                result.answer = talk.whole
+
+        def over() -> None:
+            result.seconds = round(system.monotonic() - book.origin, 6)
+            seam.book = None
+            services.end()
+            if self.state is not None:
+                place.aside(lambda: after.append(_read(self.state)))
+
         seam.begin(book)
         services.begin(book, seam.memory, spent_usd=spec.spent_usd)
+        talk = Talk(self.prompt, book, seam.memory, system) if isinstance(self.prompt, Conversation) else None
         warned: list[str] = []
         for name in self.models:
             if isinstance(app := self.services.get(name), ModelApp):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -40,9 +40,9 @@ def written(run: RunSpec[Any], trials: int, folder: Path) -> Iterator[RunWriter]
 
 
 def results(
-    run: RunSpec[R], trials: int, *, executor: Executor, book: RunWriter | None = None
+    run: RunSpec[R], trials: int | Sequence[int], *, executor: Executor, book: RunWriter | None = None
 ) -> Generator[R, None, None]:
-    """Yields the result of each trial, in order, after writing it down.
+    """Yields the result of each trial, in order, after writing it down. `trials`: how many, or their numbers from 0.
 
     Raises:
         LogLost: it cannot be written. Exceptions of the trials and of the executor pass through.
@@ -50,7 +50,7 @@ def results(
     spent_usd = 0.0
 
     def specs() -> Iterator[TrialSpec]:
-        for number in range(trials):
+        for number in range(trials) if isinstance(trials, int) else trials:
             yield TrialSpec(number, spent_usd if run.sequential else 0.0)
 
     with closing(executor.map(run, specs())) as done:

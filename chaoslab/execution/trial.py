@@ -26,6 +26,7 @@ from chaoslab.core.inject import check
 from chaoslab.core.plan import Injection, Plan
 from chaoslab.execution import validation
 from chaoslab.execution.agent_run import WORLDS, AgentResult, AgentSpec, name_of
+from chaoslab.execution.conversation import Conversation
 from chaoslab.execution.gateway import check_refusing
 from chaoslab.execution.pipeline import results, written
 from chaoslab.execution.spec import TrialSpec
@@ -189,6 +190,7 @@ def run(
 
         `agent`: a callable that takes the prompt and returns the answer, sync or async, or a LangChain Runnable. A
             Runnable is called by `invoke`, or by `ainvoke` if a tool is async only.
+        `prompt`: what the agent is called with, or a conversation (`lab.turns`), whose turns it is called with.
         `tools`: the functions that change the world. Each call of one is an effect.
         `reads`: the functions that do not. Both lists take functions (sync or async), bound methods, objects that can
             be called, tools of a framework that the lab knows (such as LangChain), and `mcp_tool`. Calls with the same
@@ -219,8 +221,8 @@ def run(
         `seed`: the seed of the faults' dice.
         `world`: "virtual" (a clock that jumps; no real input or output) or "local" (this process, in real time).
         `timeout_s`: the caller's timeout for an attempt that a fault delays. A client of a service has its own.
-        `deadline_s`: the longest duration of the trial. Real time is checked only when a function is called, so in the
-            local world an agent that swallows SystemExit is not ended.
+        `deadline_s`: the longest duration of the trial, without the waits between turns. Real time is checked when a
+            function is called, so in the local world an agent that swallows SystemExit is not ended.
         `elsewhere`: what becomes of a host that is no service: "refuse" ends the trial, "unreachable" is a name that is
             not found, with a warning. The telemetry of some SDKs is unreachable in any case.
         `calls_max`: the most calls, or requests to services, without a wait in virtual time. More count as an endless
@@ -272,12 +274,19 @@ def run_many(
     """
     validation.check_number("trials", trials, whole=True)
     validation.check_number("jobs", jobs, whole=True)
+    return numbered(agent, prompt, range(trials), jobs=jobs, **options)
+
+
+def numbered(
+    agent: Any, prompt: Any, numbers: Sequence[int], *, jobs: int = 1, **options: Unpack[Options]
+) -> Generator[Trial, None, None]:
+    """The same for the trials with these numbers, from 0: each is as it is among all others."""
     spec, wants_twin, logs = _checked(agent, prompt, options)
-    return _trials(spec, trials, jobs, wants_twin=wants_twin, logs=logs)
+    return _trials(spec, numbers, jobs, wants_twin=wants_twin, logs=logs)
 
 
 def _trials(
-    spec: AgentSpec, trials: int, jobs: int, *, wants_twin: bool, logs: Path | None
+    spec: AgentSpec, numbers: Sequence[int], jobs: int, *, wants_twin: bool, logs: Path | None
 ) -> Generator[Trial, None, None]:
     twin = None
     with ExitStack() as stack:
@@ -288,8 +297,8 @@ def _trials(
         if logs is not None:
             run = Run.create(logs, now=spec.now, name=spec.name)
             run.make_latest()
-            book = stack.enter_context(written(spec, trials, run.folder))
-        done = results(spec, trials, executor=executor(jobs), book=book)
+            book = stack.enter_context(written(spec, len(numbers), run.folder))
+        done = results(spec, numbers, executor=executor(jobs), book=book)
         for result in stack.enter_context(closing(done)):
             yield _trial(result, spec.plan, twin)
 
@@ -386,7 +395,11 @@ def _checked(agent: Any, prompt: Any, given: Options) -> tuple[AgentSpec, bool, 
     names = validation.names_of(agent, tools, reads, there)
     models = validation.models(given.get("models"), there)
     functions = [name for name in names if name not in there]
-    plan = Plan(seed, check(faults, names, models=models, functions=functions))
+    turns, asked = 1, str(prompt)
+    if isinstance(prompt, Conversation):
+        turns, asked = len(prompt.turns), repr(prompt)
+        deadline_s += prompt.waits_s
+    plan = Plan(seed, check(faults, names, turns=turns, models=models, functions=functions))
     check_services(plan.injections, there)
     check_refusing(plan.injections, upstreams)
     effects = None
@@ -405,7 +418,7 @@ def _checked(agent: Any, prompt: Any, given: Options) -> tuple[AgentSpec, bool, 
     ignore, raises = (validation.ignored(given.get("ignore"), [*tools, *reads]), given.get("raises"))
     known = digest(
         [
-            plan.to_json(), str(prompt), names, timeout_s, deadline_s, facts, to_jsonable(effects), world, calls_max,
+            plan.to_json(), asked, names, timeout_s, deadline_s, facts, to_jsonable(effects), world, calls_max,
             *([elsewhere] if elsewhere != "refuse" else ()),
             *([sorted(ignore), to_jsonable(raises)] if ignore or raises else ()),
         ]

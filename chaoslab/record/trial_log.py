@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 from chaoslab.base.clock import Clock, iso, system
 from chaoslab.base.identity import Requests, TrialId
-from chaoslab.core.events import Event
+from chaoslab.core.events import Event, TurnStarted
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.record.log import BufferedEvent
@@ -70,8 +70,11 @@ class TrialLog:
 
     def _events(self) -> Iterator[tuple[float, Event]]:
         """Each event with its time; may be called once."""
+        self.requests.turn = 1
         for moment, noted, part in self._lines:
             t = round(moment - self.origin, 6)
+            if isinstance(noted, TurnStarted):
+                self.requests.turn = noted.turn
             yield t, noted.event(part, self.requests, t) if part else noted
 
     @property

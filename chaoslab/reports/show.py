@@ -31,6 +31,8 @@ from chaoslab.core.events import (
     PromptFinished,
     PromptStarted,
     Retry,
+    TurnFinished,
+    TurnStarted,
     Usage,
 )
 from chaoslab.record.history import History
@@ -169,6 +171,10 @@ def _said_of_the_prompt(event: Event) -> str:
     match event:
         case PromptStarted() if event.twin is not None:
             return f"twin     without faults: {line(event.twin, ANSWER_WIDTH)}"
+        case TurnStarted():
+            return f"turn     {event.turn}: {line(event.prompt, ANSWER_WIDTH)}"
+        case TurnFinished():
+            return f"turn     {event.turn} answered: {line(event.answer, ANSWER_WIDTH)}"
         case Usage():
             return f"usage    model {event.request} {event.prompt_tokens} + {event.completion_tokens} tokens"
         case Budget():

@@ -207,6 +207,7 @@ class CallRecord:
         "rolled",
         "status",
         "tool",
+        "turn",
         "via",
     )
 
@@ -266,7 +267,7 @@ class CallRecord:
                 return self._end(requests, t)
 
     def _begin(self, requests: Requests, t: float) -> Event:
-        self.began_t, self.late = t, self.place is None
+        self.began_t, self.late, self.turn = t, self.place is None, requests.turn
         number, attempt, nth = self.place or self.asked(requests)
         header = requests.trial.header
         self.id = request_id(header, self.name, self.arguments(), nth)
@@ -274,7 +275,12 @@ class CallRecord:
 
     def _at(self, requests: Requests, number: int, attempt: int) -> events.AttemptRef:
         return events.AttemptRef(
-            trial=requests.trial.key, target=self.name, request=number, attempt=attempt, request_id=self.id
+            trial=requests.trial.key,
+            turn=self.turn,
+            target=self.name,
+            request=number,
+            attempt=attempt,
+            request_id=self.id,
         )
 
     def _effect(self) -> Event:
@@ -512,6 +518,7 @@ class _Attempt(Attempt):
                 identity,
                 made.content,
                 answered_with=self.tool.answered_with,
+                turn=book.requests.turn,
             ),
             seam.memory,
             reach,

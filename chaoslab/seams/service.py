@@ -196,7 +196,7 @@ class ServiceSeam:
         self.asked_of.add(name)
         book.calls += 1
         began_s = self.clock.monotonic() - trip_s
-        call = Call(name, CONNECT, book.key, number, pending.next_attempt(), pending.id)
+        call = Call(name, CONNECT, book.key, number, pending.next_attempt(), pending.id, turn=book.requests.turn)
         book.note(events.CallStarted(at=call.at, tool=CONNECT))
         faults = AttemptFaults(self.memory, call, book.note, elapsed_s=began_s - book.origin)
         kind = _refusal(faults, reach, decisions, call)
@@ -321,7 +321,8 @@ class ServiceAttempt(Attempt):
         if host is not None:
             errors = host.errors_of(request.path, {key.decode("latin-1").lower(): "" for key, _ in request.headers})
         shown: Any = self.value
-        call = Call(name, self.tool, book.key, number, attempt, self.asked.id, self.value, errors)
+        turn = book.requests.turn
+        call = Call(name, self.tool, book.key, number, attempt, self.asked.id, self.value, errors, turn=turn)
         if self.chat is not None:
             call, shown = replace(call, dialog=self.chat.format.dialog), self.chat.shown(self.value)
         book.note(events.CallStarted(at=call.at, tool=self.tool, arguments=to_jsonable(shown)))

@@ -19,5 +19,6 @@ class MaxCalls(Assertion):
         made = seen.started(self.tool)
         if len(made) <= self.calls:
             return None
-        what = "calls" if self.tool == "*" else f"calls of {self.tool}"
+        noun = "call" if len(made) == 1 else "calls"
+        what = noun if self.tool == "*" else f"{noun} of {self.tool}"
         return Miss.at(f"{len(made)} {what}, at most {self.calls} were allowed", *(r for r, _ in made[self.calls :]))

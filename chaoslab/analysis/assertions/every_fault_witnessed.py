@@ -1,0 +1,24 @@
+"""Each fault that was drawn is met."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from chaoslab.analysis.assertion import Assertion, Miss, Seen
+from chaoslab.core.events import FaultHealed, FaultScheduled, FaultWitnessed
+
+
+@dataclass(frozen=True)
+class EveryFaultWitnessed(Assertion):
+    """Each fault that was scheduled was witnessed, or another fault ended its call first."""
+
+    example = "every_fault_witnessed"
+
+    def check(self, seen: Seen) -> Miss | None:
+        met = {(e.injection, e.fault, e.at) for _, e in seen.of(FaultWitnessed)}
+        met |= {(e.injection, e.fault, e.at) for _, e in seen.of(FaultHealed) if e.masked_by}
+        for record, event in seen.of(FaultScheduled):
+            if (event.injection, event.fault, event.at) not in met:
+                where = f"{event.target} {event.request}.{event.attempt}"
+                return Miss.at(f"{event.fault} was scheduled at {where} and not witnessed", record)
+        return None

@@ -1,0 +1,30 @@
+"""Most calls are good: right, and in time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from chaoslab.analysis.assertion import Assertion, Bounds, Miss, Seen
+
+
+@dataclass(frozen=True)
+class Slo(Assertion):
+    """At least `share` of the calls of `tool` (a name or a pattern) succeed within `within_s` seconds, each attempt
+    counted. A trial without such a call is a miss."""
+
+    share: float
+    within_s: float = 1e9
+    tool: str = "*"
+    bounds: ClassVar[Bounds] = {"share": (0, 1), "within_s": (0, 1e15)}
+    example = "{share: 0.9, within_s: 2, tool: search}"
+
+    def check(self, seen: Seen) -> Miss | None:
+        ended = seen.finished(self.tool)
+        if not ended:
+            return Miss(f"there was no call{'' if self.tool == '*' else f' of {self.tool}'}")
+        bad = [record for record, event in ended if not event.ok or event.duration_s > self.within_s]
+        good = 1 - len(bad) / len(ended)
+        if good >= self.share:
+            return None
+        return Miss.at(f"{good:.0%} of {len(ended)} calls were good, at least {self.share:.0%} were asked for", *bad)

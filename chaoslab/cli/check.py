@@ -1,0 +1,44 @@
+"""`chaoslab check`: scenario files, validated and not run."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+HELP = "scenario files: tell what is wrong with them, without running anything"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("files", nargs="*", metavar="FILE", help="scenario files, or folders of them")
+    parser.add_argument("--schema", action="store_true", help="print the JSON Schema of scenario files, for editors")
+
+
+def run(options: argparse.Namespace) -> int:
+    from chaoslab.base import extras
+    from chaoslab.base.commandline import refuse
+
+    extras.check("chaoslab check", "scenarios")
+    from chaoslab.execution.scenarios.files import found
+    from chaoslab.execution.scenarios.load import ScenarioErrors, load
+    from chaoslab.execution.scenarios.schema import schema
+
+    if options.schema:
+        print(json.dumps(schema(), indent=2))
+        return 0
+    try:
+        paths = found([Path(name) for name in options.files])
+    except LookupError as error:
+        return refuse(error)
+    wrong = 0
+    for path in paths:
+        try:
+            scenarios = load(path)
+        except ScenarioErrors as error:
+            wrong += 1
+            print(error, file=sys.stderr)
+        else:
+            names = ", ".join(f"'{each.name}'" for each in scenarios)
+            print(f"{path}: {names}: nothing is wrong with it")
+    return 2 if wrong else 0

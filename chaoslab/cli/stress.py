@@ -1,0 +1,66 @@
+"""`chaoslab stress`: the share of trials that pass at each level of chaos, and where it breaks."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from chaoslab.base.commandline import refuse, whole
+
+HELP = "run a scenario at rising levels of chaos and tell where it breaks"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="SCENARIO", type=Path, help="a scenario file")
+    parser.add_argument("--iterations", type=whole(1, 1_000_000), default=50, help="trials at each level (%(default)s)")
+    parser.add_argument("--levels", type=_levels, default="0,0.25,0.5,1,2", help="the levels (%(default)s)")
+    parser.add_argument("--seed", type=whole(0, 2**63 - 1), help="of the faults' dice, in place of the scenario's own")
+    parser.add_argument("--jobs", type=whole(1, 1024), default=1, help="processes (%(default)s)")
+    parser.add_argument("--chart", type=Path, metavar="FILE", help="draw it too: a .png or .svg")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _levels(text: str) -> list[float]:
+    from chaoslab.core.levels import LEVELS
+
+    try:
+        found = [float(each) for each in text.split(",")]
+    except ValueError:
+        found = []
+    if not found or any(each not in LEVELS for each in found) or len(set(found)) < len(found):
+        known = ", ".join(f"{each:g}" for each in LEVELS)
+        raise argparse.ArgumentTypeError(f"{text[:60]} should be some of {known}, with commas")
+    return sorted(found)
+
+
+def run(options: argparse.Namespace) -> int:
+    from chaoslab.base import extras
+
+    extras.check("chaoslab stress", "scenarios", "virtual", *(["charts"] if options.chart else []))
+    from chaoslab.execution.scenarios.load import ScenarioErrors
+    from chaoslab.execution.scenarios.located import ScenarioError
+    from chaoslab.execution.scenarios.stress import chart, plain, stress, told
+
+    if options.chart and options.chart.suffix not in (".png", ".svg"):
+        return refuse(ValueError(f"--chart {options.chart} should end in .png or .svg"))
+    try:
+        steps = stress(options.file, options.levels, options.iterations, seed=options.seed, jobs=options.jobs)
+        found = []
+        for step in steps:
+            found.append(step)
+            print(f"level {step.level:g}: {step.passed} of {step.judged} passed", file=sys.stderr, flush=True)
+    except ScenarioErrors as error:
+        print(error, file=sys.stderr)
+        return 2
+    except ScenarioError as error:
+        return refuse(error)
+    print(json.dumps(plain(found), indent=2) if options.json else told(found))
+    if options.chart:
+        try:
+            chart(found, options.chart)
+        except OSError as error:
+            return refuse(OSError(f"{options.chart} cannot be written: {error.strerror}"))
+        print(f"chart {options.chart}", file=sys.stderr)
+    return 0

@@ -1,0 +1,116 @@
+"""`chaoslab test`: runs scenarios and tells which hold."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from chaoslab.base.commandline import refuse, whole
+
+if TYPE_CHECKING:
+    from chaoslab.execution.scenarios.load import Scenario
+    from chaoslab.execution.scenarios.running import Result
+
+HELP = "run scenarios: exit code 0 if all hold, 1 if one fails, 4 if one proves nothing"
+FAILED, INVALID = 1, 4
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("files", nargs="*", metavar="SCENARIO", help="scenario files, or folders of them")
+    parser.add_argument(
+        "-n", "--trials", type=whole(1, 1_000_000), help="trials of each scenario, in place of its own number"
+    )
+    parser.add_argument("--seed", type=whole(0, 2**63 - 1), help="seed of the faults' dice, in place of its own")
+    parser.add_argument("--jobs", type=whole(1, 1024), default=1, help="processes, 1 by default")
+    parser.add_argument("--trial", type=whole(1, 1_000_000), help="this trial alone, from 1, with its story")
+    parser.add_argument("--fail-fast", action="store_true", help="stop at the first trial that fails")
+    parser.add_argument("--dry-run", action="store_true", help="run nothing: list the calls that would be hit")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="a value in place of the file's"
+    )
+    parser.add_argument("-k", dest="only", default="", metavar="TEXT", help="scenarios with this text in their name")
+    parser.add_argument("--logs", type=Path, help="write the runs' logs into this folder")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print only what does not hold")
+
+
+def run(options: argparse.Namespace) -> int:
+    from chaoslab.base import extras
+
+    extras.check("chaoslab test", "scenarios", "virtual")
+    from chaoslab.execution.scenarios.files import found
+    from chaoslab.execution.scenarios.load import ScenarioErrors, load
+    from chaoslab.execution.scenarios.located import ScenarioError
+
+    try:
+        paths = found([Path(name) for name in options.files])
+        scenarios = [each for path in paths for each in load(path, changed=options.set)]
+    except ScenarioErrors as error:
+        print(error, file=sys.stderr)
+        return 2
+    except (LookupError, ScenarioError) as error:
+        return refuse(error)
+    wanted = [each for each in scenarios if options.only in each.name]
+    if not wanted:
+        names = ", ".join(each.name for each in scenarios)
+        return refuse(LookupError(f"no scenario has '{options.only}' in its name: there are {names}"))
+    if options.dry_run:
+        return _dry(wanted, options)
+    results = []
+    try:
+        for scenario in wanted:
+            results.append(_tried(scenario, options))
+            if options.fail_fast and results[-1].state == "failed":
+                break
+    except ScenarioError as error:
+        return refuse(error)
+    if options.json:
+        print(json.dumps({"chaoslab": 1, "scenarios": [_plain(result) for result in results]}, indent=2))
+    elif len(results) > 1:
+        print(_sum(results))
+    states = {str(result.state) for result in results}
+    return FAILED if "failed" in states else INVALID if "invalid" in states else 0
+
+
+def _tried(scenario: Scenario, options: argparse.Namespace) -> Result:
+    from chaoslab.execution.scenarios.running import Result, State, run
+
+    result = Result(scenario)
+    given = {"trials": options.trials, "seed": options.seed, "jobs": options.jobs, "only": options.trial}
+    for ruling in run(scenario, logs=options.logs, **given):
+        result.add(ruling)
+        if options.fail_fast and ruling.state is State.FAILED:
+            break
+    if not options.json:
+        text = _told(result, options)
+        if text and not (options.quiet and result.state is State.PASSED):
+            print(text, flush=True)
+    return result
+
+
+def _told(result: Result, options: argparse.Namespace) -> str:
+    from chaoslab.execution.scenarios.tell import told
+
+    return told(result, trial=options.trial, seed=options.seed)
+
+
+def _plain(result: Result) -> dict[str, Any]:
+    from chaoslab.execution.scenarios.tell import plain
+
+    return plain(result)
+
+
+def _sum(results: list[Result]) -> str:
+    counts = {state: sum(str(result.state) == state for result in results) for state in ("passed", "failed", "invalid")}
+    return f"{len(results)} scenarios: " + ", ".join(f"{count} {state}" for state, count in counts.items() if count)
+
+
+def _dry(scenarios: list[Scenario], options: argparse.Namespace) -> int:
+    from chaoslab.execution.scenarios.tell import foreseen
+
+    for scenario in scenarios:
+        print("\n".join(foreseen(scenario, trials=options.trials, seed=options.seed, only=options.trial)))
+    return 0

@@ -1,0 +1,137 @@
+"""A conversation: several turns of one user with one agent, within one trial."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from chaoslab.base.clock import Clock
+from chaoslab.base.parsers import SECONDS_MAX
+from chaoslab.core.events import TurnFinished, TurnStarted
+from chaoslab.core.memory import TrialMemory
+from chaoslab.record.trial_log import TrialLog
+
+READ_MAX = 20_000
+"""The most characters of an answer in which a pattern is sought."""
+TURNS_MAX = 1000
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One turn: the user's words, or an answer that depends on the agent's last one.
+
+    `say`: the words. `reply`: words by pattern (a regular expression); the first that is found in the last answer is
+    said, and if none is found the conversation ends. `after_s`: the time that passes before it, in seconds.
+    """
+
+    say: str = ""
+    reply: Mapping[str, str] = field(default_factory=dict)
+    after_s: float = 0.0
+
+    def words(self, answer: str) -> str | None:
+        """The user's words after that answer; None if no pattern is found in it."""
+        if not self.reply:
+            return self.say
+        read = answer[:READ_MAX]
+        return next((text for pattern, text in self.reply.items() if re.search(pattern, read)), None)
+
+    def __str__(self) -> str:
+        return self.say or " or ".join(self.reply.values())
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """The turns of a conversation, in their order."""
+
+    turns: tuple[Turn, ...]
+
+    @property
+    def waits_s(self) -> float:
+        """The time that passes between the turns, in seconds."""
+        return sum(turn.after_s for turn in self.turns)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.turns))
+
+
+def turn(say: str = "", *, reply: Mapping[str, str] | None = None, after_s: float = 0.0) -> Turn:
+    """One turn of a conversation, for `turns`: the user's words, or `reply`, words by a pattern (a regular expression)
+    that is sought in the agent's last answer. `after_s` seconds of the world's time pass before it.
+
+    Raises:
+        ValueError, TypeError: an argument is invalid.
+    """
+    replies = dict(reply or {})
+    if bool(say) == bool(replies):
+        raise ValueError("a turn has either the user's words or reply={pattern: words}")
+    if not isinstance(say, str) or not all(isinstance(each, str) for pair in replies.items() for each in pair):
+        raise TypeError("the words and the patterns of a turn should be texts")
+    for pattern in replies:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise ValueError(f"the pattern {pattern!r:.60} cannot be read: {error}") from None
+    if isinstance(after_s, bool) or not isinstance(after_s, int | float) or not 0 <= after_s <= SECONDS_MAX:
+        raise ValueError(f"after_s is {after_s!r:.60}: it should be a number from 0 to {SECONDS_MAX}")
+    return Turn(say, replies, float(after_s))
+
+
+def turns(*each: str | Turn) -> Conversation:
+    """A conversation, as a prompt for `run`: `lab.run(agent, lab.turns("Refund order 17.", "Is it done?"), …)`. The
+    agent is called once a turn and keeps what it remembers; services keep their state.
+
+    Raises:
+        ValueError, TypeError: there is no turn, or the first one waits for an answer.
+    """
+    found = tuple(turn(one) if isinstance(one, str) else one for one in each)
+    if not found or len(found) > TURNS_MAX:
+        raise ValueError(f"a conversation has 1 to {TURNS_MAX} turns")
+    if not all(isinstance(one, Turn) for one in found):
+        raise TypeError("a turn is a text or lab.turn(…)")
+    if found[0].reply:
+        raise ValueError("the first turn has no answer to reply to: it should be the user's words")
+    return Conversation(found)
+
+
+class Talk:
+    """A conversation under way in a trial.
+
+    Use: `while (words := talk.next()) is not None:` wait `talk.wait_s`, `begin`, ask the agent, `answered`.
+    """
+
+    def __init__(self, conversation: Conversation, book: TrialLog, memory: TrialMemory, clock: Clock) -> None:
+        self._book, self._memory, self._clock = book, memory, clock
+        self._turns, self._number, self._began_s = conversation.turns, 0, 0.0
+        self.answers: list[str] = []
+
+    @property
+    def wait_s(self) -> float:
+        """The time that passes before the turn that `next` gave."""
+        return self._turns[self._number - 1].after_s
+
+    def next(self) -> str | None:
+        """The user's words of the next turn; None if the conversation is over."""
+        if self._number == len(self._turns):
+            return None
+        self._number += 1
+        return self._turns[self._number - 1].words(self.answers[-1] if self.answers else "")
+
+    def begin(self, words: str) -> None:
+        requests = self._book.requests
+        if self._number > 1:
+            requests.turn = self._number
+            self._memory.begin_turn(self._number, requests.counts)
+        self._began_s = self._clock.monotonic()
+        self._book.note(TurnStarted(turn=self._number, prompt=words))
+
+    def answered(self, text: str) -> None:
+        """Takes the agent's answer."""
+        duration_s = round(self._clock.monotonic() - self._began_s, 6)
+        self.answers.append(text)
+        self._book.note(TurnFinished(turn=self._number, answer=text, duration_s=duration_s))
+
+    @property
+    def whole(self) -> str:
+        """All answers, a line or more each: the trial's answer."""
+        return "\n".join(self.answers)

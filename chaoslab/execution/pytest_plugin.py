@@ -1,0 +1,225 @@
+"""The plug-in for pytest: the fixture `chaos`, the mark `chaos`, and scenario files as tests.
+
+The lab is imported when a test uses it, since pytest loads this module in every project.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import pytest
+
+if TYPE_CHECKING:
+    from chaoslab.analysis.assertion import Assertion
+    from chaoslab.core.plan import Injection
+    from chaoslab.execution.scenarios.load import Scenario
+    from chaoslab.execution.scenarios.running import Ruling
+    from chaoslab.execution.trial import Trial
+
+TRIALS = 10
+"""The trials of `chaos.run` if neither it nor the mark says how many."""
+OF_MARK = ("faults", "trials", "seed", "expect", "accept", "pass_rate")
+SUFFIXES = (".chaos.yaml", ".chaos.yml", ".chaos.json", ".chaos.toml")
+MARK = (
+    "chaos(faults=[…], trials=10, seed=1, expect=[…], accept=[…], pass_rate=1.0): what `chaos.run` of this test does "
+    "unless it says otherwise (chaoslab)"
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("chaoslab", "chaos (chaoslab)")
+    group.addoption("--chaos-seed", type=int, metavar="N", help="the seed of the faults' dice, for all tests")
+    group.addoption("--chaos-trials", type=int, metavar="N", help="the trials of each test with chaos")
+    group.addoption("--chaos-trial", type=int, metavar="N", help="only this trial of each test, from 1")
+    group.addoption("--chaos-logs", metavar="DIR", help="write the logs of each test's trials below this folder")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", MARK)
+    for name, least in (("chaos_seed", 0), ("chaos_trials", 1), ("chaos_trial", 1)):
+        value = config.getoption(name)
+        if value is not None and value < least:
+            option = f"--{name.replace('_', '-')}"
+            raise pytest.UsageError(f"{option} is {value}: it should be a whole number, {least} or more")
+
+
+@pytest.fixture
+def chaos(request: pytest.FixtureRequest) -> Chaos:
+    """Runs an agent under faults, and fails the test if a trial does not end well: `chaos.run(agent, prompt, …)`."""
+    return Chaos(request.node, request.config)
+
+
+class Chaos:
+    """The fixture `chaos`."""
+
+    def __init__(self, node: pytest.Item, config: pytest.Config) -> None:
+        self._node, self._config = node, config
+        mark = node.get_closest_marker("chaos")
+        self._stated: dict[str, Any] = dict(mark.kwargs) if mark is not None else {}
+        if mark is not None and mark.args:
+            raise pytest.UsageError("the mark chaos takes its arguments by name, as in chaos(faults=[…], trials=50)")
+        for name in self._stated:
+            if name not in OF_MARK:
+                raise pytest.UsageError(f"the mark chaos has no '{name}': it takes {', '.join(OF_MARK)}")
+
+    def inject(self, fault: str, target: str | Sequence[str], **arguments: Any) -> Injection:
+        """A fault, as `chaoslab.inject`."""
+        from chaoslab.core.inject import inject
+
+        return inject(fault, target, **arguments)
+
+    def run(
+        self,
+        agent: Any,
+        prompt: Any,
+        *,
+        faults: Sequence[Injection] | None = None,
+        trials: int | None = None,
+        seed: int | None = None,
+        expect: Iterable[Assertion | str | dict[str, Any]] | None = None,
+        accept: Sequence[str] | None = None,
+        pass_rate: float | None = None,
+        **options: Any,
+    ) -> list[Trial]:
+        """Runs the trials and returns them, or fails the test with the story of the first that does not end well.
+
+        `faults`, `trials`, `seed`: as in `chaoslab.run_many`; the command line's `--chaos-seed` and `--chaos-trials`
+        count first, then these, then the mark's. `expect`: assertions (`chaoslab.expect`), or their names. `accept`:
+        the outcomes that are well, correct and degraded by default. `pass_rate`: the least share of trials that must
+        end well. `options`: all others of `chaoslab.run`.
+        """
+        from contextlib import closing
+
+        from chaoslab.analysis.assertion import Assertion
+        from chaoslab.execution.scenarios.load import of_data
+        from chaoslab.execution.scenarios.running import Rules, State, ruled
+        from chaoslab.execution.trial import numbered
+
+        config = self._config.getoption
+        count = _first(config("chaos_trials"), trials, self._stated.get("trials"), TRIALS)
+        seed = _first(config("chaos_seed"), seed, self._stated.get("seed"), 1)
+        only = config("chaos_trial")
+        stated = _first(expect, self._stated.get("expect"), ())
+        asserted = [each if isinstance(each, Assertion) else of_data(each) for each in stated]
+        rules = Rules(_first(accept, self._stated.get("accept"), Rules().accept), asserted)
+        least = _first(pass_rate, self._stated.get("pass_rate"), 1.0)
+        injections = list(_first(faults, self._stated.get("faults"), ()))
+        if config("chaos_logs") and "logs" not in options:
+            options["logs"] = Path(config("chaos_logs")) / _slug(self._node.nodeid)
+        numbers = range(count) if only is None else [only - 1]
+        rulings: list[Ruling] = []
+        with closing(numbered(agent, prompt, numbers, seed=seed, faults=injections, **options)) as done:
+            for number, trial in zip(numbers, done, strict=True):
+                rulings.append(ruled(rules, number + 1, trial))
+                if rulings[-1].state is not State.PASSED and least == 1.0:
+                    self._fail(rulings, seed)
+        passed = sum(ruling.state is State.PASSED for ruling in rulings)
+        if passed < least * len(rulings):
+            self._fail(rulings, seed, f"{passed} of {len(rulings)} trials passed, {least:.0%} should have")
+        if injections and only is None and not any(_met(ruling) for ruling in rulings):
+            names = ", ".join(each.name for each in injections)
+            pytest.fail(
+                f"invalid: none of {len(rulings)} trials met a fault ({names}), so this proves nothing", pytrace=False
+            )
+        return [ruling.trial for ruling in rulings]
+
+    def _fail(self, rulings: Sequence[Ruling], seed: int, head: str = "") -> NoReturn:
+        from chaoslab.execution.scenarios.running import State
+        from chaoslab.execution.scenarios.tell import story
+
+        worst = next(ruling for ruling in rulings if ruling.state is not State.PASSED)
+        lines = [head] if head else []
+        lines += [f"trial {worst.number} {worst.state}: {reason}" for reason in worst.reasons]
+        lines += [f"    {finding.text} ({finding.where})" for finding in worst.trial.verdict.evidence if finding.where]
+        lines += ["", *story(worst), ""]
+        lines.append(f"again: pytest '{self._node.nodeid}' --chaos-seed={seed} --chaos-trial={worst.number}")
+        pytest.fail("\n".join(lines), pytrace=False)
+
+
+def _first(*values: Any) -> Any:
+    """The first value that is not None."""
+    return next(value for value in values if value is not None)
+
+
+def _met(ruling: Ruling) -> bool:
+    from chaoslab.core.events import FaultWitnessed
+
+    return any(True for _ in ruling.trial.history.of(FaultWitnessed))
+
+
+def _slug(nodeid: str) -> str:
+    return "".join(c if c.isalnum() or c in "._-" else "-" for c in nodeid)[:120]
+
+
+# Scenario files.
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Collects test_*.chaos.yaml and the like."""
+    if file_path.name.startswith("test_") and file_path.name.endswith(SUFFIXES):
+        return ScenarioFile.from_parent(parent, path=file_path)
+    return None
+
+
+class ScenarioFile(pytest.File):
+    """A scenario's file: a test for each of its variants."""
+
+    def collect(self) -> Generator[ScenarioItem, None, None]:
+        from chaoslab.base.extras import Incomplete
+        from chaoslab.execution.scenarios.load import ScenarioErrors, load
+
+        try:
+            scenarios = load(self.path)
+        except (ScenarioErrors, Incomplete) as error:
+            raise self.CollectError(str(error)) from None
+        for scenario in scenarios:
+            item = ScenarioItem.from_parent(self, name=scenario.variant or scenario.spec.name)
+            item.scenario = scenario
+            yield item
+
+
+class ScenarioItem(pytest.Item):
+    """A scenario as a test."""
+
+    scenario: Scenario
+
+    def runtest(self) -> None:
+        from chaoslab.execution.scenarios.running import Result, State, run
+
+        config = self.config.getoption
+        logs = Path(config("chaos_logs")) / _slug(self.nodeid) if config("chaos_logs") else None
+        result = Result(self.scenario)
+        given = {"trials": config("chaos_trials"), "seed": config("chaos_seed"), "only": config("chaos_trial")}
+        for ruling in run(self.scenario, logs=logs, **given):
+            result.add(ruling)
+        if result.state is not State.PASSED:
+            raise NotHeld(self._told(result))
+
+    def _told(self, result: Any) -> str:
+        from chaoslab.execution.scenarios.running import State
+        from chaoslab.execution.scenarios.tell import story, told
+
+        worst = next((each for each in result.rulings if each.state is not State.PASSED), None)
+        lines = [told(result)]
+        if worst is not None:
+            seed = _first(self.config.getoption("chaos_seed"), self.scenario.spec.seed)
+            lines += ["", *story(worst), ""]
+            lines.append(f"again: pytest '{self.nodeid}' --chaos-seed={seed} --chaos-trial={worst.number}")
+        return "\n".join(lines)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """The message alone where the scenario does not hold, or is wrong."""
+        from chaoslab.execution.scenarios.located import ScenarioError
+
+        if isinstance(excinfo.value, NotHeld | ScenarioError):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        return self.path, 0, f"scenario: {self.name}"
+
+
+class NotHeld(Exception):
+    """A scenario does not hold; the message has its story."""

@@ -1,0 +1,211 @@
+"""Runs scenarios and rules on their trials."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from chaoslab.analysis.assertion import Assertion, Miss, Seen
+from chaoslab.analysis.judge import Outcome
+from chaoslab.base.jsonable import describe_error, line
+from chaoslab.core.events import FaultWitnessed
+from chaoslab.execution.scenarios.load import Scenario
+from chaoslab.execution.scenarios.located import ScenarioError
+from chaoslab.execution.trial import Trial, numbered
+
+WHY = 300
+"""The most characters of a reason."""
+
+
+class State(StrEnum):
+    """The ruling on a trial or a scenario. INVALID: it proves nothing, since a fault was not met or nothing could be
+    judged."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    INVALID = "invalid"
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The requirements on a trial. `accept`: the names of outcomes. `by_turn`: assertions about one turn, by its
+    number."""
+
+    accept: Sequence[str] = ("correct", "degraded")
+    expect: Sequence[Assertion] = ()
+    by_turn: Mapping[int, Sequence[Assertion]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Missed:
+    """An assertion that does not hold. `turn`: the turn that it is about; None for the whole trial."""
+
+    assertion: Assertion
+    miss: Miss
+    turn: int | None = None
+
+    def __str__(self) -> str:
+        turn = "" if self.turn is None else f" in turn {self.turn}"
+        where = f" ({self.miss.where})" if self.miss.where else ""
+        return f"{self.assertion}{turn}: {self.miss.text}{where}"
+
+
+@dataclass(frozen=True)
+class Ruling:
+    """One trial of a scenario. `number`: from 1. `why`: the reason if it has not passed and no assertion tells it."""
+
+    number: int
+    trial: Trial
+    state: State
+    why: str
+    missed: tuple[Missed, ...] = ()
+
+    @property
+    def reasons(self) -> list[str]:
+        """The reasons why it has not passed, one line each."""
+        return [*([self.why] if self.why else []), *map(str, self.missed)]
+
+
+@dataclass
+class Result:
+    """All trials of a scenario so far."""
+
+    scenario: Scenario
+    rulings: list[Ruling] = field(default_factory=list)
+    met: int = 0
+    """The trials in which a fault was witnessed."""
+
+    def add(self, ruling: Ruling) -> None:
+        self.rulings.append(ruling)
+        self.met += any(True for _ in ruling.trial.history.of(FaultWitnessed))
+
+    def count(self, state: State) -> int:
+        return sum(ruling.state is state for ruling in self.rulings)
+
+    @property
+    def state(self) -> State:
+        """FAILED if too few trials passed; INVALID if that cannot be told."""
+        failed, passed = self.count(State.FAILED), self.count(State.PASSED)
+        if failed and passed < self.scenario.spec.pass_rate * (passed + failed):
+            return State.FAILED
+        return State.INVALID if self.invalid else State.PASSED
+
+    @property
+    def invalid(self) -> str:
+        """The reason why the scenario proves nothing; empty if it does."""
+        if not self.rulings:
+            return "no trial was run"
+        if self.scenario.injections and not self.met:
+            names = ", ".join(each.name for each in self.scenario.injections)
+            return f"no trial met a fault ({line(names, 100)})"
+        if self.count(State.INVALID):
+            first = next(ruling for ruling in self.rulings if ruling.state is State.INVALID)
+            return f"{self.count(State.INVALID)} of {len(self.rulings)} trials prove nothing: {first.why}"
+        return ""
+
+
+def run(
+    scenario: Scenario, *, trials: int | None = None, seed: int | None = None, jobs: int = 1, only: int | None = None,
+    logs: Path | None = None,
+) -> Iterator[Ruling]:  # fmt: skip
+    """Runs the trials of a scenario, each when the iterator is advanced. `trials`, `seed`: in place of the scenario's
+    own. `only`: this trial alone, from 1.
+
+    Raises:
+        ScenarioError: something of the user's cannot be imported, or does not fit.
+    """
+    spec = scenario.spec
+    count = spec.trials if trials is None else trials
+    numbers = range(count) if only is None else [only - 1]
+    rules = Rules(spec.accept, scenario.expect, scenario.by_turn)
+    agent, options = imported(scenario)
+    try:
+        done = numbered(
+            agent, scenario.prompt, numbers, jobs=jobs, seed=spec.seed if seed is None else seed, logs=logs, **options
+        )
+        with closing(done):
+            for number, trial in zip(numbers, done, strict=True):
+                yield ruled(rules, number + 1, trial)
+    except (LookupError, ValueError, TypeError) as error:
+        raise ScenarioError(f"{scenario.file or scenario.name}: {error}") from error
+
+
+def ruled(rules: Rules, number: int, trial: Trial) -> Ruling:
+    """The ruling on a finished trial."""
+    verdict = trial.verdict
+    if verdict.outcome is Outcome.INVALID and "invalid" not in rules.accept:
+        return Ruling(number, trial, State.INVALID, line(verdict.why, WHY))
+    missed = tuple(missing(rules, trial))
+    unknown = verdict.outcome is Outcome.UNKNOWN and "unknown" not in rules.accept
+    asserted = bool(rules.expect or rules.by_turn)
+    why = ""
+    if str(verdict.outcome) not in rules.accept and not (unknown and asserted):
+        why = line(f"{verdict.outcome}: {verdict.why}", WHY)
+    state = State.FAILED if missed or (why and not unknown) else State.INVALID if why else State.PASSED
+    return Ruling(number, trial, state, why, missed)
+
+
+def missing(rules: Rules, trial: Trial) -> Iterator[Missed]:
+    """The assertions that do not hold."""
+    twin = trial.twin.history if trial.twin is not None else None
+    for turn, assertions in ((None, rules.expect), *rules.by_turn.items()):
+        seen = Seen(trial.history, trial.key, trial.verdict, twin, turn)
+        for assertion in assertions:
+            if miss := assertion.check(seen):
+                yield Missed(assertion, miss, turn)
+
+
+def imported(scenario: Scenario) -> tuple[Any, dict[str, Any]]:
+    """The agent, and the options of `lab.run`, with everything imported that the scenario names.
+
+    Raises:
+        ScenarioError: something cannot be imported.
+    """
+    from chaoslab.execution.agent_run import fresh
+
+    spec = scenario.spec
+    for folder in (str((scenario.folder or Path()).resolve()), str(Path.cwd())):
+        if folder not in sys.path:
+            sys.path.insert(0, folder)
+
+    def named(where: str, dotted: str) -> Any:
+        return _imported(scenario, where, dotted)
+
+    def listed(where: str, names: Sequence[str]) -> list[Any]:
+        return [named(where, name) for name in names]
+
+    agent = named("agent", spec.agent) if spec.agent else fresh(named("fresh", spec.fresh or ""))
+    options = {
+        "tools": listed("tools", spec.tools),
+        "reads": listed("reads", spec.reads),
+        "services": {host: named("services", dotted) for host, dotted in spec.services.items()} or None,
+        "models": spec.models or None,
+        "faults": scenario.injections,
+        "effects": spec.effects,
+        "facts": [list(fact) for fact in spec.facts] or None,
+        "state": named("state", spec.state) if spec.state else None,
+        "world": spec.world,
+        "timeout_s": spec.timeout,
+        "deadline_s": spec.deadline,
+    }
+    return agent, options
+
+
+def _imported(scenario: Scenario, where: str, dotted: str) -> Any:
+    module, _, path = dotted.partition(":")
+    try:
+        found: Any = importlib.import_module(module)
+        for part in path.split("."):
+            found = getattr(found, part)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        said = line(describe_error(error), WHY)
+        raise ScenarioError(f"{scenario.file or scenario.name}: {where} {dotted} cannot be imported: {said}") from error
+    return found

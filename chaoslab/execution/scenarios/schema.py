@@ -1,0 +1,66 @@
+"""The JSON Schema of scenario files, for editors."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from chaoslab.analysis.assertion import GROUP, load
+from chaoslab.base.registry import names
+from chaoslab.execution.scenarios.spec import ScenarioSpec
+
+DRAFT = "http://json-schema.org/draft-07/schema#"
+
+
+def schema() -> dict[str, Any]:
+    """The schema (draft-07), with the names of all faults and assertions that are installed."""
+    made: dict[str, Any] = ScenarioSpec.model_json_schema(mode="validation")
+    made = _renamed(made)
+    definitions = made["definitions"]
+    definitions["FaultSpec"]["properties"]["fault"] = {"enum": list(names("faults")), "type": "string"}
+    definitions["FaultSpec"]["properties"]["target"] = _texts()
+    turn = definitions["TurnSpec"]
+    made["properties"]["turns"]["items"] = {
+        "anyOf": [{"type": "string", "minLength": 1}, {"$ref": "#/definitions/TurnSpec"}]
+    }
+    made["properties"]["facts"]["items"] = _texts()
+    definitions["Assertion"] = _assertion()
+    for holder in (made["properties"]["expect"], turn["properties"]["expect"]):
+        holder["items"] = {"$ref": "#/definitions/Assertion"}
+    for holder, keys in ((made, ("timeout", "deadline")), (turn, ("after",))):
+        for key in keys:
+            holder["properties"][key] = {
+                "anyOf": [
+                    {"type": "number", "minimum": 0},
+                    {"type": "string", "pattern": r"^\d+(\.\d+)? ?(ms|s|min|m|h|d)$"},
+                ],
+                "description": "seconds, or a duration such as 90s, 5min or 2h",
+            }
+    return {"$schema": DRAFT, "title": "A scenario of the chaos lab", **made}
+
+
+def _texts() -> dict[str, Any]:
+    text = {"type": "string"}
+    return {"anyOf": [text, {"type": "array", "items": text, "minItems": 1}]}
+
+
+def _assertion() -> dict[str, Any]:
+    known = names(GROUP)
+    properties = {name: {"description": " ".join((inspect.getdoc(load(name)) or "").split())} for name in known}
+    one = {
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": False,
+        "minProperties": 1,
+        "maxProperties": 1,
+    }
+    return {"anyOf": [{"enum": list(known), "type": "string"}, one]}
+
+
+def _renamed(value: Any) -> Any:
+    """The same with draft-07's name for definitions."""
+    if isinstance(value, dict):
+        return {("definitions" if key == "$defs" else key): _renamed(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_renamed(each) for each in value]
+    return value.replace("#/$defs/", "#/definitions/") if isinstance(value, str) else value

@@ -1,0 +1,139 @@
+"""The types of a scenario's file. `load` checks them against the faults and assertions there are."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
+
+from chaoslab.core.levels import LEVELS
+
+VERSION = 1
+DOTTED = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$"
+UNITS = {"ms": 0.001, "s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_TIME = re.compile(r"(\d+(?:\.\d+)?) ?(ms|s|min|m|h|d)")
+
+
+def _seconds(value: Any) -> Any:
+    """The seconds of a duration such as "90s" or "1.5h"; numbers are seconds."""
+    if not isinstance(value, str):
+        return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    match = _TIME.fullmatch(value.strip())
+    if match is None:
+        raise ValueError("a duration, as in 90s, 5min or 2h")
+    return float(match[1]) * UNITS[match[2]]
+
+
+def _listed(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+def _alone(value: list[str]) -> str | list[str]:
+    return value[0] if len(value) == 1 else value
+
+
+def _said(value: Any) -> Any:
+    return {"say": value} if isinstance(value, str) else value
+
+
+def _level(value: float) -> float:
+    if value not in LEVELS:
+        raise ValueError(" or ".join(f"{each:g}" for each in LEVELS))
+    return value
+
+
+Seconds = Annotated[float, BeforeValidator(_seconds), Field(ge=0, le=31_536_000)]
+Dotted = Annotated[str, Field(pattern=DOTTED)]
+Name = Annotated[str, Field(pattern=r"^[\w][\w .,()'+-]{0,99}$")]
+Text = Annotated[str, Field(min_length=1, max_length=20_000)]
+Texts = Annotated[list[str], BeforeValidator(_listed), PlainSerializer(_alone), Field(min_length=1, max_length=100)]
+Level = Annotated[float, AfterValidator(_level), WithJsonSchema({"enum": sorted(LEVELS)})]
+Family = Literal["network", "tool", "meaning", "model", "stream", "context"]
+OutcomeName = Literal[
+    "correct", "degraded", "wrong", "false_success", "harm", "failed", "hung", "unknown", "invalid", "unfinished"
+]
+
+
+class Strict(BaseModel):
+    """A mapping without other keys, whose values are not converted."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+
+class TurnSpec(Strict):
+    """One turn of a conversation: a text, or an answer that depends on what the agent said last.
+
+    `say`: the user's words. `reply`: words by pattern; the first pattern that is found in the agent's last answer
+    counts. `after`: the time that passes before it. `expect`: assertions about this turn.
+    """
+
+    say: Text | None = None
+    reply: dict[str, Text] | None = None
+    after: Seconds = 0.0
+    expect: list[Any] = Field(default_factory=list)
+
+
+Turn = Annotated[TurnSpec, BeforeValidator(_said)]
+
+
+class FaultSpec(BaseModel):
+    """One source of faults: the arguments of `lab.inject`."""
+
+    model_config = ConfigDict(extra="allow", strict=True, frozen=True, allow_inf_nan=False)
+    fault: str
+    target: Texts
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The triggers and the fault's own parameters."""
+        return dict(self.model_extra or {})
+
+
+class VariantSpec(Strict):
+    """The same scenario with some other values."""
+
+    name: Name
+    faults: list[FaultSpec] | None = None
+    chaos_level: Level | None = None
+    prompt: Text | None = None
+    seed: Annotated[int, Field(ge=0, le=2**63 - 1)] | None = None
+
+
+class ScenarioSpec(Strict):
+    """A scenario: an agent, its world, its faults, and what must hold.
+
+    `agent`: its callable as module:name, or `fresh`: a function that makes a new agent for each trial. `tools` and
+    `reads`: functions with and without effects. `services`: applications by host name; `models`: those that speak a
+    model's API. `state`: a function that returns the state of the agent's world. `prompt` or `turns`: the user's words.
+    `faults`, `chaos_level`, `families`: the faults. `variants`: the same with other values. `expect`: assertions.
+    `effects`, `facts`: the right result. `accept`: the outcomes that pass. `pass_rate`: the least share of trials that
+    must pass.
+    """
+
+    chaoslab: Literal[1] = 1
+    name: Name
+    description: str = ""
+    agent: Dotted | None = None
+    fresh: Dotted | None = None
+    tools: list[Dotted] = Field(default_factory=list)
+    reads: list[Dotted] = Field(default_factory=list)
+    services: dict[str, Dotted] = Field(default_factory=dict)
+    models: list[str] = Field(default_factory=list)
+    state: Dotted | None = None
+    prompt: Text | None = None
+    turns: list[Turn] = Field(default_factory=list, max_length=1000)
+    faults: list[FaultSpec] = Field(default_factory=list)
+    chaos_level: Level = 0
+    families: list[Family] = Field(default_factory=list)
+    variants: list[VariantSpec] = Field(default_factory=list)
+    expect: list[Any] = Field(default_factory=list)
+    effects: list[dict[str, Any]] | None = None
+    facts: list[Texts] = Field(default_factory=list)
+    accept: list[OutcomeName] = Field(default=["correct", "degraded"], min_length=1)
+    pass_rate: Annotated[float, Field(ge=0, le=1)] = 1.0
+    seed: Annotated[int, Field(ge=0, le=2**63 - 1)] = 1
+    trials: Annotated[int, Field(ge=1, le=1_000_000)] = 10
+    world: Literal["virtual", "local"] = "virtual"
+    timeout: Seconds = 30.0
+    deadline: Seconds = 3600.0

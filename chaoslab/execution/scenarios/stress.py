@@ -1,0 +1,129 @@
+"""A scenario at rising levels of chaos: the share of trials that pass, and the level at which it breaks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from chaoslab.analysis.measures.intervals import Rate, rate
+from chaoslab.core.levels import LEVELS
+from chaoslab.execution.scenarios.load import load
+from chaoslab.execution.scenarios.running import Result, State, run
+
+BAR = 30
+"""The width of a full bar, in characters."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One level of one scenario. `met`: trials in which a fault was witnessed. `invalid`: trials that prove nothing.
+    `least`: the share that the scenario asks for."""
+
+    scenario: str
+    level: float
+    passed: int
+    judged: int
+    met: int
+    invalid: int
+    least: float
+
+    @property
+    def share(self) -> Rate | None:
+        """The share of judged trials that passed; None if none was judged."""
+        return rate(self.passed, self.judged)
+
+    @property
+    def breaks(self) -> bool:
+        """True if less than asked for passed."""
+        return self.share is not None and self.share.value < self.least
+
+
+def stress(
+    path: Path, levels: Sequence[float], trials: int, *, seed: int | None = None, jobs: int = 1
+) -> Iterator[Step]:
+    """The scenarios of a file at each level, which comes to their own faults. The same trial has the same dice at each
+    level.
+
+    Raises:
+        ScenarioError: the file is wrong, or something of the user's cannot be imported.
+    """
+    for level in levels:
+        for scenario in load(path, changed=[f"chaos_level={level:g}"]):
+            result = Result(scenario)
+            for ruling in run(scenario, trials=trials, seed=seed, jobs=jobs):
+                result.add(ruling)
+            passed, failed = result.count(State.PASSED), result.count(State.FAILED)
+            yield Step(
+                scenario.name, level, passed, passed + failed, result.met, result.count(State.INVALID),
+                scenario.spec.pass_rate,
+            )  # fmt: skip
+
+
+def told(steps: Sequence[Step]) -> str:
+    """The steps as a table with bars, and the breaking point of each scenario."""
+    lines = []
+    for name in dict.fromkeys(step.scenario for step in steps):
+        own = [step for step in steps if step.scenario == name]
+        lines.append(f"{name}: {own[0].judged + own[0].invalid} trials at each level")
+        lines.append("level  a call fails  passed  95 % interval  met a fault")
+        for step in own:
+            share, chance = step.share, LEVELS[step.level]
+            figures = "no trial could be judged" if share is None else (
+                f"{share.value:6.0%}  {f'{share.interval.low:.0%}–{share.interval.high:.0%}':>13}"
+                f"  {step.met:>11}  {'█' * round(BAR * share.value)}"
+            )  # fmt: skip
+            lines.append(f"{step.level:<5g}  {f'{chance * 100:g} %':>12}  {figures}")
+        broken = next((step for step in own if step.breaks), None)
+        if broken is None:
+            lines.append(f"it does not break up to level {own[-1].level:g}")
+        else:
+            lines.append(f"it breaks at level {broken.level:g}: less than {broken.least:.0%} of its trials pass")
+    return "\n".join(lines)
+
+
+def plain(steps: Sequence[Step]) -> dict[str, Any]:
+    """The steps as JSON values."""
+    return {
+        "chaoslab": 1,
+        "steps": [
+            {
+                "scenario": step.scenario, "level": step.level, "passed": step.passed, "judged": step.judged,
+                "met_a_fault": step.met, "invalid": step.invalid, "breaks": step.breaks,
+                "interval": None if step.share is None else [step.share.interval.low, step.share.interval.high],
+            }
+            for step in steps
+        ],
+    }  # fmt: skip
+
+
+def chart(steps: Sequence[Step], path: Path) -> None:
+    """Draws the share that passes over the chance that a call fails, with its intervals.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    from matplotlib.figure import Figure
+
+    from chaoslab.reports.charts.palette import series
+
+    figure = Figure(figsize=(8, 4.5), layout="constrained")
+    axes = figure.add_subplot()
+    for number, name in enumerate(dict.fromkeys(step.scenario for step in steps)):
+        own = [(step, step.share) for step in steps if step.scenario == name]
+        known = [(100 * LEVELS[step.level], share) for step, share in own if share is not None]
+        look, line = series(number)
+        x, y = [at for at, _ in known], [100 * share.value for _, share in known]
+        low = [100 * (share.value - share.interval.low) for _, share in known]
+        high = [100 * (share.interval.high - share.value) for _, share in known]
+        axes.errorbar(
+            x, y, yerr=[low, high], color=look.color, marker=look.marker, linestyle=line, capsize=4, label=name
+        )
+    axes.set_xlabel("calls that meet a fault (%)")
+    axes.set_ylabel("trials that pass (%), 95 % interval")
+    axes.set_ylim(-3, 103)
+    axes.grid(alpha=0.3)
+    axes.legend(loc="lower left")
+    axes.set_title("Pass rate over the level of chaos", loc="left")
+    figure.savefig(path, dpi=150)

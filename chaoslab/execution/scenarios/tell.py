@@ -1,0 +1,131 @@
+"""The results of scenarios as text and as plain data."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from chaoslab.analysis.measures.intervals import rate
+from chaoslab.base.identity import nth
+from chaoslab.core.memory import TrialMemory
+from chaoslab.core.plan import HITS, Decision, Injection, Plan
+from chaoslab.execution.scenarios.load import Scenario, name_of
+from chaoslab.execution.scenarios.running import Result, Ruling, State
+
+EXAMPLES = 3
+"""The most trials of a scenario that are told."""
+REQUESTS = 5
+"""The first requests to each target whose hits are foreseen."""
+SHOWN = 5
+"""The most trials that are named."""
+STORY_MAX = 30
+
+
+def told(result: Result, *, trial: int | None = None, seed: int | None = None) -> str:
+    """The result in words. `trial`, `seed`: what was given on the command line."""
+    state, scenario = result.state, result.scenario
+    passed, judged = result.count(State.PASSED), result.count(State.PASSED) + result.count(State.FAILED)
+    share = rate(passed, judged)
+    known = f", 95 % interval {share.interval.low:.0%}–{share.interval.high:.0%}" if share is not None else ""
+    head = (
+        f"{str(state).upper():8} {scenario.name}: {passed} of {judged} trials passed{known}; {result.met} met a fault"
+    )
+    lines = [head]
+    if state is State.INVALID:
+        lines.append(f"  it proves nothing: {result.invalid}")
+    poor = [ruling for ruling in result.rulings if ruling.state is State.FAILED]
+    poor = poor or [ruling for ruling in result.rulings if ruling.state is State.INVALID]
+    alike: dict[tuple[str, ...], list[Ruling]] = {}
+    for ruling in poor:
+        alike.setdefault(tuple(ruling.reasons), []).append(ruling)
+    groups = sorted(alike.items(), key=lambda group: -len(group[1]))
+    for reasons, rulings in groups[:EXAMPLES]:
+        lines.append(f"  {_numbers(rulings)}:")
+        lines += [f"    {reason}" for reason in reasons]
+        lines.append(f"    again: {again(scenario, rulings[0], seed=seed)}")
+    if left := sum(len(rulings) for _, rulings in groups[EXAMPLES:]):
+        lines.append(f"  … and {left} more trials, in other ways")
+    if trial is not None and result.rulings:
+        lines.append(result.rulings[0].trial.story().rstrip())
+    return "\n".join(lines)
+
+
+def _numbers(rulings: Sequence[Ruling]) -> str:
+    """The trials by number, as in "7 trials (1, 2, 5 …)"."""
+    numbers = [str(ruling.number) for ruling in rulings]
+    if len(numbers) == 1:
+        return f"trial {numbers[0]}"
+    return f"{len(numbers)} trials ({', '.join(numbers[:SHOWN])}{' …' if numbers[SHOWN:] else ''})"
+
+
+def again(scenario: Scenario, ruling: Ruling, *, seed: int | None = None) -> str:
+    """The command that runs this trial again."""
+    own = seed if seed is not None else None
+    words = ["chaoslab", "test", scenario.file or "SCENARIO", "--trial", str(ruling.number)]
+    words += ["--seed", str(own)] if own is not None else []
+    words += ["-k", scenario.variant] if scenario.variant else []
+    return shlex.join(words)
+
+
+def story(ruling: Ruling) -> list[str]:
+    """The trial's story, at most 30 lines."""
+    lines = ruling.trial.story().rstrip().splitlines()
+    if len(lines) <= STORY_MAX:
+        return lines
+    half = STORY_MAX // 2
+    return [*lines[: half - 1], f"… {len(lines) - STORY_MAX + 1} lines …", *lines[-half:]]
+
+
+def plain(result: Result) -> dict[str, Any]:
+    """The result as JSON values."""
+    return {
+        "name": result.scenario.name,
+        "file": result.scenario.file,
+        "state": str(result.state),
+        "why": result.invalid if result.state is State.INVALID else "",
+        "trials": len(result.rulings),
+        "passed": result.count(State.PASSED),
+        "failed": result.count(State.FAILED),
+        "invalid": result.count(State.INVALID),
+        "met_a_fault": result.met,
+        "not_passed": [
+            {
+                "trial": ruling.number,
+                "state": str(ruling.state),
+                "outcome": str(ruling.trial.outcome),
+                "reasons": ruling.reasons,
+                "again": again(result.scenario, ruling),
+            }
+            for ruling in result.rulings
+            if ruling.state is not State.PASSED
+        ],
+    }
+
+
+def foreseen(
+    scenario: Scenario, *, trials: int | None = None, seed: int | None = None, only: int | None = None
+) -> Iterator[str]:
+    """The first requests that would be hit, trial by trial, if the agent made them with no wait. Nothing is run."""
+    spec = scenario.spec
+    count = spec.trials if trials is None else trials
+    plan = Plan(spec.seed if seed is None else seed, scenario.injections)
+    names = [*(name_of(each) for each in (*spec.tools, *spec.reads)), *spec.services]
+    concerned = {name: [each for each in plan.injections if each.covers(name)] for name in names}
+    yield f"{scenario.name}: {count} trials, seed {plan.seed}; nothing is run"
+    for number in range(count) if only is None else [only - 1]:
+        memory = TrialMemory(plan, nth("", number, 1).key)
+        hits = [
+            f"{injection.name} at request {request} of {name}"
+            for name, there in concerned.items()
+            for request in range(1, REQUESTS + 1)
+            for injection, decision in _decided(memory, there, name, request)
+            if decision in HITS
+        ]
+        yield f"  trial {number + 1}: {'; '.join(hits) or 'no fault'}"
+
+
+def _decided(
+    memory: TrialMemory, there: Sequence[Injection], name: str, request: int
+) -> Iterator[tuple[Injection, Decision]]:
+    yield from zip(there, memory.decide(there, memory.occasion(name, name, request, 1)), strict=False)

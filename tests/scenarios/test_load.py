@@ -1,0 +1,305 @@
+"""A scenario's file is read without running anything, and each mistake in it is one line with its place."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from chaoslab.execution.scenarios import located
+from chaoslab.execution.scenarios.load import ScenarioErrors, load
+from chaoslab.execution.scenarios.located import ScenarioError, parse
+
+GOOD = """\
+name: refund
+agent: shop:answer
+tools: [shop:refund]
+prompt: Refund order 17.
+faults:
+  - {fault: lost_reply, target: refund, calls: [1]}
+expect:
+  - max_calls: 3
+"""
+
+
+def written(folder: Path, text: str | bytes, name: str = "a.chaos.yaml") -> Path:
+    path = folder / name
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
+
+
+def wrong(folder: Path, text: str | bytes, name: str = "a.chaos.yaml") -> str:
+    with pytest.raises(ScenarioErrors) as refused:
+        load(written(folder, text, name))
+    assert all(line.startswith(str(folder)) and "\n" not in line for line in refused.value.lines)
+    return "\n".join(line.removeprefix(f"{folder}/") for line in refused.value.lines)
+
+
+def test_a_scenario_is_read(tmp_path: Path) -> None:
+    (scenario,) = load(written(tmp_path, GOOD))
+    assert (scenario.name, scenario.prompt, scenario.spec.trials) == ("refund", "Refund order 17.", 10)
+    assert [injection.name for injection in scenario.injections] == ["lost_reply on refund"]
+    assert [str(each) for each in scenario.expect] == ["max_calls(calls=3)"]
+
+
+def test_json_and_toml_say_the_same(tmp_path: Path) -> None:
+    (yaml,) = load(written(tmp_path, GOOD))
+    data = parse(GOOD, "x").data
+    (as_json,) = load(written(tmp_path, json.dumps(data, indent=1), "a.chaos.json"))
+    toml = (
+        'name = "refund"\nagent = "shop:answer"\ntools = ["shop:refund"]\nprompt = "Refund order 17."\n'
+        'faults = [{fault = "lost_reply", target = "refund", calls = [1]}]\nexpect = [{max_calls = 3}]\n'
+    )
+    (as_toml,) = load(written(tmp_path, toml, "a.chaos.toml"))
+    assert yaml.spec == as_json.spec == as_toml.spec
+
+
+def test_variants_are_scenarios_of_their_own(tmp_path: Path) -> None:
+    text = (
+        GOOD + "variants:\n  - name: calm\n    faults: []\n  - {name: stormy, chaos_level: 2, seed: 5, prompt: Now!}\n"
+    )
+    calm, stormy = load(written(tmp_path, text))
+    assert (calm.name, calm.injections, calm.prompt) == ("refund, calm", (), "Refund order 17.")
+    assert (stormy.spec.seed, stormy.prompt) == (5, "Now!")
+    assert stormy.injections[0].name == "lost_reply on refund"
+    assert len(stormy.injections) == 4
+
+
+def test_values_may_be_given_in_place_of_the_files(tmp_path: Path) -> None:
+    (scenario,) = load(written(tmp_path, GOOD), changed=["trials=50", "accept=[correct]", "timeout=90s"])
+    assert (scenario.spec.trials, scenario.spec.accept, scenario.spec.timeout) == (50, ["correct"], 90.0)
+    for given, said in (("trials", "--set trials should be a key and a value"), ("trials=x", "trials is 'x'")):
+        with pytest.raises(ScenarioErrors, match=said):
+            load(written(tmp_path, GOOD), changed=[given])
+
+
+def test_turns_are_texts_or_more(tmp_path: Path) -> None:
+    turns = 'turns:\n  - Refund it.\n  - {say: Done?, after: 2h, expect: [{max_calls: 1}]}\n  - reply: {"(?i)sure": "Yes"}\n'
+    (scenario,) = load(written(tmp_path, GOOD.replace("prompt: Refund order 17.\n", turns)))
+    assert [each.after_s for each in scenario.prompt.turns] == [0, 7200, 0]  # type: ignore[union-attr]
+    assert [*scenario.by_turn] == [2]
+
+
+def test_no_module_of_the_users_is_imported(tmp_path: Path) -> None:
+    (tmp_path / "shop.py").write_text("raise SystemExit('imported')")
+    load(written(tmp_path, GOOD))
+
+
+def also(line: str) -> str:
+    return GOOD + line + "\n"
+
+
+def but(before: str, after: str) -> str:
+    assert before in GOOD
+    return GOOD.replace(before, after)
+
+
+ROOT = "a scenario is a mapping with name, agent, … and this is"
+CASES: list[tuple[str | bytes, str]] = [
+    # no data, or no text
+    ("", "a.chaos.yaml: it is empty"),
+    ("# only a comment\n", "a.chaos.yaml: it is empty"),
+    ("[]", f"1:1: {ROOT} a list"),
+    ("- name: x", f"1:1: {ROOT} a list"),
+    ("just text", f"1:1: {ROOT} one value"),
+    ("42", f"1:1: {ROOT} one value"),
+    ("null", f"1:1: {ROOT} one value"),
+    (b"\xff\xfe\x00\x01", "it is no UTF-8 text (byte 0 cannot be read)"),
+    (b"\x89PNG\r\n\x1a\n\x00", "it is no UTF-8 text"),
+    ("name: \0x", "it has a zero byte"),
+    (b"name: x\n" + b"# " + b"x" * (1 << 20), "it is larger than 1024 KiB"),
+    # broken YAML
+    ("name: [1, 2", "this is no YAML"),
+    ("name: {a: 1", "this is no YAML"),
+    ("name: 'x", "this is no YAML"),
+    ("name: x: y", "1:8: this is no YAML: mapping values are not allowed in this context"),
+    ("\tname: x", "this is no YAML"),
+    ("name: *nobody", "1:7: this is no YAML: found undefined alias"),
+    ("a: &a [*a]", "an alias stands inside of what it stands for"),
+    ("name: x\nname: y", "2:1: 'name' stands here twice"),
+    ("---\nname: x\n---\nname: y", "a second document begins here"),
+    ("name: !!python/object/apply:os.system ['true']", "is not for scenarios: they hold plain data"),
+    ("name: !mine x", "the tag !mine is not for scenarios"),
+    ("name: !!binary aGk=", "is not for scenarios: they hold plain data"),
+    ("name: !!set {a, b}", "is not for scenarios: they hold plain data"),
+    ("? [1, 2]\n: x", "a key should be a text"),
+    ("<<: {name: x}", "a key should be a text"),
+    ("[" * 60 + "]" * 60, "it is nested more than 40 deep"),
+    ("[" * 200_000, "it is nested more than 40 deep"),
+    ("- " * 200_000, "it is nested more than 40 deep"),
+    ("a: " + "{b: " * 50 + "1" + "}" * 50, "it is nested more than 40 deep"),
+    ("a: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
+        f"{n}: &{n} [{', '.join([f'*{m}'] * 10)}]\n" for m, n in zip("abcdef", "bcdefg", strict=True)
+    ), "it has more than 50000 values, aliases expanded"),
+    # numbers
+    (also("timeout: .nan"), "9:10: .nan is no number to reckon with"),
+    (also("timeout: .inf"), "9:10: .inf is no number to reckon with"),
+    (also("timeout: -.inf"), "is no number to reckon with"),
+    (also("timeout: 1e999"), "timeout is '1e999': it should be a duration"),
+    (also("timeout: 1.0e+999"), "is too large a number"),
+    (also("timeout: -1"), "9:10: timeout is -1: it should be 0 or more"),
+    (also("timeout: fast"), "9:10: timeout is 'fast': it should be a duration, as in 90s, 5min or 2h"),
+    (also("timeout: 5 parsecs"), "it should be a duration"),
+    (also("timeout: true"), "timeout is True: it should be a number"),
+    (also("timeout: [1]"), "timeout is [1]: it should be a number"),
+    (also("deadline: 400d"), "deadline is '400d': it should be 31536000 or less"),
+    (also("trials: 0"), "9:9: trials is 0: it should be 1 or more"),
+    (also("trials: -3"), "9:9: trials is -3: it should be 1 or more"),
+    (also("trials: many"), "9:9: trials is 'many': it should be a whole number"),
+    (also("trials: 1.5"), "trials is 1.5: it should be a whole number"),
+    (also("trials: true"), "trials is True: it should be a whole number"),
+    (also("trials: null"), "trials is None: it should be a whole number"),
+    (also("trials: 2000000"), "it should be 1000000 or less"),
+    (also("seed: -1"), "seed is -1: it should be 0 or more"),
+    (also("seed: '1'"), "seed is '1': it should be a whole number"),
+    (also("seed: 99999999999999999999999"), "seed is 99999999999999999999999: it should be "),
+    (also("pass_rate: 1.1"), "pass_rate is 1.1: it should be 1 or less"),
+    (also("pass_rate: -0.1"), "pass_rate is -0.1: it should be 0 or more"),
+    (also("pass_rate: high"), "pass_rate is 'high': it should be a number"),
+    # keys and kinds
+    (also("trails: 3"), "9:1: 'trails' is not known here: did you mean 'trials'?"),
+    (also("zzz: 3"), "9:1: 'zzz' is not known here: known are "),
+    (also("chaoslab: 2"), "9:11: chaoslab is 2: this version reads scenarios of version 1"),
+    (also("chaoslab: one"), "chaoslab is 'one': this version reads"),
+    (also("world: compose"), "9:8: world is 'compose': it should be virtual or local"),
+    (also("world: [virtual]"), "world is ['virtual']: it should be virtual or local"),
+    (also("accept: [good]"), "9:10: accept is 'good': it should be correct or degraded or wrong"),
+    (also("accept: []"), "accept is []: it should be not empty"),
+    (also("accept: correct"), "accept is 'correct': it should be a list"),
+    (but("name: refund", "name: ''"), "1:7: name is '': it should be a short name"),
+    (but("name: refund", "name: [a]"), "name is ['a']: it should be a text"),
+    (but("name: refund", "name: 17"), "name is 17: it should be a text"),
+    (but("name: refund\n", ""), "name is missing"),
+    (but("name: refund", "name: 'a\\b;c'"), "it should be a short name"),
+    # dotted paths
+    (but("agent: shop:answer", "agent: shop.answer"), "2:8: agent is 'shop.answer': it should be module:name, as in shop.agent:answer"),
+    (but("agent: shop:answer", "agent: ../shop:answer"), "it should be module:name"),
+    (but("agent: shop:answer", "agent: 'shop:answer()'"), "it should be module:name"),
+    (but("agent: shop:answer", "agent: 'os:system(1)'"), "it should be module:name"),
+    (but("agent: shop:answer", "agent: 3"), "agent is 3: it should be a text"),
+    (but("agent: shop:answer\n", ""), "agent or fresh is missing"),
+    (also("fresh: shop:make"), "both agent and fresh are given"),
+    (but("tools: [shop:refund]", "tools: shop:refund"), "3:8: tools is 'shop:refund': it should be a list"),
+    (but("tools: [shop:refund]", "tools: [refund]"), "3:9: tools is 'refund': it should be module:name"),
+    (also("services: [shop]"), "services is ['shop']: it should be a mapping"),
+    (also("services: {Shop Test: shop:app}"), "'Shop Test' is no host name in lower case"),
+    (also("services: {shop: 3}"), "shop is 3: it should be a text"),
+    (also("models: [gpt]"), "9:10: no service is called 'gpt': there are none"),
+    (also("services: {api.openai.com: shop:app}\nmodels: [api.openai.con]"), "did you mean 'api.openai.com'?"),
+    (also("state: shop:state\neffects: []"), "a state is compared with a run without faults, which stated effects replace"),
+    # prompts and turns
+    (but("prompt: Refund order 17.\n", ""), "prompt or turns is missing"),
+    (but("prompt: Refund order 17.", "prompt: ''"), "prompt is '': it should be not empty"),
+    (but("prompt: Refund order 17.", "prompt: 17"), "prompt is 17: it should be a text"),
+    (also("turns: [Hello]"), "both prompt and turns are given"),
+    (but("prompt: Refund order 17.", "turns: []"), "prompt or turns is missing"),
+    (but("prompt: Refund order 17.", "turns: [{say: a, reply: {b: c}}]"), "a turn has either the user's words or reply="),
+    (but("prompt: Refund order 17.", "turns: [{after: 2h}]"), "a turn has either the user's words or reply="),
+    (but("prompt: Refund order 17.", "turns: [{reply: {a: b}}]"), "the first turn has no answer to reply to"),
+    (but("prompt: Refund order 17.", "turns: [a, {reply: {'(': b}}]"), "the pattern '(' cannot be read"),
+    (but("prompt: Refund order 17.", "turns: [a, {say: b, afte: 2h}]"), "'afte' is not known here: did you mean 'after'?"),
+    (but("prompt: Refund order 17.", "turns: [a, {say: b, after: later}]"), "after is 'later': it should be a duration"),
+    (but("prompt: Refund order 17.", "turns: [a, 3]"), "turns is 3: it should be a mapping"),
+    (but("prompt: Refund order 17.", "turns: [a, {say: b, expect: [max_cals: 3]}]"), "did you mean 'max_calls'?"),
+    # faults
+    (but("fault: lost_reply", "fault: lost_replies"), "6:13: no fault is called 'lost_replies': did you mean 'lost_reply'?"),
+    (but("calls: [1]", "calls: [0]"), "calls"),
+    (but("calls: [1]", "calls: one"), "calls"),
+    (but("calls: [1]", "calls: [1], chance: 0"), "chance"),
+    (but("calls: [1]", "chance: 2"), "6:49: chance of lost_reply on refund is 2"),
+    (but("calls: [1]", "chance: nearly"), "chance of lost_reply on refund is 'nearly'"),
+    (but("calls: [1]", "chanc: 0.5"), "lost_reply has no parameter 'chanc': did you mean 'chance'?"),
+    (but("calls: [1]", "delay_s: 3"), "lost_reply has no parameter 'delay_s': it has none"),
+    (but("calls: [1]", "every: 0"), "every"),
+    (but("calls: [1]", "when: 'amount >'"), "when"),
+    (but("calls: [1]", "when: '__import__(1)'"), "when"),
+    (but("calls: [1]", "persistence: sometimes"), "persistence"),
+    (but("target: refund, ", ""), "target is missing"),
+    (but("target: refund", "target: []"), "target is []: it should be not empty"),
+    (but("target: refund", "target: 3"), "target is 3: it should be a list"),
+    (but("- {fault: lost_reply, target: refund, calls: [1]}", "- lost_reply"), "faults is 'lost_reply': it should be a mapping"),
+    (but("  - {fault: lost_reply", "  - {fault: lost_reply, target: refund}\n  - {fault: lost_reply"), "'lost_reply on refund' stands here twice"),
+    (but("fault: lost_reply, target: refund, calls: [1]", "fault: latency, target: refund, delay_s: 2s"), "delay_s of latency is '2s': it should be a number"),
+    (but("fault: lost_reply, target: refund, calls: [1]", "fault: latency, target: refund, delay_s: -1"), "delay_s of latency is -1"),
+    (also("chaos_level: 0.7"), "9:14: chaos_level is 0.7: it should be 0 or 0.25 or 0.5 or 1 or 2"),
+    (also("chaos_level: high"), "chaos_level is 'high': it should be a number"),
+    (also("families: [weather]"), "families is 'weather': it should be network or tool"),
+    (also("chaos_level: 1\nfamilies: [model]"), "model faults are of models, and models names none"),
+    (also("variants: [{name: a}, {name: a}]"), "a second variant is called 'a'"),
+    (also("variants: [{nam: a}]"), "'nam' is not known here: did you mean 'name'?"),
+    (also("variants: [{name: a, faults: [{fault: nope, target: x}]}]"), "no fault is called 'nope'"),
+    # assertions
+    (but("- max_calls: 3", "- max_cals: 3"), "8:5: no assertion is called 'max_cals': did you mean 'max_calls'?"),
+    (but("- max_calls: 3", "- {max_calls: 3, not_called: x}"), "an assertion is a name, or one name with its parameters"),
+    (but("- max_calls: 3", "- {}"), "an assertion is a name, or one name with its parameters"),
+    (but("- max_calls: 3", "- 3"), "an assertion is a name, or one name with its parameters"),
+    (but("- max_calls: 3", "- max_calls: {call: 3}"), "max_calls has no parameter 'call': did you mean 'calls'?"),
+    (but("- max_calls: 3", "- max_calls"), "calls of max_calls is missing"),
+    (but("expect:\n  - max_calls: 3", "expect: max_calls"), "expect is 'max_calls': it should be a list"),
+    (also("facts: [[]]"), "it should be not empty"),
+    (also("effects: refund"), "effects is 'refund': it should be a list"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "said"), CASES, ids=[said[:50] + f" {n}" for n, (_, said) in enumerate(CASES)])
+def test_a_mistake_is_one_line(text: str | bytes, said: str, tmp_path: Path) -> None:
+    assert said in wrong(tmp_path, text)
+
+
+def test_all_mistakes_are_told(tmp_path: Path) -> None:
+    text = also("trials: x").replace("name: refund", "name: ''")
+    assert wrong(tmp_path, text).count("\n") == 1
+    text = but("fault: lost_reply", "fault: nope").replace("max_calls", "nope").replace("agent:", "fresh: a:b\nagent:")
+    assert wrong(tmp_path, text).count("\n") == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"name": "x",}', "1:14: this is no JSON"), ('{"name": NaN}', "agent or fresh"),
+        ('{"name": "x", "trials": 1e400}', "trials"), ("", "it is empty"), ('{"a": 1} {"b": 2}', "1:10: this is no JSON"),
+        ("[" * 100_000, "it is nested more than 40 deep"), ("name: x", "1:1: this is no JSON"),
+    ],
+)  # fmt: skip
+def test_json_is_checked_alike(text: str, said: str, tmp_path: Path) -> None:
+    assert said in wrong(tmp_path, text, "a.chaos.json")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("name = ", "this is no TOML"), ("name = 'x'\nname = 'y'", "this is no TOML"),
+        ("name = 'x'\nagent = 'a:b'\nprompt = 'p'\ntrials = 0", "trials is 0: it should be 1 or more"),
+        ("name = 'x'\nagent = 'a:b'\nprompt = 'p'\ntimeout = nan", "timeout is nan"),
+        ("name = 2026-01-01", "agent or fresh is missing"),
+    ],
+)  # fmt: skip
+def test_toml_is_checked_alike(text: str, said: str, tmp_path: Path) -> None:
+    assert said in wrong(tmp_path, text, "a.chaos.toml")
+
+
+def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
+    for path, said in (
+        (tmp_path / "none.chaos.yaml", "it cannot be read: No such file or directory"),
+        (tmp_path / "a.txt", "a scenario's file ends in .yaml, .yml, .json or .toml"),
+    ):
+        with pytest.raises(ScenarioError) as refused:
+            load(path)
+        assert str(refused.value) == f"{path}: {said}"
+    (tmp_path / "folder.yaml").mkdir()
+    with pytest.raises(ScenarioError, match="this is a folder"):
+        load(tmp_path / "folder.yaml")
+
+
+def test_texts_that_look_like_other_things_stay_texts() -> None:
+    data = parse("a: 1:30\nb: 2026-01-01\nc: 017\nd: yes\ne: 0x10\nf: ~\ng: 1_000\nh: =\n", "x").data
+    assert data == {"a": "1:30", "b": "2026-01-01", "c": "017", "d": True, "e": 16, "f": None, "g": 1000, "h": "="}
+
+
+def test_the_place_of_a_key_and_of_a_value() -> None:
+    found = parse("a:\n  - b: 1\n    c: 2\n", "f.yaml")
+    assert str(found.error(("a", 0, "c"), "no")) == "f.yaml:3:8: no"
+    assert str(found.error(("a", 0, "c"), "no", of_key=True)) == "f.yaml:3:5: no"
+    assert str(found.error(("a", 0, "c", "deeper", 7), "no")) == "f.yaml:3:8: no"
+    assert str(located.Located("f.toml", {}).error(("a",), "no")) == "f.toml: no"

@@ -1,0 +1,211 @@
+"""The plug-in for pytest: the fixture and the mark, scenario files as tests, and what a failure prints."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import chaoslab as lab
+from chaoslab.execution.scenarios import load, running, tell
+from tests.scenarios.shop_parts import careful, refund
+
+pytest_plugins = ["pytester"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _loaded() -> None:
+    """All modules that the plug-in uses. A run within this process forgets those that it loads itself, and classes
+    would be there twice."""
+    assert all((load, running, tell))
+    lost = lab.inject("lost_reply", "refund")
+    assert lab.run(lab.fresh(careful), "x", tools=[refund], faults=[lost]).story()
+
+
+SHOP = """
+import chaoslab as lab
+import pytest
+from tests.scenarios.shop_parts import careful, naive, refund
+
+LOST = lab.inject("lost_reply", "refund", chance=0.4)
+"""
+NAIVE = (
+    SHOP
+    + """
+@pytest.mark.chaos(faults=[LOST], trials=8)
+def test_shop(chaos):
+    chaos.run(lab.fresh(naive), "Refund order 17.", tools=[refund])
+"""
+)
+
+
+def run(pytester: pytest.Pytester, *arguments: str) -> pytest.RunResult:
+    return pytester.runpytest_inprocess("-p", "no:cacheprovider", *arguments)
+
+
+def test_a_failure_tells_the_story_and_how_to_see_it_again(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(NAIVE)
+    ended = run(pytester)
+    ended.assert_outcomes(failed=1)
+    ended.stdout.fnmatch_lines(
+        [
+            "trial * failed: harm: refund twice",
+            "    refund twice (info.log 4, 9)",
+            "*lost_reply*witnessed",
+            "*verdict  harm: refund twice",
+            "again: pytest 'test_*.py::test_shop' --chaos-seed=1 --chaos-trial=*",
+        ]
+    )
+    assert "Traceback" not in ended.stdout.str()
+    again = next(line for line in ended.outlines if line.startswith("again: ")).split()
+    alone = run(pytester, *again[-2:])
+    alone.assert_outcomes(failed=1)
+    assert [line for line in alone.outlines if "verdict" in line] == [
+        line for line in ended.outlines if "verdict" in line
+    ]
+
+
+def test_trials_that_end_well_are_returned(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        SHOP
+        + """
+def test_shop(chaos):
+    found = chaos.run(lab.fresh(careful), "Refund order 17.", tools=[refund], trials=8,
+                      faults=[chaos.inject("lost_reply", "refund", chance=0.4)], expect=[{"max_calls": 1}])
+    assert len(found) == 8
+    assert {str(trial.outcome) for trial in found} == {"correct", "degraded"}
+
+@pytest.mark.chaos(faults=[LOST], trials=8, pass_rate=0.25)
+def test_half(chaos):
+    chaos.run(lab.fresh(naive), "Refund order 17.", tools=[refund])
+    with pytest.raises(pytest.fail.Exception, match="2 of 8 trials passed, 90% should have"):
+        chaos.run(lab.fresh(naive), "Refund order 17.", tools=[refund], pass_rate=0.9)
+
+def test_nothing_met(chaos):
+    never = lab.inject("lost_reply", "refund", chance=0.0001)
+    with pytest.raises(pytest.fail.Exception, match="none of 10 trials met a fault"):
+        chaos.run(lab.fresh(careful), "Refund order 17.", tools=[refund], faults=[never])
+
+def test_an_assertion(chaos):
+    with pytest.raises(pytest.fail.Exception, match="1 call, at most 0 were allowed"):
+        chaos.run(lab.fresh(careful), "Refund order 17.", tools=[refund], expect=[lab.expect.max_calls(0)], trials=1)
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_parametrized(chaos, seed):
+    assert chaos.run(lab.fresh(careful), "Refund order 17.", tools=[refund], seed=seed, trials=1)[0].seed == seed
+"""
+    )
+    run(pytester).assert_outcomes(passed=6)
+    run(pytester, "--chaos-seed=7", "-k", "parametrized").assert_outcomes(failed=2)
+
+
+def test_the_command_line_counts_first(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        SHOP
+        + """
+@pytest.mark.chaos(trials=3)
+def test_shop(chaos):
+    assert len(chaos.run(lab.fresh(careful), "x", tools=[refund], trials=2)) == 5
+"""
+    )
+    run(pytester, "--chaos-trials=5", "--chaos-logs=logs").assert_outcomes(passed=1)
+    (log,) = pytester.path.glob("logs/*/latest/info.log")
+    assert log.read_text().count('"kind": "prompt_finished"') + log.read_text().count('"kind":"prompt_finished"') == 5
+
+
+def test_an_async_test_may_run_trials(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        SHOP
+        + """
+import asyncio
+
+def test_shop(chaos):
+    async def inside():
+        return chaos.run(lab.fresh(careful), "x", tools=[refund], trials=2)
+    assert len(asyncio.run(inside())) == 2
+"""
+    )
+    run(pytester).assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize(
+    ("mark", "said"),
+    [
+        ("trails=3", "the mark chaos has no 'trails': it takes faults, trials, seed, expect, accept, pass_rate"),
+        ("[], trials=3", "the mark chaos takes its arguments by name"),
+    ],
+)
+def test_a_mark_that_is_wrong_is_told(mark: str, said: str, pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(f"import pytest\n@pytest.mark.chaos({mark})\ndef test_it(chaos): pass\n")
+    assert said in run(pytester).stdout.str()
+
+
+@pytest.mark.parametrize("option", ["--chaos-trials=0", "--chaos-trial=-1", "--chaos-seed=-1"])
+def test_an_option_that_is_wrong_is_told(option: str, pytester: pytest.Pytester) -> None:
+    ended = pytester.runpytest_inprocess(option)
+    assert ended.ret == pytest.ExitCode.USAGE_ERROR
+    assert (
+        f"{option.partition('=')[0]} is {option.partition('=')[2]}: it should be a whole number" in ended.stderr.str()
+    )
+
+
+SCENARIO = """
+name: refund
+fresh: tests.scenarios.shop_parts:naive
+tools: [tests.scenarios.shop_parts:refund]
+prompt: Refund order 17.
+trials: 8
+faults: [{fault: lost_reply, target: refund, chance: 0.4}]
+variants: [{name: lost}, {name: calm, faults: []}]
+"""
+
+
+def test_scenario_files_are_tests(pytester: pytest.Pytester) -> None:
+    pytester.path.joinpath("test_refund.chaos.yaml").write_text(SCENARIO)
+    pytester.path.joinpath("refund.chaos.yaml").write_text("not collected")
+    ended = run(pytester, "-v")
+    ended.assert_outcomes(failed=1, passed=1)
+    ended.stdout.fnmatch_lines(
+        [
+            "*test_refund.chaos.yaml::lost FAILED*",
+            "*test_refund.chaos.yaml::calm PASSED*",
+            "FAILED   refund, lost: 2 of 8 trials passed*",
+            "*verdict  harm: refund twice",
+            "again: pytest 'test_refund.chaos.yaml::lost' --chaos-seed=1 --chaos-trial=*",
+        ]
+    )
+    run(pytester, "-k", "calm").assert_outcomes(passed=1, deselected=1)
+
+
+def test_a_scenario_file_that_is_wrong_is_told_in_one_line(pytester: pytest.Pytester) -> None:
+    pytester.path.joinpath("test_refund.chaos.yaml").write_text(SCENARIO + "trails: 3\n")
+    ended = run(pytester)
+    ended.assert_outcomes(errors=1)
+    ended.stdout.fnmatch_lines(["*test_refund.chaos.yaml:9:1: 'trails' is not known here: did you mean 'trials'?"])
+    pytester.path.joinpath("test_refund.chaos.yaml").write_text(
+        SCENARIO.replace("shop_parts:naive", "shop_parts:nobody")
+    )
+    ended = run(pytester)
+    ended.stdout.fnmatch_lines(["*fresh tests.scenarios.shop_parts:nobody cannot be imported: AttributeError*"])
+    assert "Traceback" not in ended.stdout.str()
+
+
+def test_nothing_of_the_lab_is_loaded_before_it_is_used(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+import sys
+
+def test_it():
+    loaded = {name for name in sys.modules if name.startswith("chaoslab.")}
+    assert loaded == {"chaoslab.execution", "chaoslab.execution.pytest_plugin"}
+"""
+    )
+    pytester.runpytest_subprocess("-p", "no:cacheprovider").assert_outcomes(passed=1)
+
+
+def test_many_workers_do_as_one(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent.parent.parent))
+    pytester.makepyfile(NAIVE)
+    ended = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-n2")
+    ended.assert_outcomes(failed=1)
+    assert "verdict  harm: refund twice" in ended.stdout.str()

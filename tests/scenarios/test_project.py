@@ -1,0 +1,121 @@
+"""`chaoslab init`, `demo` and `stress`: each works at once, and says what it found."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from chaoslab.cli import main
+from tests.cli_parts import chaoslab
+
+Said = pytest.CaptureFixture[str]
+
+
+def test_a_new_project_passes_and_its_naive_agent_fails(tmp_path: Path) -> None:
+    made = chaoslab(tmp_path, "init", "mine")
+    assert (made.returncode, made.stderr) == (0, "")
+    assert made.stdout.splitlines()[-1] == "next: cd mine; chaoslab test; pytest"
+    folder = tmp_path / "mine"
+    assert {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()} == {
+        "refund.chaos.yaml", "support_agent.py", "test_chaos.py", ".github/workflows/chaos.yml",
+    }  # fmt: skip
+    passed = chaoslab(folder, "test")
+    assert (passed.returncode, passed.stderr) == (0, "")
+    assert passed.stdout.startswith("PASSED   refund: 50 of 50 trials passed")
+    failed = chaoslab(folder, "test", "--set", "fresh=support_agent:naive")
+    assert failed.returncode == 1
+    assert "harm: refund twice" in failed.stdout
+
+
+def test_the_test_of_a_new_project_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import subprocess
+
+    assert main(["init", str(tmp_path / "mine")]) == 0
+    monkeypatch.chdir(tmp_path / "mine")
+    for text, code in (("careful)", 0), ("naive)", 1)):
+        test = Path("test_chaos.py")
+        test.write_text(test.read_text().replace("careful)", text))
+        ended = subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert ended.returncode == code, ended.stdout + ended.stderr
+
+
+def test_ones_own_agent_is_named_in_the_scenario(tmp_path: Path, capsys: Said) -> None:
+    assert main(["init", str(tmp_path / "mine"), "--agent", "shop.agent:answer"]) == 0
+    assert not (tmp_path / "mine" / "support_agent.py").exists()
+    assert main(["check", str(tmp_path / "mine")]) == 0
+    assert main(["init", str(tmp_path / "other"), "--agent", "shop.agent"]) == 2
+    assert "--agent shop.agent should be module:name, as in shop.agent:answer\n" in capsys.readouterr().err
+    assert not (tmp_path / "other").exists()
+
+
+def test_nothing_is_overwritten(tmp_path: Path, capsys: Said) -> None:
+    (tmp_path / "test_chaos.py").write_text("mine")
+    assert main(["init", str(tmp_path)]) == 2
+    assert (
+        capsys.readouterr().err == f"{tmp_path}/test_chaos.py is there already: name another folder, or move it away\n"
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["test_chaos.py"]
+    assert main(["init", str(tmp_path / "test_chaos.py")]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_the_demonstration_finds_a_failure_and_explains_it(capsys: Said) -> None:
+    assert main(["demo", "-n", "60"]) == 0
+    said = capsys.readouterr().out
+    naive, careful = (line for line in said.splitlines() if line.startswith("the "))
+    assert " harm" in naive
+    assert " harm" not in careful
+    assert "harm: refund twice; the state's 17.refunded is 98.0 instead of 49.0" in said
+    assert "  for _ in range(3):" in said
+    assert main(["demo", "--chaos-level", "0.7"]) == 2
+    assert capsys.readouterr().err == "the level is 0.7: it should be 0 or 0.25 or 0.5 or 1 or 2\n"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Said) -> Path:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.delitem(sys.modules, "support_agent", raising=False)
+    assert main(["init", str(tmp_path)]) == 0
+    capsys.readouterr()
+    return tmp_path / "refund.chaos.yaml"
+
+
+def test_stress_tells_the_share_at_each_level_and_where_it_breaks(project: Path, capsys: Said) -> None:
+    chart = project.parent / "stress.png"
+    assert main(["stress", str(project), "--iterations", "40", "--levels", "0,1", "--chart", str(chart)]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == "refund: 40 trials at each level"
+    assert said[2].split()[:5] == ["0", "0", "%", "100%", "91%–100%"]
+    assert said[-1] == "it breaks at level 1: less than 100% of its trials pass"
+    assert chart.read_bytes().startswith(b"\x89PNG")
+    assert main(["stress", str(project), "--iterations", "40", "--levels", "0,1", "--json"]) == 0
+    first, second = json.loads(capsys.readouterr().out)["steps"]
+    assert (first["passed"], first["breaks"], second["breaks"]) == (40, False, True)
+    assert second["interval"][0] < second["passed"] / 40 < second["interval"][1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--levels", "0,3"], "0,3 should be some of 0, 0.25, 0.5, 1, 2, with commas"),
+        (["--levels", "1,1"], "1,1 should be some of"),
+        (["--levels", ""], "should be some of"),
+        (["--iterations", "0"], "0 should be a whole number from 1"),
+        (["--chart", "x.gif"], "--chart x.gif should end in .png or .svg"),
+    ],
+)
+def test_what_stress_cannot_mean_is_refused(arguments: list[str], said: str, project: Path, capsys: Said) -> None:
+    try:
+        code = main(["stress", str(project), *arguments])
+    except SystemExit as ended:
+        code = int(str(ended.code))
+    assert code == 2
+    assert said in capsys.readouterr().err

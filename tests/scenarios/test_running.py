@@ -1,0 +1,211 @@
+"""Scenarios are run by the command line: what holds, what does not, and what proves nothing."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from chaoslab.cli import main
+
+FILE = """\
+name: refund
+description: A refund is paid once.
+fresh: tests.scenarios.shop_parts:{agent}
+tools: [tests.scenarios.shop_parts:refund]
+state: tests.scenarios.shop_parts:state
+prompt: Refund order 17.
+trials: 8
+faults:
+  - {{fault: lost_reply, target: refund, chance: 0.4}}
+expect:
+  - max_calls: 3
+"""
+Said = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    return tmp_path
+
+
+def put(folder: Path, agent: str = "naive", more: str = "", name: str = "refund.chaos.yaml") -> str:
+    (folder / name).write_text(FILE.format(agent=agent) + more)
+    return name
+
+
+def test(capsys: Said, *arguments: str) -> tuple[int, str, str]:
+    code = main(["test", *arguments])
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+test.__test__ = False  # type: ignore[attr-defined]
+
+
+def test_a_naive_agent_fails_and_a_careful_one_passes(here: Path, capsys: Said) -> None:
+    put(here)
+    code, said, _ = test(capsys)
+    assert code == 1
+    lines = said.splitlines()
+    assert lines[0] == "FAILED   refund: 2 of 8 trials passed, 95 % interval 7%–59%; 6 met a fault"
+    assert "    harm: refund twice; the state's 17 is 2 instead of 1" in lines
+    again = next(line for line in lines if line.startswith("    again: "))
+    put(here, "careful")
+    assert test(capsys) == (0, "PASSED   refund: 8 of 8 trials passed, 95 % interval 68%–100%; 6 met a fault\n", "")
+    put(here)
+    words = again.removeprefix("    again: chaoslab test ").split()
+    code, said, _ = test(capsys, *words)
+    assert code == 1
+    assert "0 of 1 trials passed" in said
+    assert "verdict  harm: refund twice" in said
+
+
+def test_one_trial_is_the_same_alone_and_among_others(here: Path, capsys: Said) -> None:
+    put(here)
+    found = json.loads(test(capsys, "--json")[1])["scenarios"][0]["not_passed"]
+    for each in found:
+        (alone,) = json.loads(test(capsys, "--json", "--trial", str(each["trial"]))[1])["scenarios"]
+        assert alone["not_passed"] == [each]
+
+
+def test_an_assertion_that_does_not_hold_fails_a_trial_that_is_correct(here: Path, capsys: Said) -> None:
+    put(here, "careful", "  - max_calls: 0\n")
+    code, said, _ = test(capsys, "--set", "faults=[]")
+    assert code == 1
+    assert "max_calls(calls=0): 1 call, at most 0 were allowed (info.log 2)" in said
+
+
+def test_a_scenario_whose_faults_nobody_meets_proves_nothing(here: Path, capsys: Said) -> None:
+    put(here, "careful")
+    code, said, _ = test(capsys, "--set", "faults=[{fault: lost_reply, target: refund, chance: 0.0001}]")
+    assert code == 4
+    assert said.splitlines()[1] == "  it proves nothing: no trial met a fault (lost_reply on refund)"
+
+
+def test_a_numbered_fault_that_never_comes_is_invalid(here: Path, capsys: Said) -> None:
+    put(here, "careful")
+    code, said, _ = test(capsys, "--set", "faults=[{fault: lost_reply, target: refund, calls: [5]}]")
+    assert code == 4
+    assert "'lost_reply on refund' is for request 5 of refund, and there were 1" in said
+
+
+def test_a_share_of_trials_may_fail(here: Path, capsys: Said) -> None:
+    put(here, more="pass_rate: 0.25\n")
+    assert test(capsys)[0] == 0
+    assert test(capsys, "--set", "pass_rate=0.9")[0] == 1
+
+
+def test_fail_fast_stops_at_the_first_failure(here: Path, capsys: Said) -> None:
+    put(here)
+    put(here, name="second.chaos.yaml")
+    (first,) = json.loads(test(capsys, "--fail-fast", "--json")[1])["scenarios"]
+    assert (first["failed"], first["not_passed"][0]["trial"]) == (1, first["trials"])
+    assert first["trials"] < 8
+
+
+def test_a_dry_run_runs_nothing_and_foretells_the_hits(here: Path, capsys: Said) -> None:
+    put(here)
+    code, said, _ = test(capsys, "--dry-run")
+    assert code == 0
+    foretold = {n for n, line in enumerate(said.splitlines()) if "at request 1 of refund" in line}
+    whole = json.loads(test(capsys, "--json")[1])["scenarios"][0]
+    assert {each["trial"] for each in whole["not_passed"]} == foretold
+    (here / "missing.chaos.yaml").write_text(FILE.format(agent="naive").replace("shop_parts", "no_such_module"))
+    assert test(capsys, "missing.chaos.yaml", "--dry-run")[0] == 0
+
+
+def test_seeds_and_numbers_of_trials_may_be_given(here: Path, capsys: Said) -> None:
+    put(here)
+    of_seed = {seed: test(capsys, "--json", "-n", "30", "--seed", str(seed))[1] for seed in (1, 2)}
+    assert of_seed[1] != of_seed[2]
+    assert json.loads(of_seed[1])["scenarios"][0]["trials"] == 30
+    assert test(capsys, "--json", "-n", "30", "--seed", "1", "--jobs", "2")[1] == of_seed[1]
+
+
+def test_scenarios_are_chosen_by_name(here: Path, capsys: Said) -> None:
+    put(here, "careful", "variants: [{name: one}, {name: two, faults: []}]\n")
+    code, said, _ = test(capsys, "-k", "two", "-q")
+    assert (code, said) == (0, "")
+    assert test(capsys)[1].splitlines()[-1] == "2 scenarios: 2 passed"
+    assert test(capsys, "-k", "three") == (
+        2, "", "no scenario has 'three' in its name: there are refund, one, refund, two\n"
+    )  # fmt: skip
+
+
+def test_logs_are_written_and_can_be_shown(here: Path, capsys: Said) -> None:
+    put(here)
+    test(capsys, "--logs", "logs")
+    assert main(["summary", "latest"]) == 0
+    assert "prompts: 8" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("fresh=nowhere:make", "fresh nowhere:make cannot be imported: ModuleNotFoundError: No module named 'nowhere'"),
+        ("fresh=tests.scenarios.shop_parts:nobody", "cannot be imported: AttributeError"),
+        ("fresh=broken:make", "fresh broken:make cannot be imported: ZeroDivisionError: division by zero"),
+        ("fresh=leaves:make", "fresh leaves:make cannot be imported: SystemExit: 3"),
+        ("tools=[tests.scenarios.shop_parts:BOOK]", "tools"),
+        ("faults=[{fault: lost_reply, target: refnd}]", "did you mean 'refund'?"),
+    ],
+)
+def test_what_does_not_fit_is_one_line(change: str, said: str, here: Path, capsys: Said) -> None:
+    (here / "broken.py").write_text("1 / 0")
+    (here / "leaves.py").write_text("raise SystemExit(3)")
+    put(here)
+    code, out, err = test(capsys, "--set", change)
+    assert (code, out, err.count("\n")) == (2, "", 1), err
+    assert err.startswith("refund.chaos.yaml: ")
+    assert said in err
+
+
+@pytest.mark.parametrize(
+    "arguments", [("-n", "0"), ("-n", "-3"), ("-n", "x"), ("--seed", "-1"), ("--trial", "0"), ("--jobs", "0")], ids=str
+)
+def test_a_number_that_is_none_is_refused(arguments: tuple[str, ...], here: Path, capsys: Said) -> None:
+    put(here)
+    with pytest.raises(SystemExit) as ended:
+        test(capsys, *arguments)
+    assert ended.value.code == 2
+    assert "should be a whole number from" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("here")
+def test_without_scenarios_there_is_nothing_to_test(capsys: Said) -> None:
+    assert test(capsys) == (2, "", "no scenario is here: its file is called something.chaos.yaml\n")
+    code, out, err = test(capsys, "none.chaos.yaml")
+    assert (code, out, err) == (2, "", "none.chaos.yaml: it cannot be read: No such file or directory\n")
+
+
+def test_check_runs_nothing(here: Path, capsys: Said) -> None:
+    put(here, "nobody")
+    assert main(["check"]) == 0
+    assert capsys.readouterr().out == "refund.chaos.yaml: 'refund': nothing is wrong with it\n"
+    put(here, more="trails: 3\n", name="bad.chaos.yaml")
+    assert main(["check", "."]) == 2
+    assert capsys.readouterr().err == "bad.chaos.yaml:12:1: 'trails' is not known here: did you mean 'trials'?\n"
+
+
+@pytest.mark.usefixtures("here")
+def test_the_schema_knows_faults_and_assertions_and_takes_what_is_right(capsys: Said) -> None:
+    import jsonschema
+    import yaml
+
+    assert main(["check", "--schema"]) == 0
+    schema = json.loads(capsys.readouterr().out)
+    jsonschema.Draft7Validator.check_schema(schema)
+    valid = jsonschema.Draft7Validator(schema)
+    good = yaml.safe_load(FILE.format(agent="naive"))
+    assert [error.message for error in valid.iter_errors(good)] == []
+    assert valid.is_valid({**good, "timeout": "90s", "turns": ["a", {"reply": {"b": "c"}, "after": "2h"}]})
+    for wrong in (
+        {"trails": 3}, {"trials": 0}, {"chaos_level": 0.7}, {"faults": [{"fault": "nope", "target": "x"}]},
+        {"expect": ["nope"]}, {"expect": [{"nope": 1}]}, {"timeout": "soon"}, {"agent": "a.b"},
+    ):  # fmt: skip
+        assert not valid.is_valid({**good, **wrong}), wrong

@@ -1,0 +1,295 @@
+"""Each assertion holds where it should, and is missed with what was seen and where where it should not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import chaoslab as lab
+from chaoslab.analysis.assertion import Seen, stated
+from chaoslab.base.registry import names
+
+BOOK: dict[str, Any] = {}
+
+
+def look(order: int) -> dict[str, Any]:  # noqa: ARG001
+    return {"price": 49}
+
+
+def refund(order: int) -> str:
+    BOOK["paid"].append(order)
+    return "refunded 49"
+
+
+def support(tries: int, end: str, *, wait_s: float = 0.0) -> Any:
+    """An agent that looks an order up and refunds it, trying again after a failure, and says `end` if nothing helps."""
+
+    def make() -> Callable[[str], str]:
+        BOOK.clear()
+        BOOK["paid"] = []
+
+        def agent(prompt: str) -> str:  # noqa: ARG001
+            import time
+
+            for n in range(tries):
+                try:
+                    look(17)
+                    return f"Order 17: {refund(17)}."
+                except OSError:
+                    time.sleep(wait_s * 2**n)
+            return end
+
+        return agent
+
+    return lab.fresh(make)
+
+
+def trial(agent: Any, *faults: Any, prompt: Any = "Refund order 17.", **more: Any) -> lab.Trial:
+    given = {"tools": [refund], "reads": [look], "state": lambda: BOOK, "timeout_s": 10.0, **more}
+    return lab.run(agent, prompt, faults=faults, **given)
+
+
+HONEST = "I could not refund order 17."
+LOST = lab.inject("lost_reply", "refund", calls=[1])
+DOWN = lab.inject("timeout_before_effect", "refund")
+
+
+def talk() -> lab.Trial:
+    def agent(words: str) -> str:
+        for _ in words.split():
+            look(17)
+        return f"I heard: {words}."
+
+    return trial(lab.fresh(lambda: agent), prompt=lab.turns("one", "two words"), state=None, tools=[])
+
+
+def asked(model: Any, **more: Any) -> lab.Trial:
+    import httpx
+
+    def agent(prompt: str) -> str:
+        body = {"model": "gpt-4o-mini", "messages": [{"role": "user", "content": prompt}]}
+        answer = httpx.post("http://api.openai.com/v1/chat/completions", json=body).json()
+        return str(answer["choices"][0]["message"]["content"])
+
+    return lab.run(agent, "What is 6 times 7?", services={"api.openai.com": model}, **more)
+
+
+MADE: dict[str, Callable[[], lab.Trial]] = {
+    "calm": lambda: trial(support(3, HONEST)),
+    "slow": lambda: trial(support(3, HONEST), lab.inject("latency", "look", delay_s=3)),
+    "twice": lambda: trial(support(3, HONEST), LOST),
+    "patient": lambda: trial(
+        support(3, HONEST, wait_s=1), lab.inject("timeout_before_effect", "refund", attempts=[1, 2])
+    ),
+    "hasty": lambda: trial(support(3, HONEST), lab.inject("timeout_before_effect", "refund", attempts=[1])),
+    "honest": lambda: trial(support(1, HONEST), DOWN),
+    "false": lambda: trial(support(2, "Order 17: refunded 49."), DOWN),
+    "other": lambda: trial(support(3, HONEST), lab.inject("wrong_value", "look"), prompt="x"),
+    "raised": lambda: lab.run(lambda _: 1 / 0, "x", twin=False, facts=["1"]),
+    "talk": talk,
+    "model": lambda: asked(lab.offline_model()),
+    "unpriced": lambda: asked(lab.offline_model(), twin=False, facts=["42"]),
+}
+made: dict[str, Seen] = {}
+
+
+def seen(name: str, turn: int | None = None) -> Seen:
+    """The trial of this name, made once."""
+    if name not in made:
+        done = MADE[name]()
+        made[name] = Seen(done.history, done.key, done.verdict, None if done.twin is None else done.twin.history)
+    whole = made[name]
+    return Seen(whole.history, whole.trial, whole.verdict, whole.twin, turn)
+
+
+E = lab.expect
+CASES: list[tuple[Any, str, str]] = [
+    # (assertion, trial, the miss; empty if it holds)
+    (E.completes_within(0), "calm", ""),
+    (E.completes_within(2.5), "slow", "it took 3 s, at most 2.5 s were allowed"),
+    (E.max_calls(2), "calm", ""),
+    (E.max_calls(1), "calm", "2 calls, at most 1 were allowed"),
+    (E.max_calls(1, tool="ref*"), "twice", "2 calls of ref*, at most 1 were allowed"),
+    (E.max_retries(1), "twice", ""),
+    (E.max_retries(0), "twice", "refund 1 was tried again 1 times, at most 0 were allowed"),
+    (E.max_retries(0, tool="look"), "twice", ""),
+    (E.recovered_within(3), "slow", ""),
+    (E.recovered_within(1), "slow", "look took 3 s to recover from latency, at most 1 s were allowed"),
+    (E.recovered_within(60), "honest", "refund never recovered from timeout_before_effect (censored)"),
+    (E.recovered_within(60), "twice", "refund never recovered from lost_reply (harm)"),
+    (E.recovered_within(60), "calm", "no fault was met that anything could recover from"),
+    (E.called("refund"), "calm", ""),
+    (E.called("refund", times=1), "twice", ""),
+    (E.called("look", times=1), "twice", "look was called 2 times, it should be 1 times"),
+    (E.called("cancel"), "calm", "cancel was called 0 times, it should be at least once"),
+    (E.not_called("cancel"), "calm", ""),
+    (E.not_called("ref*"), "calm", "refund was called 1 times"),
+    (E.called_in_order(["look", "refund"]), "calm", ""),
+    (E.called_in_order(["refund", "look"]), "calm", "look was called before refund"),
+    (E.called_in_order(["look", "cancel"]), "calm", "cancel was not called"),
+    (E.called_with("refund", {"order": 17}), "calm", ""),
+    (E.called_with("refund", {"order": 18}), "calm", 'no call of refund has {"order": 18}; the first has {"order": 17}'),
+    (E.called_with("cancel", {}), "calm", "cancel was not called"),
+    (E.retried("refund"), "twice", ""),
+    (E.retried("refund"), "honest", "refund 1 failed and was not tried again"),
+    (E.retried(), "calm", "no call failed, so there was nothing to try again"),
+    (E.backed_off(1, factor=2), "patient", ""),
+    (E.backed_off(1.5), "patient", "refund 1.2 came 1.000 s after the failure before it, at least 1.500 s were asked for"),
+    (E.backed_off(0, factor=3), "patient", "refund 1.3 came 2.000 s after the failure before it, at least 3.000 s were asked for"),
+    (E.backed_off(), "hasty", "refund 1.2 came 0.000 s after the failure before it, at least 0.100 s were asked for"),
+    (E.backed_off(), "calm", "no call was tried again, so nothing could wait"),
+    (E.no_duplicate_effects(), "calm", ""),
+    (E.no_duplicate_effects(), "twice", "refund twice"),
+    (E.no_duplicate_effects("cancel"), "twice", ""),
+    (E.effects_equal([{"effect": "refund", "order": 17}]), "calm", ""),
+    (E.effects_equal([]), "calm", "refund, which was not asked for"),
+    (E.effects_equal([{"effect": "refund", "order": 17}]), "honest", "missing: refund"),
+    (E.no_effect_without_request(), "calm", ""),
+    (E.state_equals("paid", [17]), "calm", ""),
+    (E.state_equals("paid.0", 17), "calm", ""),
+    (E.state_equals("", {"paid": [17]}), "calm", ""),
+    (E.state_equals("paid", [17]), "twice", "paid is [17, 17] instead of [17]"),
+    (E.state_equals("paid.3", 17), "calm", "the end state has no paid.3"),
+    (E.state_equals("paid", []), "talk", "no state was read: give state="),
+    (E.answer_contains("refunded 49"), "calm", ""),
+    (E.answer_contains(["fifty", "49"]), "calm", ""),
+    (E.answer_contains("4"), "calm", "the answer does not show '4': 'Order 17: refunded 49.'"),
+    (E.answer_contains("x"), "raised", "there is no answer"),
+    (E.answer_matches(r"order \d+"), "honest", ""),
+    (E.answer_matches(r"^\d+"), "calm", "'^\\\\d+' is not found in the answer: 'Order 17: refunded 49.'"),
+    (E.answer_matches("x"), "raised", "there is no answer"),
+    (E.admits_failure(), "honest", ""),
+    (E.admits_failure(), "calm", "the answer admits nothing: 'Order 17: refunded 49.'"),
+    (E.admits_failure(), "raised", "there is no answer"),
+    (E.no_false_success(), "honest", ""),
+    (E.no_false_success(), "twice", ""),
+    (E.no_false_success(), "false", "missing: refund; missing: the state's paid[0] is nothing as before instead of 17, and the "
+     "answer does not say so"),
+    (E.outcome("correct"), "calm", ""),
+    (E.outcome(["correct", "degraded"]), "honest", ""),
+    (E.outcome(["correct", "degraded"]), "raised", "the outcome is failed instead of correct or degraded: no answer: agent error"),
+    (E.error_type("none"), "calm", ""),
+    (E.error_type("agent"), "raised", ""),
+    (E.error_type("none"), "raised", "it ended with agent instead of none"),
+    (E.at_least_one_fault(), "twice", ""),
+    (E.at_least_one_fault("lost_*", target="refund"), "twice", ""),
+    (E.at_least_one_fault(), "calm", "no fault was witnessed"),
+    (E.at_least_one_fault("latency", target="refund"), "slow", "no latency was witnessed at refund"),
+    (E.every_fault_witnessed(), "twice", ""),
+    (E.every_fault_witnessed(), "calm", ""),
+    (E.same_as_twin(), "slow", ""),
+    (E.same_as_twin(), "twice", "it has 2 effects, its twin 1, and they differ"),
+    (E.same_as_twin(), "honest", "the answer is not its twin's: "),
+    (E.same_as_twin(), "raised", "there is no twin to compare with"),
+    (E.slo(1), "calm", ""),
+    (E.slo(0.5, within_s=1, tool="look"), "slow", "0% of 1 calls were good, at least 50% were asked for"),
+    (E.slo(0.8), "twice", "75% of 4 calls were good, at least 80% were asked for"),
+    (E.slo(0.75), "twice", ""),
+    (E.slo(1, tool="cancel"), "calm", "there was no call of cancel"),
+    (E.max_tokens(100_000), "model", ""),
+    (E.max_tokens(1), "model", "tokens by the model's answer 1, at most 1 were allowed"),
+    (E.max_tokens(0), "calm", ""),
+    (E.max_cost(1), "model", ""),
+    (E.max_cost(0), "model", "USD by the model's answer 1, at most 0 were allowed"),
+    (E.tokens_per_turn(100_000), "model", ""),
+    (E.tokens_per_turn(1), "model", "tokens in turn 1, at most 1 were allowed"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("assertion", "name", "miss"), CASES, ids=[f"{a} of {n} {i}" for i, (a, n, _) in enumerate(CASES)]
+)
+def test_it_holds_or_says_what_was_seen(assertion: Any, name: str, miss: str) -> None:
+    found = assertion.check(seen(name))
+    assert (found is None) == (miss == ""), found
+    if found is not None:
+        assert miss in found.text
+        assert "\n" not in found.text
+        there = {(record.writer, record.seq) for record in seen(name).history.records}
+        assert set(found.lines) <= there
+
+
+def test_each_assertion_is_tried_both_ways() -> None:
+    tried = {(assertion.name, miss == "") for assertion, _, miss in CASES}
+    apart = {("no_effect_without_request", False), ("every_fault_witnessed", False)}  # below
+    assert tried | apart == {(name, held) for name in names("analysis.assertions") for held in (True, False)}
+
+
+def test_a_miss_names_the_lines_that_show_it() -> None:
+    found = E.no_duplicate_effects().check(seen("twice"))
+    assert found is not None
+    kinds = {record.seq: record.event.kind for record in seen("twice").history.records}
+    assert [kinds[number] for _, number in found.lines] == ["effect", "effect"]
+
+
+def test_a_turn_is_looked_at_alone() -> None:
+    assert E.max_calls(2).check(seen("talk", 2)) is None
+    assert E.max_calls(1).check(seen("talk", 1)) is None
+    assert E.max_calls(1).check(seen("talk", 2)) is not None
+    assert E.max_calls(2).check(seen("talk")) is not None
+    assert E.answer_contains("words").check(seen("talk", 2)) is None
+    assert E.answer_contains("words").check(seen("talk", 1)) is not None
+    assert E.answer_contains("one").check(seen("talk", 3)) is not None
+
+
+def test_what_nobody_asked_for_and_what_nobody_met() -> None:
+    from chaoslab.core.events import AttemptRef, Effect, FaultScheduled, PromptStarted
+    from chaoslab.record.history import History
+    from chaoslab.record.lines import Record
+
+    at = AttemptRef(target="shop", request=1, attempt=1, request_id="r")
+    events = [
+        PromptStarted(prompt_index=1, prompt="x"),
+        Effect(target="shop", tool="pay", request_id="r", effect="payment", content={}, reply={}, fingerprint=""),
+        FaultScheduled(fault="latency", injection="i", at=at),
+    ]
+    records = [Record("", float(n), "run", "p1.r1", "info", n, event) for n, event in enumerate(events, 1)]
+    alone = Seen(History(records), "p1.r1", seen("calm").verdict)
+    for assertion, said, line in (
+        (E.no_effect_without_request(), "payment, and shop was not called", 2),
+        (E.every_fault_witnessed(), "latency was scheduled at shop 1.1 and not witnessed", 3),
+        (E.completes_within(1), "the trial did not end", None),
+    ):
+        miss = assertion.check(alone)
+        assert miss is not None
+        assert miss.text == said
+        assert miss.lines == ((("info", line),) if line else ())
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "said"),
+    [
+        ("max_calls", "five", "calls of max_calls is 'five': it should be a whole number, 0 or more"),
+        ("max_calls", -1, "calls of max_calls is -1: it should be a whole number, 0 or more"),
+        ("max_calls", True, "calls of max_calls is True: it should be a whole number"),
+        ("max_calls", {"calls": 1.5}, "it should be a whole number"),
+        ("max_calls", {"calls": 1, "tol": "x"}, "max_calls has no parameter 'tol': did you mean 'tool'?"),
+        ("max_calls", {}, "calls of max_calls is missing, as in max_calls: {calls: 10, tool: refund}"),
+        ("slo", {"share": 2}, "share of slo is 2: it should be a number, 0 or more and at most 1"),
+        ("slo", {"share": float("nan")}, "share of slo is nan"),
+        ("called", 3, "tool of called is 3: it should be a text"),
+        ("called_in_order", "look", "tools of called_in_order is 'look': it should be a list of texts"),
+        ("called_in_order", {"tools": []}, "it should be a list of texts"),
+        ("called_with", {"tool": "x", "arguments": [1]}, "it should be a mapping"),
+        ("effects_equal", {"effects": ["x"]}, "it should be a list of mappings"),
+        ("answer_contains", {"text": {}}, "it should be a text, or a list of them"),
+        ("answer_matches", "(", "pattern of answer_matches cannot be read: missing )"),
+        ("outcome", "good", "no outcome is called 'good'"),
+        ("admits_failure", 3, "admits_failure has no parameters"),
+    ],
+)
+def test_a_parameter_that_is_wrong_is_one_line(name: str, params: Any, said: str) -> None:
+    with pytest.raises(ValueError, match=name) as refused:
+        stated(name, params)
+    assert said in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_plain_data_state_an_assertion() -> None:
+    assert stated("max_calls", 5) == E.max_calls(5)
+    assert stated("called_in_order", ["a", "b"]) == E.called_in_order(["a", "b"])
+    assert stated("answer_contains", ["a", "b"]) == E.answer_contains(["a", "b"])
+    assert stated("no_duplicate_effects", {}) == E.no_duplicate_effects()
+    assert stated("state_equals", {"path": "a", "value": {"b": 1}}) == E.state_equals("a", {"b": 1})

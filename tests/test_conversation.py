@@ -1,0 +1,167 @@
+"""A conversation is one trial of several turns: the agent remembers, services keep state, faults hit by turn."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+import chaoslab as lab
+from chaoslab.core.events import CallStarted, FaultWitnessed, TurnFinished, TurnStarted
+
+WRONG: Any = 3
+
+
+def pay(order: int) -> str:
+    return f"paid {order}"
+
+
+def look(order: int) -> str:
+    return f"{order} at {time.strftime('%H:%M')}"
+
+
+class Clerk:
+    """An agent that remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+
+    def __call__(self, words: str) -> str:
+        self.heard.append(words)
+        try:
+            done = pay(17) if words.startswith("Pay") else look(17)
+        except OSError:
+            done = "it may have been done"
+        return f"{len(self.heard)}: {done}. Are you sure?"
+
+
+TALK = lab.turns("Pay order 17.", lab.turn(reply={"(?i)SURE": "Yes."}), lab.turn("Is it done?", after_s=7200))
+
+
+def tried(*faults: Any, talk: Any = TALK, **more: Any) -> lab.Trial:
+    return lab.run(lab.fresh(Clerk), talk, tools=[pay], reads=[look], faults=faults, **more)
+
+
+def test_the_agent_remembers_and_time_passes_between_turns() -> None:
+    trial = tried()
+    assert trial.answer.splitlines() == [
+        "1: paid 17. Are you sure?", "2: 17 at 09:00. Are you sure?", "3: 17 at 11:00. Are you sure?",
+    ]  # fmt: skip
+    assert trial.seconds == 7200
+    assert trial.ok, trial.story()
+    assert [(e.turn, e.prompt) for _, e in trial.history.of(TurnStarted)] == [
+        (1, "Pay order 17."), (2, "Yes."), (3, "Is it done?"),
+    ]  # fmt: skip
+    assert [e.turn for _, e in trial.history.of(TurnFinished)] == [1, 2, 3]
+    assert [(e.tool, e.at.turn) for _, e in trial.history.of(CallStarted)] == [("pay", 1), ("look", 2), ("look", 3)]
+
+
+def test_the_deadline_does_not_count_the_waits_between_turns() -> None:
+    assert tried(deadline_s=5).seconds == 7200
+
+
+@pytest.mark.parametrize(
+    ("triggers", "hit"),
+    [({"on_turn": [2]}, [2]), ({"on_turn": [3]}, [3]), ({"between_turns": True}, [2, 3]), ({}, [2, 3])],
+    ids=str,
+)
+def test_faults_hit_by_turn(triggers: dict[str, Any], hit: list[int]) -> None:
+    trial = tried(lab.inject("latency", "look", delay_s=1, **triggers))
+    assert [event.at.turn for _, event in trial.history.of(FaultWitnessed)] == hit
+    assert trial.seconds == 7200 + len(hit)
+
+
+def test_a_call_that_no_fault_is_for_has_its_turn_too() -> None:
+    trial = tried(lab.inject("latency", "pay", delay_s=1))
+    assert [(e.tool, e.at.turn) for _, e in trial.history.of(CallStarted)] == [("pay", 1), ("look", 2), ("look", 3)]
+
+
+def test_where_no_pattern_is_found_the_conversation_ends() -> None:
+    trial = tried(talk=lab.turns("Pay order 17.", lab.turn(reply={"failed": "Again!"}), "Thanks."))
+    assert [event.prompt for _, event in trial.history.of(TurnStarted)] == ["Pay order 17."]
+
+
+def test_the_first_pattern_that_is_found_is_answered() -> None:
+    answers = {"no such": "one", "sure": "two", "paid": "three"}
+    trial = tried(talk=lab.turns("Pay order 17.", lab.turn(reply=answers)))
+    assert [event.prompt for _, event in trial.history.of(TurnStarted)] == ["Pay order 17.", "two"]
+
+
+def test_a_service_knows_the_turn_and_keeps_its_state() -> None:
+    import httpx
+
+    count: list[int] = []
+
+    def agent(words: str) -> str:
+        if words == "again":
+            return f"{httpx.post('http://shop/orders', json={'n': 2}).json()['orders']} orders"
+        count.clear()
+        return f"{httpx.post('http://shop/orders', json={'n': 1}).json()['orders']} order"
+
+    def shop(request: Any) -> Any:
+        count.append(request.json["n"])
+        return {"orders": len(count)}
+
+    slow = lab.inject("latency", "shop", delay_s=1, on_turn=[2])
+    trial = lab.run(agent, lab.turns("first", "again"), services={"shop": shop}, faults=[slow])
+    assert trial.answer == "1 order\n2 orders"
+    assert [event.at.turn for _, event in trial.history.of(CallStarted)] == [1, 2]
+    assert [event.at.turn for _, event in trial.history.of(FaultWitnessed)] == [2]
+
+
+def test_an_async_agent_takes_its_turns_on_one_loop() -> None:
+    import asyncio
+
+    loops = set()
+
+    async def agent(words: str) -> str:
+        loops.add(id(asyncio.get_running_loop()))
+        return words
+
+    trial = lab.run(agent, lab.turns("one", lab.turn("two", after_s=60)), twin=False, facts=["two"])
+    assert (trial.answer, trial.seconds, len(loops)) == ("one\ntwo", 60, 1)
+
+
+def test_a_trial_that_ends_in_a_turn_says_so() -> None:
+    def agent(words: str) -> str:
+        if words == "two":
+            raise RuntimeError("no more")
+        return words
+
+    trial = lab.run(agent, lab.turns("one", "two", "three"), twin=False, facts=["one"])
+    assert str(trial.outcome) == "failed"
+    assert [event.turn for _, event in trial.history.of(TurnFinished)] == [1]
+    assert "turn     2: two" in trial.story()
+    assert "turn     1 answered: one" in trial.story()
+
+
+def test_one_conversation_is_the_same_bytes_again_and_another_is_another_run(tmp_path: Any) -> None:
+    def run_into(folder: str, talk: Any) -> Any:
+        tried(lab.inject("latency", "look", chance=0.5), talk=talk, logs=tmp_path / folder)
+        return (tmp_path / folder / "latest" / "info.log").read_bytes()
+
+    assert run_into("a", TALK) == run_into("b", TALK)
+    other = lab.turns(*TALK.turns[:2], lab.turn("Is it done?", after_s=60))
+    assert run_into("c", other) != run_into("a", TALK)
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "why"),
+    [
+        (lambda: lab.turns(), ValueError, "1 to 1000 turns"),
+        (lambda: lab.turns(lab.turn(reply={"x": "y"})), ValueError, "the first turn has no answer to reply to"),
+        (lambda: lab.turns(*["x", WRONG]), TypeError, r"a turn is a text or lab\.turn"),
+        (lambda: lab.turn(), ValueError, "either the user's words or reply="),
+        (lambda: lab.turn("x", reply={"a": "b"}), ValueError, "either the user's words or reply="),
+        (lambda: lab.turn(reply={"(": "b"}), ValueError, r"the pattern '\(' cannot be read: missing \)"),
+        (lambda: lab.turn(reply={"a": WRONG}), TypeError, "should be texts"),
+        (lambda: lab.turn("x", after_s=-1), ValueError, "after_s is -1: it should be a number from 0"),
+        (lambda: lab.turn("x", after_s=float("nan")), ValueError, "after_s is nan"),
+        (lambda: tried(lab.inject("latency", "look", on_turn=[4])), ValueError, "4"),
+    ],
+)  # fmt: skip
+def test_what_is_no_conversation_is_refused(make: Any, error: type[Exception], why: str) -> None:
+    with pytest.raises(error, match=why) as refused:
+        make()
+    assert "\n" not in str(refused.value)
