@@ -6,17 +6,19 @@ event, and hands on what is due.
 
 from __future__ import annotations
 
+import json
 import re
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from chaoslab.core.pipe import BOUNDLESS, Pipe, Pipeline, Signal, Timed
 
 EVENT_STREAM = "text/event-stream"
 EVENT_MAX = 1024 * 1024
 """The most bytes of an event that are held back until it is complete; a longer one passes in pieces."""
+DONE = b"data: [DONE]\n\n"
 _DONE = re.compile(rb"data: ?\[DONE\]\s*")
 
 
@@ -89,6 +91,33 @@ def is_done(event: bytes) -> bool:
     return len(event) < 32 and _DONE.fullmatch(event) is not None
 
 
+def data_of(event: bytes) -> bytes:
+    """The data of an event; empty for `[DONE]`, and for an event without data."""
+    data = b"\n".join(line[5:].strip() for line in event.splitlines() if line.startswith(b"data:"))
+    return b"" if data == b"[DONE]" else data
+
+
+def json_of(event: bytes) -> Any:
+    """The JSON of an event; None if it has none."""
+    try:
+        return json.loads(data_of(event))
+    except (ValueError, RecursionError):
+        return None
+
+
+def type_of(event: bytes) -> str:
+    """The `type` of an event's JSON; empty if it has none."""
+    value = json_of(event)
+    return str(value.get("type", "")) if isinstance(value, dict) else ""
+
+
+def spelt_event(value: Mapping[str, Any]) -> bytes:
+    """The event with this JSON. One that has a `type` is named by it, as OpenAI's responses and Anthropic's are."""
+    kind = value.get("type")
+    named = f"event: {kind}\n" if isinstance(kind, str) else ""
+    return f"{named}data: {json.dumps(value, ensure_ascii=False)}\n\n".encode()
+
+
 def _reraised(error: Exception) -> BaseException:
     return error
 
@@ -96,12 +125,16 @@ def _reraised(error: Exception) -> BaseException:
 class Watched:
     """A story's pipe under the lab's eyes: the first time that it lets out something else than went in, or later,
     `on_change` is called. So the lab sees for itself that a stream was changed. `blame` makes the error for a pipe
-    that raises."""
+    that raises. `holds`: it holds events back until it knows what to make of them, so that late is no change.
+
+    `events` and `size` count what it has let out, the size in bytes.
+    """
 
     straight = False
 
-    def __init__(self, pipe: Pipe) -> None:
-        self._pipe = pipe
+    def __init__(self, pipe: Pipe, *, holds: bool = False) -> None:
+        self._pipe, self._holds = pipe, holds
+        self.events = self.size = 0
         self._expected: deque[Timed] | None = deque()
         self.on_change: Callable[[], object] = lambda: None
         self.blame: Callable[[Exception], BaseException] = _reraised
@@ -136,17 +169,21 @@ class Watched:
             out = self._pipe.poll(now, most)
         except Exception as error:
             raise self.blame(error) from error
+        for timed in out:
+            if not isinstance(timed.item, Signal):
+                self.events += 1
+                self.size += len(timed.item)
         if self._expected is not None and self._differs(self._expected, out, now, most):
             self._expected = None
             self.on_change()
         return out
 
-    @staticmethod
-    def _differs(expected: deque[Timed], out: list[Timed], now: float, most: int) -> bool:
+    def _differs(self, expected: deque[Timed], out: list[Timed], now: float, most: int) -> bool:
         for timed in out:
-            if not expected or expected.popleft() != timed:
+            was = expected.popleft() if expected else None
+            if was is None or was.item != timed.item or (was.at != timed.at and not self._holds):
                 return True
-        return bool(expected) and len(out) < most and expected[0].at <= now
+        return bool(expected) and len(out) < most and expected[0].at <= now and not self._holds
 
     def wake(self) -> float | None:
         try:

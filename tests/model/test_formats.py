@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import chaoslab as lab
+from chaoslab.core.answers import halves, pieces
 from chaoslab.core.stream import EVENT_STREAM
 from chaoslab.model.app import BODY_BYTES_MAX, ModelApp
 from chaoslab.model.formats import FORMATS, format_of, shape_of
-from chaoslab.model.formats.common import halves, pieces
 
 CHAT, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/responses", "/v1/messages"
 GEMINI, STREAM = "/v1beta/models/gemini-2.5-flash:generateContent", "/v1beta/models/g:streamGenerateContent"
