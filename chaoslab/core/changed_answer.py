@@ -47,15 +47,14 @@ class ChangedAnswer(Fault):
         return reply if now is said else reply.with_value(answers.with_said(value, now))
 
     def witnessed(self, seen: Observation) -> str | None:
-        changed = seen.changed_reply
-        if changed is None or seen.reply is None:
+        changed, streamed = seen.changed_reply, seen.streamed
+        if changed is None:
             return None
         if changed.stream is None:
-            met = seen.reply.same_as(changed)
-        else:
-            met = seen.streamed is not None and any(
-                (pipe.events, pipe.size) == (seen.streamed.events, seen.streamed.size) for pipe in changed.pipes[-1:]
-            )
+            met = seen.reply is not None and seen.reply.same_as(changed)
+        else:  # a reader may hang up after the last event
+            told = changed.pipes[-1]
+            met = streamed is not None and (streamed.events, streamed.size) == (told.events, told.size)
         return "an answer that the model did not give reached the caller" if met else None
 
 

@@ -30,8 +30,8 @@ class Cut(Fault):
     event of the format: `[DONE]`, `message_stop` of Anthropic, `response.completed` of OpenAI's responses, and a chunk
     with the finishReason STOP of Gemini.
 
-    A client that does not look for that event takes a part for the whole. With it, only the missing reason of the end
-    tells of the cut, and of the last two nothing does.
+    A client that does not look for that event takes a part for the whole. With it, only what is missing before it
+    tells of the cut: the reason of the end, or the end of an item. `early_stop` leaves nothing out.
     """
 
     after_events: int = 0
@@ -50,7 +50,9 @@ class Cut(Fault):
     def witnessed(self, seen: Observation) -> str | None:
         stream = seen.streamed
         done = self.ending == "done"
-        if stream is None or stream.ended != "end" or stream.events != self.after_events + done:
+        if stream is None or stream.events != self.after_events + done:
+            return None
+        if stream.ended != "end" and not (done and stream.ended == "cancelled"):  # a reader may stop after the last one
             return None
         if stream.done != (done and self._answers_of(seen).closes(DONE)):
             return None
@@ -81,6 +83,6 @@ class _Law:
             return (end,)
         try:
             return (Timed(start, answers.closing(self._said)), end)
-        except (LookupError, TypeError, AttributeError):
+        except (LookupError, TypeError, AttributeError, ValueError):
             self._left = -1
             return (Timed(start, item),)  # it is of no such format, and goes on

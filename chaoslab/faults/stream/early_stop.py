@@ -24,5 +24,6 @@ class EarlyStop(ChangedAnswer):
     def changed(self, said: Said) -> Said:
         if said.text:
             return Said(words_cut(said.text, self.part))
-        least = len(said.calls) - 1
-        return replace(said, calls=said.calls[: max(1, min(least, int(len(said.calls) * self.part)))] or said.calls)
+        if len(said.calls) < 2:
+            return said
+        return replace(said, calls=said.calls[: max(1, min(len(said.calls) - 1, int(len(said.calls) * self.part)))])
