@@ -11,14 +11,19 @@ from hypothesis import strategies as st
 
 from chaoslab.core import changed_answer
 from chaoslab.core.answers import FunctionCall, Said
-from chaoslab.core.stream import data_of, is_done, json_of, spelt_event
+from chaoslab.core.fault import Fault
+from chaoslab.core.stream import EMPTY, data_of, is_done, json_of, spelt_event
 from chaoslab.faults.model.confabulation import Confabulation
 from chaoslab.faults.model.empty_answer import EmptyAnswer
 from chaoslab.faults.model.refusal import Refusal
 from chaoslab.faults.model.unknown_tool import UnknownTool
+from chaoslab.faults.stream.corrupt_chunk import CorruptChunk
 from chaoslab.faults.stream.disconnect import Disconnect
+from chaoslab.faults.stream.early_stop import EarlyStop
+from chaoslab.faults.stream.slow_chunks import SlowChunks
+from chaoslab.faults.stream.stall import Stall
 from tests.faults.answer_parts import CITIES, FORMATS, TEXT, pipes_over, retold, spoken, streamed
-from tests.seams.stream_parts import Timetable, event, events, read
+from tests.seams.stream_parts import DEADLINE_S, Timetable, event, events, read
 
 WORDS = st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), max_size=40)
 ARGUMENTS = st.dictionaries(st.text("abc", min_size=1, max_size=3), st.one_of(st.integers(), WORDS), max_size=3)
@@ -51,6 +56,11 @@ def test_another_content_is_told_in_the_formats_own_events(
     kinds = {frozenset(json_of(each)) for each in there}
     usual = streamed(name, "a b", *CITIES, usage=True)
     assert kinds <= {frozenset(json_of(each)) for each in usual if data_of(each)}
+
+
+def test_a_reader_that_stopped_before_the_end_is_no_witness() -> None:
+    was = streamed("chat", TEXT)
+    assert retold(Refusal(), "chat", was, stops_after=4).evidence is None
 
 
 def finish_of(name: str, told: bytes) -> Any:
@@ -102,8 +112,22 @@ def test_a_role_and_a_thought_stay_and_other_choices_go() -> None:
 def test_an_answer_in_which_nothing_is_to_change_comes_as_it_was(name: str) -> None:
     was = streamed(name, TEXT)
     met = retold(UnknownTool(), name, was, every_s=0.5)
-    assert (met.read.body, met.changed) == (b"".join(was), False)
-    assert set(met.read.times) == {(len(was) + 1) * 0.5}  # when it has ended
+    assert (met.read.body.strip(), met.changed) == (b"".join(was).strip(), False)
+    ended_s = (len(was) + 1) * 0.5
+    assert {at for at, part in met.read.came if part != EMPTY} == {ended_s}
+    assert [at for at, part in met.read.came if part == EMPTY] == [1.5 + n for n in range(int(ended_s - 1))]
+
+
+def test_a_reader_with_a_timeout_waits_for_an_answer_that_is_held_back() -> None:
+    """It gets signs of life, and is the witness of all of them and of the answer."""
+    was = streamed("chat", "word " * 10)
+    met = retold(Refusal(), "chat", was, every_s=DEADLINE_S / 10)
+    assert (met.read.error, met.said.text, met.evidence) == (None, REFUSAL, EVIDENCE)
+    assert met.read.observed.duration_s > DEADLINE_S
+
+
+def test_a_model_that_says_nothing_is_not_kept_alive() -> None:
+    assert retold(Refusal(), "chat", streamed("chat", TEXT), every_s=DEADLINE_S + 1).read.error == "timed_out"
 
 
 @pytest.mark.parametrize(
@@ -132,8 +156,15 @@ def test_an_answer_that_is_too_long_to_hold_passes(monkeypatch: pytest.MonkeyPat
     was = streamed("chat", "word " * 200)
     monkeypatch.setattr(changed_answer, "HELD_MAX", 3000)
     met = retold(Refusal(), "chat", was, every_s=1.0)
-    assert (met.read.body, met.changed) == (b"".join(was), False)
-    assert met.read.times[0] < met.read.times[-1] / 4
+    assert (met.read.body.lstrip(), met.changed) == (b"".join(was), False)
+    assert met.read.times[25] < met.read.times[-1] / 4
+
+
+@pytest.mark.parametrize("fault", [CorruptChunk(2), SlowChunks(0.5), Stall(2, 0.5), Refusal()])
+def test_an_answer_comes_through_another_fault_and_one_that_holds_it_back(fault: Fault) -> None:
+    was = streamed("chat", TEXT)
+    notes = read(Timetable(was, every_s=0.4), *pipes_over(fault, "chat"), *pipes_over(EarlyStop(), "chat"))
+    assert (notes.error, notes.seen[0].done) == (None, True)
 
 
 def test_an_answer_that_a_fault_of_the_stream_cut_is_told_as_it_is() -> None:

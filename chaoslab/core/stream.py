@@ -18,6 +18,8 @@ from chaoslab.core.pipe import BOUNDLESS, Pipe, Pipeline, Signal, Timed
 EVENT_STREAM = "text/event-stream"
 EVENT_MAX = 1024 * 1024
 """The most bytes of an event that are held back until it is complete; a longer one passes in pieces."""
+EMPTY = b"\n\n"
+"""An event without data, which says nothing."""
 DONE = b"data: [DONE]\n\n"
 _DONE = re.compile(rb"data: ?\[DONE\]\s*")
 
@@ -118,6 +120,10 @@ def spelt_event(value: Mapping[str, Any]) -> bytes:
     return f"{named}data: {json.dumps(value, ensure_ascii=False)}\n\n".encode()
 
 
+def _empty(timed: Timed) -> bool:
+    return isinstance(timed.item, bytes) and not timed.item.strip()
+
+
 def _reraised(error: Exception) -> BaseException:
     return error
 
@@ -125,19 +131,23 @@ def _reraised(error: Exception) -> BaseException:
 class Watched:
     """A story's pipe under the lab's eyes: the first time that it lets out something else than went in, or later,
     `on_change` is called. So the lab sees for itself that a stream was changed. `blame` makes the error for a pipe
-    that raises. `holds`: it holds events back until it knows what to make of them, so that late is no change.
+    that raises.
 
-    `events` and `size` count what it has let out, the size in bytes.
+    `holds`: it holds events back until it knows what to make of them, so that late is no change. Empty events, with
+    which it tells its reader that the stream goes on, are none either.
     """
 
     straight = False
 
     def __init__(self, pipe: Pipe, *, holds: bool = False) -> None:
         self._pipe, self._holds = pipe, holds
-        self.events = self.size = 0
         self._expected: deque[Timed] | None = deque()
         self.on_change: Callable[[], object] = lambda: None
         self.blame: Callable[[Exception], BaseException] = _reraised
+
+    @property
+    def pipe(self) -> Pipe:
+        return self._pipe
 
     @property
     def held(self) -> int:
@@ -160,7 +170,7 @@ class Watched:
         return self._pipe.impatient
 
     def feed(self, timed: Timed) -> None:
-        if self._expected is not None:
+        if self._expected is not None and not (self._holds and _empty(timed)):
             self._expected.append(timed)
         self._pipe.feed(timed)
 
@@ -169,10 +179,6 @@ class Watched:
             out = self._pipe.poll(now, most)
         except Exception as error:
             raise self.blame(error) from error
-        for timed in out:
-            if not isinstance(timed.item, Signal):
-                self.events += 1
-                self.size += len(timed.item)
         if self._expected is not None and self._differs(self._expected, out, now, most):
             self._expected = None
             self.on_change()
@@ -180,6 +186,8 @@ class Watched:
 
     def _differs(self, expected: deque[Timed], out: list[Timed], now: float, most: int) -> bool:
         for timed in out:
+            if self._holds and _empty(timed):
+                continue
             was = expected.popleft() if expected else None
             if was is None or was.item != timed.item or (was.at != timed.at and not self._holds):
                 return True

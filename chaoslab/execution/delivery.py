@@ -18,7 +18,7 @@ from chaoslab.base.clock import system
 from chaoslab.base.parsers import SECONDS_MAX
 from chaoslab.base.registry import names
 from chaoslab.core.events import CallFinished, FaultInjected, FaultScheduled, FaultWitnessed
-from chaoslab.core.fault import GROUP, load
+from chaoslab.core.fault import GROUP, load, trait
 from chaoslab.core.inject import check, inject
 from chaoslab.core.plan import Injection
 from chaoslab.execution.trial import Trial
@@ -163,11 +163,14 @@ def _service(cell: Cell, fault: Injection) -> Trial:
 
 def _model(cell: Cell, fault: Injection) -> Trial:
     def agent(_: str) -> str:
-        _ask(MODEL, cell.calls, lambda number: ("POST", "/v1/chat/completions", bodies[number % 2]))
+        _ask(MODEL, cell.calls, lambda number: ("POST", "/v1/chat/completions", bodies[number % len(bodies)]))
         return "done"
 
-    stream = load(cell.fault).layer == "stream"
-    bodies = _chat(stream=stream, tools=True), _chat(stream=stream, tools=False)
+    fault_class = load(cell.fault)
+    whole = fault_class.layer != "stream"
+    streams = not whole or trait(fault_class, "of_model")
+    ways = [stream for stream, there in ((False, whole), (True, streams)) if there]
+    bodies = [_chat(stream=stream, tools=tools) for stream in ways for tools in (True, False)]
     return _trial(agent, cell, fault, services={MODEL: offline_model()})
 
 

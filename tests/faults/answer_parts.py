@@ -129,14 +129,16 @@ def pipes_over(fault: Fault, name: str) -> tuple[Watched, ...]:
     return meeting.reply.pipes
 
 
-def retold(fault: Fault, name: str, events: Sequence[bytes], **of_source: Any) -> Retold:
+def retold(
+    fault: Fault, name: str, events: Sequence[bytes], *, stops_after: int | None = None, **of_source: Any
+) -> Retold:
     """A reader of these events with the fault in their way."""
     pipes = pipes_over(fault, name)
     changes: list[bool] = []
     for pipe in pipes:
         pipe.on_change = partial(changes.append, True)
-    notes = read(source := Timetable(events, **of_source), *pipes)
+    notes = read(source := Timetable(events, **of_source), *pipes, stops_after=stops_after)
     reply = Reply(200, STREAM, stream=source, pipes=pipes)
     body = [event for event in notes.body.replace(b"\r\n", b"\n").split(b"\n\n") if event]
-    said = spoken(name, body) if not notes.error else Said("")
+    said = Said("") if notes.error or stops_after else spoken(name, body)
     return Retold(notes, said, bool(changes), fault.witnessed(replace(notes.observed, changed_reply=reply)))

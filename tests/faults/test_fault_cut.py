@@ -42,6 +42,9 @@ def test_done_is_the_last_event_of_the_format(name: str) -> None:
     assert set(json_of(last)) == set(json_of(was[-1]))
     assert cut.witnessed(seen_of(notes, name)) == "the answer ended after 5 events, with the format's last one"
     assert cut.witnessed(seen_of(read(Timetable(was)), name)) is None
+    for taken in (4, 5):  # a reader may hang up after the last event
+        notes = read(Timetable(was), *pipes_over(cut, name), stops_after=taken)
+        assert bool(cut.witnessed(seen_of(notes, name))) == (taken == 5)
 
 
 @pytest.mark.parametrize("name", LAST)
