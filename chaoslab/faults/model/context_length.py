@@ -15,7 +15,7 @@ class ContextLength(Fault):
     """Answers 400 with the provider's own reply to a conversation that is too long. The model is not asked. With
     `after_calls` or `on_turn` the conversation has grown too long in its course."""
 
-    layer = "tool"
+    layer = "meaning"
     of_model = True
     example = '"context_length", "api.openai.com", after_calls=5'
     source = "https://github.com/crewAIInc/crewAI-examples/issues/121"
