@@ -29,6 +29,7 @@ from chaoslab.execution.gateway import check_refusing
 from chaoslab.execution.pipeline import results, written
 from chaoslab.execution.spec import TrialSpec
 from chaoslab.execution.workers import executor
+from chaoslab.model.formats import with_objects
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
 from chaoslab.seams import adapters
@@ -372,7 +373,8 @@ def _checked(agent: Any, prompt: Any, given: Options) -> tuple[AgentSpec, bool, 
     names = validation.names_of(agent, tools, reads, there)
     models = validation.models(given.get("models"), there)
     functions = [name for name in names if name not in there]
-    plan = Plan(seed, check(faults, names, models=models, functions=functions))
+    no_texts = [name for name in models if with_objects(name)]
+    plan = Plan(seed, check(faults, names, models=models, functions=functions, objects=no_texts))
     check_services(plan.injections, there)
     check_refusing(plan.injections, upstreams)
     effects = None

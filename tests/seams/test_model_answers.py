@@ -157,6 +157,14 @@ def test_arguments_that_are_no_json_come_as_they_are(name: str) -> None:
     assert arguments == CALL[1][: len(CALL[1]) // 2]
 
 
+@pytest.mark.parametrize("fault", ["malformed_arguments", "cut_arguments"])
+def test_arguments_that_are_no_text_are_refused_before_anything_starts(fault: str) -> None:
+    gemini = "generativelanguage.googleapis.com"
+    line = f"{fault} works on the text of arguments, and those of {gemini} are objects: inject missing_arguments or"
+    with pytest.raises(ValueError, match=line):
+        lab.run(str, "x", services={gemini: lab.offline_model()}, faults=[lab.inject(fault, gemini)])
+
+
 @pytest.mark.parametrize("fault", ["empty_answer", "unknown_tool"])
 def test_what_is_no_model_is_refused_before_anything_starts(fault: str) -> None:
     def get_order(order: int) -> int:

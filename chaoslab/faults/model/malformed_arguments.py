@@ -15,6 +15,7 @@ class MalformedArguments(ChangedAnswer):
     can say this, so such answers pass unchanged: Anthropic's that are not streamed, and Gemini's."""
 
     part: float = 0.6
+    of_text = True
     bounds: ClassVar = {"part": (0.0, 0.99)}
     example = '"malformed_arguments", "api.openai.com", chance=0.1'
 
