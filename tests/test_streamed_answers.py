@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from chaoslab.core import changed_answer
 from chaoslab.core.answers import FunctionCall, Said
 from chaoslab.core.fault import Fault
-from chaoslab.core.stream import EMPTY, data_of, is_done, json_of, spelt_event
+from chaoslab.core.stream import EMPTY, Events, data_of, is_done, json_of, spelt_event
 from chaoslab.faults.model.confabulation import Confabulation
 from chaoslab.faults.model.empty_answer import EmptyAnswer
 from chaoslab.faults.model.refusal import Refusal
@@ -95,17 +95,33 @@ def test_a_role_and_a_thought_stay_and_other_choices_go() -> None:
         return spelt_event({"choices": [{"index": index, "delta": delta, "finish_reason": finish}]})
 
     came = [
+        spelt_event({"choices": [], "prompt_filter_results": []}),
         chunk(role="assistant", content=None),
         chunk(reasoning="Hm."),
         chunk(content="17", index=1),
         chunk(content="42"),
         chunk("stop"),
     ]
-    told = [
-        json_of(each)["choices"][0]["delta"]
-        for each in retold(Refusal("No."), "chat", came).read.body.split(b"\n\n")[:-1]
+    told = [json_of(each) for each in Events().feed(retold(Refusal("No."), "chat", came).read.body)]
+    assert told[0] == json_of(came[0])
+    deltas = [each["choices"][0]["delta"] for each in told[1:]]
+    assert deltas == [{"role": "assistant"}, {"reasoning": "Hm."}, {"content": "No."}, {}]
+
+
+def test_blocks_of_other_kinds_go_from_anthropics_answers() -> None:
+    def told(kind: str, **more: Any) -> bytes:
+        return spelt_event({"type": kind, **more})
+
+    was = streamed("anthropic", "", CITIES[0])
+    searched = [
+        told("content_block_start", index=9, content_block={"type": "server_tool_use", "name": "web_search"}),
+        told("content_block_delta", index=9, delta={"type": "input_json_delta", "partial_json": "{"}),
+        told("content_block_delta", index=8, delta={"type": "thinking_delta", "thinking": "Hm."}),
+        told("content_block_stop", index=9),
     ]
-    assert told == [{"role": "assistant"}, {"reasoning": "Hm."}, {"content": "No."}, {}]
+    met = retold(UnknownTool("warmth"), "anthropic", [was[0], *searched, *was[1:]])
+    assert plain(met.said) == ("", [("warmth", CITIES[0])])
+    assert b"web_search" not in met.read.body
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -100,14 +100,11 @@ class ChatAnswers(Answers):
         return Said(text, tuple(_call(call, call["function"]) for call in made.values())) if finished else None
 
     def retold(self, events: Sequence[Any], said: Said) -> Iterator[dict[str, Any]]:
-        ended = next(place for place, (_, choice) in enumerate(_choices(events)) if choice.get("finish_reason"))
         choices = list(_choices(events))
-        head, first = choices[0]
-        for event, choice in choices[:ended]:  # a role, a thought
-            delta = choice.get("delta") or {}
-            if kept := {key: value for key, value in delta.items() if key not in ("content", "tool_calls")}:
-                silent = {"content": ""} if delta.get("content") is not None else {}
-                yield {**event, "choices": [{**choice, "delta": {**kept, **silent}}]}
+        (head, first), (last, ending) = choices[0], next(each for each in choices if each[1].get("finish_reason"))
+        end = next(place for place, event in enumerate(events) if event is last)
+        for event in events[:end]:
+            yield from _silent(event)
         base = {key: value for key, value in head.items() if key not in ("x_groq", "usage") or value is None}
 
         def told(**delta: Any) -> dict[str, Any]:
@@ -120,9 +117,8 @@ class ChatAnswers(Answers):
             yield told(tool_calls=[{**named, "function": {"name": call.name, "arguments": ""}}])
             for piece in halves(call.arguments):
                 yield told(tool_calls=[{"index": number, "function": {"arguments": piece}}])
-        last, choice = choices[ended]
-        yield {**last, "choices": [{**choice, "delta": {}, "finish_reason": _finish(said)}]}
-        yield from (event for event in events if not event.get("choices"))  # usage
+        yield {**last, "choices": [{**ending, "delta": {}, "finish_reason": _finish(said)}]}
+        yield from (event for event in events[end:] if not event.get("choices"))  # what it used
 
     def closing(self, events: Sequence[Any]) -> bytes:  # noqa: ARG002 - it is always the same
         return DONE
@@ -169,6 +165,17 @@ def _choices(events: Sequence[Any]) -> Iterator[tuple[Mapping[str, Any], Mapping
         for choice in event.get("choices") or ():
             if not choice.get("index"):
                 yield event, choice
+
+
+def _silent(event: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """What an event has beside words and calls: a role, a thought, or all of one without choices."""
+    if not event.get("choices"):
+        yield dict(event)
+    for _, choice in _choices([event]):
+        delta = choice.get("delta") or {}
+        if kept := {key: value for key, value in delta.items() if key not in ("content", "tool_calls")}:
+            words = {"content": ""} if delta.get("content") is not None else {}
+            yield {**event, "choices": [{**choice, "delta": {**kept, **words}}]}
 
 
 def _finish(said: Said) -> str:

@@ -108,7 +108,7 @@ class AnthropicAnswers(Answers):
                 blocks[event["index"]] = event["content_block"], []
             elif delta.get("type") == "text_delta":
                 text += delta["text"]
-            elif delta.get("type") == "input_json_delta":
+            elif delta.get("type") == "input_json_delta" and event["index"] in blocks:
                 blocks[event["index"]][1].append(delta["partial_json"])
             finished = finished or bool(delta.get("stop_reason"))
         calls = (FunctionCall(str(block["name"]), "".join(said) or "{}", block) for block, said in blocks.values())

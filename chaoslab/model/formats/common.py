@@ -187,7 +187,7 @@ class Format(ABC):
 
     @cached_property
     def errors(self) -> Mapping[int, ErrorReply]:
-        """The service's own error replies, by status from 400 to 599."""
+        """The service's own error replies, by status from 400 to 599, and that for `CONTEXT_LENGTH`."""
         return {**{status: self.refusal(status, phrase(status)) for status in range(400, 600)}, **self.known_errors()}
 
     @abstractmethod
