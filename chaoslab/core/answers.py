@@ -168,7 +168,7 @@ def _choices(events: Sequence[Any]) -> Iterator[tuple[Mapping[str, Any], Mapping
 
 
 def _silent(event: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """What an event has beside words and calls: a role, a thought, or all of one without choices."""
+    """The rest of an event without its words and calls: a role, a thought; all of an event without choices."""
     if not event.get("choices"):
         yield dict(event)
     for _, choice in _choices([event]):
