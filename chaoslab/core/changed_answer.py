@@ -2,39 +2,114 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from math import inf
 from typing import Any
 
 from chaoslab.core.answers import Answers, Said
 from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call, Flow, Observation, Reply
 from chaoslab.core.fault import Fault
+from chaoslab.core.pipe import Line, Signal, Timed
+from chaoslab.core.stream import EMPTY, data_of, is_done, json_of, spelt_event
+
+HELD_MAX = 4 * 1024 * 1024
+"""The most bytes of a streamed answer that are held back. A longer one passes unchanged."""
+EMPTY_S = 1.0
+"""The seconds after which the reader of an answer that is held back gets an empty event, since its timeout is for a
+model that says nothing."""
 
 
 class ChangedAnswer(Fault):
-    """A fault that changes a model's whole answer, in the format of its API. A streamed answer, an error and what is no
-    answer of a model pass unchanged, and so does an answer in which there is nothing to change."""
+    """A fault that changes a model's answer, whole or streamed, in the format of its API. An error and what is no
+    answer of a model pass unchanged, and so does an answer in which there is nothing to change.
+
+    A streamed answer is held back until it has ended, and then comes at once; until then its reader gets an empty event
+    each second. A fault of the layer stream changes only
+    streamed ones.
+    """
 
     layer = "meaning"
     of_model = True
     corrupts = "reply"
 
-    def changed(self, said: Said, answers: Answers, call: Call) -> Said:
+    def changed(self, said: Said) -> Said:
         """The content that the model is made to have said; the same object if there is nothing to change."""
         raise NotImplementedError
 
     def flow(self, call: Call, context: TrialContext) -> Flow:  # noqa: ARG002 - it needs nothing of the trial
         reply: Reply = yield call
-        if reply.stream is not None or reply.status >= 300:
+        if reply.status >= 300:
             return reply
-        value: Any = reply.value
         answers = call.dialog.answers
-        said = answers.said(value)
+        if reply.stream is not None:
+            return reply.through(_Retelling(answers, self.changed), holds=True)
+        value: Any = reply.value
+        said = answers.said(value) if self.layer != "stream" else None
         if said is None:
             return reply
-        now = self.changed(said, answers, call)
+        now = self.changed(said)
         return reply if now is said else reply.with_value(answers.with_said(value, now))
 
     def witnessed(self, seen: Observation) -> str | None:
-        if seen.reply is None or not seen.reply.same_as(seen.changed_reply):
+        changed, streamed = seen.changed_reply, seen.streamed
+        if changed is None:
             return None
-        return "an answer that the model did not give reached the caller"
+        if changed.stream is None:
+            met = seen.reply is not None and seen.reply.same_as(changed)
+        else:  # a reader may hang up after the last event
+            pipe = changed.pipes[-1].pipe
+            met = (
+                isinstance(pipe, _Retelling) and streamed is not None and pipe.told == (streamed.events, streamed.size)
+            )
+        return "an answer that the model did not give reached the caller" if met else None
+
+
+class _Retelling(Line):
+    """Holds a streamed answer back until it has ended, and tells it with another content.
+
+    `told`: the number and the bytes of all events of the changed answer, None before it is told.
+    """
+
+    def __init__(self, answers: Answers, changed: Callable[[Said], Said]) -> None:
+        super().__init__(self._retell, room_bytes=0)
+        self.told: tuple[int, int] | None = None
+        self._answers, self._changed = answers, changed
+        self._kept: list[bytes] | None = []
+        self._size = self._empty = 0
+        self._quiet_since = -inf
+
+    def _retell(self, timed: Timed, start: float) -> Iterable[Timed]:
+        if self._kept is None:
+            return (Timed(start, timed.item),)
+        if isinstance(timed.item, Signal):
+            told = self._retold(self._kept) if timed.item is Signal.END else self._kept
+            return (*(Timed(start, event) for event in told), Timed(start, timed.item))
+        self._kept.append(timed.item)
+        self._size += len(timed.item)
+        if self._size <= HELD_MAX:
+            return self._sign_of_life(start)
+        passing, self._kept = self._kept, None
+        return [Timed(start, event) for event in passing]
+
+    def _retold(self, held: list[bytes]) -> list[bytes]:
+        """The events to let out for those that came."""
+        events = [json_of(event) for event in held if data_of(event)]
+        try:
+            said = self._answers.heard(events)
+        except (LookupError, TypeError, AttributeError, ValueError):
+            return held  # it is in another form, and its reader gets it as it is
+        if said is None or (now := self._changed(said)) is said:
+            return held
+        told = [*map(spelt_event, self._answers.retold(events, now)), *filter(is_done, held)]
+        self.told = self._empty + len(told), self._empty * len(EMPTY) + sum(map(len, told))
+        return told
+
+    def _sign_of_life(self, start: float) -> Iterable[Timed]:
+        if start < self._quiet_since + EMPTY_S:
+            return ()
+        begins, self._quiet_since = self._quiet_since == -inf, start
+        if begins:
+            return ()
+        self._empty += 1
+        return (Timed(start, EMPTY),)

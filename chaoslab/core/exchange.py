@@ -89,9 +89,9 @@ class Reply:
     stream: Parts | None = None
     pipes: tuple[Watched, ...] = ()
 
-    def through(self, pipe: Pipe) -> Reply:
-        """The same reply with its events through one pipe more; a whole reply as it is."""
-        return self if self.stream is None else replace(self, pipes=(*self.pipes, Watched(pipe)))
+    def through(self, pipe: Pipe, *, holds: bool = False) -> Reply:
+        """The same reply with its events through one pipe more; a whole reply as it is. `holds`: as in `Watched`."""
+        return self if self.stream is None else replace(self, pipes=(*self.pipes, Watched(pipe, holds=holds)))
 
     def own_pipes(self, inner: Reply) -> tuple[Watched, ...] | None:
         """The pipes that this reply has beyond those of `inner`; None if it differs from it in anything else."""

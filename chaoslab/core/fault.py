@@ -40,6 +40,7 @@ class Fault:
     - `delays`: it only makes a call slow. An attempt that meets it may succeed.
     - `looks_back`: its story reads `context.earlier`.
     - `of_model`: it acts on the messages or the answers of a model, which other targets have none of.
+    - `of_text`: it acts on the text of a tool call's arguments, which some models have none of: theirs are objects.
     - `of_bytes`: it acts on the bytes of an answer, which a function's has none of.
     - `refuses`: its connection is refused. It needs no lane of its own, and no toxics.
     - `closes`: it closes the connection. The client sees it closed, or reset if some of its request was still unread.
@@ -59,6 +60,7 @@ class Fault:
     delays: ClassVar[bool] = False
     looks_back: ClassVar[bool] = False
     of_model: ClassVar[bool] = False
+    of_text: ClassVar[bool] = False
     of_bytes: ClassVar[bool] = False
     refuses: ClassVar[bool] = False
     closes: ClassVar[bool] = False

@@ -136,16 +136,18 @@ def check(
     turns: int = 1,
     models: Iterable[str] = (),
     functions: Iterable[str] = (),
+    objects: Iterable[str] = (),
 ) -> tuple[Injection, ...]:
     """The injections, if each has a name of its own, targets that exist and triggers that can hold in a conversation of
     so many turns. `models`: the targets whose requests have messages, which faults of the context need. `functions`:
-    the targets that return no stream, which faults of streams need.
+    the targets that return no stream, which faults of streams need. `objects`: the models whose calls have objects as
+    arguments, where no text can be cut.
 
     Raises:
         LookupError: a target does not exist. ValueError: two of one name, or one that can never hit.
     """
     names, there, has_messages, returns = set(), list(known), set(models), set(functions)
-    checked = tuple(injections)
+    checked, no_texts = tuple(injections), tuple(objects)
     for injection in checked:
         if not isinstance(injection, Injection):
             raise ValueError(f"faults has {injection!r} in it: it should be lab.inject(fault, target, …)")
@@ -166,6 +168,12 @@ def check(
                 continue
             for name in filter(injection.covers, returns):
                 raise ValueError(f"{choice.fault} works on {wanted}, and {name} is a function: aim it at a service")
+        for choice in injection.choices:
+            for name in filter(injection.covers, no_texts if trait(load(choice.fault), "of_text") else ()):
+                raise ValueError(
+                    f"{choice.fault} works on the text of arguments, and those of {name} are objects: inject "
+                    "missing_arguments or unknown_tool"
+                )
         if injection.name in names:
             raise ValueError(f"two injections are called '{injection.name}': give one of them another name=")
         names.add(injection.name)

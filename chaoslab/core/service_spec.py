@@ -15,6 +15,9 @@ TROUBLE = "X-Lab-Trouble"
 """The header of a reply with which one of the lab's services says that it is broken itself. Such a reply is no part of
 an experiment."""
 
+CONTEXT_LENGTH = 1400
+"""The key of a model's reply to a conversation that is too long. That reply's own status, 400, has others too."""
+
 
 @dataclass(frozen=True)
 class ErrorReply:

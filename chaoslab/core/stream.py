@@ -6,17 +6,21 @@ event, and hands on what is due.
 
 from __future__ import annotations
 
+import json
 import re
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from chaoslab.core.pipe import BOUNDLESS, Pipe, Pipeline, Signal, Timed
 
 EVENT_STREAM = "text/event-stream"
 EVENT_MAX = 1024 * 1024
 """The most bytes of an event that are held back until it is complete; a longer one passes in pieces."""
+EMPTY = b"\n\n"
+"""An event without data, which says nothing."""
+DONE = b"data: [DONE]\n\n"
 _DONE = re.compile(rb"data: ?\[DONE\]\s*")
 
 
@@ -89,6 +93,37 @@ def is_done(event: bytes) -> bool:
     return len(event) < 32 and _DONE.fullmatch(event) is not None
 
 
+def data_of(event: bytes) -> bytes:
+    """The data of an event; empty for `[DONE]`, and for an event without data."""
+    data = b"\n".join(line[5:].strip() for line in event.splitlines() if line.startswith(b"data:"))
+    return b"" if data == b"[DONE]" else data
+
+
+def json_of(event: bytes) -> Any:
+    """The JSON of an event; None if it has none."""
+    try:
+        return json.loads(data_of(event))
+    except (ValueError, RecursionError):
+        return None
+
+
+def type_of(event: bytes) -> str:
+    """The `type` of an event's JSON; empty if it has none."""
+    value = json_of(event)
+    return str(value.get("type", "")) if isinstance(value, dict) else ""
+
+
+def spelt_event(value: Mapping[str, Any]) -> bytes:
+    """The event with this JSON. One that has a `type` is named by it, as OpenAI's responses and Anthropic's are."""
+    kind = value.get("type")
+    named = f"event: {kind}\n" if isinstance(kind, str) else ""
+    return f"{named}data: {json.dumps(value, ensure_ascii=False)}\n\n".encode()
+
+
+def _empty(timed: Timed) -> bool:
+    return isinstance(timed.item, bytes) and not timed.item.strip()
+
+
 def _reraised(error: Exception) -> BaseException:
     return error
 
@@ -96,15 +131,23 @@ def _reraised(error: Exception) -> BaseException:
 class Watched:
     """A story's pipe under the lab's eyes: the first time that it lets out something else than went in, or later,
     `on_change` is called. So the lab sees for itself that a stream was changed. `blame` makes the error for a pipe
-    that raises."""
+    that raises.
+
+    `holds`: it holds events back until it knows what to make of them, so that late is no change. Empty events, with
+    which it tells its reader that the stream goes on, are none either.
+    """
 
     straight = False
 
-    def __init__(self, pipe: Pipe) -> None:
-        self._pipe = pipe
+    def __init__(self, pipe: Pipe, *, holds: bool = False) -> None:
+        self._pipe, self._holds = pipe, holds
         self._expected: deque[Timed] | None = deque()
         self.on_change: Callable[[], object] = lambda: None
         self.blame: Callable[[Exception], BaseException] = _reraised
+
+    @property
+    def pipe(self) -> Pipe:
+        return self._pipe
 
     @property
     def held(self) -> int:
@@ -127,7 +170,7 @@ class Watched:
         return self._pipe.impatient
 
     def feed(self, timed: Timed) -> None:
-        if self._expected is not None:
+        if self._expected is not None and not (self._holds and _empty(timed)):
             self._expected.append(timed)
         self._pipe.feed(timed)
 
@@ -141,12 +184,14 @@ class Watched:
             self.on_change()
         return out
 
-    @staticmethod
-    def _differs(expected: deque[Timed], out: list[Timed], now: float, most: int) -> bool:
+    def _differs(self, expected: deque[Timed], out: list[Timed], now: float, most: int) -> bool:
         for timed in out:
-            if not expected or expected.popleft() != timed:
+            if self._holds and _empty(timed):
+                continue
+            was = expected.popleft() if expected else None
+            if was is None or was.item != timed.item or (was.at != timed.at and not self._holds):
                 return True
-        return bool(expected) and len(out) < most and expected[0].at <= now
+        return bool(expected) and len(out) < most and expected[0].at <= now and not self._holds
 
     def wake(self) -> float | None:
         try:

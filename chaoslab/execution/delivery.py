@@ -7,10 +7,14 @@ of many calls is one cell of the check: a fault, a seam and a chance.
 
 from __future__ import annotations
 
+import gc
 import json
+import re
+import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from chaoslab.analysis.delivery import Cell, Delivered
@@ -18,7 +22,7 @@ from chaoslab.base.clock import system
 from chaoslab.base.parsers import SECONDS_MAX
 from chaoslab.base.registry import names
 from chaoslab.core.events import CallFinished, FaultInjected, FaultScheduled, FaultWitnessed
-from chaoslab.core.fault import GROUP, load
+from chaoslab.core.fault import GROUP, load, trait
 from chaoslab.core.inject import check, inject
 from chaoslab.core.plan import Injection
 from chaoslab.execution.trial import Trial
@@ -28,6 +32,8 @@ from chaoslab.model.offline import offline_model
 CALLS = 20_000
 """The calls of each fault through each seam, shared among the chances."""
 CHANCES = (0.02, 0.2, 1.0)
+COLLECTED_AFTER = 200_000
+"""The new objects after which the collector looks for garbage."""
 TIMEOUT_S = 2.0
 STEP_S = 0.1
 SHOP, MODEL = "shop.test", "api.openai.com"
@@ -68,7 +74,14 @@ class Check:
 
     @contextmanager
     def opened(self) -> Iterator[Callable[[Cell], Delivered]]:
-        yield fired
+        """A context in which the check can be done. A trial keeps all its events, which the collector would go through
+        again and again."""
+        usual = gc.get_threshold()
+        gc.set_threshold(COLLECTED_AFTER)
+        try:
+            yield fired
+        finally:
+            gc.set_threshold(*usual)
 
 
 def fired(cell: Cell) -> Delivered:
@@ -163,11 +176,14 @@ def _service(cell: Cell, fault: Injection) -> Trial:
 
 def _model(cell: Cell, fault: Injection) -> Trial:
     def agent(_: str) -> str:
-        _ask(MODEL, cell.calls, lambda number: ("POST", "/v1/chat/completions", bodies[number % 2]))
+        _ask(MODEL, cell.calls, lambda number: ("POST", "/v1/chat/completions", bodies[number % len(bodies)]))
         return "done"
 
-    stream = load(cell.fault).layer == "stream"
-    bodies = _chat(stream=stream, tools=True), _chat(stream=stream, tools=False)
+    fault_class = load(cell.fault)
+    whole = fault_class.layer != "stream"
+    streams = not whole or trait(fault_class, "of_model")
+    ways = [stream for stream, there in ((False, whole), (True, streams)) if there]
+    bodies = [_chat(stream=stream, tools=tools) for stream in ways for tools in (True, False)]
     return _trial(agent, cell, fault, services={MODEL: offline_model()})
 
 
@@ -185,17 +201,54 @@ def _pass_time(number: int) -> None:
 
 def _ask(host: str, calls: int, request: Callable[[int], tuple[str, str, bytes | None]]) -> None:
     """Sends so many requests over one connection, or the next if one is lost."""
-    from http.client import HTTPConnection
-
-    connection = HTTPConnection(host, timeout=TIMEOUT_S)
+    connection: socket.socket | None = None
     for number in range(calls):
         _pass_time(number)
         try:
-            method, path, body = request(number)
-            connection.request(method, path, body, {"Content-Type": "application/json"} if body else {})
-            connection.getresponse().read()
-        except Exception:  # noqa: BLE001 - whatever it was, the fault's witness says if it was the fault
+            if connection is None:
+                connection = socket.create_connection((host, 80), timeout=TIMEOUT_S)
+            connection.sendall(_spelt(host, *request(number)))
+            kept = _answered(connection)
+        except OSError:  # whatever it was, the fault's witness says if it was the fault
+            kept = False
+        if connection is not None and not kept:
             connection.close()
+            connection = None
+
+
+@cache
+def _spelt(host: str, method: str, path: str, body: bytes | None) -> bytes:
+    """A request as bytes."""
+    lines = [f"{method} {path} HTTP/1.1", f"Host: {host}", "Accept: */*"]
+    if body is not None:
+        lines += ["Content-Type: application/json", f"Content-Length: {len(body)}"]
+    return "\r\n".join([*lines, "", ""]).encode() + (body or b"")
+
+
+def _answered(connection: socket.socket) -> bool:
+    """Reads an answer to its end; True if the connection may be asked again. A client of the standard library takes
+    as long for its headers as all of the lab does for the call.
+
+    Raises:
+        OSError: the connection failed, or nothing came in time.
+    """
+    data = b""
+    while b"\r\n\r\n" not in data:
+        if not (part := connection.recv(65536)):
+            return False
+        data += part
+    head, _, body = data.partition(b"\r\n\r\n")
+    fields = head.lower() + b"\r\n"
+    length = re.search(rb"\r\ncontent-length: *(\d+)", fields)
+    if length is None and b"\r\ntransfer-encoding: chunked" not in fields:
+        while connection.recv(65536):
+            pass
+        return False
+    while len(body) < int(length[1]) if length else not body.endswith(b"0\r\n\r\n"):
+        if not (part := connection.recv(65536)):
+            return False
+        body += part
+    return b"\r\nconnection: close" not in fields
 
 
 def _chat(*, stream: bool, tools: bool) -> bytes:

@@ -103,7 +103,13 @@ def plan_of(faults: Sequence[str], file: Path | None, seed: int | None, routes: 
     if routes is None:
         names = [target for injection in injections for target in injection.targets]
         return Plan(1 if seed is None else seed, check(injections, names))
-    checked = check(injections, list(routes), models=[name for name in routes if of_model(routes[name])])
+    models = [name for name in routes if of_model(routes[name])]
+    checked = check(
+        injections,
+        list(routes),
+        models=models,
+        objects=[name for name in models if formats.with_objects(routes[name].host)],
+    )
     check_refusing(checked, routes)
     return Plan(1 if seed is None else seed, checked)
 

@@ -31,6 +31,7 @@ from chaoslab.execution.gateway import check_refusing
 from chaoslab.execution.pipeline import results, written
 from chaoslab.execution.spec import TrialSpec
 from chaoslab.execution.workers import executor
+from chaoslab.model.formats import with_objects
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
 from chaoslab.seams import adapters
@@ -399,7 +400,9 @@ def _checked(agent: Any, prompt: Any, given: Options) -> tuple[AgentSpec, bool, 
     if isinstance(prompt, Conversation):
         turns, asked = len(prompt.turns), repr(prompt)
         deadline_s += prompt.waits_s
-    plan = Plan(seed, check(faults, names, turns=turns, models=models, functions=functions))
+    no_texts = [name for name in models if with_objects(name)]
+    checked = check(faults, names, turns=turns, models=models, functions=functions, objects=no_texts)
+    plan = Plan(seed, checked)
     check_services(plan.injections, there)
     check_refusing(plan.injections, upstreams)
     effects = None

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
 from chaoslab.base.identity import parsed
+from chaoslab.core.answers import halves, pieces
 from chaoslab.core.service_spec import ErrorReply
 from chaoslab.model.chat import REQUEST_MAX, Reply, asked_last, reply_to, text_of
 from chaoslab.model.choosing import catalogue
@@ -158,21 +158,15 @@ class Completion:
             made = call["function"]
             named = {"index": index, **call, "function": {**made, "arguments": ""}}
             yield _event(chunk, {"tool_calls": [named]})
-            for piece in _halves(made["arguments"]):
+            for piece in halves(made["arguments"]):
                 yield _event(chunk, {"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
-        for word in re.findall(r"\s*\S+|\s+$", self.reply.content):
+        for word in pieces(self.reply.content):
             yield _event(chunk, {"content": word})
         used = {"x_groq": {**self.groq, "usage": self.usage}} if self._of_groq else {}
         yield _event(chunk, {}, finish=self.finish, **used)
         if self.include_usage:
             yield _line({**chunk, "choices": [], "usage": self.usage})
         yield b"data: [DONE]\n\n"
-
-
-def _halves(text: str) -> tuple[str, ...]:
-    """A text in two parts, since a call's arguments may be cut anywhere."""
-    middle = (len(text) + 1) // 2
-    return tuple(filter(None, (text[:middle], text[middle:])))
 
 
 def _event(chunk: Mapping[str, Any], delta: Mapping[str, Any], *, finish: str | None = None, **more: Any) -> bytes:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from chaoslab.core.service_spec import ErrorReply
+from chaoslab.core.service_spec import CONTEXT_LENGTH, ErrorReply
 
 
-def refusal(status: int, message: str, kind: str, code: str | None = None, **headers: str) -> ErrorReply:
-    error = {"message": message, "type": kind, **({"code": code} if code else {})}
+def refusal(
+    status: int, message: str, kind: str, code: str | None = None, *, param: str | None = None, **headers: str
+) -> ErrorReply:
+    error = {
+        "message": message, "type": kind, **({"param": param} if param else {}), **({"code": code} if code else {})
+    }  # fmt: skip
     return ErrorReply(status, {"error": error}, {name.replace("_", "-"): value for name, value in headers.items()})
 
 
@@ -22,6 +26,13 @@ ERRORS: dict[int, ErrorReply] = {
     ),
     500: refusal(500, "Internal Server Error", "internal_server_error"),
     503: refusal(503, "Service Unavailable", "service_unavailable"),
+    CONTEXT_LENGTH: refusal(
+        400,
+        "Please reduce the length of the messages or completion.",
+        _INVALID,
+        "context_length_exceeded",
+        param="messages",
+    ),
 }
 INSUFFICIENT_QUOTA = refusal(
     429, "You exceeded your current quota.", "insufficient_quota", "insufficient_quota", x_should_retry="false"

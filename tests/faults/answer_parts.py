@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from chaoslab.core.answers import Said
 from chaoslab.core.changed_answer import ChangedAnswer
 from chaoslab.core.dialog import CHAT, Dialog
+from chaoslab.core.exchange import Reply
+from chaoslab.core.fault import Fault
+from chaoslab.core.stream import Watched, data_of, json_of
+from chaoslab.model.chat import Reply as ModelReply
+from chaoslab.model.chat import ToolCall
 from chaoslab.model.formats.anthropic_messages import AnthropicMessages
+from chaoslab.model.formats.common import Answer, Chat, Format
 from chaoslab.model.formats.gemini import Gemini
+from chaoslab.model.formats.openai_chat import OpenaiChat
 from chaoslab.model.formats.openai_responses import OpenaiResponses
 from tests.faults.fault_parts import CALL, Meeting, Target, answer, meet
+from tests.seams.stream_parts import STREAM, Read, Timetable, read
 
 TEXT = "It is 21.5 degrees in Oslo and 30 in Paris."
 OSLO, PARIS = '{"city": "Oslo", "unit": "C"}', '{"city": "Paris", "unit": "C"}'
@@ -50,20 +61,22 @@ def _gemini(text: str, *args: dict[str, Any]) -> dict[str, Any]:
     return {"candidates": [{"index": 0, "content": {"role": "model", "parts": parts}, "finishReason": "STOP"}]}
 
 
-_OBJECTS = {"city": "Oslo", "unit": "C"}, {"city": "Paris", "unit": "C"}
+CITIES = {"city": "Oslo", "unit": "C"}, {"city": "Paris", "unit": "C"}
+"""The arguments of the two calls."""
 FORMATS: dict[str, tuple[Dialog, dict[str, Any], dict[str, Any]]] = {
     "chat": (CHAT, _chat(TEXT), _chat("", OSLO, PARIS)),
     "responses": (OpenaiResponses.dialog, _responses(TEXT), _responses("", OSLO, PARIS)),
-    "anthropic": (AnthropicMessages.dialog, _anthropic(TEXT), _anthropic("", *_OBJECTS)),
-    "gemini": (Gemini.dialog, _gemini(TEXT), _gemini("", *_OBJECTS)),
+    "anthropic": (AnthropicMessages.dialog, _anthropic(TEXT), _anthropic("", *CITIES)),
+    "gemini": (Gemini.dialog, _gemini(TEXT), _gemini("", *CITIES)),
 }
 """The dialog, an answer in words, and one with two calls."""
+API: dict[str, Format] = {
+    "chat": OpenaiChat(), "responses": OpenaiResponses(), "anthropic": AnthropicMessages(), "gemini": Gemini()
+}  # fmt: skip
 
 
 def met(fault: ChangedAnswer, name: str, *, calls: bool) -> tuple[Meeting, Said]:
     """A call to a model of this format with the fault in its way, and what its caller was told."""
-    from dataclasses import replace
-
     dialog, words, asks = FORMATS[name]
     meeting = meet(fault, Target(reply=answer(asks if calls else words)), call=replace(CALL, dialog=dialog))
     assert meeting.reply is not None
@@ -81,3 +94,51 @@ def ended(name: str, meeting: Meeting) -> str:
     if name == "anthropic":
         return str(value["stop_reason"])
     return str(value["choices"][0]["finish_reason"] if name == "chat" else value["candidates"][0]["finishReason"])
+
+
+def streamed(name: str, text: str, *calls: dict[str, Any], usage: bool = False) -> list[bytes]:
+    """The events of a streamed answer, as the lab's model sends them in this format."""
+    native = {"model": "m", "messages": [], "stream": True, "stream_options": {"include_usage": usage}}
+    chat = Chat("m", [], [], native, b"asked", events=True)
+    made = tuple(ToolCall(f"call_{number}", NAME, arguments) for number, arguments in enumerate(calls))
+    return list(API[name].stream(Answer(chat, ModelReply(text, made), 1)))
+
+
+def spoken(name: str, events: Sequence[bytes]) -> Said:
+    """The content of a streamed answer."""
+    said = FORMATS[name][0].answers.heard([json_of(event) for event in events if data_of(event)])
+    assert said is not None
+    return said
+
+
+@dataclass
+class Retold:
+    """A streamed answer as its reader got it. `changed`: the lab saw that a fault had changed it."""
+
+    read: Read
+    said: Said
+    changed: bool
+    evidence: str | None
+
+
+def pipes_over(fault: Fault, name: str) -> tuple[Watched, ...]:
+    """The pipes that the fault's story puts over a streamed answer of this format."""
+    reply = Reply(200, STREAM, stream=Timetable([]))
+    meeting = meet(fault, Target(reply=reply), call=replace(CALL, dialog=FORMATS[name][0]))
+    assert meeting.reply is not None
+    return meeting.reply.pipes
+
+
+def retold(
+    fault: Fault, name: str, events: Sequence[bytes], *, stops_after: int | None = None, **of_source: Any
+) -> Retold:
+    """A reader of these events with the fault in their way."""
+    pipes = pipes_over(fault, name)
+    changes: list[bool] = []
+    for pipe in pipes:
+        pipe.on_change = partial(changes.append, True)
+    notes = read(source := Timetable(events, **of_source), *pipes, stops_after=stops_after)
+    reply = Reply(200, STREAM, stream=source, pipes=pipes)
+    body = [event for event in notes.body.replace(b"\r\n", b"\n").split(b"\n\n") if event]
+    said = Said("") if notes.error or stops_after else spoken(name, body)
+    return Retold(notes, said, bool(changes), fault.witnessed(replace(notes.observed, changed_reply=reply)))

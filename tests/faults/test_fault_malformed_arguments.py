@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from chaoslab.faults.model.malformed_arguments import MalformedArguments
-from tests.faults.answer_parts import FORMATS, PARIS, TEXT, met
+from tests.faults.answer_parts import CITIES, FORMATS, PARIS, TEXT, met, retold, streamed
 
 EVIDENCE = "an answer that the model did not give reached the caller"
 
@@ -15,6 +15,13 @@ def test_the_first_calls_arguments_end_in_the_middle(name: str) -> None:
     meeting, said = met(MalformedArguments(0.5), name, calls=True)
     assert [call.arguments for call in said.calls] == ['{"city": "Oslo', PARIS]
     assert (said.calls[0].values, meeting.evidence) == (None, EVIDENCE)
+
+
+@pytest.mark.parametrize("name", ["chat", "responses", "anthropic"])
+def test_a_streamed_answer_has_arguments_as_text(name: str) -> None:
+    told = retold(MalformedArguments(0.5), name, streamed(name, "", *CITIES))
+    assert [call.arguments for call in told.said.calls] == ['{"city": "Oslo', PARIS]
+    assert told.evidence == EVIDENCE
 
 
 @pytest.mark.parametrize("name", ["anthropic", "gemini"])

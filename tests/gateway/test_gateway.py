@@ -8,12 +8,15 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 import httpx
 import pytest
 import trustme
 
+import chaoslab as lab
 from chaoslab.core.events import CallFinished, CallStarted, Effect, FaultWitnessed, Usage
+from chaoslab.execution.gateway import plan_of
 from chaoslab.seams.gateway.routes import routes
 from chaoslab.wire.body import BODY_MAX
 from tests.gateway.parts import history, shop, standing
@@ -111,6 +114,47 @@ def test_a_stream_is_cut_or_slowed(fault: str, events: int, crm: list[str], tmp_
     with standing(tmp_path, crm, given) as running, httpx.stream("GET", running.url("crm") + "/stream") as reply:
         assert len([line for line in reply.iter_lines() if line]) == events
     assert met(tmp_path) == [fault]
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[str]:
+    """The address of a model on loopback, which says each word for itself."""
+
+    class Silent(WSGIRequestHandler):
+        def log_message(self, *_: Any) -> None: ...
+
+    with make_server("127.0.0.1", 0, lab.scripted(["It is done, all of it."] * 9), handler_class=Silent) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        yield f"openai=http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"), [("refusal", "I'm sorry, but I can't help with that."), ("early_stop", "It is done,")]
+)
+def test_a_model_behind_the_gateway_is_made_to_stream_another_answer(
+    fault: str, said: str, model: str, tmp_path: Path
+) -> None:
+    import openai
+
+    with standing(tmp_path, [model], {"fault": fault, "target": "openai"}) as running:
+        client = openai.OpenAI(base_url=f"{running.url('openai')}/v1", api_key="none")
+        with (
+            client,
+            client.chat.completions.create(
+                model="m", messages=[{"role": "user", "content": "x"}], stream=True
+            ) as stream,
+        ):
+            assert "".join(event.choices[0].delta.content or "" for event in stream) == said
+    assert met(tmp_path) == [fault]
+
+
+def test_a_fault_that_a_models_format_cannot_say_is_refused() -> None:
+    known = routes(["gemini=https://generativelanguage.googleapis.com"])
+    with pytest.raises(ValueError, match="and those of gemini are objects: inject missing_arguments or unknown_tool"):
+        plan_of(['{"fault": "malformed_arguments", "target": "gemini"}'], None, 1, known)
 
 
 def test_bodies_over_the_bound_pass_whole(crm: list[str], tmp_path: Path) -> None:

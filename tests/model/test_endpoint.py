@@ -17,6 +17,7 @@ from pydantic import SecretStr
 from werkzeug.test import Client
 
 from chaoslab.base.clock import Clock
+from chaoslab.core.service_spec import CONTEXT_LENGTH
 from chaoslab.model.endpoint import ERRORS, INSUFFICIENT_QUOTA, create_app, serve
 from tests.model.seven_tools import SYSTEM
 from tests.model.seven_tools import TOOLS as OFFERED
@@ -216,7 +217,8 @@ def test_replies_carry_rate_limit_headers(url: str) -> None:
 
 def test_the_words_for_the_injectors_are_groqs() -> None:
     assert {status: error.status for status, error in ERRORS.items()} == {
-        s: s for s in (400, 401, 404, 413, 429, 500, 503)
+        **{s: s for s in (400, 401, 404, 413, 429, 500, 503)},
+        CONTEXT_LENGTH: 400,
     }
     assert ERRORS[429].headers == {"Retry-After": "1"}
     assert ERRORS[429].body["error"]["code"] == "rate_limit_exceeded"

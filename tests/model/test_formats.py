@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import chaoslab as lab
+from chaoslab.core.answers import halves, pieces
+from chaoslab.core.service_spec import CONTEXT_LENGTH
 from chaoslab.core.stream import EVENT_STREAM
 from chaoslab.model.app import BODY_BYTES_MAX, ModelApp
 from chaoslab.model.formats import FORMATS, format_of, shape_of
-from chaoslab.model.formats.common import halves, pieces
 
 CHAT, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/responses", "/v1/messages"
 GEMINI, STREAM = "/v1beta/models/gemini-2.5-flash:generateContent", "/v1beta/models/g:streamGenerateContent"
@@ -213,9 +214,9 @@ def test_errors_keep_the_shape_of_their_provider() -> None:
 
 def test_every_status_has_an_error_of_every_format() -> None:
     for format_ in FORMATS:
-        assert set(format_.errors) == set(range(400, 600))
+        assert set(format_.errors) == {*range(400, 600), CONTEXT_LENGTH}
         for status, error in format_.errors.items():
-            assert error.status == status or status == 402  # an account without credit
+            assert error.status == {CONTEXT_LENGTH: 400}.get(status, status) or status == 402  # no credit
             assert error.body["error"]["message"]
 
 

@@ -57,11 +57,64 @@ def by_anthropic(_: str) -> Seen:
     return text or None, [(call.name, json.dumps(call.input)) for call in calls], str(done.stop_reason)
 
 
+def by_openai_chat_stream(_: str) -> Seen:
+    import openai
+
+    tool: Any = {"type": "function", "function": {"name": "current_weather", "parameters": WEATHER}}
+    with openai.OpenAI(api_key="none").chat.completions.stream(
+        model="gpt-5", messages=[{"role": "user", "content": ASKED}], tools=[tool]
+    ) as stream:
+        for _event in stream:
+            pass
+        choice = stream.current_completion_snapshot.choices[0]
+    made = [(call.function.name, call.function.arguments) for call in choice.message.tool_calls or ()]
+    return choice.message.content or None, made, str(choice.finish_reason)
+
+
+def by_openai_responses_stream(_: str) -> Seen:
+    import openai
+
+    tool: Any = {"type": "function", "name": "current_weather", "parameters": WEATHER, "strict": False}
+    texts, calls, why = "", list[tuple[str, Any]](), ""
+    for event in openai.OpenAI(api_key="none").responses.create(model="gpt-5", input=ASKED, tools=[tool], stream=True):
+        if event.type == "response.output_text.delta":
+            texts += event.delta
+        elif event.type == "response.output_item.done" and event.item.type == "function_call":
+            calls.append((event.item.name, event.item.arguments))
+        elif event.type in ("response.completed", "response.incomplete"):
+            response = event.response
+            why = str(response.incomplete_details.reason if response.incomplete_details else response.status)
+            assert response.output_text == texts
+    return texts or None, calls, why
+
+
+def by_anthropic_stream(_: str) -> Seen:
+    import anthropic
+
+    tool: Any = {"name": "current_weather", "input_schema": WEATHER}
+    with anthropic.Anthropic(api_key="none").messages.stream(
+        model="claude-next", max_tokens=99, messages=[{"role": "user", "content": ASKED}], tools=[tool]
+    ) as stream:
+        said = list[str]()
+        for event in stream:
+            if event.type == "input_json":
+                said.append(event.partial_json)
+        done = stream.get_final_message()
+    text = "".join(block.text for block in done.content if block.type == "text")
+    calls = [(block.name, json.dumps(block.input)) for block in done.content if block.type == "tool_use"]
+    return text or None, calls, str(done.stop_reason)
+
+
 SDKS: dict[str, tuple[Callable[[str], Seen], str, str, str, str]] = {
     "chat": (by_openai_chat, "api.openai.com", "stop", "length", "content_filter"),
     "responses": (by_openai_responses, "api.openai.com", "completed", "max_output_tokens", "content_filter"),
     "anthropic": (by_anthropic, "api.anthropic.com", "end_turn", "max_tokens", "refusal"),
-}
+    "chat stream": (by_openai_chat_stream, "api.openai.com", "stop", "length", "content_filter"),
+    "responses stream": (
+        by_openai_responses_stream, "api.openai.com", "completed", "max_output_tokens", "content_filter",
+    ),
+    "anthropic stream": (by_anthropic_stream, "api.anthropic.com", "end_turn", "max_tokens", "refusal"),
+}  # fmt: skip
 """The agent, its host, and the words for an answer that ended as usual, was too long, and was filtered."""
 CALL = ("current_weather", '{"city": "Paris"}')
 
@@ -80,7 +133,7 @@ def seen(name: str, fault: str, **params: Any) -> Seen:
 @pytest.mark.parametrize("name", SDKS)
 def test_each_sdk_takes_each_answer_for_the_models_own(name: str) -> None:
     _, _, usual, long, filtered = SDKS[name]
-    tools = {"chat": "tool_calls", "responses": "completed", "anthropic": "tool_use"}[name]
+    tools = {"chat": "tool_calls", "responses": "completed", "anthropic": "tool_use"}[name.partition(" ")[0]]
     assert seen(name, "empty_answer") == ("" if name == "chat" else None, [], usual)
     assert seen(name, "refusal", text="No.") == ("No.", [], usual)
     assert seen(name, "confabulation", instead_of_calls=True) == ("It is 4711.", [], usual)
@@ -91,10 +144,25 @@ def test_each_sdk_takes_each_answer_for_the_models_own(name: str) -> None:
     assert seen(name, "duplicate_calls") == (None, [CALL, CALL], tools)
 
 
-@pytest.mark.parametrize("name", ["chat", "responses"])
+@pytest.mark.parametrize("name", ["chat stream", "responses stream", "anthropic stream"])
+def test_a_stream_that_ends_in_the_middle_of_arguments_says_that_it_is_complete(name: str) -> None:
+    text, ((called, _),), why = seen(name, "cut_arguments")
+    tools = {"chat": "tool_calls", "responses": "completed", "anthropic": "tool_use"}[name.partition(" ")[0]]
+    assert (text, called, why) == (None, CALL[0], tools)
+
+
+@pytest.mark.parametrize("name", ["chat", "responses", "chat stream", "responses stream"])
 def test_arguments_that_are_no_json_come_as_they_are(name: str) -> None:
     ((_, arguments),) = seen(name, "malformed_arguments", part=0.5)[1]
     assert arguments == CALL[1][: len(CALL[1]) // 2]
+
+
+@pytest.mark.parametrize("fault", ["malformed_arguments", "cut_arguments"])
+def test_arguments_that_are_no_text_are_refused_before_anything_starts(fault: str) -> None:
+    gemini = "generativelanguage.googleapis.com"
+    line = f"{fault} works on the text of arguments, and those of {gemini} are objects: inject missing_arguments or"
+    with pytest.raises(ValueError, match=line):
+        lab.run(str, "x", services={gemini: lab.offline_model()}, faults=[lab.inject(fault, gemini)])
 
 
 @pytest.mark.parametrize("fault", ["empty_answer", "unknown_tool"])

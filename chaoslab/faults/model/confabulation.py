@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from chaoslab.core.answers import Answers, Said
+from chaoslab.core.answers import Said
 from chaoslab.core.changed_answer import ChangedAnswer
-from chaoslab.core.exchange import Call
 
 
 @dataclass(frozen=True)
@@ -18,7 +17,7 @@ class Confabulation(ChangedAnswer):
     instead_of_calls: bool = False
     example = '"confabulation", "api.openai.com", chance=0.1'
 
-    def changed(self, said: Said, answers: Answers, call: Call) -> Said:
+    def changed(self, said: Said) -> Said:
         if said.calls:
             return Said("It is 4711.") if self.instead_of_calls else said
         text = NUMBER.sub(lambda found: _other(found[0]), said.text)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from chaoslab.core.answers import Answers, Said
+from chaoslab.core.answers import Said
 from chaoslab.core.changed_answer import ChangedAnswer
-from chaoslab.core.exchange import Call
 
 
 @dataclass(frozen=True)
@@ -16,5 +15,5 @@ class ContentFilter(ChangedAnswer):
     example = '"content_filter", "api.openai.com", chance=0.05'
     source = "https://learn.microsoft.com/en-us/azure/ai-services/openai/concepts/content-filter"
 
-    def changed(self, said: Said, answers: Answers, call: Call) -> Said:
+    def changed(self, said: Said) -> Said:
         return Said("", finish="content_filter")

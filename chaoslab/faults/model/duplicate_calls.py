@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from chaoslab.core.answers import Answers, Said
+from chaoslab.core.answers import Said
 from chaoslab.core.changed_answer import ChangedAnswer
-from chaoslab.core.exchange import Call
 
 
 @dataclass(frozen=True)
@@ -19,7 +18,7 @@ class DuplicateCalls(ChangedAnswer):
     bounds: ClassVar = {"times": (2, 100)}
     example = '"duplicate_calls", "api.openai.com", calls=[1]'
 
-    def changed(self, said: Said, answers: Answers, call: Call) -> Said:
+    def changed(self, said: Said) -> Said:
         if not said.calls:
             return said
         return replace(said, calls=tuple(each for each in said.calls for _ in range(self.times)))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from chaoslab.core.answers import Answers, Said
+from chaoslab.core.answers import Said
 from chaoslab.core.changed_answer import ChangedAnswer
-from chaoslab.core.exchange import Call
 
 
 @dataclass(frozen=True)
@@ -15,5 +14,5 @@ class EmptyAnswer(ChangedAnswer):
 
     example = '"empty_answer", "api.openai.com", chance=0.1'
 
-    def changed(self, said: Said, answers: Answers, call: Call) -> Said:
+    def changed(self, said: Said) -> Said:
         return Said("") if said.text or said.calls else said

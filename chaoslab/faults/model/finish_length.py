@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from chaoslab.core.answers import Answers, Said, words_cut
+from chaoslab.core.answers import Said, words_cut
 from chaoslab.core.changed_answer import ChangedAnswer
-from chaoslab.core.exchange import Call
 
 
 @dataclass(frozen=True)
@@ -19,5 +18,5 @@ class FinishLength(ChangedAnswer):
     bounds: ClassVar = {"part": (0.0, 1.0)}
     example = '"finish_length", "api.openai.com", part=0.3'
 
-    def changed(self, said: Said, answers: Answers, call: Call) -> Said:
+    def changed(self, said: Said) -> Said:
         return Said(words_cut(said.text, self.part), finish="length")

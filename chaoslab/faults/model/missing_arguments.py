@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from chaoslab.core.answers import Answers, Said
+from chaoslab.core.answers import Said
 from chaoslab.core.changed_answer import ChangedAnswer
-from chaoslab.core.exchange import Call
 
 
 @dataclass(frozen=True)
@@ -16,7 +15,7 @@ class MissingArguments(ChangedAnswer):
     all: bool = False
     example = '"missing_arguments", "api.openai.com", chance=0.1'
 
-    def changed(self, said: Said, answers: Answers, call: Call) -> Said:
+    def changed(self, said: Said) -> Said:
         values = said.calls[0].values if said.calls else None
         if not values:
             return said

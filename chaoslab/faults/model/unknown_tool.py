@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from chaoslab.core.answers import Answers, Said
+from chaoslab.core.answers import Said
 from chaoslab.core.changed_answer import ChangedAnswer
-from chaoslab.core.exchange import Call
 
 
 @dataclass(frozen=True)
@@ -16,7 +15,7 @@ class UnknownTool(ChangedAnswer):
     called: str = ""
     example = '"unknown_tool", "api.openai.com", chance=0.1'
 
-    def changed(self, said: Said, answers: Answers, call: Call) -> Said:
+    def changed(self, said: Said) -> Said:
         if not said.calls:
             return said
         first, *others = said.calls

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from chaoslab.base.dice import Dice
+from chaoslab.core.answers import Answers
 from chaoslab.core.context import TrialContext
+from chaoslab.core.dialog import CHAT
 from chaoslab.core.exchange import Call, Flow, Observation, Reply
 from chaoslab.core.fault import Fault
 from chaoslab.core.pipe import Line, Signal, Timed
-from chaoslab.core.stream import is_done
+from chaoslab.core.stream import DONE, json_of
 
 EVENTS_MAX = 8
 """The most events that pass before a fault whose `after_events` is drawn."""
-DONE = b"data: [DONE]\n\n"
 
 
 def drawn(after_events: int, dice: Dice) -> int:
@@ -25,9 +26,12 @@ def drawn(after_events: int, dice: Dice) -> int:
 
 @dataclass(frozen=True)
 class Cut(Fault):
-    """Ends the body cleanly after `after_events` events (0: drawn, 1 to 8). `ending`: "bare", or "done" for a `[DONE]`.
+    """Ends the body cleanly after `after_events` events (0: drawn, 1 to 8). `ending`: "bare", or "done" for the last
+    event of the format: `[DONE]`, `message_stop` of Anthropic, `response.completed` of OpenAI's responses, and a chunk
+    with the finishReason STOP of Gemini.
 
-    A client that does not look for `[DONE]` takes a part for the whole; with one in the end nobody can tell.
+    A client that does not look for that event takes a part for the whole. With it, only what is missing before it
+    tells of the cut: the reason of the end, or the end of an item. `early_stop` leaves nothing out.
     """
 
     after_events: int = 0
@@ -40,26 +44,45 @@ class Cut(Fault):
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         reply: Reply = yield call
-        return reply.through(Line(_Law(self.after_events, done=self.ending == "done"), room_bytes=0))
+        law = _Law(self.after_events, call.dialog.answers if self.ending == "done" else None)
+        return reply.through(Line(law, room_bytes=0))
 
     def witnessed(self, seen: Observation) -> str | None:
         stream = seen.streamed
         done = self.ending == "done"
-        if stream is None or stream.ended != "end" or (stream.events, stream.done) != (self.after_events + done, done):
+        if stream is None or stream.events != self.after_events + done:
             return None
-        return f"the answer ended after {stream.events} events, {'with' if stream.done else 'without'} [DONE]"
+        if stream.ended != "end" and not (done and stream.ended == "cancelled"):  # a reader may stop after the last one
+            return None
+        if stream.done != (done and self._answers_of(seen).closes(DONE)):
+            return None
+        closed = "the format's last one" if done and not stream.done else "[DONE]"
+        return f"the answer ended after {stream.events} events, {'with' if done else 'without'} {closed}"
+
+    @staticmethod
+    def _answers_of(seen: Observation) -> Answers:
+        return (CHAT if seen.sent is None else seen.sent.dialog).answers
 
 
 class _Law:
-    """Lets so many events pass, then ends the stream."""
+    """Lets so many events pass, then ends the stream, with the format's last event if `answers` are given."""
 
-    def __init__(self, after_events: int, *, done: bool) -> None:
-        self._left, self._done = after_events, done
+    def __init__(self, after_events: int, answers: Answers | None) -> None:
+        self._left, self._answers = after_events, answers
+        self._said: list[Any] = []
 
     def __call__(self, timed: Timed, start: float) -> Iterable[Timed]:
-        item = timed.item
-        if isinstance(item, Signal) or self._left or (self._done and is_done(item)):
+        item, answers = timed.item, self._answers
+        if isinstance(item, Signal) or self._left or (answers is not None and answers.closes(item)):
             self._left -= 1
+            if answers is not None and not isinstance(item, Signal):
+                self._said.append(json_of(item))
             return (Timed(start, item),)
         end = Timed(start, Signal.END)
-        return (Timed(start, DONE), end) if self._done else (end,)
+        if answers is None:
+            return (end,)
+        try:
+            return (Timed(start, answers.closing(self._said)), end)
+        except (LookupError, TypeError, AttributeError, ValueError):
+            self._left = -1
+            return (Timed(start, item),)  # it is of no such format, and goes on

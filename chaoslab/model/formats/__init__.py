@@ -43,6 +43,11 @@ HOSTS = (
 """Addresses of providers of models."""
 
 
+def with_objects(host: str) -> bool:
+    """Tells if the calls of the models at this address have objects as arguments in each of its answers."""
+    return host.partition(":")[0] == "generativelanguage.googleapis.com"
+
+
 def known_host(host: str) -> bool:
     """Tells if a model's provider has this address."""
     return host in HOSTS

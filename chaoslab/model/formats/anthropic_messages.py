@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from chaoslab.core.answers import Answers, FunctionCall, Said, new_id, text_of
+from chaoslab.core.answers import Answers, FunctionCall, Said, halves, new_id, pieces, text_of
 from chaoslab.core.dialog import TOOL, Dialog
-from chaoslab.core.service_spec import ErrorReply
+from chaoslab.core.service_spec import CONTEXT_LENGTH, ErrorReply
+from chaoslab.core.stream import spelt_event, type_of
 from chaoslab.model.formats.common import (
     QUOTA,
     Answer,
@@ -16,10 +17,8 @@ from chaoslab.model.formats.common import (
     Heard,
     Refused,
     function,
-    halves,
     objects,
     offered,
-    pieces,
     spelt,
     text_in,
     with_headers,
@@ -57,6 +56,7 @@ KNOWN = {
     ),
     500: _error(500, "Internal server error"),
     529: _error(529, "Overloaded"),
+    CONTEXT_LENGTH: _error(400, "prompt is too long: 208310 tokens > 200000 maximum"),
 }
 
 
@@ -67,10 +67,13 @@ def _role(message: Mapping[str, Any]) -> str:
     return str(message.get("role"))
 
 
-class AnthropicAnswers(Answers):
-    """Whole answers: a list of blocks."""
+LAST = {"type": "message_stop"}
+"""The event with which every stream ends."""
 
-    objects = True
+
+class AnthropicAnswers(Answers):
+    """Answers that are a list of blocks. The arguments of a streamed call are text, those of a whole one an object."""
+
     _stops: ClassVar = {"length": "max_tokens", "content_filter": "refusal"}
 
     def said(self, value: Any) -> Said | None:
@@ -84,15 +87,54 @@ class AnthropicAnswers(Answers):
         text = "".join(text_of(block.get("text")) for block in blocks if block.get("type") == "text")
         calls = (block for block in blocks if block.get("type") == "tool_use")
         made = (FunctionCall(str(call.get("name")), spelt(call.get("input")), call) for call in calls)
-        return Said(text, tuple(made))
+        return Said(text, tuple(made), objects=True)
 
     def with_said(self, value: Any, said: Said) -> dict[str, Any]:
         blocks: list[dict[str, Any]] = [{"type": "text", "text": said.text}] if said.text else []
         for number, call in enumerate(said.calls):
             made = {"type": "tool_use", **(call.native or {}), "id": new_id(call, said.calls, number)}
             blocks.append({**made, "name": call.name, "input": call.values or {}})
-        stop = self._stops.get(said.finish) or ("tool_use" if said.calls else "end_turn")
-        return {**value, "content": blocks, "stop_reason": stop}
+        return {**value, "content": blocks, "stop_reason": self._stop(said)}
+
+    def _stop(self, said: Said) -> str:
+        return self._stops.get(said.finish) or ("tool_use" if said.calls else "end_turn")
+
+    def heard(self, events: Sequence[Any]) -> Said | None:
+        text, finished = "", False
+        blocks: dict[Any, tuple[Mapping[str, Any], list[str]]] = {}
+        for event in events:
+            delta = event.get("delta") or {}
+            if event["type"] == "content_block_start" and event["content_block"]["type"] == "tool_use":
+                blocks[event["index"]] = event["content_block"], []
+            elif delta.get("type") == "text_delta":
+                text += delta["text"]
+            elif delta.get("type") == "input_json_delta" and event["index"] in blocks:
+                blocks[event["index"]][1].append(delta["partial_json"])
+            finished = finished or bool(delta.get("stop_reason"))
+        calls = (FunctionCall(str(block["name"]), "".join(said) or "{}", block) for block, said in blocks.values())
+        return Said(text, tuple(calls)) if finished else None
+
+    def retold(self, events: Sequence[Any], said: Said) -> Iterator[dict[str, Any]]:
+        yield from (event for event in events if event["type"] == "message_start")
+        blocks: list[tuple[dict[str, Any], str]] = [({"type": "text", "text": ""}, said.text)] if said.text else []
+        for number, call in enumerate(said.calls):
+            made = {**(call.native or {}), "type": "tool_use", "id": new_id(call, said.calls, number)}
+            blocks.append(({**made, "name": call.name, "input": {}}, call.arguments))
+        for index, (block, content) in enumerate(blocks):
+            yield {"type": "content_block_start", "index": index, "content_block": block}
+            for delta in _deltas(block["type"], content):
+                yield {"type": "content_block_delta", "index": index, "delta": delta}
+            yield {"type": "content_block_stop", "index": index}
+        for event in events:
+            if event["type"] == "message_delta":
+                yield {**event, "delta": {**event["delta"], "stop_reason": self._stop(said)}}
+        yield LAST
+
+    def closing(self, events: Sequence[Any]) -> bytes:  # noqa: ARG002 - it is always the same
+        return spelt_event(LAST)
+
+    def closes(self, event: bytes) -> bool:
+        return type_of(event) == LAST["type"]
 
 
 class AnthropicMessages(Format):
@@ -147,7 +189,8 @@ class AnthropicMessages(Format):
             yield _event("content_block_start", index=index, content_block=empty)
             if not index:
                 yield _event("ping")
-            for delta in _deltas(block):
+            content = block["text"] if block["type"] == "text" else spelt(block["input"])
+            for delta in _deltas(block["type"], content):
                 yield _event("content_block_delta", index=index, delta=delta)
             yield _event("content_block_stop", index=index)
         ending = {"stop_reason": whole["stop_reason"], "stop_sequence": None}
@@ -220,18 +263,19 @@ def _content(answer: Answer) -> list[dict[str, Any]]:
     return [*said, *calls]
 
 
-def _deltas(block: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    if block["type"] == "text":
-        for piece in pieces(block["text"]):
+def _deltas(kind: str, content: str) -> Iterator[dict[str, Any]]:
+    """The deltas of a block: of a text, or of a call's arguments."""
+    if kind == "text":
+        for piece in pieces(content):
             yield {"type": "text_delta", "text": piece}
     else:
         yield {"type": "input_json_delta", "partial_json": ""}
-        for piece in halves(spelt(block["input"])):
+        for piece in halves(content):
             yield {"type": "input_json_delta", "partial_json": piece}
 
 
 def _event(kind: str, **more: Any) -> bytes:
-    return f"event: {kind}\ndata: {spelt({'type': kind, **more})}\n\n".encode()
+    return spelt_event({"type": kind, **more})
 
 
 def _messages(message: Mapping[str, Any]) -> list[dict[str, Any]]:

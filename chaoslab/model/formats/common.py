@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,7 +14,7 @@ from typing import Any, ClassVar
 from chaoslab.base.identity import digest, parsed
 from chaoslab.core.dialog import CHAT, Dialog
 from chaoslab.core.service_spec import ErrorReply
-from chaoslab.core.stream import EVENT_STREAM, Events
+from chaoslab.core.stream import EVENT_STREAM, Events, data_of
 from chaoslab.model.chat import Reply, text_of
 from chaoslab.model.completion import tokens
 
@@ -188,7 +187,7 @@ class Format(ABC):
 
     @cached_property
     def errors(self) -> Mapping[int, ErrorReply]:
-        """The service's own error replies, by status from 400 to 599."""
+        """The service's own error replies, by status from 400 to 599, and that for `CONTEXT_LENGTH`."""
         return {**{status: self.refusal(status, phrase(status)) for status in range(400, 600)}, **self.known_errors()}
 
     @abstractmethod
@@ -200,7 +199,7 @@ class Format(ABC):
         heard = Heard()
         if content_type.startswith(EVENT_STREAM):
             for event in Events().feed(body):
-                self._take(self.hear_event, heard, _data(event))
+                self._take(self.hear_event, heard, data_of(event))
         else:
             self._take(self.hear, heard, body)
         return heard
@@ -220,24 +219,6 @@ def phrase(status: int) -> str:
         return HTTPStatus(status).phrase
     except ValueError:
         return f"status {status}"
-
-
-def _data(event: bytes) -> bytes:
-    """The data of a server-sent event; empty for `[DONE]`."""
-    lines = [line[5:].strip() for line in event.splitlines() if line.startswith(b"data:")]
-    data = b"\n".join(lines)
-    return b"" if data == b"[DONE]" else data
-
-
-def pieces(text: str) -> list[str]:
-    """A text word by word, as a model says it."""
-    return re.findall(r"\s*\S+|\s+$", text)
-
-
-def halves(text: str) -> tuple[str, ...]:
-    """A text in two parts, since a call's arguments may be cut anywhere."""
-    middle = (len(text) + 1) // 2
-    return tuple(filter(None, (text[:middle], text[middle:])))
 
 
 def objects(where: str, value: Any) -> list[Mapping[str, Any]]:

@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 from urllib.parse import parse_qs, unquote
 
 from chaoslab.base.identity import digest, parsed
-from chaoslab.core.answers import Answers, FunctionCall, Said, text_of
+from chaoslab.core.answers import Answers, FunctionCall, Said, pieces, text_of
 from chaoslab.core.dialog import TOOL, Dialog
-from chaoslab.core.service_spec import ErrorReply
+from chaoslab.core.service_spec import CONTEXT_LENGTH, ErrorReply
+from chaoslab.core.stream import json_of, spelt_event
 from chaoslab.model.formats.common import (
     QUOTA,
     Answer,
@@ -21,7 +22,6 @@ from chaoslab.model.formats.common import (
     function,
     objects,
     offered,
-    pieces,
     spelt,
     text_in,
     with_headers,
@@ -65,6 +65,9 @@ KNOWN = {
     500: _error(500, "An internal error has occurred. Please retry or report the error."),
     503: _error(503, "The model is overloaded. Please try again later."),
     504: _error(504, "The request timed out. Please try again."),
+    CONTEXT_LENGTH: _error(
+        400, "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."
+    ),
 }
 
 
@@ -80,9 +83,8 @@ def _from_user(text: str) -> dict[str, Any]:
 
 
 class GeminiAnswers(Answers):
-    """Whole answers: the first candidate's parts."""
+    """Answers that are the parts of the first candidate. Each event of a streamed one has some of them."""
 
-    objects = True
     _finishes: ClassVar = {"length": "MAX_TOKENS", "content_filter": "SAFETY"}
 
     def said(self, value: Any) -> Said | None:
@@ -94,7 +96,7 @@ class GeminiAnswers(Answers):
         parts = [part for part in content.get("parts") or () if isinstance(part, Mapping)]
         calls = [(part, part["functionCall"]) for part in parts if isinstance(part.get("functionCall"), Mapping)]
         made = (FunctionCall(str(call.get("name")), spelt(call.get("args") or {}), part) for part, call in calls)
-        return Said("".join(text_of(part.get("text")) for part in parts), tuple(made))
+        return Said("".join(text_of(part.get("text")) for part in parts), tuple(made), objects=True)
 
     def with_said(self, value: Any, said: Said) -> dict[str, Any]:
         first = value["candidates"][0]
@@ -108,6 +110,43 @@ class GeminiAnswers(Answers):
             **value,
             "candidates": [{**first, "content": {**first["content"], "parts": parts}, "finishReason": finish}],
         }
+
+    def heard(self, events: Sequence[Any]) -> Said | None:
+        return self.said(self._joined(events)) if events and _candidate(events[-1]).get("finishReason") else None
+
+    def retold(self, events: Sequence[Any], said: Said) -> Iterator[dict[str, Any]]:
+        whole = self.with_said(self._joined(events), said)
+        first = whole["candidates"][0]
+        parts = [{"text": piece} for piece in pieces(said.text)]
+        parts += [part for part in first["content"]["parts"] if "functionCall" in part]
+        begun = {key: value for key, value in first.items() if key != "finishReason"}
+        for part in parts:
+            yield {**events[0], "candidates": [{**begun, "content": {**first["content"], "parts": [part]}}]}
+        yield {**whole, "candidates": [{**first, "content": {**first["content"], "parts": [{"text": ""}]}}]}
+
+    @staticmethod
+    def _joined(events: Sequence[Any]) -> dict[str, Any]:
+        """The whole answer that the events make."""
+        contents = [_candidate(event).get("content") or {} for event in events]
+        parts = [part for content in contents for part in content.get("parts") or ()]
+        content = {"role": "model", **contents[0], "parts": parts}
+        return {**events[-1], "candidates": [{**_candidate(events[-1]), "content": content}]}
+
+    def closing(self, events: Sequence[Any]) -> bytes:
+        return spelt_event(self.with_said(self._joined(events), Said("")))
+
+    def closes(self, event: bytes) -> bool:
+        value = json_of(event)
+        try:
+            return bool(_candidate(value).get("finishReason"))
+        except (LookupError, TypeError, AttributeError):
+            return False
+
+
+def _candidate(event: Any) -> Mapping[str, Any]:
+    """The first candidate of an event; an empty one if it has none."""
+    found: Mapping[str, Any] = (event.get("candidates") or [{}])[0]
+    return found
 
 
 class Gemini(Format):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from chaoslab.core.service_spec import ErrorReply
+from chaoslab.core.service_spec import CONTEXT_LENGTH, ErrorReply
 from chaoslab.model import errors as groq
 from chaoslab.model.completion import Completion, wrong
 from chaoslab.model.formats.common import QUOTA, Answer, Chat, Format, Heard, Refused, with_headers
@@ -44,6 +44,14 @@ KNOWN = {
     ),
     500: error(500, "The server had an error while processing your request. Sorry about that!", "server_error"),
     503: error(503, "The engine is currently overloaded, please try again later", "server_error"),
+    CONTEXT_LENGTH: error(
+        400,
+        "This model's maximum context length is 128000 tokens. However, your messages resulted in 130512 tokens. "
+        "Please reduce the length of the messages.",
+        "invalid_request_error",
+        "context_length_exceeded",
+        "messages",
+    ),
 }
 
 

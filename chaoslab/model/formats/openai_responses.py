@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from chaoslab.core.answers import Answers, FunctionCall, Said, new_id, text_of
+from chaoslab.core.answers import Answers, FunctionCall, Said, halves, new_id, pieces, text_of
 from chaoslab.core.dialog import TOOL, Dialog
+from chaoslab.core.service_spec import CONTEXT_LENGTH, ErrorReply
+from chaoslab.core.stream import spelt_event, type_of
 from chaoslab.model.chat import ToolCall
 from chaoslab.model.formats.common import (
     Answer,
@@ -14,15 +16,13 @@ from chaoslab.model.formats.common import (
     Heard,
     Refused,
     function,
-    halves,
     joined,
     objects,
     offered,
-    pieces,
     spelt,
     text_in,
 )
-from chaoslab.model.formats.openai_chat import OpenaiChat
+from chaoslab.model.formats.openai_chat import OpenaiChat, error
 
 
 def _role(item: Mapping[str, Any]) -> str:
@@ -33,8 +33,20 @@ def _role(item: Mapping[str, Any]) -> str:
     return "system" if role == "developer" else role
 
 
+TOO_LONG = error(
+    400,
+    "Your input exceeds the context window of this model. Please adjust your input and try again.",
+    "invalid_request_error",
+    "context_length_exceeded",
+    "input",
+)
+BEGINNING = frozenset({"response.created", "response.queued", "response.in_progress"})
+LAST = frozenset({"response.completed", "response.incomplete"})
+"""The types of the events with which a stream begins, and of the one with which it ends."""
+
+
 class ResponsesAnswers(Answers):
-    """Whole answers: a list of items."""
+    """Answers that are a list of items. The last event of a streamed one holds it whole."""
 
     _reasons: ClassVar = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
@@ -70,6 +82,27 @@ class ResponsesAnswers(Answers):
         )
         return {**value, "output": items, **ended}
 
+    def heard(self, events: Sequence[Any]) -> Said | None:
+        return self.said(events[-1]["response"]) if events and events[-1]["type"] in LAST else None
+
+    def retold(self, events: Sequence[Any], said: Said) -> Iterator[dict[str, Any]]:
+        response = self.with_said(events[-1]["response"], said)
+        kind = "response.incomplete" if response["status"] == "incomplete" else "response.completed"
+        begun = [event for event in events if event["type"] in BEGINNING]
+        items = (pair for index, item in enumerate(response["output"]) for pair in _item_events(index, item))
+        told = [*begun, *({"type": name, **more} for name, more in items), {"type": kind, "response": response}]
+        for number, event in enumerate(told):
+            yield {**event, "sequence_number": number}
+
+    def closing(self, events: Sequence[Any]) -> bytes:
+        begun = events[0]["response"]
+        text = "".join(event["delta"] for event in events if event["type"] == "response.output_text.delta")
+        last = {"type": "response.completed", "response": self.with_said(begun, Said(text))}
+        return spelt_event({**last, "sequence_number": len(events)})
+
+    def closes(self, event: bytes) -> bool:
+        return type_of(event) in LAST
+
 
 class OpenaiResponses(OpenaiChat):
     """`POST …/responses`."""
@@ -95,6 +128,9 @@ class OpenaiResponses(OpenaiChat):
             if tool.get("type") == "function" and body.get("tool_choice") != "none"
         ]
         return Chat(body["model"], messages, tools, body, asked, events=body.get("stream") is True)
+
+    def known_errors(self) -> Mapping[int, ErrorReply]:
+        return {**super().known_errors(), CONTEXT_LENGTH: TOO_LONG}
 
     def recalled(self, body: Mapping[str, Any], memory: Mapping[str, Any]) -> Mapping[str, Any]:
         before = body.get("previous_response_id")
@@ -152,7 +188,7 @@ class OpenaiResponses(OpenaiChat):
         output = _output(answer)
         for number, (kind, more) in enumerate(self._events(answer, output)):
             event = {"type": kind, "sequence_number": number, **more}
-            yield f"event: {kind}\ndata: {spelt(event)}\n\n".encode()
+            yield spelt_event(event)
 
     def _events(self, answer: Answer, output: list[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
         begun = self._response(answer, None)

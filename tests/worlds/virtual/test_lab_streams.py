@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,32 @@ def test_each_fault_of_streams_meets_the_agent(fault: str) -> None:
     assert (outcomes.count("correct") == len(found)) == (fault == "slow_chunks")
     assert "invalid" not in outcomes
     assert "unknown" not in outcomes
+
+
+SAID = {
+    "refusal": 0.1, "unknown_tool": 0.1, "missing_arguments": 0.1, "duplicate_calls": 0.1, "finish_length": 0.05,
+    "empty_answer": 0.05, "content_filter": 0.05, "malformed_arguments": 0.1, "confabulation": 0.2, "early_stop": 0.2,
+    "cut_arguments": 0.1, "corrupt_chunk": 0.05, "context_length": 0.05,
+}  # fmt: skip
+
+
+def test_faults_of_what_the_model_says_meet_the_agent_in_streams_too() -> None:
+    faults = ",".join(f"{fault}:{chance}" for fault, chance in SAID.items())
+    found = lab_runs.done(lab_runs.spec(CALM | STREAMED | {"FAULTS": faults, "TRIALS": "30"}))
+    injected, witnessed = (
+        {
+            (line["fault"], trial, line["request_id"], line["attempt"])
+            for trial, one in enumerate(found)
+            for line in lines([one], f"fault_{kind}")
+        }
+        for kind in ("injected", "witnessed")
+    )
+    met = Counter(each[1:] for each in injected)
+    assert (
+        {each for each in injected if met[each[1:]] == 1} <= witnessed <= injected
+    )  # of several, one may undo another
+    assert {fault for fault, *_ in witnessed} == {*SAID}
+    assert not {"invalid", "unknown"} & {str(one.outcome) for one in found}
 
 
 def test_the_same_seed_is_the_same_bytes(tmp_path: Path) -> None:

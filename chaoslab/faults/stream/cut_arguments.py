@@ -1,0 +1,29 @@
+"""The stream ends in the middle of a tool call's arguments, as if it had ended as it should."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from chaoslab.core.answers import Said, text_cut
+from chaoslab.core.changed_answer import ChangedAnswer
+
+
+@dataclass(frozen=True)
+class CutArguments(ChangedAnswer):
+    """Cuts the arguments of a streamed answer's last tool call after a share `part` of their text; the stream ends
+    properly. Gemini's arguments are objects, so its answers pass unchanged, and so do whole ones: `malformed_arguments`
+    acts on them."""
+
+    part: float = 0.5
+    layer = "stream"
+    of_text = True
+    bounds: ClassVar = {"part": (0.0, 0.99)}
+    example = '"cut_arguments", "api.openai.com", chance=0.1'
+    source = "https://github.com/anthropics/claude-code/issues/19143"
+
+    def changed(self, said: Said) -> Said:
+        if not said.calls or said.objects:
+            return said
+        *others, last = said.calls
+        return replace(said, calls=(*others, replace(last, arguments=text_cut(last.arguments, self.part))))

@@ -1,0 +1,29 @@
+"""The stream ends in the middle of the answer and says that the model meant it so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from chaoslab.core.answers import Said, words_cut
+from chaoslab.core.changed_answer import ChangedAnswer
+
+
+@dataclass(frozen=True)
+class EarlyStop(ChangedAnswer):
+    """Keeps a share `part` of a streamed answer's words, and none of its tool calls; of an answer without words, that
+    share of its calls. It ends as usual, with `stop`, `end_turn` or `completed`, so no client can tell. A single call
+    passes unchanged, and so does a whole answer."""
+
+    part: float = 0.5
+    layer = "stream"
+    bounds: ClassVar = {"part": (0.0, 1.0)}
+    example = '"early_stop", "api.openai.com", chance=0.1'
+    source = "https://github.com/Mintplex-Labs/anything-llm/issues/485"
+
+    def changed(self, said: Said) -> Said:
+        if said.text:
+            return Said(words_cut(said.text, self.part))
+        if len(said.calls) < 2:
+            return said
+        return replace(said, calls=said.calls[: max(1, min(len(said.calls) - 1, int(len(said.calls) * self.part)))])
