@@ -42,6 +42,8 @@ class Fault:
     - `of_model`: it acts on the messages or the answers of a model, which other targets have none of.
     - `of_bytes`: it acts on the bytes of an answer, which a function's has none of.
     - `refuses`: its connection is refused. It needs no lane of its own, and no toxics.
+    - `refuses_at`: the step of making a connection that fails then: the lookup of the name, the connection itself, or
+      the handshake of TLS.
 
     For its reader and for `inject`:
 
@@ -60,6 +62,7 @@ class Fault:
     of_model: ClassVar[bool] = False
     of_bytes: ClassVar[bool] = False
     refuses: ClassVar[bool] = False
+    refuses_at: ClassVar[Literal["lookup", "connection", "handshake"]] = "connection"
     bounds: ClassVar[Mapping[str, tuple[float, float]]] = {}
     example: ClassVar[str] = ""
     source: ClassVar[str] = ""
