@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from chaoslab.analysis.judge import Outcome
     from chaoslab.core.inject import inject
     from chaoslab.core.levels import level
+    from chaoslab.core.networks import network
     from chaoslab.execution.agent_run import fresh
     from chaoslab.execution.trial import Trial, run, run_many
     from chaoslab.model.offline import offline_model
@@ -23,9 +24,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "Outcome", "ToolError", "Trial", "call", "fresh", "inject", "level", "mcp_tool", "offline_model", "recorded", "run",
-    "run_many",
-    "scripted",
+    "Outcome", "ToolError", "Trial", "call", "fresh", "inject", "level", "mcp_tool", "network", "offline_model",
+    "recorded", "run", "run_many", "scripted",
 ]  # fmt: skip
 
 _PLACES = {
@@ -37,6 +37,7 @@ _PLACES = {
     "inject": "core.inject",
     "level": "core.levels",
     "mcp_tool": "seams.adapters.mcp",
+    "network": "core.networks",
     "offline_model": "model.offline",
     "recorded": "model.recorded",
     "run": "execution.trial",

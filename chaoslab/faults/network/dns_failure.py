@@ -23,7 +23,7 @@ class DnsFailure(Fault):
     refuses = True
     refuses_at = "lookup"
     example = '"dns_failure", "crm.test", chance=0.1'
-    source = "https://docs.python.org/3/library/socket.html#socket.gaierror"
+    source = "https://github.com/Azure-Samples/azure-search-openai-demo/issues/2392"
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         raise Failure("unresolved")

@@ -15,8 +15,8 @@ from chaoslab.faults.network.latency import TIMER_SLACK_S
 class Slicer(Fault):
     """Cuts the answer into pieces of about `average_bytes` ± `variation_bytes`, each preceded by `pause_s`.
 
-    Toxiproxy's toxic pauses behind each piece, which nobody sees of the last one; so a toxic `latency` of `pause_s` goes
-    with it, and an answer of one piece, such as one without a body, is late too.
+    Toxiproxy's toxic pauses behind each piece, which nobody sees of the last one. So a toxic `latency` of `pause_s`
+    goes with it, and an answer of one piece, such as one without a body, is late too.
     """
 
     average_bytes: int = 64

@@ -22,7 +22,7 @@ class TlsFailure(Fault):
     refuses = True
     refuses_at = "handshake"
     example = '"tls_failure", "crm.test", chance=0.1'
-    source = "https://docs.python.org/3/library/ssl.html#ssl.SSLCertVerificationError"
+    source = "https://github.com/langchain-ai/langsmith-sdk/issues/1707"
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         raise Failure("untrusted")
