@@ -70,3 +70,11 @@ def test_a_204_over_a_lane_of_the_wire_is_late_by_its_pause() -> None:
     carried = list(map(in_toxiproxys_words, SLICED.toxics()))
     assert [(each.type, each.stream) for each in carried] == [("slicer", "downstream"), ("latency", "downstream")]
     assert carried[1].attributes == {"latency": 100}
+
+
+def test_it_is_the_toxic_of_that_name() -> None:
+    params = {"average_bytes": 100, "variation_bytes": 20, "pause_s": 0.1}
+    first_pause = Toxic("latency", "downstream", {"delay_s": 0.1})
+    assert SLICED.toxics() == (Toxic("slicer", "downstream", params), first_pause)
+    attributes = {"average_size": 100, "size_variation": 20, "delay": 100_000}
+    assert in_toxiproxys_words(SLICED.toxics()[0]).attributes == attributes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 from chaoslab.base.dice import Dice
@@ -44,6 +45,9 @@ class CircularReference(Fault):
         first = min(int(self.point * (len(able) - 1)), len(able) - 2)
         one, other = able[first], able[first + 1]
         for place, seen in ((one, other), (other, one)):
-            text = f"See message {seen + 1}."
-            messages[place] = reworded(messages[place], lambda _, text=text: text)
+            messages[place] = reworded(messages[place], partial(_reference, seen + 1))
         return (yield call.with_value(call.dialog.with_messages(call.value, messages)))
+
+
+def _reference(number: int, _: str) -> str:
+    return f"See message {number}."
