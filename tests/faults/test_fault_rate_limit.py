@@ -77,3 +77,8 @@ def test_a_model_refuses_once_its_tokens_of_a_minute_are_used_and_takes_the_next
     fault = lab.inject("rate_limit", "api.openai.com", tokens_per_minute=1)
     trial = lab.run(agent, "go", services={"api.openai.com": lab.offline_model()}, faults=[fault], twin=False)
     assert trial.answer == [200, 429, 429, 200]
+
+
+def test_a_refused_request_does_not_move_the_moment_of_the_tokens_that_one_before_it_uses() -> None:
+    asked = [(0.0, 0.0), (10.0, 300.0), (20.0, 300.0), (30.0, 800.0)]
+    assert by_tokens(asked, RateLimit(per_minute=2, tokens_per_minute=400)) == [None, None, "40", "40"]
