@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from chaoslab.analysis.judge import Outcome
     from chaoslab.core.inject import inject
     from chaoslab.core.levels import level
+    from chaoslab.core.networks import network
     from chaoslab.execution.agent_run import fresh
     from chaoslab.execution.conversation import turn, turns
     from chaoslab.execution.trial import Trial, run, run_many
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "Outcome", "ToolError", "Trial", "call", "expect", "fresh", "inject", "level", "mcp_tool", "offline_model",
-    "recorded", "run", "run_many", "scripted", "turn", "turns",
+    "Outcome", "ToolError", "Trial", "call", "expect", "fresh", "inject", "level", "mcp_tool", "network",
+    "offline_model", "recorded", "run", "run_many", "scripted", "turn", "turns",
 ]  # fmt: skip
 
 _PLACES = {
@@ -39,6 +40,7 @@ _PLACES = {
     "inject": "core.inject",
     "level": "core.levels",
     "mcp_tool": "seams.adapters.mcp",
+    "network": "core.networks",
     "offline_model": "model.offline",
     "recorded": "model.recorded",
     "run": "execution.trial",

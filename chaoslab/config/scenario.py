@@ -102,6 +102,8 @@ def _named(settings: Settings, params: Params) -> Iterator[Injection]:
             raise SettingError(f"FAULTS names '{said}', and {fault} needs the model")
         if layer == "stream" and settings.stream == "off":
             raise SettingError(f"FAULTS names {fault}, which needs STREAM=on, since without it no answer is streamed")
+        if trait(cls, "refuses_at") == "handshake" and target != MODEL:
+            raise SettingError(f"FAULTS names '{said}', and the tools speak no TLS: name {fault}@{MODEL}")
         targets = (target,) if at else (MODEL,) if of_model else tuple(SERVICES)
         yield Injection(said, (Choice(fault, 1.0, params.get(fault, {})),), targets, chance)
 
@@ -156,7 +158,8 @@ def _check(injection: Injection) -> None:
         except LookupError as error:
             raise SettingError(error.args[0]) from None
         if setting and layer not in layers:
-            other = next(name for name, others in SETTINGS.values() if layer in others)
+            early = trait(load(choice.fault), "refuses_at") != "connection"  # met in the client, before any lane
+            other = "FAULTS" if early else next(name for name, others in SETTINGS.values() if layer in others)
             raise SettingError(f"{setting} names '{choice.fault}', a fault of the layer {layer}: name it in {other}")
     try:
         injection.check(turns=1)

@@ -147,7 +147,8 @@ class Reply:
 
 
 class Failure(Exception):
-    """The exchange ended without a reply. `kind`: timed_out, refused, reset, closed, garbled, or too_large."""
+    """The exchange ended without a reply. `kind`: timed_out, unresolved (no such name), refused, untrusted (its
+    certificate), reset, closed, garbled, or too_large."""
 
     def __init__(self, kind: str, *, native: Exception | None = None) -> None:
         super().__init__(kind)

@@ -44,6 +44,8 @@ class Fault:
     - `of_bytes`: it acts on the bytes of an answer, which a function's has none of.
     - `refuses`: its connection is refused. It needs no lane of its own, and no toxics.
     - `closes`: it closes the connection. The client sees it closed, or reset if some of its request was still unread.
+    - `refuses_at`: the step of making a connection that fails then: the lookup of the name, the connection itself, or
+      the handshake of TLS.
 
     For its reader and for `inject`:
 
@@ -64,6 +66,7 @@ class Fault:
     of_bytes: ClassVar[bool] = False
     refuses: ClassVar[bool] = False
     closes: ClassVar[bool] = False
+    refuses_at: ClassVar[Literal["lookup", "connection", "handshake"]] = "connection"
     bounds: ClassVar[Mapping[str, tuple[float, float]]] = {}
     example: ClassVar[str] = ""
     source: ClassVar[str] = ""

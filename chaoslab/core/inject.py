@@ -89,6 +89,10 @@ def inject(
             raise ValueError(f"{fault} has no parameter '{key}': {hint}")
         if wrong := _wrong(known[key], hints[key], value, bounds.get(key)):
             raise ValueError(f"{key} of {fault} is {value!r:.60}: it should be {wrong}")
+    if params.get("preset") and (others := sorted(params.keys() - {"preset"})):
+        raise ValueError(
+            f"{fault} has preset {params['preset']!r} and {others[0]}: a preset sets all others, leave one out"
+        )
     targets = (target,) if isinstance(target, str) else tuple(target) if isinstance(target, Iterable) else ()
     if not targets or not all(isinstance(one, str) and one for one in targets):
         raise ValueError(f"{fault} has the target {target!r}: it should be the name of a function or service")

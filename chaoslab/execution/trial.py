@@ -198,8 +198,9 @@ def run(
             `idempotency_key` argument count as one effect.
         `ignore`: names of parameters that are no arguments of a request, beside those that a framework fills in.
         `raises`: the exceptions by which a tool's caller learns of a fault: "httpx", "httpx2", "requests", "aiohttp",
-            "urllib", or classes by kind ("timed_out", "refused", "reset", "closed", "status"), or one of these for each
-            tool by its name. By default they are Python's own, and `ToolError` for a status.
+            "urllib", or classes by kind ("timed_out", "refused", "reset", "closed", "unresolved", "untrusted",
+            "status"), or one of these for each tool by its name. By default they are Python's own, and `ToolError` for
+            a status.
         `isolate`: "fork" runs each trial in a process of its own, a copy of this one, so that nothing of a trial is
             left to the next.
         `services`: applications by host name, served on the virtual network at http://<name> and https://<name>, or at

@@ -11,14 +11,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from errno import ECONNREFUSED, ECONNRESET
 from functools import partial
+from socket import EAI_NONAME, gaierror
+from ssl import SSLCertVerificationError
 from types import SimpleNamespace
 from typing import Any
 
-KINDS: dict[str, tuple[type[OSError], str]] = {
+KINDS: dict[str, tuple[Callable[[str], OSError], str]] = {
     "timed_out": (TimeoutError, "no answer within its deadline"),
     "refused": (ConnectionRefusedError, "connection refused"),
     "reset": (ConnectionResetError, "connection reset"),
     "closed": (ConnectionAbortedError, "closed without an answer"),
+    "unresolved": (partial(gaierror, EAI_NONAME), "Name or service not known"),
+    "untrusted": (partial(SSLCertVerificationError, 1), "certificate verify failed: certificate has expired"),
 }
 """The kinds of failure, each with Python's exception and the words for it."""
 STATUS = "status"
@@ -140,6 +144,8 @@ def _httpx(name: str) -> NativeErrors:
             "refused": httpx.ConnectError,
             "reset": httpx.ReadError,
             "closed": httpx.RemoteProtocolError,
+            "unresolved": httpx.ConnectError,
+            "untrusted": httpx.ConnectError,
         },
         refused,
     )
@@ -156,16 +162,32 @@ def _requests() -> NativeErrors:
 
     broken = requests.ConnectionError
     return NativeErrors(
-        {"timed_out": requests.ReadTimeout, "refused": broken, "reset": broken, "closed": broken}, refused
+        {
+            "timed_out": requests.ReadTimeout,
+            "refused": broken,
+            "reset": broken,
+            "closed": broken,
+            "unresolved": broken,
+            "untrusted": requests.exceptions.SSLError,
+        },
+        refused,
     )
 
 
 def _aiohttp() -> NativeErrors:
     import aiohttp
 
+    def at(message: str) -> Any:
+        return SimpleNamespace(host=message.partition(":")[0], port=80, ssl=True, is_ssl=False)
+
     def unreached(message: str) -> Exception:
-        where: Any = SimpleNamespace(host=message.partition(":")[0], port=80, ssl=True, is_ssl=False)
-        return aiohttp.ClientConnectorError(where, ConnectionRefusedError(ECONNREFUSED, message))
+        return aiohttp.ClientConnectorError(at(message), ConnectionRefusedError(ECONNREFUSED, message))
+
+    def unresolved(message: str) -> Exception:
+        return aiohttp.ClientConnectorDNSError(at(message), gaierror(EAI_NONAME, message))
+
+    def untrusted(message: str) -> Exception:
+        return aiohttp.ClientConnectorCertificateError(at(message), SSLCertVerificationError(1, message))
 
     def refused(tool: str, status: int, message: str) -> Exception:
         asked: Any = SimpleNamespace(real_url=f"http://{_host(tool)}/", method="POST", headers={})
@@ -177,6 +199,8 @@ def _aiohttp() -> NativeErrors:
             "refused": unreached,
             "reset": partial(aiohttp.ClientOSError, ECONNRESET),
             "closed": aiohttp.ServerDisconnectedError,
+            "unresolved": unresolved,
+            "untrusted": untrusted,
         },
         refused,
     )
@@ -190,7 +214,16 @@ def _urllib() -> NativeErrors:
     def refused(tool: str, status: int, message: str) -> Exception:
         return HTTPError(f"http://{_host(tool)}/", status, message, Message(), BytesIO(message.encode()))
 
-    return NativeErrors({"refused": lambda message: URLError(ConnectionRefusedError(ECONNREFUSED, message))}, refused)
+    causes: dict[str, Callable[[str], OSError]] = {
+        "refused": partial(ConnectionRefusedError, ECONNREFUSED),
+        "unresolved": partial(gaierror, EAI_NONAME),
+        "untrusted": partial(SSLCertVerificationError, 1),
+    }
+    return NativeErrors({kind: partial(_in_url_error, URLError, cause) for kind, cause in causes.items()}, refused)
+
+
+def _in_url_error(make: Callable[[OSError], Exception], cause: Callable[[str], OSError], message: str) -> Exception:
+    return make(cause(message))
 
 
 def _host(tool: str) -> str:

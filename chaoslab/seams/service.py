@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from math import inf, isinf
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from chaoslab.base.clock import Clock, system
 from chaoslab.base.identity import Request
@@ -44,6 +44,8 @@ CONNECT = "connect"
 """The tool of an attempt that ended when its connection was made, since the request itself was never sent."""
 ERRORS = {429: ErrorReply(429, {"error": "Too Many Requests"}, {"Retry-After": "1"})}
 
+Step = Literal["lookup", "connection", "handshake"]
+"""The steps of making a connection: its name is looked up, it is made, and TLS is agreed on."""
 Answered = tuple[int, Fields, bytes]
 """Status, headers and the whole body."""
 Started = list[tuple[str, list[tuple[str, str]]]]
@@ -115,6 +117,15 @@ def refuses(injection: Injection) -> bool:
     return any(trait(load(choice.fault), "refuses") for choice in injection.choices)
 
 
+def refuses_at(injection: Injection) -> Step:
+    """The step in which an injection that refuses connections does so."""
+    found: Step = next(
+        trait(fault, "refuses_at") for fault in (load(each.fault) for each in injection.choices)
+        if trait(fault, "refuses")
+    )  # fmt: skip
+    return found
+
+
 def check(injections: Iterable[Injection], services: Iterable[str]) -> None:
     """Checks that each injection can meet the services that it is aimed at.
 
@@ -162,6 +173,7 @@ class ServiceSeam:
         """Waits until replies that were sent are noted; in virtual time they are."""
         self._refused: dict[str, Request] = {}
         self._reach: dict[tuple[str, bool], tuple[Candidates, Candidates]] = {}
+        self._steps: dict[tuple[str, Step], Candidates] = {}
 
     def begin(self, book: TrialLog, memory: TrialMemory, *, spent_usd: float = 0.0) -> None:
         """Begins a trial, whose requests go into this log. `memory`: the one of all the trial's seams. `spent_usd`: the
@@ -181,9 +193,9 @@ class ServiceSeam:
         """The attempt that a request to a service is; None outside of a trial."""
         return None if self.book is None else ServiceAttempt(self, self.book, name, request, line)
 
-    def refuses(self, name: str, trip_s: float) -> Callable[[], None] | None:
-        """The function to call when the client is told that its connection is refused; None if it is not."""
-        book, reach = self.book, self.reach(name)[1]
+    def refuses(self, name: str, trip_s: float, step: Step = "connection") -> Callable[[], None] | None:
+        """The function to call when the client is told that its connection fails in this step; None if it does not."""
+        book, reach = self.book, self._refusing(name, step)
         if book is None or not reach:
             return None
         pending = self._refused.get(name)
@@ -217,6 +229,13 @@ class ServiceSeam:
             )
 
         return told
+
+    def _refusing(self, name: str, step: Step) -> Candidates:
+        """The injections that may refuse a connection to the service in this step."""
+        found = self._steps.get((name, step))
+        if found is None:
+            found = self._steps[name, step] = Candidates(i for i in self.reach(name)[1] if refuses_at(i) == step)
+        return found
 
     def will_refuse(self, name: str) -> bool:
         """True if the next new request to the service will be refused, as far as that is known."""
@@ -255,7 +274,11 @@ class ServiceSeam:
         if not reach:
             return []
         decisions = self._decisions(reach, name, number, attempt, foreseen=True)
-        return [each.name for each, decision in zip(reach, decisions, strict=True) if decision]
+        return [
+            each.name
+            for each, decision in zip(reach, decisions, strict=True)
+            if decision and not (decision in HITS and refuses_at(each) != "connection")  # it had no such step
+        ]
 
     def _decisions(
         self, reach: Candidates, name: str, number: int, attempt: int, *, foreseen: bool = False

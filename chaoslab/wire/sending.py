@@ -324,6 +324,13 @@ def _in_httpx(error: Exception, request: httpx.Request) -> httpx.TransportError:
     return kind(str(error), request=request)
 
 
+NEVER_SENT = {
+    "unresolved": "[Errno -2] Name or service not known",
+    "untrusted": "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: certificate has expired (_ssl.c:1000)",
+}
+"""The failures before a connection stands, with the words of the client's error."""
+
+
 def native(failure: Failure, request: httpx.Request, *, who: str, after_s: float) -> Exception:
     """The client's own exception for such a failure."""
     if failure.native is not None:
@@ -333,6 +340,8 @@ def native(failure: Failure, request: httpx.Request, *, who: str, after_s: float
         "refused": httpx.ConnectError,
         "reset": httpx.ReadError,
     }
+    if failure.kind in NEVER_SENT:  # in httpx's own words
+        return httpx.ConnectError(NEVER_SENT[failure.kind], request=request)
     what = {"too_large": f"more than {BODY_MAX} bytes", "garbled": "an answer that is not HTTP as it should be"}
     said = f"{who}: {what.get(failure.kind, failure.kind.replace('_', ' '))} after {after_s:.1f} s"
     return kinds.get(failure.kind, httpx.RemoteProtocolError)(said, request=request)

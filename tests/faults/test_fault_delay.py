@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 
@@ -108,3 +109,10 @@ def test_a_function_answers_late() -> None:
 
     trial = lab.run(look_up, "Oslo", reads=[look_up], faults=[lab.inject("delay", "look_up", preset="degrading")])
     assert trial.answer == "Oslo: 20 degrees"
+
+
+@pytest.mark.parametrize("other", [{"pattern": "fixed"}, {"mean_s": 0.5}, {"mean_s": 0.7}])
+def test_a_preset_beside_another_parameter_is_refused_at_its_default_too(other: dict[str, Any]) -> None:
+    line = f"delay has preset 'poor' and {next(iter(other))}: a preset sets all others, leave one out"
+    with pytest.raises(ValueError, match=f"^{line}$"):
+        lab.inject("delay", "shop", preset="poor", **other)

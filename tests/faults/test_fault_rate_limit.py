@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import Any
 
+import httpx
+
+import chaoslab as lab
 from chaoslab.faults.tool.rate_limit import RateLimit
 from tests.faults.fault_parts import CALL, WORDS, Meeting, Target, answer, meet
 
@@ -41,3 +45,40 @@ def test_so_many_pass_in_any_minute_and_the_others_are_told_when_there_is_room()
 def test_a_429_of_the_services_own_is_no_witness() -> None:
     met = meet(RateLimit())
     assert met.active.fault.witnessed(replace(met.seen, reply=answer({}, 429))) is None
+
+
+def by_tokens(asked: list[tuple[float, float]], fault: RateLimit) -> list[str | None]:
+    """The stated wait of a call at each of these moments, after so many tokens of the trial were spent."""
+    memory: dict[str, Any] = {}
+    return [waits(meet(fault, memory=memory, elapsed_s=at_s, spent={"tokens": spent})) for at_s, spent in asked]
+
+
+def test_the_tokens_of_a_minute_count_at_the_moments_of_their_requests() -> None:
+    asked = [(0.0, 0.0), (10.0, 600.0), (20.0, 1100.0), (30.0, 1100.0), (60.5, 1100.0), (70.5, 1700.0)]
+    assert by_tokens(asked, RateLimit(tokens_per_minute=1000)) == [None, None, "40", "30", None, None]
+
+
+def test_both_limits_hold_and_the_longer_wait_is_stated() -> None:
+    asked = [(0.0, 0.0), (10.0, 500.0), (20.0, 2000.0)]
+    both = RateLimit(per_minute=2, tokens_per_minute=1000)
+    assert by_tokens(asked, both) == [None, None, "50"]
+    assert by_tokens(asked, RateLimit(per_minute=2)) == [None, None, "40"]
+
+
+def test_a_model_refuses_once_its_tokens_of_a_minute_are_used_and_takes_the_next_minutes() -> None:
+    def agent(_: str) -> list[int]:
+        body = {"model": "m", "messages": [{"role": "user", "content": "What is 17 * 3?"}]}
+        found = []
+        for wait_s in (1, 1, 70, 1):
+            found.append(httpx.post("http://api.openai.com/v1/chat/completions", json=body, timeout=30).status_code)
+            time.sleep(wait_s)
+        return found
+
+    fault = lab.inject("rate_limit", "api.openai.com", tokens_per_minute=1)
+    trial = lab.run(agent, "go", services={"api.openai.com": lab.offline_model()}, faults=[fault], twin=False)
+    assert trial.answer == [200, 429, 429, 200]
+
+
+def test_a_refused_request_does_not_move_the_moment_of_the_tokens_that_one_before_it_uses() -> None:
+    asked = [(0.0, 0.0), (10.0, 300.0), (20.0, 300.0), (30.0, 800.0)]
+    assert by_tokens(asked, RateLimit(per_minute=2, tokens_per_minute=400)) == [None, None, "40", "40"]

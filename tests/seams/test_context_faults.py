@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -62,5 +63,55 @@ def test_a_long_conversation_is_damaged_and_still_answered(fault: str) -> None:
         return str(client.chat.completions.create(model="gpt-4o", messages=messages).choices[0].message.content)
 
     faults = [lab.inject(fault, OPENAI)]
+    trial = lab.run(agent, PROMPT, services={OPENAI: lab.scripted(["At seven."])}, faults=faults, twin=False)
+    assert (trial.answer, witnessed(trial)) == ("At seven.", ["the changed call was sent"])
+
+
+def test_an_old_result_stands_in_one_request_and_the_next_one_holds_the_true_ones() -> None:
+    sent: list[list[Any]] = []
+
+    def model(request: Any) -> dict[str, Any]:
+        messages = json.loads(request.body)["messages"]
+        sent.append(messages)
+        return {"id": "1", "object": "chat.completion", "created": 1, "model": "m", "choices": [
+            {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "Thanks."}}
+        ]}  # fmt: skip
+
+    def asked(number: int) -> list[Any]:
+        call = {"id": f"c{number}", "type": "function", "function": {"name": "price", "arguments": "{}"}}
+        return [
+            {"role": "user", "content": f"question {number}"},
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": f"c{number}", "content": f"price {number}"},
+        ]
+
+    def agent(prompt: str) -> str:
+        import openai
+
+        client = openai.OpenAI(base_url=f"http://{OPENAI}/v1", api_key="none")
+        messages: Any = [*asked(1), {"role": "assistant", "content": "One."}, *asked(2)]
+        client.chat.completions.create(model="gpt-4o", messages=messages)
+        client.chat.completions.create(model="gpt-4o", messages=[*messages, {"role": "user", "content": "More?"}])
+        return prompt
+
+    faults = [lab.inject("stale_context", OPENAI, calls=[1])]
+    services, models = {OPENAI: model}, [OPENAI]
+    trial = lab.run(agent, PROMPT, services=services, models=models, faults=faults, twin=False)
+    assert trial.error is None
+    newest = [[message["content"] for message in messages if message["role"] == "tool"] for messages in sent]
+    true = ["price 1", "price 2"]
+    assert newest == [["price 1", "price 1"], true]
+    assert witnessed(trial) == ["the changed call was sent"]
+
+
+def test_a_conversation_that_refers_to_itself_is_still_answered() -> None:
+    def agent(_: str) -> str:
+        import openai
+
+        client = openai.OpenAI(base_url=f"http://{OPENAI}/v1", api_key="none")
+        messages: Any = HISTORY
+        return str(client.chat.completions.create(model="gpt-4o", messages=messages).choices[0].message.content)
+
+    faults = [lab.inject("circular_reference", OPENAI)]
     trial = lab.run(agent, PROMPT, services={OPENAI: lab.scripted(["At seven."])}, faults=faults, twin=False)
     assert (trial.answer, witnessed(trial)) == ("At seven.", ["the changed call was sent"])

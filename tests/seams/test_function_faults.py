@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import gc
 import pickle
+import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable
@@ -87,6 +89,8 @@ STORIES = [
     ("reset_peer", {"stream": "upstream"}, ConnectionResetError, 0.0, 0),
     ("reset_peer", {"stream": "downstream", "after_s": 1.0}, ConnectionResetError, 1.5, 1),
     ("refused", {}, ConnectionRefusedError, 0.0, 0),
+    ("dns_failure", {}, socket.gaierror, 0.0, 0),
+    ("tls_failure", {}, ssl.SSLCertVerificationError, 0.0, 0),
     ("tool_error", {"status": 503}, lab.ToolError, 0.0, 0),
     ("wrong_value", {"point": 0.9, "factor": 2.0}, None, 0.5, 1),
 ]
@@ -97,6 +101,8 @@ NAMED: dict[type[Exception], str] = {
     ConnectionAbortedError: "closed",
     ConnectionResetError: "reset",
     ConnectionRefusedError: "refused",
+    socket.gaierror: "unresolved",
+    ssl.SSLCertVerificationError: "untrusted",
     lab.ToolError: "Service Unavailable",
 }
 """The log's name for the failure that the caller met as this exception."""

@@ -10,7 +10,7 @@ from chaoslab.analysis.measures import traits
 from chaoslab.core.events import UNTOLD, CallDisturbed, CallFinished, FaultWitnessed
 from chaoslab.record.history import History
 
-ENDS = ("timed_out", "refused", "reset", "closed", "garbled", "too_large")
+ENDS = ("timed_out", "refused", "reset", "closed", "garbled", "too_large", "unresolved", "untrusted")
 """The lab's names for the end of an exchange without a reply."""
 _RAISED = re.compile(r"([A-Za-z_]\w*)(:.*)?", re.DOTALL)
 LAB, NOBODY = "the lab was disturbed", "nobody injected"

@@ -1,4 +1,4 @@
-"""The answer comes in small pieces with pauses between them."""
+"""The answer comes in small pieces, each after a pause."""
 
 from __future__ import annotations
 
@@ -13,7 +13,11 @@ from chaoslab.faults.network.latency import TIMER_SLACK_S
 
 @dataclass(frozen=True)
 class Slicer(Fault):
-    """Cuts the answer into pieces of about `average_bytes` ± `variation_bytes`, each followed by `pause_s`."""
+    """Cuts the answer into pieces of about `average_bytes` ± `variation_bytes`, each preceded by `pause_s`.
+
+    Toxiproxy's toxic pauses behind each piece, which nobody sees of the last one. So a toxic `latency` of `pause_s`
+    goes with it, and an answer of one piece, such as one without a body, is late too.
+    """
 
     average_bytes: int = 64
     variation_bytes: int = 16
@@ -27,7 +31,7 @@ class Slicer(Fault):
 
     def _least_s(self, size: int) -> float:
         """The pauses of the fewest pieces that so many bytes can have."""
-        return size // (self.average_bytes + self.variation_bytes) * self.pause_s
+        return max(1, size // (self.average_bytes + self.variation_bytes)) * self.pause_s
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         reply: Reply = yield call
@@ -36,12 +40,12 @@ class Slicer(Fault):
 
     def toxics(self) -> Sequence[Toxic]:
         params = {name: getattr(self, name) for name in ("average_bytes", "variation_bytes", "pause_s")}
-        return (Toxic("slicer", "downstream", params),)
+        return Toxic("slicer", "downstream", params), Toxic("latency", "downstream", {"delay_s": self.pause_s})
 
     def witnessed(self, seen: Observation) -> str | None:
         if seen.error == "timed_out":
             return f"the answer was not whole after {seen.duration_s:.3f} s"
         least_s = self._least_s(seen.bytes)
-        if seen.error or not least_s or seen.duration_s < least_s - TIMER_SLACK_S:
+        if seen.error or seen.status is None or least_s <= TIMER_SLACK_S or seen.duration_s < least_s - TIMER_SLACK_S:
             return None
         return f"took {seen.duration_s:.3f} s for {seen.bytes} bytes in pieces, at least {least_s:.3f} s were armed"

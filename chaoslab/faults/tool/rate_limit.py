@@ -16,11 +16,14 @@ class RateLimit(Fault):
     """Answers 429 with the target's own reply. `retry_after_s` sets the header Retry-After; 0 leaves the target's own.
 
     With `per_minute` it is a bucket: so many requests pass in any 60 s of the trial, and the rest are refused until
-    there is room. Retry-After then says when. 0: every request that the triggers choose is refused.
+    there is room. With `tokens_per_minute` the tokens of a model's answers count in the same way, each at the moment of
+    its request. Retry-After then says when there is room. With neither, every request that the triggers choose is
+    refused.
     """
 
     retry_after_s: float = 0.0
     per_minute: int = 0
+    tokens_per_minute: int = 0
     layer = "tool"
     conditional = True
     example = '"rate_limit", "model", per_minute=20'
@@ -34,16 +37,39 @@ class RateLimit(Fault):
 
     def _wait_s(self, context: TrialContext) -> float | None:
         """Seconds until a request would pass, 0 if nobody knows; None if this one does."""
-        if not self.per_minute:
+        if not self.per_minute and not self.tokens_per_minute:
             return 0.0
-        passed: list[float] = context.memory.setdefault("passed", [])
-        passed[:] = [moment for moment in passed if moment > context.elapsed_s - MINUTE_S]
-        if len(passed) < self.per_minute:
-            passed.append(context.elapsed_s)
-            return None
-        return round(passed[0] + MINUTE_S - context.elapsed_s, 3)
+        used: list[tuple[float, float]] = context.memory.setdefault("used", [])
+        passed: list[tuple[float, float]] = context.memory.setdefault("passed", [])
+        asked_s, tokens = context.memory.get("last", (0.0, 0.0))
+        if (spent := context.spent.get("tokens", 0.0)) > tokens:
+            used.append((asked_s, spent - tokens))
+        full_s = [
+            wait_s
+            for counted, most in ((passed, self.per_minute), (used, self.tokens_per_minute))
+            if most and (wait_s := _full_s(counted, most, context.elapsed_s)) is not None
+        ]
+        context.memory["last"] = (asked_s if full_s else context.elapsed_s, spent)
+        if full_s:
+            return max(full_s)
+        passed.append((context.elapsed_s, 1.0))
+        return None
 
     def witnessed(self, seen: Observation) -> str | None:
         if seen.reply is None or not seen.reply.same_as(seen.changed_reply):
             return None
         return "a reply that there were too many requests reached the caller"
+
+
+def _full_s(counted: list[tuple[float, float]], most: float, now_s: float) -> float | None:
+    """Seconds until less than `most` was counted in the minute before; None if that is so now. `counted`: moments with
+    their numbers, of which those of earlier minutes are removed."""
+    counted[:] = [(moment, number) for moment, number in counted if moment > now_s - MINUTE_S]
+    left = sum(number for _, number in counted)
+    if left < most:
+        return None
+    for moment, number in counted:
+        left -= number
+        if left < most:
+            return round(moment + MINUTE_S - now_s, 3)
+    return MINUTE_S

@@ -17,7 +17,7 @@ from chaoslab.seams.service_http import HttpRequest, is_stream
 from chaoslab.seams.stream_view import StreamView
 from chaoslab.wire.http1 import BODILESS
 from chaoslab.worlds.virtual.machine import Waiter
-from chaoslab.worlds.virtual.network import TRIP_S, End
+from chaoslab.worlds.virtual.network import TRIP_S, End, Gate
 
 Application = Callable[[str, bytes, Iterable[tuple[bytes, bytes]], bytes], Answer]
 """The function that begins an application's answer to a method, a target, headers and a body."""
@@ -193,6 +193,6 @@ def _fields(head: bytearray) -> list[tuple[str, str]]:
     return [(name, value.strip()) for name, _, value in lines]
 
 
-def gate(seam: ServiceSeam, name: str) -> Callable[[], Callable[[], None] | None]:
+def gate(seam: ServiceSeam, name: str) -> Gate:
     """The decision on a connection to a watched service, for `Network.gates`."""
     return partial(seam.refuses, name, TRIP_S)

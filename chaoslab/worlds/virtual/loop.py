@@ -136,6 +136,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
         if sock is None:
             sock = VirtualSocket()
             await self.sock_connect(sock, (host, port))
+        if ssl:
+            self._shake_hands(ssl, sock.end, sock.close)
         protocol = protocol_factory()
         transport = VirtualTransport(self, sock.end, protocol, sock)
         if ssl:
@@ -150,10 +152,20 @@ class VirtualLoop(asyncio.BaseEventLoop):
         """The same transport, from now on with TLS, for the new protocol."""
         if not isinstance(transport, VirtualTransport):
             raise TypeError(f"transport {transport!r} is not supported by start_tls()")
+        if not server_side:
+            self._shake_hands(sslcontext, transport._end, transport.close)
         transport.secure(sslcontext, server_side, server_hostname)
         transport.set_protocol(protocol)
         transport.resume_reading()
         return transport
+
+    def _shake_hands(self, context: Any, end: End, close: Callable[[], object]) -> None:
+        """Makes a client's handshake; closes the connection if that fails, with `ssl.SSLError`."""
+        try:
+            tls.check(context, self._world.network.gates.get(end.peer_address))
+        except OSError:
+            close()
+            raise
 
     async def create_server(  # type: ignore[override]
         self, protocol_factory: Callable[[], asyncio.BaseProtocol], host: Any = None, port: Any = None, *,
@@ -231,7 +243,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
                 self.tell(settle, done, outcome, None)
 
         host, port = address[:2]
-        if self._world.network.address_of(str(host)) is None:
+        if self._world.network.address_of(str(host)) != host:
             host = self._world.resolve(host, port)[0][4][0]
         self._world.network.dial(self._world.known((host, port)), found)
         sock.adopt(await done)

@@ -13,7 +13,7 @@ import socket
 from collections import deque
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from chaoslab.worlds.virtual.machine import Machine
 
@@ -202,8 +202,9 @@ def _broken() -> OSError:
 
 
 Accept = Callable[[End], object]
-Gate = Callable[[], Callable[[], None] | None]
-"""A decision on a connection: None, or it is refused, and the function is called when the client is told."""
+Gate = Callable[[Literal["lookup", "connection", "handshake"]], Callable[[], None] | None]
+"""A decision on a step of making a connection: None, or it fails, and the function is called when the client is
+told."""
 
 
 class Network:
@@ -268,7 +269,7 @@ class Network:
 
     def _knock(self, address: Address, done: Callable[[End | OSError], None]) -> None:
         accept, gate = self._listeners.get(address), self.gates.get(address)
-        refused = gate() if accept is not None and gate is not None else None
+        refused = gate("connection") if accept is not None and gate is not None else None
         if accept is None or refused is not None:
             self.machine.steps.requested(self.named(address))
             if refused is not None:
@@ -282,6 +283,12 @@ class Network:
         client.peer, server.peer = server, client
         self.machine.after(TRIP_S, done, client)
         accept(server)
+
+    def gate_of(self, name: str) -> Gate | None:
+        """The gate of a host by its name alone: that of its port for https, or of another one but for http's."""
+        place = self.address_of(name)
+        ports = sorted((port for known, port in self.gates if known == place and port != 80), key=(443).__ne__)
+        return self.gates[place, ports[0]] if place is not None and ports else None
 
     def resolve(self, host: str | bytes | None, port: Any) -> list[tuple[Any, ...]]:
         """The one address of a host, in the form of `socket.getaddrinfo`.

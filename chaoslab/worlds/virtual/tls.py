@@ -12,9 +12,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from chaoslab.worlds.virtual.network import End
+from chaoslab.worlds.virtual.context import world
+from chaoslab.worlds.virtual.network import End, Gate
 from chaoslab.worlds.virtual.sockets import VirtualSocket
 
+EXPIRED = 10, "certificate has expired"
+"""OpenSSL's number and words for a certificate that is too old."""
 CIPHER = ("TLS_AES_256_GCM_SHA384", "TLSv1.3", 256)
 
 
@@ -45,7 +48,11 @@ class _Session:
         return self
 
     def do_handshake(self, block: bool = False) -> None:
-        """Does nothing: the connection is all that is needed."""
+        """Does nothing: the connection is all that is needed.
+
+        Raises:
+            ssl.SSLCertVerificationError: a fault lets the certificate be wrong.
+        """
 
     def getpeercert(self, binary_form: bool = False) -> Any:
         """The certificate, made for the name that was asked for. Its binary form is empty, and matches no
@@ -106,6 +113,24 @@ def _is_ip(name: str) -> bool:
     return True
 
 
+def check(context: Any, gate: Gate | None) -> None:
+    """Makes the handshake of a client with what is behind the gate.
+
+    Raises:
+        ssl.SSLCertVerificationError: a fault lets the certificate be wrong, and the context checks it.
+    """
+    checks = not isinstance(context, ssl.SSLContext) or context.verify_mode != ssl.CERT_NONE
+    told = gate("handshake") if gate is not None and checks else None
+    if told is None:
+        return
+    told()
+    said = f"certificate verify failed: {EXPIRED[1]}"
+    error = ssl.SSLCertVerificationError(1, f"[SSL: CERTIFICATE_VERIFY_FAILED] {said} (_ssl.c:1000)")
+    error.library, error.reason = "SSL", "CERTIFICATE_VERIFY_FAILED"
+    error.verify_code, error.verify_message = EXPIRED
+    raise error
+
+
 class SslSocket(_Session, VirtualSocket):
     """A virtual socket as an `ssl.SSLSocket`, made by `wrap_socket`. It takes the place of the socket it is given."""
 
@@ -121,6 +146,12 @@ class SslSocket(_Session, VirtualSocket):
         sock.hand_over(self)
         if self.end is not None:
             self.end.tls = True
+            if not server_side:
+                try:
+                    check(context, self._world.network.gates.get(self.end.peer_address))
+                except ssl.SSLCertVerificationError:
+                    self.close()
+                    raise
         return self
 
     def adopt(self, end: End) -> None:
@@ -172,6 +203,10 @@ class SslObject(_Session):
     def __init__(self, context: Any, incoming: Any, outgoing: Any, server_side: bool, server_hostname: Any) -> None:
         self._begin(context, server_side, server_hostname)
         self._incoming, self._outgoing = incoming, outgoing
+
+    def do_handshake(self, block: bool = False) -> None:  # noqa: ARG002
+        if not self.server_side and self.server_hostname:
+            check(self.context, world().network.gate_of(self.server_hostname))
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import sys
 from asyncio import _get_running_loop, _set_running_loop
 from collections.abc import Callable, Coroutine, Iterator
@@ -70,11 +71,20 @@ class World:
         Raises:
             Unsupported: this network has no such name, and it is refused. OSError: it is unreachable.
         """
+        name = host.decode() if isinstance(host, bytes) else str(host)
         try:
-            return self.network.resolve(host, port)
+            found = self.network.resolve(host, port)
         except LookupError as unknown:
             error = self.elsewhere.name(str(unknown.args[0]))
-        self._one_trip(host.decode() if isinstance(host, bytes) else str(host))
+        else:
+            address = found[0][4]
+            gate = self.network.gates.get(address) if name != address[0] else None
+            told = gate("lookup") if gate is not None else None
+            if told is None:
+                return found
+            error = socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+            told()
+        self._one_trip(name)
         raise error
 
     def _one_trip(self, host: str) -> None:
@@ -90,6 +100,8 @@ class World:
             Unsupported: it leads out of this network, and that is refused. OSError: it is unreachable.
         """
         host, port = str(address[0]), int(address[1])
+        if self.network.address_of(host) not in (None, host):
+            host = str(self.resolve(host, port)[0][4][0])
         found = self.network.address_of(host)
         if found is None or not (found.startswith("127.") or found == "::1" or self.network.knows(host)):
             error = self.elsewhere.address(host, port)

@@ -1,0 +1,41 @@
+"""Too many requests are under way at once, so the service refuses one more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from chaoslab.core.context import TrialContext
+from chaoslab.core.exchange import Call, Flow, Observation
+from chaoslab.core.fault import Fault
+
+
+@dataclass(frozen=True)
+class ConcurrencyLimit(Fault):
+    """Refuses a request with 429 while `most` others are under way at the targets of the injection.
+
+    A request is under way from its beginning until its answer; of a stream, until its head. A refused one does not
+    count. An agent that asks for one thing after the other never meets it.
+    """
+
+    most: int = 1
+    layer = "budget"
+    conditional = True
+    bounds: ClassVar = {"most": (1, 1_000_000)}
+    example = '"concurrency_limit", "api.anthropic.com", most=2'
+    source = "https://github.com/anthropics/anthropic-sdk-python/issues/496"
+
+    def flow(self, call: Call, context: TrialContext) -> Flow:
+        under_way = context.memory.get("under_way", 0)
+        if under_way >= self.most:
+            return call.refused_with(429)
+        context.memory["under_way"] = under_way + 1
+        try:
+            return (yield call)
+        finally:
+            context.memory["under_way"] -= 1
+
+    def witnessed(self, seen: Observation) -> str | None:
+        if seen.reply is None or not seen.reply.same_as(seen.changed_reply):
+            return None
+        return f"the call was refused, with {self.most} others under way"

@@ -1,0 +1,53 @@
+"""Two messages refer to each other for what they said, as when a history was shortened to references."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import ClassVar
+
+from chaoslab.base.dice import Dice
+from chaoslab.core.context import TrialContext
+from chaoslab.core.dialog import TOOL, reworded, words_of
+from chaoslab.core.exchange import Call, Flow
+from chaoslab.core.fault import Fault
+
+
+@dataclass(frozen=True)
+class CircularReference(Fault):
+    """Replaces the words of two neighbours among the user's messages and the results of tools: each says to see the
+    other, by its number in the conversation.
+
+    `point` (0–1, from the oldest to the newest) picks the two; it is drawn. The user's newest message stays, and so do
+    the system's and the model's. A request with fewer than two such messages passes unchanged.
+    """
+
+    point: float = -1.0
+    layer = "context"
+    corrupts = "call"
+    bounds: ClassVar = {"point": (-1.0, 1.0)}
+    example = '"circular_reference", "api.openai.com", chance=0.2'
+
+    def draw(self, dice: Dice) -> CircularReference:
+        return self if self.point >= 0 else replace(self, point=dice("point").uniform())
+
+    def flow(self, call: Call, context: TrialContext) -> Flow:
+        messages = call.dialog.messages(call.value)
+        roles = [call.dialog.role(message) for message in messages]
+        newest = max((place for place, role in enumerate(roles) if role == "user"), default=-1)
+        able = [
+            place
+            for place, role in enumerate(roles)
+            if (role == TOOL or (role == "user" and place != newest)) and words_of(messages[place])
+        ]
+        if len(able) < 2:
+            return (yield call)
+        first = min(int(self.point * (len(able) - 1)), len(able) - 2)
+        one, other = able[first], able[first + 1]
+        for place, seen in ((one, other), (other, one)):
+            messages[place] = reworded(messages[place], partial(_reference, seen + 1))
+        return (yield call.with_value(call.dialog.with_messages(call.value, messages)))
+
+
+def _reference(number: int, _: str) -> str:
+    return f"See message {number}."

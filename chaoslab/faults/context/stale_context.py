@@ -1,0 +1,48 @@
+"""An old result of a tool stands in the history in place of a newer one, as from a cache that was not cleared."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from chaoslab.base.dice import Dice
+from chaoslab.core.context import TrialContext
+from chaoslab.core.exchange import Call, Flow
+from chaoslab.core.fault import Fault
+from chaoslab.core.tool_results import ToolResult, tool_results
+
+
+@dataclass(frozen=True)
+class StaleContext(Fault):
+    """Replaces the content of one result by that of the result before it of the same tool. It still answers its own
+    call.
+
+    `point` (0–1, from the oldest to the newest) picks the result; it is drawn. A request in which no tool has two
+    different results passes unchanged. The agent keeps its own history, so its next request holds the newer result.
+    """
+
+    point: float = -1.0
+    layer = "context"
+    corrupts = "call"
+    bounds: ClassVar = {"point": (-1.0, 1.0)}
+    example = '"stale_context", "api.openai.com", chance=0.2'
+    source = "https://github.com/esengine/DeepSeek-Reasonix/pull/2955"
+
+    def draw(self, dice: Dice) -> StaleContext:
+        return self if self.point >= 0 else replace(self, point=dice("point").uniform())
+
+    def flow(self, call: Call, context: TrialContext) -> Flow:
+        messages = deepcopy(call.dialog.messages(call.value))
+        newest: dict[str, ToolResult] = {}
+        pairs: list[tuple[ToolResult, ToolResult]] = []
+        for result in tool_results(messages):
+            before = newest.get(result.tool)
+            if before is not None and before.content != result.content:
+                pairs.append((before, result))
+            newest[result.tool] = result
+        if not pairs:
+            return (yield call)
+        before, result = pairs[min(int(self.point * len(pairs)), len(pairs) - 1)]
+        result.holder[result.key] = deepcopy(before.content)
+        return (yield call.with_value(call.dialog.with_messages(call.value, messages)))

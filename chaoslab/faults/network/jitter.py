@@ -1,0 +1,50 @@
+"""The delay of a call is another one each time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from chaoslab.base.dice import Dice
+from chaoslab.core.context import TrialContext
+from chaoslab.core.exchange import Call, Flow, Observation, Toxic
+from chaoslab.core.fault import Fault
+from chaoslab.faults.network.latency import STREAMS, Latency, Stream
+
+LEAST_S = 0.005
+"""The shortest delay that is drawn: a clock can still tell it from none."""
+
+
+@dataclass(frozen=True)
+class Jitter(Fault):
+    """Delays one direction by seconds that are drawn for each call, evenly from 0.005 to `jitter_s`.
+
+    The direction is drawn unless `stream` names it. In the record of a call, `jitter_s` is the delay that was drawn.
+    `latency` with its `jitter_s` varies around a delay instead.
+    """
+
+    jitter_s: float = 0.5
+    stream: Stream = ""
+    layer = "wire"
+    delays = True
+    bounds: ClassVar = {"jitter_s": (LEAST_S, 86400.0)}
+    example = '"jitter", "search", jitter_s=0.3'
+    source = "https://github.com/Shopify/toxiproxy#latency"
+
+    def draw(self, dice: Dice) -> Jitter:
+        drawn_s = round(dice("jitter").between(LEAST_S, self.jitter_s), 3)
+        return replace(self, jitter_s=drawn_s, stream=self.stream or dice("stream").pick(STREAMS))
+
+    @property
+    def _latency(self) -> Latency:
+        return Latency(self.jitter_s, stream=self.stream)
+
+    def flow(self, call: Call, context: TrialContext) -> Flow:
+        return self._latency.flow(call, context)
+
+    def toxics(self) -> Sequence[Toxic]:
+        return self._latency.toxics()
+
+    def witnessed(self, seen: Observation) -> str | None:
+        return self._latency.witnessed(seen)

@@ -1,0 +1,32 @@
+"""The certificate of a service has expired, so its client ends the handshake."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from chaoslab.core.context import TrialContext
+from chaoslab.core.exchange import Call, Failure, Flow, Observation
+from chaoslab.core.fault import Fault
+
+
+@dataclass(frozen=True)
+class TlsFailure(Fault):
+    """Ends the call in the handshake: "certificate verify failed: certificate has expired". No request is sent.
+
+    A service of `services=` is met over https alone, and not by a client that checks no certificates. A function raises
+    `ssl.SSLCertVerificationError`.
+    """
+
+    layer = "tool"
+    conditional = True
+    refuses = True
+    refuses_at = "handshake"
+    example = '"tls_failure", "crm.test", chance=0.1'
+    source = "https://github.com/langchain-ai/langsmith-sdk/issues/1707"
+
+    def flow(self, call: Call, context: TrialContext) -> Flow:
+        raise Failure("untrusted")
+        yield call
+
+    def witnessed(self, seen: Observation) -> str | None:
+        return "the certificate was not trusted" if seen.error == "untrusted" else None
