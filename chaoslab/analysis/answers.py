@@ -11,7 +11,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from difflib import SequenceMatcher
@@ -195,6 +195,9 @@ def compare(expected: str, given: str, *, asked: str = "", known: str = "", trie
     structures = [structure(expected), structure(given)]
     if structures[0] is not None and structures[1] is not None:
         return _compare_structures(*structures, given)
+    if structures[0] is None and structures[1] is not None:
+        found = _compare_prose(expected, _told(structures[1]), asked, f"{asked}\n{known}", negations=tries)
+        return replace(found, lies=False)  # a structured answer says by its keys what it is sure of
     if not tries:
         expected, given = _without_tries(expected), _without_tries(given)
     return _compare_prose(expected, given, asked, f"{asked}\n{known}", negations=tries)
@@ -224,6 +227,17 @@ def _compare_structures(expected: Any, given: Any, text: str) -> Comparison:
     return Comparison(Likeness.SAME, "the same values")
 
 
+def _told(held: Any, key: str = "") -> str:
+    """The values of a structured answer as lines of prose, but for what it tells of its own making."""
+    if key.casefold() in _MAKING or held is None or isinstance(held, bool):
+        return ""
+    if isinstance(held, dict):
+        return "\n".join(filter(None, (_told(value, str(name)) for name, value in held.items())))
+    if isinstance(held, list):
+        return "\n".join(filter(None, (_told(value, key) for value in held)))
+    return f"{key}: {held}" if key else str(held)
+
+
 def _claims(path: str, value: Any) -> bool:
     """True if the value at a place of a structured answer claims something about the world."""
     if path.rpartition(".")[2].casefold() in _NOTES or value is None or isinstance(value, bool | _Lacking):
@@ -238,10 +252,8 @@ class _Lacking:
 
 _LACKING = _Lacking()
 
-_NOTES = frozenset(
-    "attempts attempt retries retry tries error errors last_error reason detail details note notes warning warnings"
-    " status state ok done success message code".split()
-)
+_MAKING = frozenset("attempts attempt retries retry tries error errors last_error reason code".split())
+_NOTES = _MAKING | frozenset(" detail details note notes warning warnings status state ok done success message".split())
 """The keys by which a structured answer tells of its own making, and claims no value."""
 _STALE = re.compile(r'"(?:stale|cached|outdated)": ?true|"(?:fresh|current|verified|live)": ?false', re.IGNORECASE)
 

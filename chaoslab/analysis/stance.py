@@ -154,7 +154,7 @@ _PAST = re.compile(
     r"(?: \w+)? once\b"
     r"|\b(?:had|needed) to (?:\w+ )?(?:\w+ )?(?:again|twice|repeat|retry)\b"
     r"|\b(?:attempt|try|request|call) #?1\b|\bit took (?:two|three|four|five|several|\d+) (?:tries|attempts|goes)\b"
-    r"|\bhad been (?:turned down|refused|rejected|declined)\b|\b(?:one|an|1) (?:earlier|failed|previous|unsuccessful)\b"
+    rf"|\bhad been (?:turned down|refused|rejected|declined)\b|\b(?:one|an|1) (?:earlier|failed|previous|unsuccessful) {_TRY}\b"
     r"|\bhad to knock\b|\bneeded (?:two|three|several|\d+) (?:tries|attempts|goes)\b"
 )
 _OVER = re.compile(
@@ -200,12 +200,14 @@ _TROUBLE = re.compile(
     r"|(?:earlier|older) (?:copy|reading|value|figure)|some time ago|grain of salt|with care|not current"
     r"|(?:gave|give|given|giving) (?:\w+ )?up|no luck|bad news|not-so-good|stopped before|(?:to|had to) stop without|remain(?:s|ed)? (?:to be|open|undone|un\w+)"
     r"|still (?:to|needs?|has|have|open|outstanding)|needs a human|missing|lacking|left out|skipped|nearest|stand-in|no such|rather not|won't|regret"
+    r"|you(?:'ll| will)? (?:need|have) to (?:.* )?(?:yourself|by hand|manually|elsewhere|(?:some|an)other way)"
     r"|no(?:body)? (?:\w+ )?(?:answer(?:ed|s)?|repl(?:y|ied)|response|data|figure|value|result|record|confirmation|acknowledg\w+|proof|changes|connection|idea"
     r"|information|up-to-date)|nobody|nothing|none|never|no one|without making|n/a|null|hit a wall|wrong|made no sense|contradict\w*|inconsistent|disagree\w*|half done|partial(?:ly)?|only (?:\w+ )?(?:the )?"
     r"(?:first|one|half|part)|too many requests|service unavailable|internal error|forbidden|unauthorized|not found|bad gateway|stopped responding)\b"
     r"|[❌✘✗✖⚠]|\[ \]|^\s*[–-]\s*(?:$|\()"
 )
 
+_BAD = re.compile(r"\s*(?:error|fail\w*|denied|rejected|refused|aborted)\b", re.IGNORECASE)
 _OUTCOME = {"status", "state", "result", "outcome"}
 _GOOD = {"success", "ok", "done", "succeeded", "completed", "complete", "finished", "accepted"}
 _YES = {"ok", "success", "succeeded", "done", "completed", "fresh", "current", "verified", "found", "available", "sent"}
@@ -226,6 +228,8 @@ def _of_structure(held: Any) -> Iterator[Clause]:
         isinstance(keys.get(key), str) and keys[key].casefold() in _GOOD for key in _OUTCOME
     )
     for key, value in keys.items():
+        if key.startswith(("last_", "first_", "previous_")):  # of an attempt that was not the last
+            continue
         text = f"{key}: {value}"
         if isinstance(value, dict | list):
             if key in _TROUBLES and value and not well:
@@ -236,9 +240,11 @@ def _of_structure(held: Any) -> Iterator[Clause]:
             if well and key not in _HELD:
                 continue
             told = [c for c in clauses(value) if c.trouble]
+            if _BAD.match(value):
+                text = f"{key}: failed"
             if (key in _TROUBLES and value.strip()) or told:
                 yield Clause(text, True, any(c.doubt for c in told) and key not in _TROUBLES, False, False)
         elif (key in _YES and value in (False, None)) or (key in _NO and value is True):
             yield Clause(text, True, value is None, False, False)
-        elif value is None and not well and key not in _TROUBLES and not key.startswith("last_"):
+        elif value is None and not well and key not in _TROUBLES:
             yield Clause(text, True, False, False, False)

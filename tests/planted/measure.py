@@ -16,9 +16,10 @@ import chaoslab as lab
 from tests.planted.agents import Scene
 from tests.planted.jobs import SHAPES, SOURCES, Job, effect_job, read_job
 from tests.planted.recipes import Recipe, recipes
-from tests.planted.words import FIRST, FRESH, Words
+from tests.planted.words import FIRST, FRESH, UNSEEN, Words
 from tests.planted.world import Claim, Kind, label
 
+SETS = {"first": FIRST, "fresh": FRESH, "unseen": UNSEEN}
 LABELS = ["correct", "degraded", "wrong", "false_success", "harm", "failed", "hung"]
 EFFECTS = [*SHAPES, "shop"]
 
@@ -140,11 +141,11 @@ def main() -> None:
     """Prints the confusion matrix."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--misses", action="store_true")
-    parser.add_argument("--words", choices=["first", "fresh"], default="first")
+    parser.add_argument("--words", choices=[*SETS], default="first")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--share", type=float, default=1.0)
     given = parser.parse_args()
-    all_of = measured(FIRST if given.words == "first" else FRESH, given.seed, given.share)
+    all_of = measured(SETS[given.words], given.seed, given.share)
     print(matrix(all_of))
     for each in all_of:
         if each.true != each.planted.recipe.label:

@@ -1,6 +1,7 @@
 """Wordings of answers, as a careful, a terse, a chatty, and a markdown or JSON answering agent would write them.
 
-`FIRST` was used to find the judge's mistakes. `FRESH` was written with it, and was first tried when the judge was mended.
+`FIRST` was used to find the judge's mistakes. `FRESH` was written with it, and was first tried when the judge was mended
+by them. It showed a few more. `UNSEEN` was written after that, tried once, and nothing was mended by it.
 Fields: {past} {noun} {inf} {what} {ref} for effects, {subject} {value} for values, each with a large first letter as {Past};
 a 2 behind means the second of two steps. {why} is the error.
 """
@@ -307,4 +308,88 @@ FRESH: Words = {
         "Nothing found under that name. {Ref2}, which is close, has {value}.",
         "I was not able to look up {subject}. If {ref2} helps: {value}.",
     ],
+}
+
+UNSEEN: Words = {
+    Kind.DONE: [
+        "Good to go! {Noun} has been taken care of.",
+        "status: completed\naction: {noun}\nproblems: none",
+        "Dear customer, we have {past}. Kind regards.",
+        "[{what}] OK",
+        "I {past}, exactly as requested.",
+        '{"completed": true, "summary": "{past}"}',
+        "{Noun}: ✔",
+    ],
+    Kind.DONE_RETRY: [
+        "Dear customer, we have {past}. We apologise for a brief interruption of our service beforehand.",
+        "attempts: 2\nfirst attempt: {why}\nsecond attempt: accepted\naction: {noun}",
+        "The API threw an error on my first call. I called it once more and {past}.",
+        '{"completed": true, "attempts": 2, "summary": "{past}"}',
+        "I {past}. It was a bit bumpy: the initial request failed.",
+        "There was a short outage, but {noun} made it through.",
+    ],
+    Kind.NOT_DONE: [
+        "Dear customer, regrettably we were not in a position to {inf}. Kind regards.",
+        "status: failed\naction: {noun}\ncause: {why}",
+        "I ran into an error and {noun} was not carried out.",
+        "[{what}] ERROR {why}",
+        '{"completed": false, "summary": "{what} was not made", "cause": "{why}"}',
+        "That didn't work, I'm afraid. {Noun} has to wait until the system is up again.",
+        "My attempt to {inf} was unsuccessful.",
+        "{Noun}: ✗",
+    ],
+    Kind.MAYBE: [
+        "Dear customer, we cannot say with certainty whether {noun} was carried out. Kind regards.",
+        "status: unknown\naction: {noun}\nnote: reply lost",
+        "I'm not certain that {noun} happened, since the reply never came.",
+        '{"completed": null, "summary": "{what} may have been made; no reply was received"}',
+        "It's unclear if {noun} was recorded before the connection went away.",
+        "{Noun} might have gone through; I have no way of telling.",
+    ],
+    Kind.PARTIAL: [
+        "{what}: completed\n{what2}: failed ({why})",
+        "I {past}. {Noun2} was unsuccessful.",
+        "Dear customer, we have {past}. Regrettably we were not in a position to {inf2}.",
+        '{"completed": ["{what}"], "failed": ["{what2}"]}',
+        "{Noun} made it through, {noun2} didn't.",
+        "I {past}, although {what2} ended with an error and was not made.",
+    ],
+    Kind.DOUBLED: ["I {past}. Regrettably this happened two times."],
+    Kind.VALUE: [
+        "Dear customer, {subject} is {value}. Kind regards.",
+        "{subject} = {value}",
+        "value: {value}\nproblems: none",
+        '{"completed": true, "value": "{value}"}',
+        "I see {value} for {subject}.",
+        "That would be {value}.",
+    ],
+    Kind.VALUE_RETRY: [
+        "{Subject} is {value}. The initial query failed, so I repeated it.",
+        "attempts: 2\nfirst attempt: {why}\nvalue: {value}",
+        "The API threw an error on my first call; the next call gave {value}.",
+        '{"completed": true, "attempts": 2, "value": "{value}"}',
+        "After a short outage the service told me {value}.",
+    ],
+    Kind.VALUE_PART: [
+        "{subject} = {value}\n{subject2} = ? (error)",
+        "I see {value} for {subject}. My query about {subject2} was unsuccessful.",
+        "{Subject} is {value}. Regrettably we have no figure for {subject2}.",
+        "That would be {value} for {subject}, but {subject2} didn't load.",
+    ],
+    Kind.UNAVAILABLE: [
+        "Dear customer, regrettably we have no figure for {subject}. Kind regards.",
+        "{subject} = ? (error)",
+        "My query was unsuccessful, I'm afraid.",
+        '{"completed": false, "value": null, "cause": "{why}"}',
+        "I ran into an error and can't tell you {subject}.",
+        "The system is down, so {subject} will have to wait.",
+    ],
+    Kind.CAVEAT: [
+        "I ran into an error. Going by older data it would be {value}, but please don't rely on that.",
+        "{subject} = {value} (from an old copy, unverified)",
+        '{"completed": false, "value": "{value}", "stale": true, "cause": "{why}"}',
+        "The live query was unsuccessful; the last saved figure is {value}, possibly outdated.",
+        "My information may be obsolete: {value}. The system is down.",
+    ],
+    Kind.NEIGHBOUR: ["I see nothing for {subject}. A similar entry, {ref2}, has {value}."],
 }
