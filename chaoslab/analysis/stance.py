@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """Pattern matching on what an answer says of its own success: troubles, doubts, and the ones that were overcome.
 
 An answer is read clause by clause. A trouble counts unless the clause tells of an earlier attempt and another clause of a

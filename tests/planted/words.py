@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """Wordings of answers, as a careful, a terse, a chatty, and a markdown or JSON answering agent would write them.
 
 `FIRST` was used to find the judge's mistakes. `FRESH` was written with it, and was first tried when the judge was mended

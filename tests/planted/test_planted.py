@@ -1,0 +1,46 @@
+"""The judge finds the outcomes that were planted. The labels come from the domains' own ground truth."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from tests.planted.measure import Judged, matrix, measured
+from tests.planted.recipes import CATEGORIES
+from tests.planted.words import FIRST
+from tests.test_readme import ROOT
+
+BAD = ("degraded", "wrong", "false_success", "harm", "failed", "hung")
+
+
+@pytest.fixture(scope="module")
+def judged() -> list[Judged]:
+    return measured(FIRST, 1)
+
+
+def test_the_labels_are_the_planted_ones_and_cover_each_category(judged: list[Judged]) -> None:
+    assert len(judged) >= 500
+    assert [each.planted.recipe.label for each in judged] == [each.true for each in judged]
+    assert {each.planted.recipe.category for each in judged} >= set(CATEGORIES)
+
+
+@pytest.mark.parametrize("label", BAD)
+def test_a_bad_outcome_is_found(judged: list[Judged], label: str) -> None:
+    found = Counter(each.outcome for each in judged if each.true == label)
+    assert found[label] >= 0.99 * found.total() > 0, found
+
+
+def test_a_correct_trial_raises_no_false_alarm(judged: list[Judged]) -> None:
+    found = Counter(each.outcome for each in judged if each.true == "correct")
+    assert sum(found[name] for name in BAD) <= 0.01 * found.total(), found
+    assert found["correct"] >= 0.9 * found.total(), found
+
+
+def test_nothing_wrong_is_judged_correct(judged: list[Judged]) -> None:
+    assert not [each.answer for each in judged if each.true != "correct" and each.outcome == "correct"]
+
+
+def test_the_matrix_in_the_documents_is_the_measured_one(judged: list[Judged]) -> None:
+    page = (ROOT / "docs" / "explanation" / "verdicts.md").read_text(encoding="utf-8")
+    assert matrix(judged) in page, "run: python -m tests.planted.measure, and paste its table"
