@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """Pattern matching on an answer's text: stated facts, admitted failures, denied effects, and differences from another
 answer.
 
@@ -252,8 +253,12 @@ class _Lacking:
 
 _LACKING = _Lacking()
 
-_MAKING = frozenset("attempts attempt retries retry tries error errors last_error reason code".split())
-_NOTES = _MAKING | frozenset(" detail details note notes warning warnings status state ok done success message".split())
+_MAKING = frozenset(
+    ["attempts", "attempt", "retries", "retry", "tries", "error", "errors", "last_error", "reason", "code"]
+)
+_NOTES = _MAKING | frozenset(
+    ["detail", "details", "note", "notes", "warning", "warnings", "status", "state", "ok", "done", "success", "message"]
+)
 """The keys by which a structured answer tells of its own making, and claims no value."""
 _STALE = re.compile(r'"(?:stale|cached|outdated)": ?true|"(?:fresh|current|verified|live)": ?false', re.IGNORECASE)
 

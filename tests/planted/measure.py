@@ -1,3 +1,4 @@
+# ruff: noqa: ARG001, BLE001, E501
 """Makes the planted trials, runs them, and compares their true labels with the judge's outcomes.
 
 `python -m tests.planted.measure` prints the page docs/explanation/planted-outcomes.md; `--misses` lists what was judged otherwise.
@@ -6,6 +7,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import random
 from collections import Counter
 from collections.abc import Iterator
@@ -144,8 +146,13 @@ def main() -> None:
     parser.add_argument("--words", choices=[*SETS], default="first")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--share", type=float, default=1.0)
+    parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     all_of = measured(SETS[given.words], given.seed, given.share)
+    if given.json:
+        rows = [(e.true, e.outcome, e.planted.recipe.label, e.planted.recipe.category, str(e.answer)) for e in all_of]
+        print(json.dumps([rows, matrix(all_of)]))
+        return
     print(matrix(all_of))
     for each in all_of:
         if each.true != each.planted.recipe.label:

@@ -1,4 +1,3 @@
-# ruff: noqa: E501
 """The trials' recipes: a category of failure, an agent, the faults that it meets, and the outcome that was planted.
 
 The seven categories are those of "Failing Tools" (OpenReview j7YsSnA64D).

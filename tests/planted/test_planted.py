@@ -2,27 +2,51 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections import Counter
+from dataclasses import dataclass
 
 import pytest
 
-from tests.planted.measure import Judged, matrix, measured
 from tests.planted.recipes import CATEGORIES
-from tests.planted.words import FIRST
 from tests.test_readme import ROOT
 
 BAD = ("degraded", "wrong", "false_success", "harm", "failed", "hung")
 
 
+@dataclass(frozen=True)
+class Judged:
+    """One trial: its label by the ground truth, the judge's outcome, and what was planted."""
+
+    true: str
+    outcome: str
+    planted: str
+    category: str
+    answer: str
+
+
+Measured = tuple[list[Judged], str]
+
+
 @pytest.fixture(scope="module")
-def judged() -> list[Judged]:
-    return measured(FIRST, 1)
+def measured() -> Measured:
+    """The trials and their table, from a process of its own: what pytest holds would be searched for each trial."""
+    command = [sys.executable, "-m", "tests.planted.measure", "--json"]
+    rows, table = json.loads(subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True).stdout)
+    return [Judged(*row) for row in rows], table
+
+
+@pytest.fixture
+def judged(measured: Measured) -> list[Judged]:
+    return measured[0]
 
 
 def test_the_labels_are_the_planted_ones_and_cover_each_category(judged: list[Judged]) -> None:
     assert len(judged) >= 500
-    assert [each.planted.recipe.label for each in judged] == [each.true for each in judged]
-    assert {each.planted.recipe.category for each in judged} >= set(CATEGORIES)
+    assert [each.planted for each in judged] == [each.true for each in judged]
+    assert {each.category for each in judged} >= set(CATEGORIES)
 
 
 @pytest.mark.parametrize("label", BAD)
@@ -41,6 +65,6 @@ def test_nothing_wrong_is_judged_correct(judged: list[Judged]) -> None:
     assert not [each.answer for each in judged if each.true != "correct" and each.outcome == "correct"]
 
 
-def test_the_matrix_in_the_documents_is_the_measured_one(judged: list[Judged]) -> None:
+def test_the_matrix_in_the_documents_is_the_measured_one(measured: Measured) -> None:
     page = (ROOT / "docs" / "explanation" / "verdicts.md").read_text(encoding="utf-8")
-    assert matrix(judged) in page, "run: python -m tests.planted.measure, and paste its table"
+    assert measured[1] in page, "run: python -m tests.planted.measure, and paste its table"

@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """The ground truth of a planted trial: what really happened, what the agent said, and the label that follows from both.
 
 Nothing here asks chaoslab. A domain's functions write what they did into a `World`; an agent's wording states a `Claim`.
