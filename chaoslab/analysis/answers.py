@@ -195,7 +195,7 @@ def compare(expected: str, given: str, *, asked: str = "", known: str = "", trie
         return Comparison(Likeness.UNCLEAR, f"the answers differ and are longer than {READ_MAX} characters")
     structures = [structure(expected), structure(given)]
     if structures[0] is not None and structures[1] is not None:
-        return _compare_structures(*structures, given)
+        return _compare_structures(structures[0], structures[1], given)
     if structures[0] is None and structures[1] is not None:
         found = _compare_prose(expected, _told(structures[1]), asked, f"{asked}\n{known}", negations=tries)
         return replace(found, lies=False)  # a structured answer says by its keys what it is sure of

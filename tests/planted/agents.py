@@ -1,4 +1,4 @@
-# ruff: noqa: ARG001, BLE001, E501
+# ruff: noqa: BLE001
 """The agents: each behaves in one known way when its tools fail. Their names say how."""
 
 from __future__ import annotations

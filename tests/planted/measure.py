@@ -1,4 +1,4 @@
-# ruff: noqa: ARG001, BLE001, E501
+# ruff: noqa: ARG001, E501
 """Makes the planted trials, runs them, and compares their true labels with the judge's outcomes.
 
 `python -m tests.planted.measure` prints the page docs/explanation/planted-outcomes.md; `--misses` lists what was judged otherwise.

@@ -1,4 +1,4 @@
-# ruff: noqa: ARG001, BLE001, E501
+# ruff: noqa: ARG001, E501
 """The functions of the domains, as their users would write them. They write to the ground truth, and know no chaoslab."""
 
 from __future__ import annotations
