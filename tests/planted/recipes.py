@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import chaoslab as lab
-from chaoslab.core.inject import Injection
+from chaoslab.core.plan import Injection
 from tests.planted import agents as a
 from tests.planted.jobs import Job
 from tests.planted.world import Kind
