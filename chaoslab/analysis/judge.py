@@ -7,14 +7,17 @@ counts as degraded, whatever else it claims.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from chaoslab.analysis import end_state, ledger
-from chaoslab.analysis.answers import Likeness, admits, compare, denies, shows
+from chaoslab.analysis.answers import Likeness, compare, denies, denying, shows, tokens
 from chaoslab.analysis.ledger import Finding, Kind
 from chaoslab.analysis.measures.guard import guarded
+from chaoslab.analysis.stance import Clause, admissions, denials, succeeds
 from chaoslab.core.events import (
     UNTOLD,
     CallDisturbed,
@@ -117,7 +120,8 @@ def _judge(history: History, trial: str, started: PromptStarted) -> Verdict:
         return _ended(Outcome.INVALID, harm, spoilt)
     if ended.status == UNTOLD:
         return Verdict(Outcome.UNKNOWN, "the log does not tell how it ended")
-    if hung or ended.status != "ok" or not ended.answer.strip():
+    silent = not ended.answer.strip() or (ended.answer == "null" and (started.twin or "null") != "null")
+    if hung or ended.status != "ok" or silent:
         if hung:
             outcome, why = Outcome.HUNG, _waiting(history, trial)
         elif ended.status != "ok":
@@ -130,7 +134,9 @@ def _judge(history: History, trial: str, started: PromptStarted) -> Verdict:
     if not started.stated:
         return Verdict(Outcome.UNKNOWN, started.incomparable or "nothing was stated about a right answer")
     assert finished is not None
-    return _weigh(_Trial(started, finished, done, harm, lost, _unread(history, trial)))
+    hit = frozenset(event.at.target for _, event in history.of(FaultWitnessed, trial=trial))
+    state = next((event for _, event in history.of(EndState, trial=trial)), None)
+    return _weigh(_Trial(started, finished, done, harm, lost, _unread(history, trial), hit, state))
 
 
 def _of_state(history: History, trial: str, started: PromptStarted) -> list[Finding]:
@@ -170,7 +176,8 @@ def judgeable(history: History) -> bool:
 @dataclass(frozen=True)
 class _Trial:
     """A trial with an answer. `harm`, `lost`: the differences between its effects or end state and the right ones.
-    `unread`: the reason why the end state is not known."""
+    `unread`: the reason why the end state is not known. `hit`: the targets that met a fault. `state`: the one that
+    was read, if any."""
 
     started: PromptStarted
     finished: tuple[Record, PromptFinished]
@@ -178,6 +185,8 @@ class _Trial:
     harm: Sequence[Finding]
     lost: Sequence[Finding]
     unread: str
+    hit: frozenset[str]
+    state: EndState | None
 
     @property
     def answer(self) -> str:
@@ -194,8 +203,9 @@ def _weigh(trial: _Trial) -> Verdict:
     started, answer, harm, lost = trial.started, trial.answer, trial.harm, trial.lost
     twin = started.twin
     lacking = [trial.of_answer(Kind.FACT, _missing_fact(fact)) for fact in started.facts if not shows(fact, answer)]
-    beside = None if twin is None else compare(twin, answer)
-    confesses = admits(answer) and not (twin is not None and admits(twin))
+    beside = None if twin is None else compare(twin, answer, asked=started.prompt, known=_known(trial), tries=False)
+    admitted = admissions(answer, twin)
+    confesses = bool(admitted)
     if beside is not None and beside.likeness is Likeness.OTHER:
         other = [trial.of_answer(Kind.VALUE, f"{beside.said} (its twin)")]
     else:
@@ -206,11 +216,13 @@ def _weigh(trial: _Trial) -> Verdict:
         return _found(outcome, [*harm, *lost, *unsaid, *lacking, *other], [*harm, *lost] if unsaid else harm)
     effects = [effect for _, effect in trial.done]
     undone = {str(wish.get("effect")) for wish in ledger.lacking(started.effects or (), effects)}
-    false = next((d for d in trial.done if d[1].effect not in undone and denies(answer, d[1].effect)), None)
+    false = next((d for d in trial.done if d[1].effect not in undone and _falsely(trial, d[1].effect)), None)
     if false is not None and not (twin is not None and denies(twin, false[1].effect)):
         told = ledger.told_of(false[1].effect, false[1].content)
         text = f"the answer says that it was not done, and the ledger shows it: {told}"
         return _found(Outcome.WRONG, [trial.of_answer(Kind.DENIAL, text, false), *lost, *lacking, *other])
+    if not lost and (denial := _denied(trial, admitted)) is not None:
+        return _found(Outcome.WRONG, [denial, *lacking, *other])
     if lost or lacking or other:
         lies = beside is not None and beside.lies
         said = "the answer says what it could not do" if confesses else "the answer does not say so"
@@ -233,6 +245,47 @@ def _weigh(trial: _Trial) -> Verdict:
         which = f"{_effects(started)}its answer" if twin is None else "its answer is its twin's, but its effects"
         return Verdict(Outcome.UNKNOWN, f"{which} cannot be judged: {started.incomparable}")
     return Verdict(Outcome.CORRECT, _holds(started) + (f" ({beside.said})" if beside is not None else ""))
+
+
+def _falsely(trial: _Trial, effect: str) -> bool:
+    """True if the answer denies this effect, and its words do not tell of one that is missing."""
+    missing = ledger.lacking(trial.started.effects or (), [done for _, done in trial.done])
+    own = _details([done.content for _, done in trial.done])
+    about = _details([{key: value for key, value in wish.items() if key != "effect"} for wish in missing]) - own
+    return any(not about & set(tokens(said)) for said in denying(trial.answer, effect).splitlines())
+
+
+def _details(values: Any) -> set[str]:
+    """The numbers and longer words of a JSON value, by which a sentence can tell of it."""
+    text = json.dumps(values, ensure_ascii=False, default=str)
+    return {token for token in tokens(text) if token.startswith("#") or len(token) > 2}
+
+
+def _known(trial: _Trial) -> str:
+    """The values of the effects that were rightly done, as a text: an answer may name them."""
+    if trial.harm:
+        return ""
+    state = trial.state.after if trial.state else ""
+    return "\n".join(str(value) for value in [*(v for _, done in trial.done for v in done.content.values()), state])
+
+
+def _denied(trial: _Trial, admitted: Sequence[Clause]) -> Finding | None:
+    """An admission that can only be about what was done: all is as it should be, nothing is left in doubt, and nothing
+    but the effects met a fault. Without effects the end state counts, if nothing in the answer is a success."""
+    said = denials(admitted)
+    if not said:
+        return None
+    if trial.done and trial.hit:
+        about = [done for done in trial.done if done[1].target in trial.hit]
+        if {effect.target for _, effect in about} == trial.hit:
+            told = ledger.told_of(about[-1][1].effect, about[-1][1].content)
+            text = f"the answer says that something was not done, and the ledger shows it: {told}"
+            return trial.of_answer(Kind.DENIAL, text, about[-1])
+    changed = _details(trial.state.after) - _details(trial.state.before) if trial.state and not trial.done else set()
+    named = any(changed & set(tokens(clause.text)) for clause in said)
+    if changed and (named or not succeeds(trial.answer)):
+        return trial.of_answer(Kind.DENIAL, "the answer says that it was not done, and the end state shows it")
+    return None
 
 
 def _found(outcome: Outcome, evidence: Sequence[Finding], harm: Sequence[Finding] = ()) -> Verdict:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import MISSING, Field, fields
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -21,6 +22,8 @@ TRIGGERS = (
     "persistence", "tool", "when", "after",
 )  # fmt: skip
 """The parameters of `inject` that are no fault's own."""
+SURELY = 0.85
+"""The likeness to a trigger's name above which it was meant, though the fault has no such parameter."""
 Parameter = bool | int | float | str
 
 
@@ -84,8 +87,8 @@ def inject(
     hints, bounds = get_type_hints(load(fault)), trait(load(fault), "bounds")
     for key, value in params.items():
         if key not in known:
-            near = did_you_mean(key, [*known, *TRIGGERS])
-            hint = near if near.startswith("did") else did_you_mean(key, known) if known else "it has none"
+            near = get_close_matches(key, TRIGGERS, n=1, cutoff=SURELY)
+            hint = f"did you mean '{near[0]}'?" if near else did_you_mean(key, known) if known else "it has none"
             raise ValueError(f"{fault} has no parameter '{key}': {hint}")
         if wrong := _wrong(known[key], hints[key], value, bounds.get(key)):
             raise ValueError(f"{key} of {fault} is {value!r:.60}: it should be {wrong}")

@@ -1,0 +1,1 @@
+"""Trials with a planted, known outcome, by which the judge is measured."""

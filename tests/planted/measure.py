@@ -1,0 +1,181 @@
+# ruff: noqa: ARG001, E501
+"""Makes the planted trials, runs them, and compares their true labels with the judge's outcomes.
+
+`python -m tests.planted.measure` prints the page docs/explanation/planted-outcomes.md; `--misses` lists what was judged otherwise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import chaoslab as lab
+from tests.planted.agents import Scene
+from tests.planted.jobs import SHAPES, SOURCES, Job, effect_job, read_job
+from tests.planted.recipes import Recipe, recipes
+from tests.planted.words import FIRST, FRESH, UNSEEN, Words
+from tests.planted.world import Claim, Kind, label
+
+SETS = {"first": FIRST, "fresh": FRESH, "unseen": UNSEEN}
+LABELS = ["correct", "degraded", "wrong", "false_success", "harm", "failed", "hung"]
+EFFECTS = [*SHAPES, "shop"]
+
+
+@dataclass(frozen=True)
+class Planted:
+    """One trial before it runs."""
+
+    number: int
+    recipe: Recipe
+    domain: str
+    by: str
+    voice: int
+    job: Job
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One trial after it ran: the planted label, the one of the ground truth, and the judge's word."""
+
+    planted: Planted
+    true: str
+    outcome: str
+    why: str
+    answer: Any
+
+
+def planted(words: Words, seed: int, share: float = 1.0) -> Iterator[Planted]:
+    """The trials of a set of wordings. `share`: the part of each recipe's weight that is made, at least one."""
+    rng = random.Random(f"planted outcomes {seed}")
+    voices: Counter[str] = Counter()
+    number = 0
+    for recipe in recipes():
+        domains = list(recipe.domains or (SOURCES if recipe.reading else EFFECTS))
+        rng.shuffle(domains)
+        start = rng.randrange(1000)
+        for n in range(max(1, round(recipe.weight * share))):
+            domain = domains[n % len(domains)]
+            job = (
+                read_job(domain, rng) if recipe.reading else effect_job(domain, rng, keyed=recipe.keyed, two=recipe.two)
+            )
+            by = recipe.by[(start + n) % len(recipe.by)]
+            if recipe.reading and (by == "state" or SOURCES[domain].words_only):
+                by = "stated" if SOURCES[domain].words_only else "twin"
+            if domain == "shop" and by != "twin":
+                by = "twin"
+            voice = voices[recipe.label] if recipe.label != "correct" else voices[recipe.agent.__qualname__]
+            voices[recipe.label] += 1
+            voices[recipe.agent.__qualname__] += 1
+            yield Planted(number, recipe, domain, by, voice, job)
+            number += 1
+
+
+def run(trial: Planted, words: Words, seed: int) -> Judged:
+    """Runs one trial, and labels it by what its world shows afterwards."""
+    job, recipe = trial.job, trial.recipe
+    options: dict[str, Any] = {"tools": job.tools, "reads": job.reads, "services": job.services or None}
+    if trial.by == "stated":
+        if recipe.reading:
+            options |= {"facts": [job.truth], "twin": False}
+        else:
+            options |= {"effects": _stated(job), "twin": True}
+    elif trial.by == "state":
+        options |= {"tools": (), "reads": [*job.tools, *job.reads], "state": job.world.rows}
+
+    voiced = {kind: texts[trial.voice % len(texts)] for kind, texts in words.items()}
+    behave, voice = recipe.agent, trial.voice
+
+    def make() -> Any:
+        job.world.reset()
+        scene = Scene(job, voiced, voice)
+
+        def agent(prompt: str) -> Any:
+            try:
+                answer = behave(scene)
+            except Exception:
+                job.world.ended = "raised"
+                raise
+            job.world.ended = "returned"
+            return answer
+
+        return agent
+
+    result = lab.run(
+        lab.fresh(make),
+        job.prompt,
+        faults=recipe.faults(job),
+        seed=seed * 1000 + trial.number,
+        calls_max=120,
+        **options,
+    )
+    truth = job.truth
+    claim = job.world.claim
+    if isinstance(claim, Claim) and recipe.agent.__qualname__.startswith("two_readings") and claim.kind is Kind.VALUE:
+        truth = f"{job.truth} and {job.call['shown'](job.neighbour)}"
+    true = label(job.world, job.asked, truth)
+    return Judged(trial, true, str(result.outcome), result.why, result.answer)
+
+
+def _stated(job: Job) -> list[dict[str, Any]]:
+    """The effects that were asked for, under the parameters' own names."""
+    import inspect
+
+    named = {tool.__name__: list(inspect.signature(tool).parameters) for tool in job.tools}
+    stated = []
+    for effect, arguments in job.asked:
+        given = dict(arguments)
+        values = [given["who"], given.get("value", given.get("text"))]
+        stated.append({"effect": effect, **dict(zip(named[effect], values, strict=False))})
+    return stated
+
+
+def measured(words: Words, seed: int, share: float = 1.0) -> list[Judged]:
+    """All trials of a set of wordings, judged."""
+    return [run(trial, words, seed) for trial in planted(words, seed, share)]
+
+
+def main() -> None:
+    """Prints the confusion matrix."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--misses", action="store_true")
+    parser.add_argument("--words", choices=[*SETS], default="first")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--share", type=float, default=1.0)
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    all_of = measured(SETS[given.words], given.seed, given.share)
+    if given.json:
+        rows = [(e.true, e.outcome, e.planted.recipe.label, e.planted.recipe.category, str(e.answer)) for e in all_of]
+        print(json.dumps([rows, matrix(all_of)]))
+        return
+    print(matrix(all_of))
+    for each in all_of:
+        if each.true != each.planted.recipe.label:
+            print("LABEL", each.planted.recipe.label, "became", each.true, _line(each))
+        elif given.misses and each.outcome != each.true:
+            print(_line(each))
+
+
+def _line(each: Judged) -> str:
+    trial = each.planted
+    return f"{each.true} -> {each.outcome} | {trial.by} {trial.domain} {trial.recipe.agent.__qualname__} | {each.why} | {each.answer!r}"
+
+
+def matrix(judged: list[Judged]) -> str:
+    """True labels by outcomes, as a table of Markdown."""
+    cells = Counter((each.true, each.outcome) for each in judged)
+    columns = LABELS + sorted({each.outcome for each in judged} - set(LABELS))
+    lines = ["| true label | trials | " + " | ".join(columns) + " |", "| --- |" + " ---: |" * (len(columns) + 1)]
+    for true in LABELS:
+        row = [cells[true, outcome] for outcome in columns]
+        lines.append(f"| {true} | {sum(row)} | " + " | ".join(str(n or "·") for n in row) + " |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()
