@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp import ClientSession, MCPError, StdioServerParameters
-from mcp.client.stdio import stdio_client
 
 from chaoslab.cli import main
 from chaoslab.core.events import CallFinished, Effect, FaultWitnessed
@@ -32,6 +30,9 @@ server.run("stdio")
 
 
 async def _session(logs: Path, faults: list[dict[str, Any]], calls: list[str]) -> list[Any]:
+    from mcp import ClientSession, MCPError, StdioServerParameters
+    from mcp.client.stdio import stdio_client
+
     given = [word for fault in faults for word in ("--fault", json.dumps(fault))]
     command = ["-m", "chaoslab", "mcp", "--logs", str(logs), *given, "--", sys.executable, "-c", SERVER]
     found: list[Any] = []

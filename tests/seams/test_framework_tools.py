@@ -8,19 +8,36 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import anthropic
-import pydantic_ai
 import pytest
-from agents import FunctionTool, RunContextWrapper, function_tool
-from agents.tool_context import ToolContext
 from langchain_core.tools import tool as langchain_tool
-from mcp.server.mcpserver import Context, MCPServer
 
 import chaoslab as lab
 from chaoslab.core.events import CallFinished, FaultWitnessed
 from chaoslab.execution.agent_run import name_of
+
+if TYPE_CHECKING:
+    import pydantic_ai
+    from agents import RunContextWrapper
+    from agents.tool_context import ToolContext
+    from mcp.server.mcpserver import Context
+
+
+@pytest.fixture(scope="module", autouse=True)
+def annotated() -> None:
+    """The names that the frameworks look up in this module for its functions' annotations.
+
+    Imported with the first test, since each worker collects all tests and few run these.
+    """
+    import pydantic_ai
+    from agents import RunContextWrapper
+    from agents.tool_context import ToolContext
+    from mcp.server.mcpserver import Context
+
+    globals().update(
+        pydantic_ai=pydantic_ai, RunContextWrapper=RunContextWrapper, ToolContext=ToolContext, Context=Context
+    )
 
 
 def refund(order: int, amount: float = 1.0) -> str:  # noqa: ARG001
@@ -61,6 +78,8 @@ Called = Callable[[dict[str, Any]], Awaitable[Any]]
 
 
 def of_openai_agents(function: Callable[..., Any]) -> tuple[Any, Called]:
+    from agents import function_tool
+
     made = function_tool(function)
 
     async def call(arguments: dict[str, Any]) -> Any:
@@ -82,6 +101,8 @@ def of_pydantic_ai(function: Callable[..., Any]) -> tuple[Any, Called]:
 
 
 def of_anthropic(function: Callable[..., Any]) -> tuple[Any, Called]:
+    import anthropic
+
     made: Any = anthropic.beta_async_tool(function) if function is refund_later else anthropic.beta_tool(function)
 
     async def call(arguments: dict[str, Any]) -> Any:
@@ -92,6 +113,8 @@ def of_anthropic(function: Callable[..., Any]) -> tuple[Any, Called]:
 
 
 def of_mcp(function: Callable[..., Any]) -> tuple[Any, Called]:
+    from mcp.server.mcpserver import MCPServer
+
     server = MCPServer("shop")
     server.add_tool(function)
 
@@ -142,6 +165,8 @@ def test_a_tool_object_is_seen_named_and_broken(make: Any, function: Callable[..
 
 
 def test_a_tool_object_made_by_hand_is_the_function_that_the_sdk_calls() -> None:
+    from agents import FunctionTool
+
     async def invoked(context: ToolContext[Any], arguments: str) -> str:
         return f"{arguments} {context is not None}"
 
@@ -157,6 +182,8 @@ def test_a_tool_object_made_by_hand_is_the_function_that_the_sdk_calls() -> None
 
 
 def test_two_tools_of_one_framework_have_names_of_their_own() -> None:
+    from agents import function_tool
+
     refunding, (later, _) = function_tool(refund, name_override="pay_back"), of_openai_agents(refund_later)
     trial = lab.run(lambda _: "nothing", "go", tools=[refunding, later], effects=[])
     assert trial.warnings[0].startswith("pay_back and refund_later were never called")

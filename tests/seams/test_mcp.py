@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import pytest
-from mcp import Client, MCPError
-from mcp.server.mcpserver import MCPServer
 
 import chaoslab as lab
 from chaoslab.core.events import CallFinished, FaultWitnessed
 
-server = MCPServer("shop")
 
-
-@server.tool()
 def refund(order: int) -> str:
     """Refunds an order."""
     return f"refunded {order}"
 
 
-@server.tool()
 def price(order: int) -> dict[str, int]:
     """The price of an order."""
     if order == 99:
@@ -28,9 +23,22 @@ def price(order: int) -> dict[str, int]:
     return {"order": order, "price": 30}
 
 
+@cache
+def server() -> Any:
+    """The SDK is imported with the first test, since each worker collects all tests and few run these."""
+    from mcp.server.mcpserver import MCPServer
+
+    made = MCPServer("shop")
+    for function in (refund, price):
+        made.tool()(function)
+    return made
+
+
 async def agent(prompt: str) -> list[Any]:
+    from mcp import Client, MCPError
+
     found: list[Any] = []
-    async with Client(server) as client:
+    async with Client(server()) as client:
         for tool in ("price", "refund"):
             try:
                 result: Any = await client.call_tool(tool, {"order": int(prompt)})
@@ -43,6 +51,7 @@ async def agent(prompt: str) -> list[Any]:
 def trial_of(prompt: str = "17", **fault: Any) -> lab.Trial:
     tools: dict[str, Any] = {"tools": [lab.mcp_tool("refund")], "reads": [lab.mcp_tool("price")]}
     faults = [lab.inject(**fault, calls=[1])] if fault else []
+    server()
     return lab.run(agent, prompt, faults=faults, **tools)
 
 

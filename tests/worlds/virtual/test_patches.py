@@ -45,16 +45,19 @@ def held() -> Iterator[tuple[Place, Any]]:
         if not isinstance(module, ModuleType) or module_name.startswith("chaoslab.worlds.virtual"):
             continue
         for name, value in list(vars(module).items()):
+            if type(value) in HOLD_NOTHING:  # as within() does, without a generator for each of a million
+                yield (module_name, name), value
+                continue
             yield from within((module_name, name), value)
             if isinstance(value, type) and getattr(value, "__module__", None) == module_name:
                 for attribute, member in list(vars(value).items()):
-                    yield from within((module_name, name, attribute), member)
+                    if type(member) in HOLD_NOTHING:
+                        yield (module_name, name, attribute), member
+                    else:
+                        yield from within((module_name, name, attribute), member)
 
 
 def within(place: Place, value: Any) -> Iterator[tuple[Place, Any]]:
-    if type(value) in HOLD_NOTHING:  # nearly half of a million
-        yield place, value
-        return
     if isinstance(value, staticmethod | classmethod):
         yield (*place, type(value).__name__), None
         value = value.__func__
