@@ -77,7 +77,7 @@ class World:
         self.done.append(entry(effect, **arguments))
 
     def count(self, effect: str) -> int:
-        """How often an effect was done."""
+        """The number of times that an effect was done."""
         return sum(1 for name, _ in self.done if name == effect)
 
     def undo(self, effect: str) -> None:
