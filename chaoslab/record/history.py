@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from chaoslab.base.clock import Clock, system
 from chaoslab.core.events import (
@@ -46,6 +46,7 @@ class History:
         notes: Iterable[str] = (),
     ) -> None:
         self.records = sorted(records, key=lambda r: (r.t, r.writer, r.seq))
+        self._of_kind: dict[type[Event], list[Record]] = {}
         self.cut_lines = {name: tuple(numbers) for name, numbers in (cut or {}).items()}
         self.unknown = frozenset(unknown)
         self.notes = (*notes, *(unread(name, numbers) for name, numbers in sorted(self.cut_lines.items())))
@@ -96,9 +97,12 @@ class History:
 
     def of(self, kind: type[E_], *, trial: str | None = None) -> Iterator[tuple[Record, E_]]:
         """The events of one kind in time order, each with its line's envelope."""
-        for record in self.records:
-            if isinstance(record.event, kind) and (trial is None or record.trial == trial):
-                yield record, record.event
+        found = self._of_kind.get(kind)
+        if found is None:  # looked for once, since measures ask for one kind again and again
+            found = self._of_kind[kind] = [record for record in self.records if isinstance(record.event, kind)]
+        for record in found:
+            if trial is None or record.trial == trial:
+                yield record, cast(E_, record.event)
 
     def has(self, kind: type[Event]) -> bool:
         """Tells if an event of this kind would have been logged."""
