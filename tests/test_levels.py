@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections import Counter
 from typing import Any
 
 import pytest
 
 import chaoslab as lab
 from chaoslab.base.registry import family
+from chaoslab.core.events import FaultWitnessed
 from chaoslab.core.fault import load
 from chaoslab.core.levels import FAMILIES, LEVELS
 
@@ -18,7 +21,7 @@ CALLS = 2000
 @pytest.mark.parametrize("families", [("tool",), ("network", "tool", "meaning")])
 def test_a_call_meets_a_fault_as_often_as_the_level_says(value: float, share: float, families: tuple[str, ...]) -> None:
     injections = lab.level(value, "get_order", families=families)
-    assert len(injections) == (len(families) if value else 0)
+    assert len(injections) == (len(families) + ("network" in families) if value else 0)
     calm = 1.0
     for injection in injections:
         calm *= 1 - injection.chance
@@ -42,6 +45,7 @@ def test_a_trial_has_about_so_many_and_each_family_has_its_part() -> None:
     trial = lab.run(agent, "all", reads=[get_order], faults=lab.level(2, "get_order"), twin=False, deadline_s=10**8)
     assert trial.error is None
     counts = {line.injection: line.scheduled for line in _counts(trial)}
+    counts["level network on get_order"] += counts.pop("level network (refused) on get_order")
     assert set(counts) == {f"level {name} on get_order" for name in ("network", "tool", "meaning")}
     assert 300 < sum(counts.values()) < 500  # 400 are due, with a standard deviation of 18
     assert all(90 < count < 190 for count in counts.values())  # 143 each, and a few masked
@@ -56,14 +60,37 @@ def _counts(trial: lab.Trial) -> list[Any]:
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_a_family_draws_from_all_its_faults_that_need_nothing_of_their_own(name: str) -> None:
-    (injection,) = lab.level(1, "model", families=[name], of_bytes=True)
-    drawn = {choice.fault for choice in injection.choices}
-    assert drawn == {fault for fault in family("faults", name) if not load(fault).conditional}
-    assert {choice.weight for choice in injection.choices} == {1.0}
+    choices = [
+        choice for injection in lab.level(1, "model", families=[name], of_bytes=True) for choice in injection.choices
+    ]
+    drawn = [choice.fault for choice in choices]
+    assert sorted(drawn) == sorted(fault for fault in family("faults", name) if not load(fault).conditional)
+    assert {choice.weight for choice in choices} == {1.0}
+
+
+def test_a_service_meets_each_fault_of_the_network_alike() -> None:
+    """A refused connection is decided on before there is a request, and must not take the place of all others."""
+    import httpx
+
+    def agent(_: str) -> str:
+        for _ in range(CALLS):
+            with contextlib.suppress(httpx.HTTPError):
+                httpx.get("http://shop/stock", timeout=5)
+        return "done"
+
+    trial = lab.run(
+        agent, "all", services={"shop": lambda _: {"left": 3}}, twin=False, deadline_s=10**8,
+        faults=lab.level(2, "shop", families=["network"], of_bytes=True),
+    )  # fmt: skip
+    assert trial.error is None
+    met = Counter(event.fault for _, event in trial.history.of(FaultWitnessed))
+    assert set(met) == {fault for fault in family("faults", "network") if not load(fault).conditional}
+    due = 0.2 * CALLS / len(met)
+    assert all(0.5 * due < count < 1.6 * due for count in met.values()), met
 
 
 def test_functions_meet_no_fault_of_bytes_unless_it_is_asked_for() -> None:
-    (injection,) = lab.level(1, "get_order", families=["network"])
+    injection, _ = lab.level(1, "get_order", families=["network"])
     assert not any(load(choice.fault).of_bytes for choice in injection.choices)
     assert {"latency", "timeout"} <= {choice.fault for choice in injection.choices}
 

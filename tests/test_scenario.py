@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from chaoslab.config.scenario import from_settings
@@ -138,10 +140,17 @@ def test_a_fault_or_level_that_makes_no_sense_is_said_in_a_line(given: dict[str,
 def test_a_level_hits_the_services_and_the_model_by_the_families_that_they_have() -> None:
     found = plan(CHAOS_LEVEL="1").injections
     assert [(i.name, i.targets) for i in found] == [
-        ("level network on services", ALL), ("level tool on services", ALL), ("level meaning on services", ALL),
-        ("level network on the model", (MODEL,)), ("level tool on the model", (MODEL,)),
+        ("level network on services", ALL), ("level network (refused) on services", ALL),
+        ("level tool on services", ALL), ("level meaning on services", ALL),
+        ("level network on the model", (MODEL,)), ("level network (refused) on the model", (MODEL,)),
+        ("level tool on the model", (MODEL,)),
         ("level model on the model", (MODEL,)), ("level context on the model", (MODEL,)),
     ]  # fmt: skip
-    assert [round(1 - (1 - i.chance) ** (4 if MODEL in i.targets else 3), 5) for i in found] == [0.1] * len(found)
+    for targets in (ALL, (MODEL,)):  # each of a target's families has the same part of the chance
+        calm = math.prod(1 - injection.chance for injection in found if injection.targets == targets)
+        assert round(1 - calm, 5) == 0.1
+    whole = [i.chance for i in found if "network" not in i.name and i.targets == ALL]
+    network = math.prod(1 - i.chance for i in found if "network" in i.name and i.targets == ALL)
+    assert [round(1 - chance, 6) for chance in whole] == [round(network, 6)] * 2
     assert plan(CHAOS_LEVEL="0") == Plan(1)
     assert [i.name for i in plan(CHAOS_LEVEL="2", CHAOS_FAMILIES="meaning").injections] == ["level meaning on services"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from chaoslab.base.registry import did_you_mean, family
 from chaoslab.core.fault import GROUP, load, trait
@@ -41,11 +41,19 @@ def level(
     if not targets or not all(isinstance(one, str) and one for one in targets):
         raise ValueError(f"the level has the target {target!r:.60}: it should be the name of a function or service")
     chance = round(1 - (1 - LEVELS[value]) ** (1 / len(asked)), 6)
-    return tuple(
-        Injection(f"level {name} on {', '.join(targets)}", choices_of(name, of_bytes=of_bytes), targets, chance)
-        for name in asked
-        if chance
-    )
+    return tuple(each for name in asked if chance for each in _of_family(name, targets, chance, of_bytes=of_bytes))
+
+
+def _of_family(name: str, targets: tuple[str, ...], chance: float, *, of_bytes: bool) -> Iterator[Injection]:
+    """The injections that share this chance. A fault that refuses connections has one of its own, since it is decided
+    on before there is a request; each fault has the same part of the chance."""
+    choices = choices_of(name, of_bytes=of_bytes)
+    alone = [choice for choice in choices if trait(load(choice.fault), "refuses")]
+    groups = [(f"level {name}", tuple(choice for choice in choices if choice not in alone))]
+    groups += [(f"level {name} ({choice.fault})", (choice,)) for choice in alone]
+    for named, group in groups:
+        part = 1 - (1 - chance) ** (len(group) / len(choices)) if alone else chance
+        yield Injection(f"{named} on {', '.join(targets)}", group, targets, round(part, 7))
 
 
 def choices_of(name: str, *, of_bytes: bool) -> tuple[Choice, ...]:

@@ -63,7 +63,7 @@ def test_variants_are_scenarios_of_their_own(tmp_path: Path) -> None:
     assert (calm.name, calm.injections, calm.prompt) == ("refund, calm", (), "Refund order 17.")
     assert (stormy.spec.seed, stormy.prompt) == (5, "Now!")
     assert stormy.injections[0].name == "lost_reply on refund"
-    assert len(stormy.injections) == 4
+    assert len(stormy.injections) == 5
 
 
 def test_values_may_be_given_in_place_of_the_files(tmp_path: Path) -> None:
