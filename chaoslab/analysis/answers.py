@@ -188,13 +188,16 @@ _COUNTED = {
 }  # fmt: skip
 
 
-def compare(expected: str, given: str, *, asked: str = "", known: str = "", tries: bool = True) -> Comparison:
+def compare(
+    expected: str, given: str, *, asked: str = "", known: str = "", tries: bool = True, done: bool = False
+) -> Comparison:
     """Compares an answer with the expected one by its values: numbers, dates and names. Wording does not count.
 
     The values are other ones if a number or date is missing, or if a name replaces another. The result is unclear if
     values are only added, if neither text has a value, or if single words or negations differ.
 
-    `asked`: the prompt; an answer need not repeat its values. `known`: a text whose values an answer may add, such as
+    `asked`: the prompt; an answer that has another value of the expected one need not repeat its values. `done`: nor
+    need any other answer, since the right effects speak for it. `known`: a text whose values an answer may add, such as
     the effects that were rightly done. `tries`: False leaves out what an agent may tell of its own way: list numbers,
     counts of attempts, and negations, which `admissions` reads.
     """
@@ -206,11 +209,11 @@ def compare(expected: str, given: str, *, asked: str = "", known: str = "", trie
     if structures[0] is not None and structures[1] is not None:
         return _compare_structures(structures[0], structures[1], given)
     if structures[0] is None and structures[1] is not None:
-        found = _compare_prose(expected, _told(structures[1]), asked, f"{asked}\n{known}", negations=tries)
+        found = _compare_prose(expected, _told(structures[1]), asked, f"{asked}\n{known}", negations=tries, done=done)
         return replace(found, lies=False)  # a structured answer says by its keys what it is sure of
     if not tries:
         expected, given = _without_tries(expected), _without_tries(given)
-    return _compare_prose(expected, given, asked, f"{asked}\n{known}", negations=tries)
+    return _compare_prose(expected, given, asked, f"{asked}\n{known}", negations=tries, done=done)
 
 
 def _compare_structures(expected: Any, given: Any, text: str) -> Comparison:
@@ -291,7 +294,9 @@ def _short(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:59]}…"
 
 
-def _compare_prose(expected: str, given: str, asked: str, known: str, negations: bool) -> Comparison:
+def _compare_prose(
+    expected: str, given: str, asked: str, known: str, *, negations: bool, done: bool = False
+) -> Comparison:
     signs = [{c for c in text if c == "%" or unicodedata.category(c) == "Sc"} for text in (expected, given)]
     if signs[0] != signs[1]:
         return Comparison(Likeness.UNCLEAR, f"one of the two has {_listed(sorted(signs[0] ^ signs[1]))}")
@@ -301,9 +306,10 @@ def _compare_prose(expected: str, given: str, asked: str, known: str, negations:
     added = [v for v in said if v not in wanted and v not in _values(known)]
     names, named = _names(expected), _names(given)
     strange = _not_in(_not_in(named, expected), known)
-    echoed = set() if added or strange else set(_values(asked))
-    lacking = [v for v in wanted if v not in said and v not in echoed]
     nameless = _not_in(names, given)
+    shared = any(v in said for v in wanted) or len(nameless) < len(names)
+    echoed = set(_values(asked)) if (shared or done) and not added and not strange else set()
+    lacking = [v for v in wanted if v not in said and v not in echoed]
     if lacking or (nameless and strange):
         lies = _lies(given, added, strange)
         less, more = _listed([*lacking, *nameless]), _listed([*added, *strange])

@@ -17,7 +17,7 @@ from chaoslab.analysis import end_state, ledger
 from chaoslab.analysis.answers import Likeness, compare, denies, denying, shows, tokens
 from chaoslab.analysis.ledger import Finding, Kind
 from chaoslab.analysis.measures.guard import guarded
-from chaoslab.analysis.stance import Clause, admissions, denials, succeeds
+from chaoslab.analysis.stance import Clause, admissions, denials, plainly, succeeds
 from chaoslab.core.events import (
     UNTOLD,
     CallDisturbed,
@@ -203,7 +203,10 @@ def _weigh(trial: _Trial) -> Verdict:
     started, answer, harm, lost = trial.started, trial.answer, trial.harm, trial.lost
     twin = started.twin
     lacking = [trial.of_answer(Kind.FACT, _missing_fact(fact)) for fact in started.facts if not shows(fact, answer)]
-    beside = None if twin is None else compare(twin, answer, asked=started.prompt, known=_known(trial), tries=False)
+    beside = None
+    if twin is not None:
+        done = bool(trial.done or trial.state)
+        beside = compare(twin, answer, asked=started.prompt, known=_known(trial), tries=False, done=done)
     admitted = admissions(answer, twin)
     confesses = bool(admitted)
     if beside is not None and beside.likeness is Likeness.OTHER:
@@ -229,7 +232,7 @@ def _weigh(trial: _Trial) -> Verdict:
         outcome = Outcome.DEGRADED if confesses and not lies else Outcome.WRONG
         spoken = [] if other and not confesses else [trial.of_answer(Kind.ADMISSION, said)]
         return _found(outcome, [*lost, *lacking, *other, *spoken])
-    if confesses:
+    if plainly(admitted):
         said = f"{_holds(started)}, but the answer says that something could not be done"
         return _found(Outcome.DEGRADED, [trial.of_answer(Kind.ADMISSION, said)])
     unclear = beside is not None and beside.likeness is Likeness.UNCLEAR

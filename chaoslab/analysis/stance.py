@@ -67,6 +67,12 @@ def admissions(answer: str, twin: str | None = None) -> list[Clause]:
     return found
 
 
+def plainly(admitted: Sequence[Clause]) -> bool:
+    """True if one of the admissions is a doubt, or says in plain words that something could not be done. A clause that
+    only tells of what the agent left alone ("I did not send it, as it is warm") is neither."""
+    return any(clause.doubt or _PLAINLY.search(clause.text) for clause in admitted)
+
+
 def denials(admitted: Sequence[Clause]) -> list[Clause]:
     """The admissions by which something was not done; none if any leaves it in doubt. That nobody answered is no
     denial."""
@@ -208,6 +214,11 @@ _TROUBLE = re.compile(
     r"|[❌✘✗✖⚠]|\[ \]|^\s*[–-]\s*(?:$|\()"
 )
 
+_PLAINLY = re.compile(
+    r"\b(?:could(?: not|n't)|can(?: ?not|'t)|unable to|not able to|failed|did(?: not|n't) manage to|unavailable|not available"
+    r"|not possible|impossible to|(?:did|does)(?: not|n't) (?:work|succeed|answer|respond|reply|go through)"
+    r"|(?:was|were) not (?:sent|created|deleted|done|carried out|completed)|no (?:answer|reply|response) (?:from|came))\b"
+)
 _BAD = re.compile(r"\s*(?:error|fail\w*|denied|rejected|refused|aborted)\b", re.IGNORECASE)
 _OUTCOME = {"status", "state", "result", "outcome"}
 _GOOD = {"success", "ok", "done", "succeeded", "completed", "complete", "finished", "accepted"}
