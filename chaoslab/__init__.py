@@ -21,13 +21,14 @@ if TYPE_CHECKING:
     from chaoslab.model.offline import offline_model
     from chaoslab.model.recorded import recorded
     from chaoslab.model.script import call, scripted
+    from chaoslab.reports.frames import frame, load
     from chaoslab.seams.adapters.mcp import mcp_tool
     from chaoslab.seams.native_errors import ToolError
 
 __version__ = "0.1.0"
 __all__ = [
-    "Outcome", "ToolError", "Trial", "call", "expect", "fresh", "inject", "level", "mcp_tool", "network",
-    "offline_model", "recorded", "run", "run_many", "scripted", "turn", "turns",
+    "Outcome", "ToolError", "Trial", "call", "expect", "frame", "fresh", "inject", "level", "load", "mcp_tool",
+    "network", "offline_model", "recorded", "run", "run_many", "scripted", "turn", "turns",
 ]  # fmt: skip
 
 _PLACES = {
@@ -36,9 +37,11 @@ _PLACES = {
     "Trial": "execution.trial",
     "call": "model.script",
     "expect": "analysis.assertion",
+    "frame": "reports.frames",
     "fresh": "execution.agent_run",
     "inject": "core.inject",
     "level": "core.levels",
+    "load": "reports.frames",
     "mcp_tool": "seams.adapters.mcp",
     "network": "core.networks",
     "offline_model": "model.offline",

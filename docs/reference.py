@@ -24,6 +24,7 @@ from chaoslab.base import registry
 from chaoslab.base.commandline import Parser
 from chaoslab.config.settings import table
 from chaoslab.core import events, triggers
+from chaoslab.reports import frames
 from chaoslab.reports.fault_pages import traits, within
 from chaoslab.reports.formats import json as json_format
 from chaoslab.wire import toxics
@@ -40,7 +41,8 @@ UNITS = {
 def pages() -> dict[str, str]:
     """The text of each page by the name of its file."""
     made = {
-        "settings.md": _settings(), "commands.md": _commands(), "python.md": _python(), "events.md": _events(),
+        "frames.md": _frames(), "settings.md": _settings(), "commands.md": _commands(), "python.md": _python(),
+        "events.md": _events(),
         "faults.md": _faults(), "triggers.md": _triggers(), "toxics.md": _toxics(), "report.md": _report(),
     }  # fmt: skip
     return {name: MADE + text for name, text in made.items()}
@@ -109,6 +111,15 @@ def _python() -> str:
         rows = [(f"`{key}`", _first(member)) for key, member in vars(thing).items() if _shown(key, member)]
         if rows:
             texts.append(_table(("member", "meaning"), rows))
+    return "\n".join(texts)
+
+
+def _frames() -> str:
+    texts = ["# Tables\n\n" + " ".join(_doc(frames.load).split()) + "\n"]
+    for name, columns in frames.COLUMNS.items():
+        about = _doc(getattr(frames.Frames, name).func)
+        rows = [(f"`{column.name}`", f"`{column.dtype}`", column.meaning) for column in columns]
+        texts.append(f"## {name}\n\n{about}\n\n{_table(('column', 'dtype', 'meaning'), rows)}")
     return "\n".join(texts)
 
 

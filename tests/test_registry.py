@@ -28,7 +28,8 @@ def test_every_fault_offers_what_a_fault_must(name: str) -> None:
     fault = registry.load("faults", name)()
     assert fault.layer in LAYERS
     assert all(callable(getattr(fault, part)) for part in ("draw", "flow", "toxics", "witnessed"))
-    assert (bool(fault.toxics()) or fault.refuses) is (fault.layer == "wire")
+    by_wire = bool(fault.toxics()) or (fault.refuses and fault.refuses_at == "connection")
+    assert by_wire is (fault.layer == "wire")
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ MODULES = {
     "agent": ("langchain", "langchain_groq", "pydantic"),
     "charts": ("matplotlib",),
     "scenarios": ("pydantic", "yaml"),
+    "frames": ("pandas",),
 }
 """By extra, the modules of it that the lab itself imports."""
 

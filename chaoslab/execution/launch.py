@@ -352,7 +352,7 @@ def _leave(folder: Path, code: int, program: str | None, gate: Gate | None) -> i
     code = _ruled(gate, report, code)
     latest = folder.resolve() == _latest()
     print(f"\nlogs    {folder}/{f'  (also {LOGS}/latest)' if latest else ''}")
-    whole = _written(history, report, folder)
+    whole = _written(history, report, folder, code)
     if not _drawn(report, folder) or not whole:
         return code or 2
     look_at = worst(report.verdicts) or next(iter(report.trials), None)
@@ -386,8 +386,9 @@ def _drawn(report: RunReport, folder: Path) -> bool:
     return not complaints
 
 
-def _written(history: History, report: RunReport, folder: Path) -> bool:
-    """Writes the run's report beside its logs; False if it cannot be written. Without the package that it needs, a line
+def _written(history: History, report: RunReport, folder: Path, code: int) -> bool:
+    """Writes the run's report beside its logs; False if it cannot be written, which the run has said already if its
+    `code` is not 0. Without the package that it needs, a line
     names that, and the run ends well."""
     from chaoslab.reports import formats
     from chaoslab.reports.contents import Contents
@@ -400,7 +401,8 @@ def _written(history: History, report: RunReport, folder: Path) -> bool:
         print(f"no report: {error}", file=sys.stderr)
         return True
     except OSError as error:
-        print(f"cannot write {folder / 'report.html'}: {error.strerror or error}", file=sys.stderr)
+        why = f"cannot write {folder / 'report.html'}: {error.strerror or error}"
+        print(f"report  {why}" if code else why, file=sys.stdout if code else sys.stderr)
         return False
     print(f"report  {paths[0]}")
     return True

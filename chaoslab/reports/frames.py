@@ -143,7 +143,7 @@ class Frames:
 
 
 def load(run: str = "latest") -> Frames:
-    """A run's log as pandas DataFrames: `lab.load("logs/latest").trials`, and `.calls`, `.faults`, `.effects`, `.usage`.
+    """A run's log as pandas DataFrames: `lab.load("logs/latest").trials`, `.calls`, `.faults`, `.effects` and `.usage`.
     `run`: a folder, or the name of a run in logs/.
 
     Raises:
@@ -169,7 +169,7 @@ def _frame(name: str, rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
 
     made = list(rows)
     columns = COLUMNS[name]
-    data = {each.name: pd.array([row.get(each.name) for row in made], dtype=each.dtype) for each in columns}  # type: ignore[call-overload]
+    data = {each.name: pd.array([row.get(each.name) for row in made], dtype=each.dtype) for each in columns}
     return pd.DataFrame(data, columns=[each.name for each in columns])
 
 

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.request
 import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -30,7 +31,7 @@ from chaoslab.seams import references
 from chaoslab.worlds.virtual import patches
 from chaoslab.worlds.virtual.context import Unsupported, here
 from chaoslab.worlds.virtual.machine import STARTS_S, Hung
-from chaoslab.worlds.virtual.patches import Patch, Patches, clocks, swap
+from chaoslab.worlds.virtual.patches import Patch, Patches, clocks, computer, swap
 from tests.worlds.virtual.patch_parts import NOW, world
 
 Place = tuple[str, ...]
@@ -275,6 +276,7 @@ def test_what_was_imported_meanwhile_is_taken_back_too(tmp_path: Path, monkeypat
         "from time import monotonic, sleep\n"
         "from random import random as draw\n"
         "from uuid import uuid1\n"
+        "from urllib.request import getproxies, getproxies_environment\n"
         "class Timed:\n"
         "    clock = staticmethod(monotonic)\n"
         "    def wait(self, how=sleep, *, draw=draw): ...\n"
@@ -290,6 +292,8 @@ def test_what_was_imported_meanwhile_is_taken_back_too(tmp_path: Path, monkeypat
     assert late.Timed.wait.__kwdefaults__ == {"draw": random.random}
     assert late.later.func is time.sleep
     assert late.uuid1 is uuid.uuid1
+    assert late.getproxies is urllib.request.getproxies is computer.real_getproxies
+    assert late.getproxies_environment is urllib.request.getproxies_environment
     monkeypatch.delitem(sys.modules, name)
 
 

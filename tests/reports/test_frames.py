@@ -1,0 +1,108 @@
+"""A run's log as tables: each column has its dtype, and what is not known is missing, never 0."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import chaoslab as lab
+from chaoslab.record.history import History
+from chaoslab.reports.frames import COLUMNS, Frames
+
+
+def refund(order: int) -> str:
+    return f"refunded {order}"
+
+
+def agent(prompt: str) -> str:
+    for _ in range(2):
+        try:
+            return refund(17)
+        except OSError:
+            continue
+    return prompt
+
+
+def trials(**more: Any) -> list[lab.Trial]:
+    lost = lab.inject("lost_reply", "refund", chance=0.5)
+    return list(lab.run_many(agent, "Refund order 17.", trials=8, tools=[refund], faults=[lost], **more))
+
+
+@pytest.fixture(scope="module")
+def frames(tmp_path_factory: pytest.TempPathFactory) -> Frames:
+    logs = tmp_path_factory.mktemp("logs")
+    trials(logs=logs)
+    return lab.load(str(logs / "latest"))
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_each_column_has_its_dtype_in_a_run_and_without_any_event(name: str, frames: Frames) -> None:
+    for held in (frames, Frames(History([]))):
+        table = getattr(held, name)
+        assert list(table.columns) == [column.name for column in COLUMNS[name]]
+        found = [str(dtype).lower() for dtype in table.dtypes]
+        assert found == [column.dtype.lower() for column in COLUMNS[name]]
+    assert len(getattr(Frames(History([])), name)) == 0
+
+
+def test_the_tables_say_what_the_trials_say(frames: Frames) -> None:
+    done = trials()
+    table = frames.trials
+    assert list(table.outcome) == [str(trial.outcome) for trial in done]
+    assert list(table.duration_s) == [trial.seconds for trial in done]
+    assert list(table.effects) == [len(list(trial.effects)) for trial in done]
+    assert (table.harms > 0).sum() == (table.outcome == "harm").sum() > 0
+    met = frames.faults
+    assert len(met) == met.witnessed.sum() == met.injected.sum() == table.faults.sum()
+    assert set(met.fault) == {"lost_reply"}
+    calls = frames.calls
+    assert len(calls) == table.calls.sum()
+    assert set(calls[calls.faults != ""].error) == {"timed_out"}
+    assert calls[calls.faults == ""].ok.all()
+    assert len(frames.effects) == table.effects.sum()
+    assert set(frames.effects.content) == {'{"order": 17}'}
+
+
+def test_the_trials_of_run_many_are_the_same_table(frames: Frames) -> None:
+    assert lab.frame(trials()).drop(columns="began_s").equals(frames.trials.drop(columns="began_s"))
+
+
+def test_what_is_not_known_is_missing(frames: Frames) -> None:
+    assert frames.trials.tokens.isna().all()
+    assert frames.trials.cost_usd.isna().all()
+    assert frames.calls.status.isna().all()
+    assert len(frames.usage) == 0
+
+
+def test_tokens_are_those_of_the_usage() -> None:
+    import httpx
+
+    def asks(prompt: str) -> str:
+        body = {"model": "gpt-4o-mini", "messages": [{"role": "user", "content": prompt}]}
+        return str(httpx.post("http://api.openai.com/v1/chat/completions", json=body).json()["choices"])
+
+    trial = lab.run(
+        asks, "What is 6 times 7?", services={"api.openai.com": lab.offline_model()}, twin=False, facts=["42"]
+    )
+    held = Frames(trial.history)
+    (spent,) = held.usage.itertuples()
+    assert held.trials.tokens[0] == spent.prompt_tokens + spent.completion_tokens > 0
+    assert held.trials.cost_usd[0] == spent.cost_usd
+
+
+def test_a_run_that_is_not_there_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(LookupError):
+        lab.load("latest")
+
+
+@pytest.mark.parametrize("ask", [lambda: lab.load("x"), lambda: lab.frame([])], ids=["load", "frame"])
+def test_without_pandas_a_line_says_what_to_install(ask: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ValueError, match=r"needs pandas, which is not installed: pip install 'chaoslab\[frames\]'"):
+        ask()
