@@ -7,19 +7,30 @@ from dataclasses import dataclass
 
 from chaoslab.analysis.judge import Verdict, judgeable, verdicts
 from chaoslab.analysis.measures import faults
+from chaoslab.analysis.measures.amplification import Amplification, amplification
 from chaoslab.analysis.measures.budgets import Passed, budgets
 from chaoslab.analysis.measures.calls import Calls, calls
+from chaoslab.analysis.measures.consistency import Consistency, consistency
 from chaoslab.analysis.measures.errors import Errors, errors
 from chaoslab.analysis.measures.faults import Disturbance, Failure, FaultCount, InjectionCount, Unmet
 from chaoslab.analysis.measures.impact import Impacts, impacts
 from chaoslab.analysis.measures.latency import Attempt, Streamed, every_attempt, streamed
 from chaoslab.analysis.measures.mttr import Mttr, mttr
 from chaoslab.analysis.measures.response import Response, responses
-from chaoslab.analysis.measures.success import Success, success
+from chaoslab.analysis.measures.success import UNJUDGED, Success, success
 from chaoslab.analysis.measures.throughput import Throughput, first_prompt_t, throughput
 from chaoslab.analysis.measures.usage import Spent, usage
 from chaoslab.analysis.section import Section
-from chaoslab.core.events import Effect, FaultScheduled, FaultWitnessed, LabWarning, RunFinished, RunStarted, Usage
+from chaoslab.core.events import (
+    Effect,
+    FaultScheduled,
+    FaultWitnessed,
+    LabWarning,
+    PromptStarted,
+    RunFinished,
+    RunStarted,
+    Usage,
+)
 from chaoslab.record.history import History
 
 
@@ -80,6 +91,8 @@ class RunReport:
     throughput: Section[Throughput | None]
     errors: Section[Errors]
     responses: Section[list[Response]]
+    amplification: Section[list[Amplification]]
+    consistency: Section[Consistency | None]
 
     @property
     def outcomes(self) -> dict[str, str]:
@@ -127,4 +140,16 @@ class RunReport:
             throughput=Section.of(lambda: throughput(history)),
             errors=Section.of(lambda: errors(history)),
             responses=Section.of(lambda: responses(history)),
+            amplification=Section.of(lambda: amplification(history)),
+            consistency=Section.of(lambda: consistency(_passed(history, outcomes))),
         )
+
+
+def _passed(history: History, outcomes: Mapping[str, str]) -> dict[str, list[bool]]:
+    """The judged trials of each prompt: True where the outcome is correct."""
+    found: dict[str, list[bool]] = {}
+    for record, started in history.of(PromptStarted):
+        outcome = outcomes.get(record.trial or "", "unknown")
+        if outcome not in UNJUDGED:
+            found.setdefault(str(started.prompt_index), []).append(outcome == "correct")
+    return found

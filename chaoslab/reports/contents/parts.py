@@ -105,6 +105,14 @@ def _calls(report: RunReport) -> Part:
     if not report.of_functions:
         rows += [["retries", str(found.retries)], ["fallbacks", str(found.fallbacks)]]
     tables = [Table("Calls of the run", ["calls", "number"], rows)]
+    if more := [each for each in report.amplification.value if each.attempts > each.requests]:
+        header = ["target", "requests", "attempts", "for each request", "for each that met a fault", "most", "in"]
+        rows = [
+            [each.target, str(each.requests), str(each.attempts), f"{each.factor:.2f}",
+             NONE if each.met_factor is None else f"{each.met_factor:.2f}", str(each.most), each.where]
+            for each in more
+        ]  # fmt: skip
+        tables.append(Table("Retry amplification: attempts for each request that was wanted", header, rows))
     if times := _latencies(report):
         which = "without a fault" if report.knows_faults else "of known duration"
         header = ["target", "attempts", "median", "90th percentile", "99th percentile", "longest"]
@@ -202,9 +210,22 @@ def _trouble(report: RunReport) -> Part | None:
     return Part("Trouble of the lab's own", said, tables) if said or tables else None
 
 
+def _repeated(report: RunReport) -> Part | None:
+    found = report.consistency.value
+    if found is None:
+        return None
+    lines = [
+        f"{count(found.prompts, 'prompt')} with at least {found.trials} judged trials each. Consistency (2p − 1)²: "
+        f"{found.consistency:.2f}; 1 where all trials of a prompt end alike."
+    ]
+    rows = [[str(k), percent(every), percent(found.one_passes[k])] for k, every in found.all_pass.items()]
+    return Part("Repeated trials", lines, [Table("pass^k and pass@k", ["k", "all k pass", "one of k passes"], rows)])
+
+
 PARTS: dict[str, Callable[[RunReport], Part | None]] = {
     "Recovery": _recovery,
     "Retries and calls": _calls,
+    "Repeated trials": _repeated,
     "Cost": _cost,
     "Delivery of the faults": _delivery,
     "Trouble of the lab's own": _trouble,
