@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
@@ -37,6 +36,8 @@ class SystemClock:
         time.sleep(delay_s)
 
     async def asleep(self, delay_s: float) -> None:
+        import asyncio  # later: most commands wait for nothing, and it takes longer to load than they do
+
         await asyncio.sleep(delay_s)
 
 
