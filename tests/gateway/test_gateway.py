@@ -109,7 +109,7 @@ def test_an_event_reaches_the_client_before_the_next_is_sent(server: Any, crm: l
 
 @pytest.mark.parametrize(("fault", "events"), [("cut", 2), ("slow_chunks", 5)])
 def test_a_stream_is_cut_or_slowed(fault: str, events: int, crm: list[str], tmp_path: Path) -> None:
-    params: dict[str, Any] = {"after_events": 2} if fault == "cut" else {"delay_s": 0.2}  # a tenth of it may be lateness
+    params: dict[str, Any] = {"after_events": 2} if fault == "cut" else {"delay_s": 0.2}
     given = {"fault": fault, "target": "crm", **params}
     with standing(tmp_path, crm, given) as running, httpx.stream("GET", running.url("crm") + "/stream") as reply:
         assert len([line for line in reply.iter_lines() if line]) == events
