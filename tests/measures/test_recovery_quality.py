@@ -54,11 +54,11 @@ def test_without_a_trial_that_met_a_fault_there_is_no_data() -> None:
     assert recovery_quality(History([]), {}) is None
 
 
-def price(city: str) -> int:
+def price(city: str) -> int:  # noqa: ARG001
     return 12
 
 
-def agent(prompt: str) -> str:
+def agent(prompt: str) -> str:  # noqa: ARG001
     for _ in range(2):
         try:
             return f"It is {price('Oslo')}."
