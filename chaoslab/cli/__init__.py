@@ -20,8 +20,9 @@ from chaoslab.base import extras
 from chaoslab.base.commandline import Parser, interrupted, open_streams, refuse
 
 COMMANDS = (
-    "lab", "run", "replay", "runs", "follow", "show", "summary", "report", "charts", "settings", "agent", "tools",
-    "manager", "model", "toxiproxy", "gateway", "exec", "mcp", "faults", "check", "test", "stress", "init", "demo",
+    "lab", "run", "replay", "runs", "follow", "show", "summary", "report", "compare", "charts", "settings", "agent",
+    "tools", "manager", "model", "toxiproxy", "gateway", "exec", "mcp", "faults", "check", "test", "stress", "init",
+    "demo",
 )  # fmt: skip
 """The commands, in the order of the help."""
 
