@@ -233,7 +233,7 @@ def _busy_s(cell: Cell) -> float:
 
 def _in_handshake(cell: Cell) -> bool:
     """True if the fault is met in the handshake of TLS, which takes a client of https."""
-    return trait(load(cell.fault), "refuses_at") == "handshake"
+    return bool(trait(load(cell.fault), "refuses_at") == "handshake")
 
 
 class _RememberingModel(OfflineModel):
