@@ -21,10 +21,12 @@ from chaoslab.analysis.stance import Clause, admissions, denials, plainly, succe
 from chaoslab.core.events import (
     UNTOLD,
     CallDisturbed,
+    CallFinished,
     Effect,
     EndState,
     FaultArmed,
     FaultHealed,
+    FaultInjected,
     FaultUnreached,
     FaultWitnessed,
     PromptAttempt,
@@ -62,8 +64,8 @@ HUNG = "hung"
 
 
 JUDGED = (
-    CallDisturbed, Effect, EndState, FaultArmed, FaultHealed, FaultUnreached, FaultWitnessed, PromptAttempt,
-    PromptFinished, PromptStarted,
+    CallDisturbed, CallFinished, Effect, EndState, FaultArmed, FaultHealed, FaultInjected, FaultUnreached,
+    FaultWitnessed, PromptAttempt, PromptFinished, PromptStarted,
 )  # fmt: skip
 """The kinds of events that a verdict depends on."""
 
@@ -131,6 +133,8 @@ def _judge(history: History, trial: str, started: PromptStarted) -> Verdict:
         record = finished[0] if finished else None
         lines = ((record.writer, record.seq),) if record else ()
         return _ended(Outcome.HARM if harm else outcome, harm, Finding(Kind.NO_ANSWER, why, lines))
+    if unseen := _unseen(history, trial):
+        return _ended(Outcome.INVALID, harm, unseen)
     if not started.stated:
         return Verdict(Outcome.UNKNOWN, started.incomparable or "nothing was stated about a right answer")
     assert finished is not None
@@ -346,6 +350,18 @@ def _armed_in_vain(history: History, trial: str) -> Finding | None:
     for record, event in history.of(FaultArmed, trial=trial):
         if where(event) not in met:
             text = f"{event.fault} was armed on {event.target} {event.request}.{event.attempt} and not witnessed"
+            return Finding(Kind.NOT_MET, text, ((record.writer, record.seq),))
+    return None
+
+
+def _unseen(history: History, trial: str) -> Finding | None:
+    """A fault that was injected into a call whose caller was gone before it met the fault."""
+    gone = {event.at for _, event in history.of(CallFinished, trial=trial) if event.error == "cancelled"}
+    met = {(event.injection, event.at) for _, event in history.of(FaultWitnessed, trial=trial)} if gone else set()
+    for record, event in history.of(FaultInjected, trial=trial) if gone else ():
+        if event.at in gone and (event.injection, event.at) not in met:
+            where = f"{event.at.target} {event.at.request}.{event.at.attempt}"
+            text = f"{event.fault} was injected on {where}, and the call was over before its caller met it"
             return Finding(Kind.NOT_MET, text, ((record.writer, record.seq),))
     return None
 
