@@ -256,10 +256,13 @@ def _weigh(trial: _Trial) -> Verdict:
 
 def _falsely(trial: _Trial, effect: str) -> bool:
     """True if the answer denies this effect, and its words do not tell of one that is missing."""
+    said = denying(trial.answer, effect).splitlines()
+    if not said:
+        return False
     missing = ledger.lacking(trial.started.effects or (), [done for _, done in trial.done])
     own = _details([done.content for _, done in trial.done])
     about = _details([{key: value for key, value in wish.items() if key != "effect"} for wish in missing]) - own
-    return any(not about & set(tokens(said)) for said in denying(trial.answer, effect).splitlines())
+    return any(not about & set(tokens(one)) for one in said)
 
 
 def _details(values: Any) -> set[str]:

@@ -33,7 +33,7 @@ from chaoslab.core.events import (
     RunStarted,
     Usage,
 )
-from chaoslab.record.history import History
+from chaoslab.record.history import History, no_garbage
 
 
 @dataclass(frozen=True)
@@ -110,11 +110,13 @@ class RunReport:
         return [] if any(one.eligible for one in found) else [one.injection for one in found]
 
     @classmethod
+    @no_garbage()
     def of(cls, history: History) -> RunReport:
         """The report on a run's history."""
         judged, stated = verdicts(history), judgeable(history)
         outcomes = {trial: str(verdict.outcome) for trial, verdict in judged.items()}
         recovery = Section.of(lambda: mttr(history))
+        attempts = Section.of(lambda: every_attempt(history))
         alike = Section.of(lambda: consistency(_passed(history, outcomes)))
         return cls(
             name=history.records[0].run if history.records else "",
@@ -138,8 +140,8 @@ class RunReport:
             impacts=Section.of(lambda: impacts(history, outcomes, judgeable=stated)),
             recovery=recovery,
             calls=Section.of(lambda: calls(history)),
-            attempts=Section.of(lambda: every_attempt(history)),
-            streamed=Section.of(lambda: streamed(every_attempt(history))),
+            attempts=attempts,
+            streamed=Section.of(lambda: streamed(attempts.value)),
             usage=Section.of(lambda: usage(history)),
             budgets=Section.of(lambda: budgets(history)),
             warnings=Section.of(lambda: [(r.writer, e.message) for r, e in history.of(LabWarning)]),
