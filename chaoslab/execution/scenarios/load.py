@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +37,8 @@ class ScenarioErrors(ScenarioError):
 @dataclass(frozen=True)
 class Scenario:
     """A checked scenario. `folder`: where its modules are sought first. `by_turn`: the assertions about one turn, by
-    its number. `variant`: its name, if it is one."""
+    its number. `variant`: its name, if it is one. `objects`: those that Python gave, by the name that stands for
+    them."""
 
     spec: ScenarioSpec
     injections: tuple[Injection, ...]
@@ -47,10 +48,16 @@ class Scenario:
     file: str = ""
     folder: Path | None = None
     variant: str = ""
+    objects: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
         return f"{self.spec.name}, {self.variant}" if self.variant else self.spec.name
+
+    @property
+    def functions(self) -> list[str]:
+        """The names of its tools and reads in plans and logs."""
+        return [name_of(each, self.objects) for each in (*self.spec.tools, *self.spec.reads)]
 
 
 def load(path: Path, *, changed: Sequence[str] = ()) -> tuple[Scenario, ...]:
@@ -83,8 +90,10 @@ def _changed(located: Located, changed: Sequence[str]) -> Located:
     return Located(located.file, data, marks, keys)
 
 
-def checked(located: Located, *, folder: Path | None = None) -> tuple[Scenario, ...]:
-    """The scenarios of a file's data.
+def checked(
+    located: Located, *, folder: Path | None = None, objects: Mapping[str, Any] | None = None
+) -> tuple[Scenario, ...]:
+    """The scenarios of a file's data. `objects`: those that Python gave, by the name that stands for them.
 
     Raises:
         ScenarioErrors: something is wrong.
@@ -107,14 +116,14 @@ def checked(located: Located, *, folder: Path | None = None) -> tuple[Scenario, 
     except ValidationError as error:
         found = [_worded(located, each) for each in error.errors(include_url=False)]
         raise ScenarioErrors(list(dict.fromkeys(found))) from None
-    return _Checks(located, spec, folder).scenarios()
+    return _Checks(located, spec, folder, objects or {}).scenarios()
 
 
 class _Checks:
     """The checks of a file that depend on several values, or on faults and assertions."""
 
-    def __init__(self, located: Located, spec: ScenarioSpec, folder: Path | None) -> None:
-        self.located, self.spec, self.folder = located, spec, folder
+    def __init__(self, located: Located, spec: ScenarioSpec, folder: Path | None, objects: Mapping[str, Any]) -> None:
+        self.located, self.spec, self.folder, self.objects = located, spec, folder, objects
         self.wrong: list[str] = []
 
     def say(self, path: Sequence[str | int], text: str, *, of_key: bool = False) -> None:
@@ -150,12 +159,21 @@ class _Checks:
             theirs = self._injections(faults, path) + self._level(stated_level, (*where, "chaos_level"))
             made.append(
                 Scenario(
-                    own, theirs, expect, by_turn, own.prompt or prompt, self.located.file, self.folder, variant.name
+                    own,
+                    theirs,
+                    expect,
+                    by_turn,
+                    own.prompt or prompt,
+                    self.located.file,
+                    self.folder,
+                    variant.name,
+                    self.objects,
                 )
             )
         if self.wrong:
             raise ScenarioErrors(list(dict.fromkeys(self.wrong)))
-        return tuple(made) or (Scenario(spec, injections, expect, by_turn, prompt, self.located.file, self.folder),)
+        only = Scenario(spec, injections, expect, by_turn, prompt, self.located.file, self.folder, objects=self.objects)
+        return tuple(made) or (only,)
 
     def _choose(self, one: str, other: str, meaning: str) -> None:
         given = [name for name in (one, other) if getattr(self.spec, name)]
@@ -224,7 +242,7 @@ class _Checks:
         spec = self.spec
         models = set(spec.models)
         names = [
-            *(name_of(each) for each in (*spec.tools, *spec.reads)),
+            *(name_of(each, self.objects) for each in (*spec.tools, *spec.reads)),
             *(n for n in spec.services if n not in models),
         ]
         usable = USUAL if not models else FAMILIES
@@ -252,14 +270,20 @@ def of_data(given: Any) -> Assertion:
     """
     if isinstance(given, str):
         return stated(given, {})
+    if isinstance(given, Assertion):
+        return given
     if not isinstance(given, Mapping) or len(given) != 1:
         raise ValueError("an assertion is a name, or one name with its parameters, as in max_calls: 5")
     ((name, params),) = given.items()
     return stated(str(name), params)
 
 
-def name_of(dotted: str) -> str:
-    """The last name of module:name."""
+def name_of(dotted: str, objects: Mapping[str, Any]) -> str:
+    """The name of a function in plans and logs: the last one of module:name, or its own if Python gave it."""
+    if dotted in objects:
+        from chaoslab.execution import agent_run
+
+        return agent_run.name_of(objects[dotted])
     return dotted.rpartition(":")[2].rpartition(".")[2]
 
 
@@ -270,7 +294,8 @@ def _meant(name: str, known: Any) -> str:
 # Words for what pydantic finds.
 
 _SHOULD = {
-    "string_type": "a text", "int_type": "a whole number", "float_type": "a number", "bool_type": "true or false",
+    "string_type": "a text", "string_unicode": "a text of whole characters",
+    "int_type": "a whole number", "float_type": "a number", "bool_type": "true or false",
     "list_type": "a list", "dict_type": "a mapping", "model_type": "a mapping", "model_attributes_type": "a mapping",
     "int_from_float": "a whole number", "finite_number": "a finite number",
 }  # fmt: skip

@@ -198,6 +198,8 @@ def imported(scenario: Scenario) -> tuple[Any, dict[str, Any]]:
 
 
 def _imported(scenario: Scenario, where: str, dotted: str) -> Any:
+    if dotted in scenario.objects:
+        return scenario.objects[dotted]
     module, _, path = dotted.partition(":")
     try:
         found: Any = importlib.import_module(module)

@@ -10,7 +10,7 @@ from chaoslab.analysis.measures.intervals import rate
 from chaoslab.base.identity import nth
 from chaoslab.core.memory import TrialMemory
 from chaoslab.core.plan import HITS, Decision, Injection, Plan
-from chaoslab.execution.scenarios.load import Scenario, name_of
+from chaoslab.execution.scenarios.load import Scenario
 from chaoslab.execution.scenarios.running import Result, Ruling, State
 
 EXAMPLES = 3
@@ -110,7 +110,7 @@ def foreseen(
     spec = scenario.spec
     count = spec.trials if trials is None else trials
     plan = Plan(spec.seed if seed is None else seed, scenario.injections)
-    names = [*(name_of(each) for each in (*spec.tools, *spec.reads)), *spec.services]
+    names = [*scenario.functions, *spec.services]
     concerned = {name: [each for each in plan.injections if each.covers(name)] for name in names}
     yield f"{scenario.name}: {count} trials, seed {plan.seed}; nothing is run"
     for number in range(count) if only is None else [only - 1]:
