@@ -52,7 +52,10 @@ OPTIONAL: dict[str, st.SearchStrategy[Any]] = {
     "accept": st.just(["correct", "harm"]), "pass_rate": st.floats(0, 1),
     "seed": st.integers(0, 2**63 - 1), "trials": st.integers(1, 1000), "world": st.just("local"), "timeout": seconds,
     "deadline": st.sampled_from(["2h", 3600]),
-    "variants": st.just([{"name": "calm", "faults": []}, {"name": "other", "seed": 2}]),
+    "budget": st.just({"calls": 7, "seconds": "2min", "mode": "soft"}),
+    "slo": st.lists(st.sampled_from([{"share": 0.99}, {"share": 0.5, "within": "2s", "tool": "ref*"}]), max_size=2),
+    "variants": st.just([{"name": "calm", "faults": []}, {"name": "other", "seed": 2, "timeout": 3}])
+    | st.just({"seed": [1, 2], "trials": [4, 5]}),
 }  # fmt: skip
 CHOICES = {
     "agent": st.fixed_dictionaries({"agent": dotted}), "fresh": st.fixed_dictionaries({"fresh": dotted}),
@@ -60,7 +63,8 @@ CHOICES = {
 }  # fmt: skip
 scenarios = st.builds(
     lambda who, asked, more, effects: {
-        "name": "a, (b)", **who, **asked, **more, **({"effects": effects} if effects and "state" not in more else {})
+        "name": "a, (b)", **who, **asked, **more, **({"effects": effects} if effects and "state" not in more else {}),
+        **({"tools": ["a:b"]} if "budget" in more else {}),
     },
     CHOICES["agent"] | CHOICES["fresh"], CHOICES["prompt"] | CHOICES["turns"],
     st.fixed_dictionaries({}, optional=OPTIONAL),
@@ -82,9 +86,17 @@ def said(data: dict[str, Any]) -> Any:
     for fault in data.get("faults", []):
         made = made.fault(**fault)
     made = made.tools(*data.get("tools", [])).reads(*data.get("reads", [])).expect(*data.get("expect", []))
+    if "budget" in data:
+        made = made.budget(**data["budget"])
+    for slo in data.get("slo", []):
+        made = made.slo(**slo)
+    if isinstance(data.get("variants"), dict):
+        made = made.matrix(**data["variants"])
+    for variant in data["variants"] if isinstance(data.get("variants"), list) else []:
+        made = made.variant(**variant)
     if "effects" in data:
         made = made.effects(*data["effects"])
-    by_key = {"facts", "accept", "chaoslab", "pass_rate", "seed", "trials", "world", "timeout", "deadline", "variants"}
+    by_key = {"facts", "accept", "chaoslab", "pass_rate", "seed", "trials", "world", "timeout", "deadline"}
     by_key |= {"chaos_level", "families"}
     return made.set(**{key: value for key, value in data.items() if key in by_key})
 

@@ -83,6 +83,23 @@ class ScenarioBuilder:
         made = self._with("chaos_level", chaos_level)
         return made._with("families", list(families)) if families else made
 
+    def budget(self, **limits: Any) -> Self:
+        """The limits of a trial: tokens, dollars (over the whole run), calls, seconds; mode="hard" or "soft"."""
+        return self._with("budget", _plain(limits))
+
+    def slo(self, share: float, *, within: float | str | None = None, tool: str | None = None) -> Self:
+        """One more objective over all trials: this share of the calls of `tool` succeeds `within` seconds (or "2s")."""
+        return self._more("slo", [{"share": share, **_given(within=within, tool=tool)}])
+
+    def variant(self, name: str, **keys: Any) -> Self:
+        """One more variant: the same with other values of these keys. A fault's parameter is a key with a dot, as in
+        `**{"lost_reply.chance": 0.1}`."""
+        return self._more("variants", [{"name": name, **_plain(keys)}])
+
+    def matrix(self, **lists: Sequence[Any]) -> Self:
+        """The variants as the product of lists of values, by key."""
+        return self._with("variants", _plain(lists))
+
     def expect(self, *assertions: Any) -> Self:
         """More assertions: `lab.expect.max_calls(3)`, or as in a file."""
         return self._more("expect", _asserted(assertions))

@@ -34,6 +34,7 @@ def told(result: Result, *, trial: int | None = None, seed: int | None = None) -
     lines = [head]
     if state is State.INVALID:
         lines.append(f"  it proves nothing: {result.invalid}")
+    lines += [f"  {text}" for text in result.below]
     poor = [ruling for ruling in result.rulings if ruling.state is State.FAILED]
     poor = poor or [ruling for ruling in result.rulings if ruling.state is State.INVALID]
     alike: dict[tuple[str, ...], list[Ruling]] = {}
@@ -89,6 +90,10 @@ def plain(result: Result) -> dict[str, Any]:
         "failed": result.count(State.FAILED),
         "invalid": result.count(State.INVALID),
         "met_a_fault": result.met,
+        "slo": [
+            {"tool": each.tool, "share": each.share, "within_s": each.within_s, "good": good, "calls": calls}
+            for each, (good, calls) in result.calls.items()
+        ],
         "not_passed": [
             {
                 "trial": ruling.number,
