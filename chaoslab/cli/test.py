@@ -33,6 +33,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("-k", dest="only", default="", metavar="TEXT", help="scenarios with this text in their name")
     parser.add_argument("--logs", type=Path, help="write the runs' logs into this folder")
+    parser.add_argument("--junit", type=Path, metavar="FILE", help="write the results as JUnit XML, a case a variant")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("-q", "--quiet", action="store_true", help="print only what does not hold")
 
@@ -67,6 +68,13 @@ def run(options: argparse.Namespace) -> int:
                 break
     except ScenarioError as error:
         return refuse(error)
+    if options.junit:
+        from chaoslab.execution.scenarios.junit import write
+
+        try:
+            write(results, options.junit)
+        except OSError as error:
+            return refuse(error)
     if options.json:
         print(json.dumps({"chaoslab": 1, "scenarios": [_plain(result) for result in results]}, indent=2))
     elif len(results) > 1:

@@ -10,7 +10,7 @@ from chaoslab.analysis.measures.intervals import rate
 from chaoslab.base.identity import nth
 from chaoslab.core.memory import TrialMemory
 from chaoslab.core.plan import HITS, Decision, Injection, Plan
-from chaoslab.execution.scenarios.load import Scenario, name_of
+from chaoslab.execution.scenarios.load import Scenario
 from chaoslab.execution.scenarios.running import Result, Ruling, State
 
 EXAMPLES = 3
@@ -34,6 +34,7 @@ def told(result: Result, *, trial: int | None = None, seed: int | None = None) -
     lines = [head]
     if state is State.INVALID:
         lines.append(f"  it proves nothing: {result.invalid}")
+    lines += [f"  {text}" for text in result.below]
     poor = [ruling for ruling in result.rulings if ruling.state is State.FAILED]
     poor = poor or [ruling for ruling in result.rulings if ruling.state is State.INVALID]
     alike: dict[tuple[str, ...], list[Ruling]] = {}
@@ -89,6 +90,10 @@ def plain(result: Result) -> dict[str, Any]:
         "failed": result.count(State.FAILED),
         "invalid": result.count(State.INVALID),
         "met_a_fault": result.met,
+        "slo": [
+            {"tool": each.tool, "share": each.share, "within_s": each.within_s, "good": good, "calls": calls}
+            for each, (good, calls) in result.calls.items()
+        ],
         "not_passed": [
             {
                 "trial": ruling.number,
@@ -110,7 +115,7 @@ def foreseen(
     spec = scenario.spec
     count = spec.trials if trials is None else trials
     plan = Plan(spec.seed if seed is None else seed, scenario.injections)
-    names = [*(name_of(each) for each in (*spec.tools, *spec.reads)), *spec.services]
+    names = [*scenario.functions, *spec.services]
     concerned = {name: [each for each in plan.injections if each.covers(name)] for name in names}
     yield f"{scenario.name}: {count} trials, seed {plan.seed}; nothing is run"
     for number in range(count) if only is None else [only - 1]:
