@@ -106,6 +106,10 @@ def _what_was_said(stack: Stack, said: str) -> None:
         "response_time",
         "throughput",
         "mttr",
+        "amplification",
+        "fault_matrix",
+        "latency_by_fault",
+        "recovery_curve",
     )
     for folder in (stack.folder / "charts", stack.folder / "logs" / "latest" / "charts"):
         assert {path.name for path in folder.glob("*.png")} == {f"{name}.png" for name in charts}
