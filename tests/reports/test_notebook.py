@@ -1,0 +1,28 @@
+"""The notebook of the documents runs from its first cell to its last."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.reports.fake_run import FakeRun
+
+NOTEBOOK = Path(__file__).parents[2] / "docs" / "how-to" / "notebook.ipynb"
+
+
+def test_the_cells_of_the_notebook_run_in_order_on_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pandas")
+    FakeRun(tmp_path / "logs" / "one", prompts=30).write()
+    (tmp_path / "logs" / "latest").symlink_to("one")
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    for cell in json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]:
+        if cell["cell_type"] == "code":
+            exec(compile("".join(cell["source"]), cell["id"], "exec"), names)  # noqa: S102 - our own document
+    assert len(names["run"].trials) == 30
+    assert names["matrix"].to_numpy().sum() == names["run"].faults["witnessed"].sum() > 0
+    assert len(names["latency"].axes[0].get_lines()) == 2
+    assert len(names["outcomes"].axes[0].patches) == names["run"].trials["outcome"].nunique()
