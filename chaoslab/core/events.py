@@ -180,6 +180,13 @@ class PromptStarted(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ValuesDrawn(Event):
+    """Values that were drawn for this trial alone, by injection and parameter, as in "latency on search.delay_s"."""
+
+    values: dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
 class CallStarted(AttemptEvent):
     """One attempt leaves the seam."""
 

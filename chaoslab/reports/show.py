@@ -34,6 +34,7 @@ from chaoslab.core.events import (
     TurnFinished,
     TurnStarted,
     Usage,
+    ValuesDrawn,
 )
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
@@ -171,6 +172,8 @@ def _said_of_the_prompt(event: Event) -> str:
     match event:
         case PromptStarted() if event.twin is not None:
             return f"twin     without faults: {line(event.twin, ANSWER_WIDTH)}"
+        case ValuesDrawn():
+            return f"drawn    {_flat(', '.join(f'{name} = {value}' for name, value in event.values.items()))}"
         case TurnStarted():
             return f"turn     {event.turn}: {line(event.prompt, ANSWER_WIDTH)}"
         case TurnFinished():

@@ -26,6 +26,7 @@ seconds = st.floats(0, 1e6) | st.integers(0, 1000) | st.sampled_from(["90s", "1.
 FAULTS: list[dict[str, Any]] = [
     {"fault": "lost_reply", "target": "refund", "calls": [1, 3]},
     {"fault": "latency", "target": ["a", "b*"], "delay_s": 2.5, "chance": 0.25, "name": "late: no"},
+    {"fault": "latency", "target": "c", "delay_s": {"from": 0.5, "to": 2}, "chance": {"choices": [0.1, 0.2]}},
     {"fault": "timeout_before_effect", "target": "order", "persistence": "burst 3", "when": "amount > 1"},
 ]
 faults = st.lists(

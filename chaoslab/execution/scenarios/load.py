@@ -17,14 +17,18 @@ from chaoslab.core.levels import FAMILIES, USUAL, level
 from chaoslab.core.plan import Injection
 from chaoslab.execution.conversation import Conversation, turn, turns
 from chaoslab.execution.scenarios.located import Located, ScenarioError, parse, read
+from chaoslab.execution.scenarios.spaces import FIXED, DrawnFault, Space, drawn, space_of
 from chaoslab.execution.scenarios.variants import expanded
 from chaoslab.execution.scenarios.words import worded
 
 if TYPE_CHECKING:
     from chaoslab.execution.scenarios.spec import FaultSpec, ScenarioSpec
+    from chaoslab.execution.trial import Drawn
 
 BUDGET = "budget"
 """The name of the injection that holds a scenario to its budget."""
+CHOICES_MAX = 100
+"""The most values of a parameter that trials choose from."""
 SHOWN_MAX = 20
 """The most errors of a file that are told."""
 
@@ -41,7 +45,8 @@ class ScenarioErrors(ScenarioError):
 class Scenario:
     """A checked scenario. `folder`: where its modules are sought first. `by_turn`: the assertions about one turn, by
     its number. `variant`: its name, if it is one. `objects`: those that Python gave, by the name that stands for
-    them. `slo`: the shares of calls that must be good, over all trials."""
+    them. `slo`: the shares of calls that must be good, over all trials. `spaces`: the faults
+    of which each trial draws a parameter, by the injection's name."""
 
     spec: ScenarioSpec
     injections: tuple[Injection, ...]
@@ -53,11 +58,16 @@ class Scenario:
     variant: str = ""
     objects: Mapping[str, Any] = field(default_factory=dict)
     slo: tuple[Slo, ...] = ()
+    spaces: Mapping[str, DrawnFault] = field(default_factory=dict)
 
     @property
     def faults(self) -> tuple[Injection, ...]:
         """The injections but for the budget, which a trial may stay within."""
         return tuple(each for each in self.injections if each.name != BUDGET)
+
+    def drawn(self, seed: int, number: int) -> Drawn:
+        """The injections of the trial with this number, from 0, and the values drawn for it."""
+        return drawn(self.injections, self.spaces, seed=seed, number=number)
 
     @property
     def name(self) -> str:
@@ -142,6 +152,7 @@ class _Checks:
     def __init__(self, located: Located, spec: ScenarioSpec, folder: Path | None, objects: Mapping[str, Any]) -> None:
         self.located, self.spec, self.folder, self.objects = located, spec, folder, objects
         self.wrong: list[str] = []
+        self.spaces: dict[str, DrawnFault] = {}
 
     def say(self, path: Sequence[str | int], text: str, *, of_key: bool = False) -> None:
         self.wrong.append(str(self.located.error(path, text, of_key=of_key)))
@@ -168,6 +179,7 @@ class _Checks:
             variant,
             self.objects,
             tuple(Slo(each.share, each.within, each.tool) for each in spec.slo),
+            self.spaces,
         )
 
     def _choose(self, one: str, other: str, meaning: str) -> None:
@@ -217,8 +229,18 @@ class _Checks:
     def _injections(self, given: Sequence[FaultSpec]) -> tuple[Injection, ...]:
         found: list[Injection] = []
         for n, each in enumerate(given):
+            arguments = self._arguments(each, n)
+            if arguments is None:
+                continue
+            spaces = {key: value for key, value in arguments.items() if isinstance(value, Space)}
             try:
-                made = inject(each.fault, each.target, **each.arguments)
+                first = {key: space.ends[0] for key, space in spaces.items()}
+                for key, value in [(key, value) for key, space in spaces.items() for value in space.ends]:
+                    inject(each.fault, each.target, **{**arguments, **first, key: value})
+                of = DrawnFault(each.fault, each.target, arguments)
+                made, _ = of.made(None)
+                if spaces:
+                    self.spaces[made.name] = of
             except (LookupError, ValueError, TypeError) as error:
                 keys = ["fault", "target", *each.arguments]
                 named = max(
@@ -230,6 +252,22 @@ class _Checks:
                 self.say(("faults", n), f"'{made.name}' stands here twice: give one of them another name (name: …)")
             found.append(made)
         return tuple(found)
+
+    def _arguments(self, given: FaultSpec, n: int) -> dict[str, Any] | None:
+        """The fault's arguments, ranges and choices as spaces; None if one of them is wrong."""
+        found = {}
+        for key, value in given.arguments.items():
+            try:
+                space = space_of(value)
+                if space is not None and key in FIXED:
+                    raise ValueError(f"{key} is the same in all trials: give it one value")
+                if space is not None and len(space.ends) > CHOICES_MAX:
+                    raise ValueError(f"it has {len(space.ends)} choices: {CHOICES_MAX} at most")
+            except ValueError as error:
+                self.say(("faults", n, key), f"{key} of {given.fault}: {error}")
+                return None
+            found[key] = space or value
+        return found
 
     def _budget(self) -> tuple[Injection, ...]:
         spec = self.spec

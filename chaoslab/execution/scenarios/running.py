@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -148,10 +149,10 @@ def run(
     numbers = range(count) if only is None else [only - 1]
     rules = Rules(spec.accept, scenario.expect, scenario.by_turn)
     agent, options = imported(scenario)
+    seed = spec.seed if seed is None else seed
+    drawn = partial(scenario.drawn, seed) if scenario.spaces else None
     try:
-        done = numbered(
-            agent, scenario.prompt, numbers, jobs=jobs, seed=spec.seed if seed is None else seed, logs=logs, **options
-        )
+        done = numbered(agent, scenario.prompt, numbers, jobs=jobs, seed=seed, logs=logs, drawn=drawn, **options)
         with closing(done):
             for number, trial in zip(numbers, done, strict=True):
                 yield ruled(rules, number + 1, trial)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from chaoslab.analysis.measures.intervals import rate
@@ -119,7 +120,10 @@ def foreseen(
     concerned = {name: [each for each in plan.injections if each.covers(name)] for name in names}
     yield f"{scenario.name}: {count} trials, seed {plan.seed}; nothing is run"
     for number in range(count) if only is None else [only - 1]:
-        memory = TrialMemory(plan, nth("", number, 1).key)
+        own, values = scenario.drawn(plan.seed, number)
+        if values:
+            concerned = {name: [each for each in own if each.covers(name)] for name in names}
+        memory = TrialMemory(replace(plan, injections=own), nth("", number, 1).key)
         hits = [
             f"{injection.name} at request {request} of {name}"
             for name, there in concerned.items()
@@ -127,7 +131,8 @@ def foreseen(
             for injection, decision in _decided(memory, there, name, request)
             if decision in HITS
         ]
-        yield f"  trial {number + 1}: {'; '.join(hits) or 'no fault'}"
+        with_ = "".join(f", {name} = {value}" for name, value in values.items())
+        yield f"  trial {number + 1}: {'; '.join(hits) or 'no fault'}{with_}"
 
 
 def _decided(
