@@ -22,6 +22,7 @@ from chaoslab.base.commandline import Parser, interrupted, open_streams, refuse
 COMMANDS = (
     "lab", "run", "replay", "runs", "follow", "show", "summary", "report", "charts", "settings", "agent", "tools",
     "manager", "model", "toxiproxy", "gateway", "exec", "mcp", "faults", "check", "test", "stress", "init", "demo",
+    "completion",
 )  # fmt: skip
 """The commands, in the order of the help."""
 
