@@ -384,6 +384,13 @@ def example() -> str:
     return "\n".join(lines) + "\n"
 
 
+def described() -> list[dict[str, Any]]:
+    """All settings as JSON values: name, default and meaning."""
+    return [
+        {"name": f.name.upper(), "default": as_text(f.default), "meaning": f.metadata["doc"]} for f in fields(Settings)
+    ]
+
+
 def table() -> str:
     """All settings as a Markdown table, for the reference."""
     lines = ["| setting | default | meaning |", "|---|---|---|"]
