@@ -268,6 +268,8 @@ class FaultHealed(FaultEvent):
     masked_by: str = ""
     """The fault of the same lane that ended the call first, so that this one could not be met; empty: none. Its trial
     stays valid."""
+    idle: str = ""
+    """The reason, in words, that the fault had nothing to do with this call; empty: none. Its trial stays valid."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -194,7 +194,7 @@ def event_text(event: Event) -> str:
             return f"fault    {_place(event)} {event.fault} witnessed: {_flat(event.evidence)}{changed}"
         case FaultHealed():
             unmet = f", since {event.masked_by} ended the call first" if event.masked_by else ""
-            said = "" if event.witnessed else f", NOT WITNESSED{unmet}"
+            said = "" if event.witnessed else f", {event.idle}" if event.idle else f", NOT WITNESSED{unmet}"
             return f"fault    {_place(event)} {event.fault} healed{said}"
         case FaultUnreached():
             return f"fault    {event.target} {event.request} NOT REACHED by {event.injection}"
