@@ -11,6 +11,7 @@ from chaoslab.analysis.measures.amplification import Amplification, amplificatio
 from chaoslab.analysis.measures.budgets import Passed, budgets
 from chaoslab.analysis.measures.calls import Calls, calls
 from chaoslab.analysis.measures.consistency import Consistency, consistency
+from chaoslab.analysis.measures.cost import Costs, costs
 from chaoslab.analysis.measures.errors import Errors, errors
 from chaoslab.analysis.measures.faults import Disturbance, Failure, FaultCount, InjectionCount, Unmet
 from chaoslab.analysis.measures.impact import Impacts, impacts
@@ -93,6 +94,7 @@ class RunReport:
     responses: Section[list[Response]]
     amplification: Section[list[Amplification]]
     consistency: Section[Consistency | None]
+    costs: Section[Costs | None]
 
     @property
     def outcomes(self) -> dict[str, str]:
@@ -142,6 +144,7 @@ class RunReport:
             responses=Section.of(lambda: responses(history)),
             amplification=Section.of(lambda: amplification(history)),
             consistency=Section.of(lambda: consistency(_passed(history, outcomes))),
+            costs=Section.of(lambda: costs(history, outcomes)),
         )
 
 

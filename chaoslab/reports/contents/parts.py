@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
+from chaoslab.analysis.measures.cost import Costs, Spending
 from chaoslab.analysis.measures.durations import duration
 from chaoslab.analysis.measures.guard import guarded
 from chaoslab.analysis.measures.impact import Impact
@@ -154,7 +155,28 @@ def _cost(report: RunReport) -> Part | None:
         table = [_impact(*place, of) for place, of in _each(found.by_fault, found.by_target)]
         said = "beside the same trial without faults, or the median of the trials of its prompt that met none"
         tables.append(Table(f"Cost of each fault to a trial that met it, {said}", header, table, names=2))
+    if (spent_on := report.costs.value) is not None:
+        tables.append(_spent(spent_on))
     return Part("Cost", (), tables) if tables else None
+
+
+def _spent(found: Costs) -> Table:
+    """The cost of chaos by fault, with the rows that make the sum whole."""
+    others = {
+        "several faults at once": found.shared, "no fault": found.no_fault, "no comparison": found.no_comparison,
+        "outside of trials": found.outside,
+    }  # fmt: skip
+    rows = [[one_line(name, SAID), *_amounts(of, "+")] for name, of in found.by_fault.items()]
+    rows += [[name, *_amounts(of)] for name, of in others.items() if of != Spending()]
+    rows.append([ALL, *_amounts(found.total)])
+    header = ["spent on", "trials", "tokens", "dollars", "calls", "effects", "seconds"]
+    return Table("Cost of chaos: what each fault added to its trials; the rows add up to the run", header, rows)
+
+
+def _amounts(of: Spending, sign: str = "") -> list[str]:
+    whole = (f"{float(amount):{sign},.10g}" for amount in (of.tokens, of.calls, of.effects))
+    tokens, calls, effects = whole
+    return [str(of.trials), tokens, f"{float(of.usd):{sign}.4f}", calls, effects, f"{float(of.seconds):{sign}.2f}"]
 
 
 def _impact(fault: str, target: str, of: Impact) -> list[str]:
