@@ -12,11 +12,13 @@ from chaoslab.analysis.measures.budgets import Passed, budgets
 from chaoslab.analysis.measures.calls import Calls, calls
 from chaoslab.analysis.measures.consistency import Consistency, consistency
 from chaoslab.analysis.measures.cost import Costs, costs
+from chaoslab.analysis.measures.coverage import Coverage, coverage
 from chaoslab.analysis.measures.errors import Errors, errors
 from chaoslab.analysis.measures.faults import Disturbance, Failure, FaultCount, InjectionCount, Unmet
 from chaoslab.analysis.measures.impact import Impacts, impacts
 from chaoslab.analysis.measures.latency import Attempt, Streamed, every_attempt, streamed
 from chaoslab.analysis.measures.mttr import Mttr, mttr
+from chaoslab.analysis.measures.reliability import Reliability, reliability
 from chaoslab.analysis.measures.response import Response, responses
 from chaoslab.analysis.measures.success import UNJUDGED, Success, success
 from chaoslab.analysis.measures.throughput import Throughput, first_prompt_t, throughput
@@ -95,6 +97,8 @@ class RunReport:
     amplification: Section[list[Amplification]]
     consistency: Section[Consistency | None]
     costs: Section[Costs | None]
+    coverage: Section[Coverage | None]
+    reliability: Section[Reliability | None]
 
     @property
     def outcomes(self) -> dict[str, str]:
@@ -145,6 +149,8 @@ class RunReport:
             amplification=Section.of(lambda: amplification(history)),
             consistency=Section.of(lambda: consistency(_passed(history, outcomes))),
             costs=Section.of(lambda: costs(history, outcomes)),
+            coverage=Section.of(lambda: coverage(history)),
+            reliability=Section.of(lambda: reliability(history, consistency(_passed(history, outcomes)))),
         )
 
 

@@ -221,6 +221,22 @@ def _delivery(report: RunReport) -> Part:
     return Part("Delivery of the faults", lines, tables)
 
 
+def _coverage(report: RunReport) -> Part | None:
+    found = report.coverage.value if report.knows_faults else None
+    if found is None:
+        return None
+    lines = [f"{found.witnessed} of {count(len(found.pairs), 'planned pair')} of a target and a fault witnessed."]
+    if found.bare:
+        lines.append(one_line(f"Called, and no fault was planned for it: {', '.join(found.bare)}.", SAID))
+    header = ["target", "fault", "reached", "eligible", "scheduled", "armed", "witnessed"]
+    rows = [
+        [one_line(pair.target, SAID), one_line(pair.fault, SAID), str(pair.reach),
+         *map(str, (pair.eligible, pair.scheduled, pair.armed, pair.witnessed))]
+        for pair in found.pairs
+    ]  # fmt: skip
+    return Part("Fault coverage", lines, [Table("How far each planned pair came", header, rows, names=3)])
+
+
 def _trouble(report: RunReport) -> Part | None:
     said = [one_line(note, SAID) for note in report.notes]
     if hit := report.disturbance.value:
@@ -241,6 +257,8 @@ def _repeated(report: RunReport) -> Part | None:
         f"{found.consistency:.2f}; 1 where all trials of a prompt end alike."
     ]
     rows = [[str(k), percent(every), percent(found.one_passes[k])] for k, every in found.all_pass.items()]
+    if (point := report.reliability.value) is not None:
+        lines.append(f"R(k, ε, λ) is the column “all k pass” at ε = {point.epsilon:.3g} and λ = {point.rate:.3g}.")
     return Part("Repeated trials", lines, [Table("pass^k and pass@k", ["k", "all k pass", "one of k passes"], rows)])
 
 
@@ -250,6 +268,7 @@ PARTS: dict[str, Callable[[RunReport], Part | None]] = {
     "Repeated trials": _repeated,
     "Cost": _cost,
     "Delivery of the faults": _delivery,
+    "Fault coverage": _coverage,
     "Trouble of the lab's own": _trouble,
 }
 """Each section by its title, in the order of a report. None: there is nothing to tell."""
