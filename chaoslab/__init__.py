@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from chaoslab.core.networks import network
     from chaoslab.execution.agent_run import fresh
     from chaoslab.execution.conversation import turn, turns
+    from chaoslab.execution.scenarios.builder import load_scenario, scenario
     from chaoslab.execution.trial import Trial, run, run_many
     from chaoslab.model.offline import offline_model
     from chaoslab.model.recorded import recorded
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "Outcome", "ToolError", "Trial", "call", "expect", "frame", "fresh", "inject", "level", "load", "mcp_tool",
-    "network", "offline_model", "recorded", "run", "run_many", "scripted", "turn", "turns",
+    "Outcome", "ToolError", "Trial", "call", "expect", "frame", "fresh", "inject", "level", "load", "load_scenario",
+    "mcp_tool", "network", "offline_model", "recorded", "run", "run_many", "scenario", "scripted", "turn", "turns",
 ]  # fmt: skip
 
 _PLACES = {
@@ -42,12 +43,14 @@ _PLACES = {
     "inject": "core.inject",
     "level": "core.levels",
     "load": "reports.frames",
+    "load_scenario": "execution.scenarios.builder",
     "mcp_tool": "seams.adapters.mcp",
     "network": "core.networks",
     "offline_model": "model.offline",
     "recorded": "model.recorded",
     "run": "execution.trial",
     "run_many": "execution.trial",
+    "scenario": "execution.scenarios.builder",
     "scripted": "model.script",
     "turn": "execution.conversation",
     "turns": "execution.conversation",

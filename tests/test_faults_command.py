@@ -100,6 +100,24 @@ def test_a_number_that_makes_no_sense_is_refused(
     assert line in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("fault", "seam"), [
+    ("concurrency_limit", "function"), ("concurrency_limit", "service"), ("tls_failure", "service"),
+    ("tls_failure", "model"), ("stale_context", "model"),
+])  # fmt: skip
+def test_the_check_makes_the_calls_that_its_faults_need(fault: str, seam: str) -> None:
+    result = delivery.fired(Cell(fault, seam, 1.0, 12))
+    assert result.injected >= 5
+    assert result.delivered
+
+
+def test_few_calls_tell_that_there_is_nothing_to_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delivery, "FEW", 60)
+    idle = delivery.fired(Cell("unit_error", "model", 0.5, 80))
+    assert (idle.eligible, idle.injected) == (60, 0)
+    assert idle.scheduled > 0
+    assert delivery.fired(Cell("unit_error", "function", 0.5, 80)).eligible == 80
+
+
 def test_the_check_fires_through_each_seam_and_all_arrive(capsys: pytest.CaptureFixture[str]) -> None:
     text = said(capsys, "check", "refused", "cut", "--calls", "150", "--jobs", "1")
     rows = r"^(refused|cut) +(\w+) +[\d.]+ .* of .*|^(cut) +(function)  not there"

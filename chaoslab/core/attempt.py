@@ -120,7 +120,7 @@ class Attempt(ABC):
 
     A seam's own attempt sends the call, takes the events, and ends the record. `elapsed_s` and `spent`: the trial's
     before the attempt. Waits and replies must fit in `deadline_s`, without the seconds `held_s` in which the lab mended
-    itself. `sent` is the call that left last, or None.
+    itself. `sent` is the call that left last, or None. `waits`: a story lets time pass, or the attempt ended meanwhile.
     """
 
     def __init__(
@@ -138,6 +138,7 @@ class Attempt(ABC):
     ) -> None:
         self.call, self.clock, self.began_s, self.deadline_s = call, clock, began_s, deadline_s
         self.held_s = 0.0
+        self.waits = False
         self.sent: Call | None = None
         self._memory, self._elapsed_s = memory, elapsed_s
         self.faults = AttemptFaults(memory, call, self.note, elapsed_s=elapsed_s, spent=spent)
@@ -166,7 +167,9 @@ class Attempt(ABC):
             Failure: the deadline came first.
         """
         left_s = self.left_s
+        self.waits = True
         await self.pause(max(0.0, min(delay_s, left_s)))
+        self.waits = False
         if delay_s >= left_s:
             raise Failure("timed_out")
 

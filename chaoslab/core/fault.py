@@ -101,6 +101,11 @@ class Fault:
             return None
         return "the changed call was sent"
 
+    def idle(self, seen: Observation) -> str:  # noqa: ARG002 - most faults of the wire meet every call
+        """The reason, in words, that a lane with this fault had nothing to do with the call; empty if there is none, so
+        that an unwitnessed fault makes its trial invalid."""
+        return ""
+
 
 class BrokenFault(BaseException):
     """A fault's own code raised, which is no failure of the agent. One line names the fault, its package and the error.

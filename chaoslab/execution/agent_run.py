@@ -179,6 +179,8 @@ class AgentSpec:
     """The exceptions by which the tools' callers learn of faults; see `native_errors.of_tool`."""
     state: Callable[[], Any] | None = None
     """The user's function that reads the world's state."""
+    drawn: Mapping[str, Any] = field(default_factory=dict)
+    """The values that were drawn for the only trial, by name."""
     right_state: Any = None
     """The end state of the twin; None: nothing to compare with."""
 
@@ -374,6 +376,8 @@ class AgentSpec:
                 twin = self.twin
                 started = replace(started, twin=twin.answer, twin_s=twin.seconds, twin_calls=twin.calls)
             book.note(started)
+            if self.drawn:
+                book.note(events.ValuesDrawn(values=dict(self.drawn)))
         result = AgentResult(book, warnings=(*self.notes, *(UNHELD.format(name) for name in unheld)))
 
         before: list[_Read] = []

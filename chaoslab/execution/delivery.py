@@ -11,9 +11,11 @@ import gc
 import json
 import re
 import socket
+import ssl
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -27,7 +29,9 @@ from chaoslab.core.inject import check, inject
 from chaoslab.core.plan import Injection
 from chaoslab.execution.trial import Trial
 from chaoslab.execution.trial import run as run_trial
-from chaoslab.model.offline import offline_model
+from chaoslab.model.app import Answered
+from chaoslab.model.formats.common import Format
+from chaoslab.model.offline import OfflineModel
 
 CALLS = 20_000
 """The calls of each fault through each seam, shared among the chances."""
@@ -36,6 +40,10 @@ COLLECTED_AFTER = 200_000
 """The new objects after which the collector looks for garbage."""
 TIMEOUT_S = 2.0
 STEP_S = 0.1
+QUESTIONS = {False: "Order 17 teas.", True: "Thanks."}
+"""Streamed or not → a request that the offline model answers in few words, and in a whole answer with a number."""
+ANSWERS_MAX = 1_000
+"""The most answers of the model that a trial remembers: some faults make each request another."""
 SHOP, MODEL = "shop.test", "api.openai.com"
 ORDER = {
     "order": 17, "name": "Tea", "amount": 12.5, "due": "2026-06-01", "paid": True, "customer": "ann@shop.test",
@@ -44,8 +52,18 @@ ORDER = {
 ARGUMENTS: Mapping[str, Mapping[str, Any]] = {
     "budget": {"calls": 10.0},
     "flapping": {"up_s": 1.0, "down_s": 1.0},
+    "oversized": {"bytes": 2_000},
+    "overflow_context": {"tokens": 200},
 }
-"""The parameters of a fault that does nothing without them."""
+"""The parameters of a fault that does nothing without them, or whose size only makes the check slower."""
+
+PROBED, FEW = 56, 700
+"""The calls that tell if a fault finds anything to change at a seam, and those of a cell in which it does not:
+multiples of the requests that differ."""
+CALLERS: Mapping[str, int] = {"concurrency_limit": 2}
+"""The callers at once, each in a thread of its own, of a fault that a caller alone never meets."""
+BUSY_S = 0.01
+"""The seconds of a call that has to overlap with others."""
 
 
 def cells(faults: Sequence[str] = (), *, calls: int = CALLS, seed: int = 1) -> list[Cell]:
@@ -85,12 +103,26 @@ class Check:
 
 
 def fired(cell: Cell) -> Delivered:
-    """Fires the fault of a cell."""
-    seam, target = SEAMS[cell.seam]
-    fault = _injection(cell, target)
-    if refusal := _refusal(cell, fault, target):
+    """Fires the fault of a cell. Where a few certain hits find nothing to change, the cell has few calls."""
+    _, target = SEAMS[cell.seam]
+    if refusal := _refusal(cell, _injection(cell, target), target):
         return Delivered(cell, refusal=refusal)
-    trial = seam(cell, fault)
+    if cell.calls > FEW and _is_idle(cell.fault, cell.seam):
+        cell = replace(cell, calls=FEW)
+    return _counted(cell)
+
+
+@cache
+def _is_idle(fault: str, seam: str) -> bool:
+    """True if the fault hits here, and each time finds nothing to change."""
+    probe = _counted(Cell(fault, seam, 1.0, PROBED))
+    return probe.scheduled == PROBED and probe.injected == 0
+
+
+def _counted(cell: Cell) -> Delivered:
+    """The counts of a cell's trial."""
+    seam, target = SEAMS[cell.seam]
+    trial = seam(cell, _injection(cell, target))
     if trial.error is not None:
         raise RuntimeError(f"{cell}: {trial.error!r}") from trial.error
     history = trial.history
@@ -145,46 +177,101 @@ def _trial(agent: Callable[[str], str], cell: Cell, fault: Injection, **world: A
 
 
 def _function(cell: Cell, fault: Injection) -> Trial:
+    busy_s = _busy_s(cell)
+
     def get_order(order: int) -> dict[str, Any]:
+        if busy_s:
+            system.sleep(busy_s)
         return {**ORDER, "order": order}
 
-    def agent(_: str) -> str:
-        for number in range(cell.calls):
+    def calling(calls: int) -> None:
+        for number in range(calls):
             _pass_time(number)
             with suppress(Exception):
                 get_order(number % 7)
-        return "done"
 
-    return _trial(agent, cell, fault, reads=[get_order])
+    return _trial(_agent(cell, calling), cell, fault, reads=[get_order])
 
 
 def _service(cell: Cell, fault: Injection) -> Trial:
+    busy_s = _busy_s(cell)
+
     def shop(request: Any) -> dict[str, Any]:
+        if busy_s:
+            system.sleep(busy_s)
         return {**ORDER, "order": int(request.path.rpartition("/")[2])}
 
     def telling(_: Any, start_response: Any) -> list[bytes]:
         start_response("200 OK", [("Content-Type", "text/event-stream")])
         return [f"data: {json.dumps(line)}\n\n".encode() for line in ORDER.items()]
 
-    def agent(_: str) -> str:
-        _ask(SHOP, cell.calls, lambda number: ("GET", f"/orders/{number % 7}", None))
-        return "done"
+    def asking(calls: int) -> None:
+        _ask(SHOP, calls, lambda number: ("GET", f"/orders/{number % 7}", None), tls=_in_handshake(cell))
 
     streams = load(cell.fault).layer == "stream"
-    return _trial(agent, cell, fault, services={SHOP: telling if streams else shop})
+    return _trial(_agent(cell, asking), cell, fault, services={SHOP: telling if streams else shop})
 
 
 def _model(cell: Cell, fault: Injection) -> Trial:
-    def agent(_: str) -> str:
-        _ask(MODEL, cell.calls, lambda number: ("POST", "/v1/chat/completions", bodies[number % len(bodies)]))
-        return "done"
+    def asking(calls: int) -> None:
+        def request(number: int) -> tuple[str, str, bytes | None]:
+            return "POST", "/v1/chat/completions", bodies[number % len(bodies)]
+
+        _ask(MODEL, calls, request, tls=_in_handshake(cell))
 
     fault_class = load(cell.fault)
     whole = fault_class.layer != "stream"
     streams = not whole or trait(fault_class, "of_model")
     ways = [stream for stream, there in ((False, whole), (True, streams)) if there]
-    bodies = [_chat(stream=stream, tools=tools) for stream in ways for tools in (True, False)]
-    return _trial(agent, cell, fault, services={MODEL: offline_model()})
+    long = fault_class.layer == "context"
+    bodies = [_chat(stream=stream, tools=tools, long=long) for stream in ways for tools in (True, False)]
+    return _trial(_agent(cell, asking), cell, fault, services={MODEL: _RememberingModel(_busy_s(cell))})
+
+
+def _agent(cell: Cell, calling: Callable[[int], None]) -> Callable[[str], str]:
+    """An agent that makes the calls of a cell, by as many callers as its fault needs."""
+    callers = CALLERS.get(cell.fault, 1)
+
+    def agent(_: str) -> str:
+        others = [threading.Thread(target=calling, args=(cell.calls // callers,)) for _ in range(callers - 1)]
+        for other in others:
+            other.start()
+        calling(cell.calls - len(others) * (cell.calls // callers))
+        for other in others:
+            other.join()
+        return "done"
+
+    return agent
+
+
+def _busy_s(cell: Cell) -> float:
+    return BUSY_S if cell.fault in CALLERS else 0.0
+
+
+def _in_handshake(cell: Cell) -> bool:
+    """True if the fault is met in the handshake of TLS, which takes a client of https."""
+    return bool(trait(load(cell.fault), "refuses_at") == "handshake")
+
+
+class _RememberingModel(OfflineModel):
+    """The offline model, which works out the answer to each request once: the check sends the same few for ever."""
+
+    def __init__(self, busy_s: float) -> None:
+        super().__init__()
+        self._busy_s = busy_s
+        self._answers: dict[tuple[str, bytes], Answered] = {}
+
+    def _answer(self, shape: Format, method: str, environ: Mapping[str, Any], body: bytes) -> Answered:
+        if self._busy_s:
+            system.sleep(self._busy_s)
+        key = environ["PATH_INFO"], body
+        known = self._answers.get(key)
+        if known is None:
+            status, fields, parts = super()._answer(shape, method, environ, body)
+            known = status, fields, tuple(parts)
+            if len(self._answers) < ANSWERS_MAX:
+                self._answers[key] = known
+        return known
 
 
 SEAMS: Mapping[str, tuple[Callable[[Cell, Injection], Trial], str]] = {
@@ -199,14 +286,17 @@ def _pass_time(number: int) -> None:
         system.sleep(STEP_S)
 
 
-def _ask(host: str, calls: int, request: Callable[[int], tuple[str, str, bytes | None]]) -> None:
+def _ask(host: str, calls: int, request: Callable[[int], tuple[str, str, bytes | None]], *, tls: bool) -> None:
     """Sends so many requests over one connection, or the next if one is lost."""
+    context = ssl.create_default_context() if tls else None
     connection: socket.socket | None = None
     for number in range(calls):
         _pass_time(number)
         try:
             if connection is None:
-                connection = socket.create_connection((host, 80), timeout=TIMEOUT_S)
+                connection = socket.create_connection((host, 443 if tls else 80), timeout=TIMEOUT_S)
+                if context is not None:
+                    connection = context.wrap_socket(connection, server_hostname=host)
             connection.sendall(_spelt(host, *request(number)))
             kept = _answered(connection)
         except OSError:  # whatever it was, the fault's witness says if it was the fault
@@ -251,21 +341,33 @@ def _answered(connection: socket.socket) -> bool:
     return b"\r\nconnection: close" not in fields
 
 
-def _chat(*, stream: bool, tools: bool) -> bytes:
-    """A request to a model: a conversation with a tool call in it. With `tools`, another is to be made."""
+def _chat(*, stream: bool, tools: bool, long: bool) -> bytes:
+    """A request to a model. With `tools`, it is to make a call. A long conversation holds two results of a tool."""
     parameters = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
     tool = {"type": "function", "function": {"name": "current_weather", "parameters": parameters}}
-    call = {"id": "c1", "type": "function", "function": {"name": "current_weather", "arguments": '{"city": "Oslo"}'}}
-    messages: list[dict[str, Any]] = [
-        {"role": "system", "content": "You are a helpful assistant."},
+
+    def asked_for(call: str, warmth: float) -> list[dict[str, Any]]:
+        function = {"name": "current_weather", "arguments": '{"city": "Oslo"}'}
+        return [
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [{"id": call, "type": "function", "function": function}],
+            },
+            {"role": "tool", "tool_call_id": call, "content": json.dumps({"temp": warmth})},
+        ]
+
+    system = {"role": "system", "content": "You are a helpful assistant."}
+    asked = {"role": "user", "content": "How warm is it in Paris?" if tools else QUESTIONS[stream]}
+    before: list[dict[str, Any]] = [
         {"role": "user", "content": "Is Zürich a city?"},
         {"role": "assistant", "content": "Zürich is a city in Switzerland."},
-        {"role": "user", "content": "How warm is it in Oslo?"},
-        {"role": "assistant", "content": None, "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": "c1", "content": '{"temp": 21.5}'},
-        {"role": "assistant", "content": "21.5 degrees in Oslo."},
-        {"role": "user", "content": "How warm is it in Paris?" if tools else "What is 17 times 24?"},
+        {"role": "user", "content": "How warm is it in Oslo, and now?"},
+        *asked_for("c1", 21.5),
+        *asked_for("c2", 19.0),
+        {"role": "assistant", "content": "21.5 degrees in Oslo, and 19 now."},
     ]
+    messages = [system, *(before if long else ()), asked]
     offered = {"tools": [tool]} if tools else {}
     return json.dumps(
         {"model": "gpt-5", "messages": messages, "stream": stream, **offered}, ensure_ascii=False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from chaoslab.base.dice import Dice
 from chaoslab.faults.meaning.contradiction import Contradiction
@@ -61,7 +61,6 @@ def test_a_number_alone_has_nothing_to_contradict() -> None:
     assert told(Contradiction(), 7) == 7
 
 
-@settings(deadline=None)
 @given(JSON, SEEDS)
 def test_any_answer_that_is_changed_is_another_one(value: Any, seed: int) -> None:
     injected = keeps_the_laws(Contradiction().draw(Dice(seed)), value)

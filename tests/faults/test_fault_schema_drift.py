@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from chaoslab.base.dice import Dice
 from chaoslab.faults.meaning.schema_drift import SchemaDrift, other_name
@@ -62,7 +62,6 @@ def test_without_a_kind_all_of_them_come() -> None:
     assert found == {"{'a_value': [1]}", "{'a': {'value': [1]}}", retyped, wrapped}
 
 
-@settings(deadline=None)
 @given(JSON, SEEDS)
 def test_any_answer_that_is_changed_is_another_one(value: Any, seed: int) -> None:
     injected = keeps_the_laws(SchemaDrift().draw(Dice(seed)), value)

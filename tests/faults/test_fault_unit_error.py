@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from chaoslab.base.dice import Dice
 from chaoslab.faults.meaning.unit_error import UnitError
@@ -42,7 +42,6 @@ def test_what_is_no_quantity_passes() -> None:
     assert told(UnitError(kind="hundred"), {"zero": 0}) == {"zero": 0}
 
 
-@settings(deadline=None)
 @given(JSON, SEEDS)
 def test_any_answer_that_is_changed_is_another_one(value: Any, seed: int) -> None:
     injected = keeps_the_laws(UnitError(kind="fahrenheit").draw(Dice(seed)), value)

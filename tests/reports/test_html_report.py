@@ -156,7 +156,8 @@ def test_the_sections_stand_in_their_order_and_tables_have_headers(tmp_path: Pat
     text = page(FakeRun(tmp_path, prompts=12).write())
     heads = re.findall(r"<h2[^>]*>(.*?)</h2>", text)
     assert heads == [
-        "Harm", "Faults and targets", "What to change", "One trial", "Recovery", "Retries and calls", "Cost",
+        "Harm", "Faults and targets", "What to change", "One trial", "Reliability", "Recovery", "Retries and calls",
+        "Cost",
         "Delivery of the faults", "All trials",
     ]  # fmt: skip
     assert text.count("<h1") == 1

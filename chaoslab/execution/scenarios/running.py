@@ -8,14 +8,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from chaoslab.analysis.assertion import Assertion, Miss, Seen
+from chaoslab.analysis.assertions.slo import Slo
 from chaoslab.analysis.judge import Outcome
 from chaoslab.base.jsonable import describe_error, line
 from chaoslab.core.events import FaultWitnessed
-from chaoslab.execution.scenarios.load import Scenario
+from chaoslab.execution.scenarios.load import BUDGET, Scenario
 from chaoslab.execution.scenarios.located import ScenarioError
 from chaoslab.execution.trial import Trial, numbered
 
@@ -80,10 +82,29 @@ class Result:
     rulings: list[Ruling] = field(default_factory=list)
     met: int = 0
     """The trials in which a fault was witnessed."""
+    calls: dict[Slo, tuple[int, int]] = field(default_factory=dict)
+    """The good calls and all calls, by objective; those of trials that prove nothing are left out."""
 
     def add(self, ruling: Ruling) -> None:
         self.rulings.append(ruling)
-        self.met += any(True for _ in ruling.trial.history.of(FaultWitnessed))
+        history = ruling.trial.history
+        names = {event.injection for _, event in history.of(FaultWitnessed)}
+        self.met += bool(names - {BUDGET} if self.scenario.faults else names)
+        for each in self.scenario.slo if ruling.state is not State.INVALID else ():
+            ended = [event for _, event in Seen(history, ruling.trial.key, ruling.trial.verdict).finished(each.tool)]
+            good, all_ = self.calls.get(each, (0, 0))
+            self.calls[each] = (good + sum(map(each.good, ended)), all_ + len(ended))
+
+    @property
+    def below(self) -> list[str]:
+        """The objectives that were missed, one line each."""
+        found = []
+        for each, (good, all_) in self.calls.items():
+            if all_ and good / all_ < each.share:
+                found.append(
+                    f"{each}: {good} of {all_} calls were good ({good / all_:.1%}), asked for {each.share:.1%}"
+                )
+        return found
 
     def count(self, state: State) -> int:
         return sum(ruling.state is state for ruling in self.rulings)
@@ -94,6 +115,8 @@ class Result:
         failed, passed = self.count(State.FAILED), self.count(State.PASSED)
         if failed and passed < self.scenario.spec.pass_rate * (passed + failed):
             return State.FAILED
+        if self.below:
+            return State.FAILED
         return State.INVALID if self.invalid else State.PASSED
 
     @property
@@ -101,13 +124,14 @@ class Result:
         """The reason why the scenario proves nothing; empty if it does."""
         if not self.rulings:
             return "no trial was run"
-        if self.scenario.injections and not self.met:
-            names = ", ".join(each.name for each in self.scenario.injections)
+        if self.scenario.faults and not self.met:
+            names = ", ".join(each.name for each in self.scenario.faults)
             return f"no trial met a fault ({line(names, 100)})"
         if self.count(State.INVALID):
             first = next(ruling for ruling in self.rulings if ruling.state is State.INVALID)
             return f"{self.count(State.INVALID)} of {len(self.rulings)} trials prove nothing: {first.why}"
-        return ""
+        empty = next((each for each in self.scenario.slo if not self.calls.get(each, (0, 0))[1]), None)
+        return f"{empty}: there was no such call" if empty is not None else ""
 
 
 def run(
@@ -125,10 +149,10 @@ def run(
     numbers = range(count) if only is None else [only - 1]
     rules = Rules(spec.accept, scenario.expect, scenario.by_turn)
     agent, options = imported(scenario)
+    seed = spec.seed if seed is None else seed
+    drawn = partial(scenario.drawn, seed) if scenario.spaces else None
     try:
-        done = numbered(
-            agent, scenario.prompt, numbers, jobs=jobs, seed=spec.seed if seed is None else seed, logs=logs, **options
-        )
+        done = numbered(agent, scenario.prompt, numbers, jobs=jobs, seed=seed, logs=logs, drawn=drawn, **options)
         with closing(done):
             for number, trial in zip(numbers, done, strict=True):
                 yield ruled(rules, number + 1, trial)
@@ -198,6 +222,8 @@ def imported(scenario: Scenario) -> tuple[Any, dict[str, Any]]:
 
 
 def _imported(scenario: Scenario, where: str, dotted: str) -> Any:
+    if dotted in scenario.objects:
+        return scenario.objects[dotted]
     module, _, path = dotted.partition(":")
     try:
         found: Any = importlib.import_module(module)

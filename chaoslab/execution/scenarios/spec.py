@@ -90,14 +90,31 @@ class FaultSpec(BaseModel):
         return dict(self.model_extra or {})
 
 
-class VariantSpec(Strict):
-    """The same scenario with some other values."""
+class BudgetSpec(Strict):
+    """The limits of a trial: tokens, calls and seconds within it, dollars over the whole run.
 
-    name: Name
-    faults: list[FaultSpec] | None = None
-    chaos_level: Level | None = None
-    prompt: Text | None = None
-    seed: Annotated[int, Field(ge=0, le=2**63 - 1)] | None = None
+    `mode`: "hard" refuses each call beyond a limit, "soft" only logs it.
+    """
+
+    tokens: Annotated[int, Field(ge=1, le=10**15)] | None = None
+    dollars: Annotated[float, Field(gt=0, le=10**9)] | None = None
+    calls: Annotated[int, Field(ge=1, le=10**15)] | None = None
+    seconds: Seconds | None = None
+    mode: Literal["hard", "soft"] = "hard"
+
+    @property
+    def limits(self) -> dict[str, float | None]:
+        """The limits by the names that the fault `budget` has for them."""
+        return {"tokens": self.tokens, "cost_usd": self.dollars, "calls": self.calls, "seconds": self.seconds}
+
+
+class SloSpec(Strict):
+    """An objective over all trials: at least `share` of the calls of `tool` (a name or a pattern) succeed `within` a
+    time."""
+
+    share: Annotated[float, Field(ge=0, le=1)]
+    within: Seconds = 31_536_000.0
+    tool: Annotated[str, Field(min_length=1)] = "*"
 
 
 class ScenarioSpec(Strict):
@@ -106,7 +123,8 @@ class ScenarioSpec(Strict):
     `agent`: its callable as module:name, or `fresh`: a function that makes a new agent for each trial. `tools` and
     `reads`: functions with and without effects. `services`: applications by host name; `models`: those that speak a
     model's API. `state`: a function that returns the state of the agent's world. `prompt` or `turns`: the user's words.
-    `faults`, `chaos_level`, `families`: the faults. `variants`: the same with other values. `expect`: assertions.
+    `faults`, `chaos_level`, `families`: the faults. `budget`: the limits of a trial. `slo`: the share of calls that
+    must be good over all trials. `variants`: the same with other values. `expect`: assertions.
     `effects`, `facts`: the right result. `accept`: the outcomes that pass. `pass_rate`: the least share of trials that
     must pass.
     """
@@ -126,7 +144,9 @@ class ScenarioSpec(Strict):
     faults: list[FaultSpec] = Field(default_factory=list)
     chaos_level: Level = 0
     families: list[Family] = Field(default_factory=list)
-    variants: list[VariantSpec] = Field(default_factory=list)
+    budget: BudgetSpec | None = None
+    slo: list[SloSpec] = Field(default_factory=list)
+    variants: list[Any] | dict[str, list[Any]] = Field(default_factory=list)
     expect: list[Any] = Field(default_factory=list)
     effects: list[dict[str, Any]] | None = None
     facts: list[Texts] = Field(default_factory=list)
@@ -137,3 +157,11 @@ class ScenarioSpec(Strict):
     world: Literal["virtual", "local"] = "virtual"
     timeout: Seconds = 30.0
     deadline: Seconds = 3600.0
+
+
+PARTS: dict[str, type[Strict]] = {"turns": TurnSpec, "budget": BudgetSpec, "slo": SloSpec}
+"""The types of the mappings below a scenario's keys."""
+ITS_OWN = ("chaoslab", "name", "description", "variants")
+"""The keys that a variant does not replace."""
+INSTEAD = (("agent", "fresh"), ("prompt", "turns"))
+"""Keys of which a scenario has one."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from base64 import b64encode
 from hashlib import sha256
 from importlib.resources import files as resources
+from typing import Any
 
 from chaoslab.analysis.judge import Outcome
 from chaoslab.reports.contents import Contents
@@ -25,18 +26,11 @@ def files(contents: Contents) -> dict[str, str]:
     Raises:
         ModuleNotFoundError: Jinja is not installed.
     """
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    own = resources(__name__)
-    style = own.joinpath("style.css").read_text(encoding="utf-8") + _looks()
-    script = own.joinpath("script.js").read_text(encoding="utf-8")
-    loader = PackageLoader(__name__, ".")
-    world = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    text = world.get_template("page.html").render(
+    script = resources(__name__).joinpath("script.js").read_text(encoding="utf-8")
+    text = page(
+        "page.html",
         it=contents,
-        style=style,
         script=script,
-        style_hash=_digest(style),
         script_hash=_digest(script),
         data=embedded(stories(contents)),
         rows=contents.rows[:ROWS_MAX],
@@ -54,6 +48,20 @@ def files(contents: Contents) -> dict[str, str]:
         percent=percent,
     )
     return {FILE: text}
+
+
+def page(template: str, **given: Any) -> str:
+    """The page of a template of this folder, in the style of all.
+
+    Raises:
+        ModuleNotFoundError: Jinja is not installed.
+    """
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    style = resources(__name__).joinpath("style.css").read_text(encoding="utf-8") + _looks()
+    loader = PackageLoader(__name__, ".")
+    world = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    return world.get_template(template).render(style=style, style_hash=_digest(style), **given)
 
 
 def _looks() -> str:
