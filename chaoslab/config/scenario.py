@@ -161,6 +161,11 @@ def _check(injection: Injection) -> None:
             layer = load(choice.fault).layer
         except LookupError as error:
             raise SettingError(error.args[0]) from None
+        if trait(load(choice.fault), "of_process"):
+            raise SettingError(
+                f"{setting or 'FAULTS'} names '{choice.fault}', which stops the process of one of services=: use "
+                "lab.inject in Python"
+            )
         if setting and layer not in layers:
             early = trait(load(choice.fault), "refuses_at") != "connection"  # met in the client, before any lane
             other = "FAULTS" if early else next(name for name, others in SETTINGS.values() if layer in others)

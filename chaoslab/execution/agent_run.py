@@ -157,14 +157,15 @@ class AgentResult:
 
 @dataclass(frozen=True)
 class Fresh:
-    """An agent that is made anew for each trial, in the trial's world."""
+    """An agent, or a service, that is made anew for each trial, in the trial's world."""
 
     make: Callable[[], Any]
 
 
 def fresh(make: Callable[[], Any]) -> Fresh:
     """Wraps `make` as an agent for `run` and `run_many`: `make()` makes a new agent for each trial, so no state is kept
-    between trials. Example: `lab.run(lab.fresh(Shop), …, tools=[Shop.order])`.
+    between trials. Example: `lab.run(lab.fresh(Shop), …, tools=[Shop.order])`. As one of `services=`, the application
+    that it makes is made anew for each trial too, and whenever its process loses its state.
 
     Raises:
         TypeError: `make` cannot be called.
@@ -302,7 +303,7 @@ class AgentSpec:
 
     @contextmanager
     def _virtual(self) -> Iterator[tuple[Callable[[ServiceSeam], Place], Hangs, Pairs]]:
-        from chaoslab.worlds.virtual.asgi import application
+        from chaoslab.worlds.virtual.asgi import Remade, application
         from chaoslab.worlds.virtual.elsewhere import Elsewhere
         from chaoslab.worlds.virtual.machine import Hung
         from chaoslab.worlds.virtual.patches import Patches
@@ -317,7 +318,12 @@ class AgentSpec:
                 self.plan.seed, now=now, deadline_s=self.deadline_s, calls_max=self.calls_max, elsewhere=elsewhere
             )
             for name, app in self.services.items():
-                wsgi, (host, ports) = application(world, app, name), address_of(name)
+                host, ports = address_of(name)
+                if isinstance(app, Fresh):
+                    wsgi: Any = Remade(world, app.make, name)
+                    seam.outages.resets[name] = wsgi.lose
+                else:
+                    wsgi = application(world, app, name)
                 for port in ports:
                     serve(world.network, host, port, wsgi, seam, name=name)
             return world

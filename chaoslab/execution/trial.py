@@ -417,6 +417,7 @@ def _checked(agent: Any, prompt: Any, given: Options) -> tuple[AgentSpec, bool, 
     checked = check(faults, names, turns=turns, models=models, functions=functions, objects=no_texts)
     plan = Plan(seed, checked)
     check_services(plan.injections, there)
+    validation.check_lost(plan.injections, services)
     check_refusing(plan.injections, upstreams)
     effects = None
     if given.get("effects") is not None:
