@@ -59,15 +59,24 @@ OPTIONAL: dict[str, st.SearchStrategy[Any]] = {
     | st.just({"seed": [1, 2], "trials": [4, 5]}),
 }  # fmt: skip
 CHOICES = {
+    "operations": st.fixed_dictionaries({"tools": st.just(["shop:refund", "x:y"]), "operations": st.lists(
+        st.fixed_dictionaries({"tool": st.sampled_from(["refund", "y"])}, optional={
+            "args": st.dictionaries(texts, st.integers() | texts | st.booleans(), max_size=2), "after": seconds,
+            "expect": asserted.filter(len),
+        }), min_size=1, max_size=3,
+    )}),
     "agent": st.fixed_dictionaries({"agent": dotted}), "fresh": st.fixed_dictionaries({"fresh": dotted}),
     "prompt": st.fixed_dictionaries({"prompt": texts}), "turns": st.fixed_dictionaries({"turns": turns}),
 }  # fmt: skip
+ASKED = st.builds(
+    lambda who, words: {**who, **words}, CHOICES["agent"] | CHOICES["fresh"], CHOICES["prompt"] | CHOICES["turns"]
+)
 scenarios = st.builds(
-    lambda who, asked, more, effects: {
-        "name": "a, (b)", **who, **asked, **more, **({"effects": effects} if effects and "state" not in more else {}),
-        **({"tools": ["a:b"]} if "budget" in more else {}),
+    lambda asked, more, effects: {
+        "name": "a, (b)", **more, **({"tools": ["a:b"]} if "budget" in more else {}), **asked,
+        **({"effects": effects} if effects and "state" not in more else {}),
     },
-    CHOICES["agent"] | CHOICES["fresh"], CHOICES["prompt"] | CHOICES["turns"],
+    ASKED | CHOICES["operations"],
     st.fixed_dictionaries({}, optional=OPTIONAL),
     st.lists(st.fixed_dictionaries({"effect": texts, "amount": st.none() | st.integers() | texts}), max_size=2),
 )  # fmt: skip
@@ -76,12 +85,15 @@ scenarios = st.builds(
 def said(data: dict[str, Any]) -> Any:
     """The same scenario by the methods."""
     made = lab.scenario(data["name"], description=data.get("description", ""))
-    made = made.agent(data["agent"]) if "agent" in data else made.fresh(data["fresh"])
+    if "operations" not in data:
+        made = made.agent(data["agent"]) if "agent" in data else made.fresh(data["fresh"])
+    for operation in data.get("operations", []):
+        made = made.call(**operation)
     for host, app in data.get("services", {}).items():
         made = made.service(host, app, model=host in data.get("models", []))
     if "state" in data:
         made = made.state(data["state"])
-    for turn in data.get("turns", [data.get("prompt")]):
+    for turn in data.get("turns", [data["prompt"]] if "prompt" in data else []):
         one: dict[str, Any] = {"say": turn} if isinstance(turn, str) else dict(turn)
         made = made.reply(one.pop("reply"), **one) if "reply" in one else made.ask(one.pop("say"), **one)
     for fault in data.get("faults", []):

@@ -70,6 +70,14 @@ class ScenarioBuilder:
         """A turn with the words for the first pattern that is found in the agent's last answer."""
         return self._turn({"reply": dict(words), **({"after": after} if after is not None else {}), **_stated(expect)})
 
+    def call(
+        self, tool: str, args: Mapping[str, Any] | None = None, *, after: float | str | None = None,
+        expect: Sequence[Any] = (),
+    ) -> Self:  # fmt: skip
+        """One more call of a tool or read by its name, without an agent. `expect`: assertions about this call."""
+        more = {**({"args": _plain(args)} if args is not None else {}), **_given(after=after), **_stated(expect)}
+        return self._more("operations", [{"tool": tool, **more}])
+
     def fault(self, fault: Any, target: str | Sequence[str] | None = None, **arguments: Any) -> Self:
         """One more source of faults: the arguments of `lab.inject`, or what `lab.inject` returned."""
         if not isinstance(fault, str):

@@ -17,6 +17,7 @@ from chaoslab.core.levels import FAMILIES, USUAL, level
 from chaoslab.core.plan import Injection
 from chaoslab.execution.conversation import Conversation, turn, turns
 from chaoslab.execution.scenarios.located import Located, ScenarioError, parse, read
+from chaoslab.execution.scenarios.operations import words
 from chaoslab.execution.scenarios.spaces import FIXED, DrawnFault, Space, drawn, space_of
 from chaoslab.execution.scenarios.variants import expanded
 from chaoslab.execution.scenarios.words import worded
@@ -160,13 +161,18 @@ class _Checks:
     def scenario(self, variant: str) -> Scenario:
         """The scenario; `wrong` then has all that is wrong with it."""
         spec = self.spec
-        self._choose("agent", "fresh", "a function that is the agent, or one that makes it")
-        self._choose("prompt", "turns", "one prompt, or the turns of a conversation")
+        if spec.operations:
+            self._operations()
+        else:
+            self._choose("agent", "fresh", "a function that is the agent, or one that makes it")
+            self._choose("prompt", "turns", "one prompt, or the turns of a conversation")
         self._known()
+        key = "operations" if spec.operations else "turns"
+        stated = [each.expect for each in spec.operations or spec.turns]
         by_turn = {
             n: asserted
-            for n, each in enumerate(spec.turns, 1)
-            if (asserted := self._assertions(each.expect, ("turns", n - 1, "expect")))
+            for n, each in enumerate(stated, 1)
+            if (asserted := self._assertions(each, (key, n - 1, "expect")))
         }
         return Scenario(
             spec,
@@ -189,6 +195,17 @@ class _Checks:
         elif not given:
             self.say((), f"{one} or {other} is missing: {meaning}")
 
+    def _operations(self) -> None:
+        """Checks that there is no agent beside the operations, and that their tools are known."""
+        spec = self.spec
+        for key in ("agent", "fresh", "prompt", "turns"):
+            if getattr(spec, key):
+                self.say((key,), f"operations are done without an agent: leave {key} out", of_key=True)
+        names = [name_of(each, self.objects) for each in (*spec.tools, *spec.reads)]
+        for n, each in enumerate(spec.operations):
+            if each.tool not in names:
+                self.say(("operations", n, "tool"), f"no tool is called '{each.tool:.60}': {_meant(each.tool, names)}")
+
     def _known(self) -> None:
         spec = self.spec
         for n, name in enumerate(spec.models):
@@ -205,6 +222,8 @@ class _Checks:
             )
 
     def _prompt(self) -> str | Conversation:
+        if self.spec.operations:
+            return turns(*(turn(words(each), after_s=each.after) for each in self.spec.operations))
         made = []
         for n, each in enumerate(self.spec.turns):
             try:

@@ -19,6 +19,7 @@ from chaoslab.base.jsonable import describe_error, line
 from chaoslab.core.events import FaultWitnessed
 from chaoslab.execution.scenarios.load import BUDGET, Scenario
 from chaoslab.execution.scenarios.located import ScenarioError
+from chaoslab.execution.scenarios.operations import Step, makes
 from chaoslab.execution.trial import Trial, numbered
 
 WHY = 300
@@ -204,10 +205,15 @@ def imported(scenario: Scenario) -> tuple[Any, dict[str, Any]]:
     def listed(where: str, names: Sequence[str]) -> list[Any]:
         return [named(where, name) for name in names]
 
-    agent = named("agent", spec.agent) if spec.agent else fresh(named("fresh", spec.fresh or ""))
+    tools, reads = listed("tools", spec.tools), listed("reads", spec.reads)
+    if spec.operations:
+        by_name = dict(zip(scenario.functions, (*tools, *reads), strict=True))
+        agent: Any = fresh(makes([Step(by_name[each.tool], each.tool, each.args) for each in spec.operations]))
+    else:
+        agent = named("agent", spec.agent) if spec.agent else fresh(named("fresh", spec.fresh or ""))
     options = {
-        "tools": listed("tools", spec.tools),
-        "reads": listed("reads", spec.reads),
+        "tools": tools,
+        "reads": reads,
         "services": {host: named("services", dotted) for host, dotted in spec.services.items()} or None,
         "models": spec.models or None,
         "faults": scenario.injections,

@@ -77,6 +77,18 @@ class TurnSpec(Strict):
 Turn = Annotated[TurnSpec, BeforeValidator(_said)]
 
 
+class OperationSpec(Strict):
+    """One call without an agent: `tool` is the name of one of the tools or reads, `args` are its arguments.
+
+    `after`: the time that passes before it. `expect`: assertions about this call.
+    """
+
+    tool: Text
+    args: dict[str, Any] = Field(default_factory=dict)
+    after: Seconds = 0.0
+    expect: list[Any] = Field(default_factory=list)
+
+
 class FaultSpec(BaseModel):
     """One source of faults: the arguments of `lab.inject`."""
 
@@ -123,6 +135,7 @@ class ScenarioSpec(Strict):
     `agent`: its callable as module:name, or `fresh`: a function that makes a new agent for each trial. `tools` and
     `reads`: functions with and without effects. `services`: applications by host name; `models`: those that speak a
     model's API. `state`: a function that returns the state of the agent's world. `prompt` or `turns`: the user's words.
+    `operations`: calls that are made without an agent.
     `faults`, `chaos_level`, `families`: the faults. `budget`: the limits of a trial. `slo`: the share of calls that
     must be good over all trials. `variants`: the same with other values. `expect`: assertions.
     `effects`, `facts`: the right result. `accept`: the outcomes that pass. `pass_rate`: the least share of trials that
@@ -141,6 +154,7 @@ class ScenarioSpec(Strict):
     state: Dotted | None = None
     prompt: Text | None = None
     turns: list[Turn] = Field(default_factory=list, max_length=1000)
+    operations: list[OperationSpec] = Field(default_factory=list, max_length=1000)
     faults: list[FaultSpec] = Field(default_factory=list)
     chaos_level: Level = 0
     families: list[Family] = Field(default_factory=list)
@@ -159,7 +173,7 @@ class ScenarioSpec(Strict):
     deadline: Seconds = 3600.0
 
 
-PARTS: dict[str, type[Strict]] = {"turns": TurnSpec, "budget": BudgetSpec, "slo": SloSpec}
+PARTS: dict[str, type[Strict]] = {"turns": TurnSpec, "operations": OperationSpec, "budget": BudgetSpec, "slo": SloSpec}
 """The types of the mappings below a scenario's keys."""
 ITS_OWN = ("chaoslab", "name", "description", "variants")
 """The keys that a variant does not replace."""
