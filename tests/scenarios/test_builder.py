@@ -47,7 +47,7 @@ turns = st.builds(
 OPTIONAL: dict[str, st.SearchStrategy[Any]] = {
     "chaoslab": st.just(1), "description": texts, "tools": st.lists(dotted, max_size=2), "state": dotted,
     "reads": st.lists(dotted, max_size=2), "services": st.just({"shop.test": "a:b", "api.openai.com": "c:d"}),
-    "models": st.just([]), "faults": faults, "chaos_level": st.just(0) | st.just(0.0),
+    "models": st.just([]), "upstreams": st.just({}), "faults": faults, "chaos_level": st.just(0) | st.just(0.0),
     "families": st.lists(st.sampled_from(["network", "tool"]), max_size=2), "expect": asserted,
     "facts": st.lists(texts | st.lists(texts, min_size=1, max_size=2), max_size=2),
     "accept": st.just(["correct", "harm"]), "pass_rate": st.floats(0, 1),
@@ -65,7 +65,8 @@ CHOICES = {
             "expect": asserted.filter(len),
         }), min_size=1, max_size=3,
     )}),
-    "agent": st.fixed_dictionaries({"agent": dotted}), "fresh": st.fixed_dictionaries({"fresh": dotted}),
+    "agent": st.fixed_dictionaries({"agent": dotted}),
+    "fresh": st.fixed_dictionaries({"fresh": dotted}),
     "prompt": st.fixed_dictionaries({"prompt": texts}), "turns": st.fixed_dictionaries({"turns": turns}),
 }  # fmt: skip
 ASKED = st.builds(
@@ -85,8 +86,12 @@ scenarios = st.builds(
 def said(data: dict[str, Any]) -> Any:
     """The same scenario by the methods."""
     made = lab.scenario(data["name"], description=data.get("description", ""))
+    who = data.get("agent")
+    who = who if isinstance(who, dict) else {"agent": who}
+    for name, url in data.get("upstreams", {}).items():
+        made = made.upstream(name, url)
     if "operations" not in data:
-        made = made.agent(data["agent"]) if "agent" in data else made.fresh(data["fresh"])
+        made = made.agent(**who) if "agent" in data else made.fresh(data["fresh"])
     for operation in data.get("operations", []):
         made = made.call(**operation)
     for host, app in data.get("services", {}).items():
@@ -130,8 +135,8 @@ def test_a_file_becomes_python_and_a_file_again(data: dict[str, Any], suffix: st
         assert read(second).data == lab.load_scenario(first).data
         assert first.read_bytes() == second.read_bytes()
         written = read(first).data
-        assert {key: value for key, value in written.items() if value != []} == {
-            key: value for key, value in data.items() if value != []
+        assert {key: value for key, value in written.items() if value not in ([], {})} == {
+            key: value for key, value in data.items() if value not in ([], {})
         }
         assert [each.spec for each in load(first)] == [each.spec for each in said(data).check()]
 

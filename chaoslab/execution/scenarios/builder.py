@@ -31,7 +31,7 @@ class ScenarioBuilder:
     folder: Path | None = None
 
     def agent(self, agent: Any = None, *, command: Sequence[str] | None = None) -> Self:
-        """The agent: a callable, "module:name", "lab" for the lab's own, or `command`, a program and its arguments."""
+        """The agent: a callable, "module:name", or `command`, a program and its arguments."""
         if (agent is None) == (command is None):
             raise TypeError("agent takes a callable, or command=[program, …]")
         return self._with("agent", {"command": list(command)}) if command is not None else self._named("agent", agent)
@@ -53,6 +53,11 @@ class ScenarioBuilder:
         made, name = self._object("services", app)
         made = made._with("services", {**self.data.get("services", {}), host: name})
         return made._more("models", [host]) if model else made
+
+    def upstream(self, name: str, url: str) -> Self:
+        """A service in real time, as in `upstream("crm", "http://127.0.0.1:9000")`; the agent finds the gateway's
+        address in CRM_URL."""
+        return self._with("upstreams", {**self.data.get("upstreams", {}), name: url})
 
     def state(self, read: Any) -> Self:
         """The function that returns the state of the agent's world, or its "module:name"."""

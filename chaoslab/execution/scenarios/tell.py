@@ -116,7 +116,7 @@ def foreseen(
     spec = scenario.spec
     count = spec.trials if trials is None else trials
     plan = Plan(spec.seed if seed is None else seed, scenario.injections)
-    names = [*scenario.functions, *spec.services]
+    names = [*scenario.functions, *spec.services, *spec.upstreams]
     concerned = {name: [each for each in plan.injections if each.covers(name)] for name in names}
     yield f"{scenario.name}: {count} trials, seed {plan.seed}; nothing is run"
     for number in range(count) if only is None else [only - 1]:
