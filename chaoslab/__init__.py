@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "Injection", "Outcome", "ToolError", "Trial", "call", "expect", "frame", "fresh", "inject", "level", "load",
-    "load_scenario", "mcp_tool", "network", "offline_model", "recorded", "run", "run_many", "scenario", "scripted", "turn",
-    "turns",
+    "load_scenario", "mcp_tool", "network", "offline_model", "recorded", "run", "run_many", "scenario", "scripted",
+    "turn", "turns",
 ]  # fmt: skip
 
 _PLACES = {
