@@ -349,7 +349,7 @@ def _armed_in_vain(history: History, trial: str) -> Finding | None:
         return event.fault, event.injection, event.target, event.request, event.attempt
 
     met = {where(event) for _, event in history.of(FaultWitnessed, trial=trial)}
-    met |= {where(event) for _, event in history.of(FaultHealed, trial=trial) if event.masked_by}
+    met |= {where(event) for _, event in history.of(FaultHealed, trial=trial) if event.masked_by or event.idle}
     for record, event in history.of(FaultArmed, trial=trial):
         if where(event) not in met:
             text = f"{event.fault} was armed on {event.target} {event.request}.{event.attempt} and not witnessed"

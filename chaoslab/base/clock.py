@@ -36,7 +36,7 @@ class SystemClock:
         time.sleep(delay_s)
 
     async def asleep(self, delay_s: float) -> None:
-        import asyncio  # later: most commands wait for nothing, and it takes longer to load than they do
+        import asyncio  # 50 ms, which most commands do not need
 
         await asyncio.sleep(delay_s)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from chaoslab.base.commandline import RUN_HELP, refuse
 
 HELP = "compare two runs trial by trial: what became better, what worse, and if chance explains it"
+EXAMPLE = "chaoslab compare latest~1 latest --format markdown"
 FORMATS = ("text", "html", "json", "markdown")
 
 

@@ -12,6 +12,7 @@ from chaoslab.base import extras
 from chaoslab.base.commandline import RUN_HELP, refuse
 
 HELP = "a run's report: HTML, JSON, JUnit XML, Markdown, CSV or charts; without --format as `chaoslab lab` leaves it"
+EXAMPLE = "chaoslab report latest --format html --open"
 CHARTS, HTML = "charts", "html"
 FORMATS = (HTML, "json", "junit", "markdown", "csv", CHARTS)
 STDOUT = "-"

@@ -64,7 +64,7 @@ class AttemptFaults:
 
     def _reach(self, injection: Injection, draw: Callable[[], ActiveFault] | None, _: Call) -> ActiveFault | None:
         """The fault of an injection whose story is reached, if it hits."""
-        self.rolled.append(injection.name)
+        self.asked(injection.name)
         if draw is None:
             return None
         active = draw()
@@ -82,6 +82,19 @@ class AttemptFaults:
         """Notes that the story has changed the exchange; `chain` calls it."""
         if trait(active.fault, "conditional"):
             self._note(active.scheduled(self._call))
+        self._note(FaultInjected(fault=active.fault_name, injection=active.injection, at=self._call.at))
+
+    def asked(self, injection: str) -> None:
+        """Notes that the attempt is one of those that the injection could hit."""
+        if injection not in self.rolled:
+            self.rolled.append(injection)
+
+    def struck(self, active: ActiveFault) -> None:
+        """Notes a fault that no injection decided on for this attempt: an outage brought it."""
+        active.injected = True
+        self.active.append(active)
+        self.asked(active.injection)
+        self._note(active.scheduled(self._call))
         self._note(FaultInjected(fault=active.fault_name, injection=active.injection, at=self._call.at))
 
     def witnessed(self, seen: Observation) -> None:

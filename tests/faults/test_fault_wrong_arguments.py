@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from chaoslab.base.dice import Dice
 from chaoslab.faults.model.wrong_arguments import WrongArguments
 from tests.faults.answer_parts import FORMATS, TEXT, met
 
@@ -31,9 +32,10 @@ def test_or_one_has_a_name_that_the_tool_does_not_know(name: str) -> None:
 
 
 def test_the_dice_pick_the_argument() -> None:
-    changed = {tuple((met(WrongArguments(point=n / 10), "chat", calls=True)[1].calls[0].values or {}).items())
-               for n in range(10)}  # fmt: skip
-    assert len(changed) == 2
+    drawn = {WrongArguments().draw(Dice(seed)).point for seed in range(9)}
+    assert len(drawn) == 9
+    assert all(0 <= point < 1 for point in drawn)
+    assert WrongArguments(point=0.5).draw(Dice(1)).point == 0.5
 
 
 @pytest.mark.parametrize("name", FORMATS)

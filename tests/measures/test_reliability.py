@@ -67,7 +67,8 @@ def test_without_a_bad_trial_only_a_bound_is_known() -> None:
 
 def test_all_bad() -> None:
     said = found(dict.fromkeys(OUTCOMES, "failed"))
-    assert (said.available.value, said.proven, said.nines, said.score) == (0.0, 0.0, 0, pytest.approx(0.11 / 0.75))
+    assert (said.available.value, said.proven, said.nines) == (0.0, 0.0, 0)
+    assert said.score == pytest.approx(0.11 / 0.75)
     assert all(budget.left == 0 for budget in said.budgets)
 
 
@@ -90,4 +91,5 @@ def test_a_budget_by_hand() -> None:
     spent = error_budget(0.99, 1000, 4)
     assert (spent.allowed, spent.left, spent.burn) == pytest.approx((10.0, 0.6, 0.4))
     missed = error_budget(0.99, 1000, 25)
-    assert (missed.left, missed.burn) == (0.0, pytest.approx(2.5))
+    assert missed.left == 0.0
+    assert missed.burn == pytest.approx(2.5)

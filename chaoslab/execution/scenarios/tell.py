@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from chaoslab.analysis.measures.intervals import rate
@@ -111,23 +112,39 @@ def plain(result: Result) -> dict[str, Any]:
 def foreseen(
     scenario: Scenario, *, trials: int | None = None, seed: int | None = None, only: int | None = None
 ) -> Iterator[str]:
-    """The first requests that would be hit, trial by trial, if the agent made them with no wait. Nothing is run."""
+    """The first requests that would be hit, in a line for each trial. Nothing is run."""
+    hits = foreseen_hits(scenario, trials=trials, seed=seed, only=only)
+    yield f"{scenario.name}: {hits['trials']} trials, seed {hits['seed']}; nothing is run"
+    for number, there in hits["hits"].items():
+        with_ = "".join(f", {name} = {value}" for name, value in hits["drawn"][number].items())
+        yield f"  trial {number}: {'; '.join(there) or 'no fault'}{with_}"
+
+
+def foreseen_hits(
+    scenario: Scenario, *, trials: int | None = None, seed: int | None = None, only: int | None = None
+) -> dict[str, Any]:
+    """The first requests that would be hit if the agent made them with no wait, as JSON values: by trial, from 1."""
     spec = scenario.spec
     count = spec.trials if trials is None else trials
     plan = Plan(spec.seed if seed is None else seed, scenario.injections)
-    names = [*scenario.functions, *spec.services]
+    names = [*scenario.functions, *spec.services, *spec.upstreams]
     concerned = {name: [each for each in plan.injections if each.covers(name)] for name in names}
-    yield f"{scenario.name}: {count} trials, seed {plan.seed}; nothing is run"
+    found: dict[int, list[str]] = {}
+    drawn: dict[int, Mapping[str, Any]] = {}
     for number in range(count) if only is None else [only - 1]:
-        memory = TrialMemory(plan, nth("", number, 1).key)
-        hits = [
+        own, values = scenario.drawn(plan.seed, number)
+        if values:
+            concerned = {name: [each for each in own if each.covers(name)] for name in names}
+        memory = TrialMemory(replace(plan, injections=own), nth("", number, 1).key)
+        drawn[number + 1] = values
+        found[number + 1] = [
             f"{injection.name} at request {request} of {name}"
             for name, there in concerned.items()
             for request in range(1, REQUESTS + 1)
             for injection, decision in _decided(memory, there, name, request)
             if decision in HITS
         ]
-        yield f"  trial {number + 1}: {'; '.join(hits) or 'no fault'}"
+    return {"scenario": scenario.name, "trials": count, "seed": plan.seed, "hits": found, "drawn": drawn}
 
 
 def _decided(
