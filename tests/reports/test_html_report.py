@@ -165,8 +165,7 @@ def test_the_sections_stand_in_their_order_and_tables_have_headers(tmp_path: Pat
     heads = re.findall(r"<h2[^>]*>(.*?)</h2>", text)
     assert heads == [
         "Harm", "Faults and targets", "One trial", "Reliability", "Recovery", "Retries and calls",
-        "Cost",
-        "Delivery of the faults", "What to change", "All trials",
+        "Cost", "Delivery of the faults", "Fault coverage", "What to change", "All trials",
     ]  # fmt: skip
     assert text.count("<h1") == 1
     tags = Tags(text).found
