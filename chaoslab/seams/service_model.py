@@ -22,8 +22,8 @@ TOKENS_MAX = 2**53
 
 
 class Heard(Protocol):
-    """A model's answer as the lab reads it. `finished`: it ended as the model meant it to. `reason`: the provider's word
-    for why it ended."""
+    """A model's answer as the lab reads it. `finished`: it ended as the model meant it to. `reason`: the provider's
+    word for why it ended."""
 
     model: str
     tokens_in: int | None
