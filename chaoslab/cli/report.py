@@ -11,9 +11,9 @@ from pathlib import Path
 from chaoslab.base import extras
 from chaoslab.base.commandline import RUN_HELP, refuse
 
-HELP = "a run's report: HTML, JSON, JUnit XML, Markdown, CSV or charts; without --format as `chaoslab lab` leaves it"
-CHARTS, HTML = "charts", "html"
-FORMATS = (HTML, "json", "junit", "markdown", "csv", CHARTS)
+HELP = "a run's report: HTML, JSON, JUnit, Markdown, CSV, Parquet, charts; without --format as `chaoslab lab` leaves it"
+CHARTS, HTML, PARQUET = "charts", "html", "parquet"
+FORMATS = (HTML, "json", "junit", "markdown", "csv", PARQUET, CHARTS)
 STDOUT = "-"
 PAIR = 2
 """The number of runs that are compared too."""
@@ -39,6 +39,9 @@ def run(options: argparse.Namespace) -> int:
             from chaoslab.reports import charts
 
             return charts.main(names, out=Path(options.out) if options.out else None)
+        if options.format == PARQUET:
+            extras.check("chaoslab report --format parquet", PARQUET)
+            return max(_tables(name, options, alone=len(names) == 1) for name in names)
         if options.format:
             code = max(_write(name, options, alone=len(names) == 1) for name in names)
         else:
@@ -56,8 +59,10 @@ def _check(options: argparse.Namespace, names: Sequence[str]) -> None:
     if options.open and options.out == STDOUT:
         raise LookupError("--open needs a file, and --out - writes none: leave one out")
     if options.out and not options.format:
-        raise LookupError("--out needs --format, which says what to write: html, json, junit, markdown, csv or charts")
-    if options.out == STDOUT and (options.format in (CHARTS, "csv") or len(names) > 1):
+        raise LookupError(
+            "--out needs --format, which says what to write: html, json, junit, markdown, csv, parquet or charts"
+        )
+    if options.out == STDOUT and (options.format in (CHARTS, PARQUET, "csv") or len(names) > 1):
         what = "there are several runs" if len(names) > 1 else f"--format {options.format} writes several"
         raise LookupError(f"--out - prints one file, and {what}: name a folder")
 
@@ -99,6 +104,20 @@ def _write(name: str, options: argparse.Namespace, *, alone: bool) -> int:
             return refuse(LookupError(f"cannot write {where}: {error.strerror or error}"))
     print(*paths, sep="\n")
     return _shown(paths[0], 0) if options.open else 0
+
+
+def _tables(name: str, options: argparse.Namespace, *, alone: bool) -> int:
+    """Writes the tables of one run as Parquet and prints the paths; returns the exit code."""
+    from chaoslab.reports import folder as places
+    from chaoslab.reports import parquet
+
+    own = places.charts_of(name).parent
+    folder = own if not options.out else Path(options.out) if alone else Path(options.out) / own.resolve().name
+    try:
+        print(*parquet.write(places.read(name), folder), sep="\n")
+    except OSError as error:
+        return refuse(LookupError(f"cannot write {error.filename or folder}: {error.strerror or error}"))
+    return 0
 
 
 def _compare(names: Sequence[str], options: argparse.Namespace) -> int:

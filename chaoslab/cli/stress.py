@@ -19,6 +19,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=whole(0, 2**63 - 1), help="of the faults' dice, in place of the scenario's own")
     parser.add_argument("--jobs", type=whole(1, 1024), default=1, help="processes (%(default)s)")
     parser.add_argument("--chart", type=Path, metavar="FILE", help="draw it too: a .png or .svg")
+    parser.add_argument("--logs", type=Path, help="write each level's logs and HTML report into this folder")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -46,11 +47,16 @@ def run(options: argparse.Namespace) -> int:
     if options.chart and options.chart.suffix not in (".png", ".svg"):
         return refuse(ValueError(f"--chart {options.chart} should end in .png or .svg"))
     try:
-        steps = stress(options.file, options.levels, options.iterations, seed=options.seed, jobs=options.jobs)
+        given = {"seed": options.seed, "jobs": options.jobs, "logs": options.logs}
+        steps = stress(options.file, options.levels, options.iterations, **given)
         found = []
         for step in steps:
             found.append(step)
             print(f"level {step.level:g}: {step.passed} of {step.judged} passed", file=sys.stderr, flush=True)
+            if options.logs:
+                from chaoslab.reports.beside import left
+
+                print(left(options.logs), file=sys.stderr, flush=True)
     except ScenarioErrors as error:
         print(error, file=sys.stderr)
         return 2

@@ -32,7 +32,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--set", action="append", default=[], metavar="KEY=VALUE", help="a value in place of the file's"
     )
     parser.add_argument("-k", dest="only", default="", metavar="TEXT", help="scenarios with this text in their name")
-    parser.add_argument("--logs", type=Path, help="write the runs' logs into this folder")
+    parser.add_argument("--logs", type=Path, help="write the runs' logs and HTML reports into this folder")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("-q", "--quiet", action="store_true", help="print only what does not hold")
 
@@ -84,6 +84,10 @@ def _tried(scenario: Scenario, options: argparse.Namespace) -> Result:
         result.add(ruling)
         if options.fail_fast and ruling.state is State.FAILED:
             break
+    if options.logs and result.rulings:
+        from chaoslab.reports.beside import left
+
+        print(left(options.logs), file=sys.stderr, flush=True)
     if not options.json:
         text = _told(result, options)
         if text and not (options.quiet and result.state is State.PASSED):

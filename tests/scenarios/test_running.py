@@ -139,7 +139,10 @@ def test_scenarios_are_chosen_by_name(here: Path, capsys: Said) -> None:
 
 def test_logs_are_written_and_can_be_shown(here: Path, capsys: Said) -> None:
     put(here)
-    test(capsys, "--logs", "logs")
+    _, _, told = test(capsys, "--logs", "logs")
+    report = Path(told.removeprefix("report ").strip())
+    assert report.parent == Path("logs") / Path("logs/latest").resolve().name
+    assert "<title>" in report.read_text(encoding="utf-8")
     assert main(["summary", "latest"]) == 0
     assert "prompts: 8" in capsys.readouterr().out
 
