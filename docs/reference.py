@@ -67,6 +67,7 @@ def _commands() -> str:
         command.arguments(parser)
         said = command.HELP[0].upper() + command.HELP[1:]
         texts.append(f"## chaoslab {name}\n\n{said}{'' if said.endswith('?') else '.'}\n")
+        texts.append(f"```text\n{command.EXAMPLE}\n```\n")
         rows = [_argument(action) for action in parser._actions]
         if rows:
             texts.append(_table(("argument", "meaning"), rows))

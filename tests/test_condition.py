@@ -516,7 +516,6 @@ def of_tree(tree: Tree, *, long: bool = False) -> str:
     return f"\t( {text}\r\n)" if long else text
 
 
-@settings(deadline=None)
 @given(trees)
 def test_the_canonical_text_of_any_condition_parses_to_itself(tree: Tree) -> None:
     text = of_tree(tree)
@@ -596,7 +595,7 @@ def true_of(tree: Tree, arguments: Any) -> bool:
     raise AssertionError(tree)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(trees, st.dictionaries(st.sampled_from(KEYS), held) | held)
 def test_any_condition_holds_as_its_tree_says(tree: Tree, arguments: Any) -> None:
     text = of_tree(tree)
@@ -629,7 +628,7 @@ def read(text: str) -> tuple[int, str]:
     return calls, line
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(st.text(max_size=600) | st.lists(st.sampled_from(PIECES), max_size=200).map(" ".join).map(lambda t: t[:600])
        | st.lists(st.sampled_from(PIECES), max_size=200).map("".join).map(lambda t: t[:600]))  # fmt: skip
 @example("(" * 600)

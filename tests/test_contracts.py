@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -27,8 +29,33 @@ OF_VIRTUAL = {"greenlet", "time_machine"}
 ENVIRONMENT = {"environ", "environb", "getenv", "getenvb", "putenv", "unsetenv"}
 
 
-def tree(path: Path) -> ast.Module:
-    return ast.parse((ROOT / path).read_text(encoding="utf-8"))
+@dataclass(frozen=True)
+class Seen:
+    """Everything that is asked of one file: lines, and the names of what it calls and loads."""
+
+    environment: list[int]
+    virtual: list[int]
+    called: set[str]
+    at_once: set[str]
+    at_all: set[str]
+    modules_at_once: set[str | None]
+
+
+@cache
+def seen() -> dict[Path, Seen]:
+    """Each file, read once for all the rules."""
+    return {path: see(ast.parse((ROOT / path).read_text(encoding="utf-8"))) for path in FILES}
+
+
+def see(tree: ast.Module) -> Seen:
+    return Seen(
+        list(reads_environment(tree)),
+        list(asks_for_virtual(tree)),
+        {n.func.id for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)},
+        set(loads_at_once(tree)),
+        loads_at_all(tree),
+        {node.module for node in tree.body if isinstance(node, ast.ImportFrom)},
+    )
 
 
 def reads_environment(module: ast.Module) -> Iterator[int]:
@@ -86,39 +113,31 @@ def _word(node: ast.AST) -> str:
     return str(getattr(node, "id", getattr(node, "attr", ""))).lower()
 
 
-@pytest.mark.parametrize("path", FILES, ids=str)
-def test_only_settings_reads_the_environment(path: Path) -> None:
-    lines = list(reads_environment(tree(path)))
-    assert bool(lines) is (path == Path("chaoslab/config/settings.py")), lines
+def test_only_settings_reads_the_environment() -> None:
+    assert [path for path, one in seen().items() if one.environment] == [Path("chaoslab/config/settings.py")]
 
 
-@pytest.mark.parametrize("path", LIGHT, ids=str)
-def test_no_module_loads_a_heavy_library_before_it_is_used(path: Path) -> None:
-    assert HEAVY & set(loads_at_once(tree(path))) == set()
+def test_no_module_loads_a_heavy_library_before_it_is_used() -> None:
+    assert {path: found for path in LIGHT if (found := HEAVY & seen()[path].at_once)} == {}
 
 
 def test_serving_is_loaded_where_a_service_is_served_and_nowhere_at_once() -> None:
-    for path in FILES:
-        at_once = {node.module for node in tree(path).body if isinstance(node, ast.ImportFrom)}
-        assert "chaoslab.flask_tools.serving" not in at_once, path
+    assert [path for path, one in seen().items() if "chaoslab.flask_tools.serving" in one.modules_at_once] == []
 
 
-@pytest.mark.parametrize("path", FILES, ids=str)
-def test_nothing_is_ever_evaluated(path: Path) -> None:
-    called = {
-        node.func.id for node in ast.walk(tree(path)) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-    }
-    assert called & {"eval", "exec", "compile", "__import__"} == set()
+def test_nothing_is_ever_evaluated() -> None:
+    forbidden = {"eval", "exec", "compile", "__import__"}
+    assert {path: found for path, one in seen().items() if (found := one.called & forbidden)} == {}
 
 
-@pytest.mark.parametrize("path", [path for path in FILES if path not in ROOTS and VIRTUAL not in path.parents], ids=str)
-def test_nothing_asks_whether_its_world_is_virtual(path: Path) -> None:
-    assert list(asks_for_virtual(tree(path))) == []
+def test_nothing_asks_whether_its_world_is_virtual() -> None:
+    others = [path for path in FILES if path not in ROOTS and VIRTUAL not in path.parents]
+    assert {path: found for path in others if (found := seen()[path].virtual)} == {}
 
 
-@pytest.mark.parametrize("path", [path for path in FILES if VIRTUAL not in path.parents], ids=str)
-def test_greenlets_and_a_clock_that_can_be_moved_are_the_virtual_worlds_alone(path: Path) -> None:
-    assert loads_at_all(tree(path)) & OF_VIRTUAL == set()
+def test_greenlets_and_a_clock_that_can_be_moved_are_the_virtual_worlds_alone() -> None:
+    others = [path for path in FILES if VIRTUAL not in path.parents]
+    assert {path: found for path in others if (found := seen()[path].at_all & OF_VIRTUAL)} == {}
 
 
 @pytest.mark.parametrize(
@@ -140,7 +159,7 @@ def test_an_import_within_a_function_would_be_seen() -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "seen"),
+    ("source", "is_seen"),
     [
         ("import pandas", True),
         ("from flask.views import View", True),
@@ -151,8 +170,8 @@ def test_an_import_within_a_function_would_be_seen() -> None:
         ("from chaoslab import pandas", False),
     ],
 )
-def test_a_heavy_import_would_be_seen(source: str, seen: bool) -> None:
-    assert bool(HEAVY & set(loads_at_once(ast.parse(source)))) is seen
+def test_a_heavy_import_would_be_seen(source: str, is_seen: bool) -> None:
+    assert bool(HEAVY & set(loads_at_once(ast.parse(source)))) is is_seen
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,17 @@ from tests.test_readme import ROOT
 
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 PALETTE = "chaoslab/reports/charts/palette.py"
-NEEDED = ("chaoslab", "agent", "flask_tools", "proxy_manager", "docs", "tests", "pyproject.toml", "README.md")
+NEEDED = (
+    "chaoslab",
+    "agent",
+    "flask_tools",
+    "proxy_manager",
+    "benchmarks",
+    "docs",
+    "tests",
+    "pyproject.toml",
+    "README.md",
+)
 
 
 def test_a_newcomer_who_follows_the_steps_has_a_fault(tmp_path: Path) -> None:

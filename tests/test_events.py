@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from chaoslab.base.clock import Clock
@@ -158,7 +158,6 @@ def test_a_line_cut_within_a_character_is_counted(tmp_path: Path) -> None:
     assert History.read(tmp_path).cut == {"info.log": 1}
 
 
-@settings(deadline=None)  # a disk may be busy
 @given(st.integers(0, 500))
 def test_a_writer_killed_anywhere_goes_on_and_the_half_line_never_becomes_an_event(kept: int) -> None:
     clock = Ticking()
@@ -402,7 +401,6 @@ def test_threads_may_share_a_log(tmp_path: Path) -> None:
         assert own == [str(n) for n in range(300)]
 
 
-@settings(deadline=None)
 @given(st.text())
 @example("\ud83d alone, as a model may send it")
 @example("\r\n\u2028\x85\0")

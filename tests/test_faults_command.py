@@ -12,6 +12,7 @@ from chaoslab.analysis.delivery import Cell, Delivered
 from chaoslab.base import registry
 from chaoslab.cli import main
 from chaoslab.execution import delivery
+from chaoslab.execution.delivery_calls import SEAMS
 from chaoslab.reports import fault_check
 from tests.plugin_parts import installed
 from tests.test_import_cost import HEAVY, loaded_by
@@ -72,7 +73,7 @@ def test_a_page_tells_the_story_the_parameters_and_what_a_caller_sees(capsys: py
     assert text.startswith("latency\n\nThe reply arrives late.\n")
     assert "  delay_s: float, seconds (default: 0.5)\n" in text
     assert "  stream: '' or 'upstream' or 'downstream' (default: '')\n" in text
-    for seam in delivery.SEAMS:
+    for seam in SEAMS:
         assert re.search(rf"Met at a {seam}:\n.* call .*(\n.*)+ fault .*latency: took 0\.50", text)
 
 
@@ -98,6 +99,24 @@ def test_a_number_that_makes_no_sense_is_refused(
         main(["faults", *given])
     assert ended.value.code == 2
     assert line in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("fault", "seam"), [
+    ("concurrency_limit", "function"), ("concurrency_limit", "service"), ("tls_failure", "service"),
+    ("tls_failure", "model"), ("stale_context", "model"),
+])  # fmt: skip
+def test_the_check_makes_the_calls_that_its_faults_need(fault: str, seam: str) -> None:
+    result = delivery.fired(Cell(fault, seam, 1.0, 12))
+    assert result.injected >= 5
+    assert result.delivered
+
+
+def test_few_calls_tell_that_there_is_nothing_to_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delivery, "FEW", 60)
+    idle = delivery.fired(Cell("unit_error", "model", 0.5, 80))
+    assert (idle.eligible, idle.injected) == (60, 0)
+    assert idle.scheduled > 0
+    assert delivery.fired(Cell("unit_error", "function", 0.5, 80)).eligible == 80
 
 
 def test_the_check_fires_through_each_seam_and_all_arrive(capsys: pytest.CaptureFixture[str]) -> None:

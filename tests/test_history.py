@@ -17,7 +17,17 @@ from chaoslab.base.shapes import DEPTH_MAX
 from chaoslab.cli import main
 from chaoslab.config import settings
 from chaoslab.config.settings import SettingError
-from chaoslab.core.events import CallFinished, Effect, Event, Fallback, FaultWitnessed, Retry, RunStarted, Usage
+from chaoslab.core.events import (
+    AttemptEvent,
+    CallFinished,
+    Effect,
+    Event,
+    Fallback,
+    FaultWitnessed,
+    Retry,
+    RunStarted,
+    Usage,
+)
 from chaoslab.execution import launch, recorded_run
 from chaoslab.execution.recorded_run import Unrepeatable
 from chaoslab.record import lines as log_lines
@@ -326,6 +336,21 @@ def test_a_run_of_functions_tells_nothing_of_its_agents_waits_fallbacks_and_mode
 def test_a_log_of_another_lab_says_which_kinds_it_never_tells_of() -> None:
     found = History([], unknown=[FaultWitnessed])
     assert [found.has(kind) for kind in (FaultWitnessed, Effect, Usage)] == [False, True, True]
+
+
+def test_a_base_of_kinds_finds_the_events_of_all_of_them() -> None:
+    events = [ended("function"), sample(Usage), sample(FaultWitnessed), sample(Retry)]
+    found = told_by(*events)
+    assert [event for _, event in found.of(AttemptEvent)] == [events[0], events[2], events[3]]
+    assert [event for _, event in found.of(Usage)] == [events[1]]
+
+
+def test_a_text_that_recurs_in_a_log_is_kept_once(logs: dict[str, list[bytes]]) -> None:
+    read = [record for lines in logs.values() for record in map(parse_line, lines) if record is not None]
+    assert len({id(record.run) for record in read}) == 1
+    assert len({id(record.writer) for record in read}) == len(logs)
+    targets = [record.event.target for record in read if isinstance(record.event, AttemptEvent)]
+    assert len({id(target) for target in targets}) == len(set(targets)) < len(targets)
 
 
 # What is no log at all.

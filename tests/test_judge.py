@@ -14,6 +14,7 @@ from chaoslab.core.events import (
     Effect,
     Event,
     FaultArmed,
+    FaultHealed,
     FaultWitnessed,
     PromptAttempt,
     PromptFinished,
@@ -102,6 +103,7 @@ FACT = [["21.4", "21,4"]]
 ARMED = FaultArmed(
     fault="latency", injection="wire", at=AttemptRef(target="weather", request=1, attempt=1, request_id="id1")
 )
+IDLE = FaultHealed(fault="latency", injection="wire", at=ARMED.at, witnessed=False, idle="nothing to cut")
 CUT = CallDisturbed(
     at=AttemptRef(target="weather", request=1, attempt=2, request_id="id1"), tool="current_weather", why="cut"
 )
@@ -121,6 +123,7 @@ STORIES: list[tuple[str, list[Event], Outcome, str]] = [
     ("a killed run", [started(FACT)], Outcome.UNFINISHED, "the run ended before it did"),
     ("cut off on an armed lane", [started(FACT), ARMED], Outcome.UNFINISHED, "the run ended before it did"),
     ("armed in vain", [started(FACT), ARMED, finished("21.4 °C")], Outcome.INVALID, "latency was armed on weather 1.1"),
+    ("armed, with nothing to do", [started(FACT), ARMED, IDLE, finished("21.4 °C")], Outcome.CORRECT, "all that was"),
     (
         "the lab in the way",
         [started(FACT), CUT, finished("21.4 °C")],

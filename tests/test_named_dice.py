@@ -84,7 +84,7 @@ def drawn(plan: Plan, places: set[Place]) -> dict[Place, str]:
     return found
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(plans, injections, st.data())
 def test_a_trial_hits_where_the_plan_says_and_an_injection_more_or_less_moves_no_other(
     plan: Plan, another: Injection, data: st.DataObject
@@ -103,7 +103,7 @@ def test_a_trial_hits_where_the_plan_says_and_an_injection_more_or_less_moves_no
         }
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(plans)
 def test_only_an_outer_hit_keeps_dice_from_being_rolled(plan: Plan) -> None:
     """An injection that covers a call is rolled for it, unless one further out answered in its place."""

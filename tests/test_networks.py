@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -10,7 +12,7 @@ import requests
 
 import chaoslab as lab
 from chaoslab.core.events import FaultInjected, FaultWitnessed
-from chaoslab.core.networks import NETWORKS
+from chaoslab.core.networks import NETWORKS, WITHOUT_DELAY
 
 CALLS = 200
 
@@ -74,7 +76,25 @@ def test_a_poor_network_resets_some_and_leaves_some_without_an_answer() -> None:
 @pytest.mark.parametrize("quality", NETWORKS)
 def test_one_may_meet_several_networks_by_target(quality: str) -> None:
     faults = [*lab.network(quality, "a"), *lab.network(quality, ["b", "c"])]
-    assert len({each.name for each in faults}) == len(faults) == 2 * (1 + len(NETWORKS[quality]))
+    late = quality not in WITHOUT_DELAY
+    assert len({each.name for each in faults}) == len(faults) == 2 * (late + len(NETWORKS[quality]))
+
+
+def test_in_production_a_twentieth_of_the_calls_fail_most_of_them_by_rate_limits() -> None:
+    def ask(number: int) -> int:
+        return number
+
+    def agent(_: str) -> str:
+        for number in range(2000):
+            with contextlib.suppress(lab.ToolError, TimeoutError):
+                ask(number)
+        return "done"
+
+    trial = lab.run(agent, "go", reads=[ask], faults=lab.network("production", "ask"), twin=False, deadline_s=10**7)
+    met = Counter(event.fault for _, event in trial.history.of(FaultWitnessed))
+    assert met.keys() == {"rate_limit", "server_error", "timeout_before_effect"}
+    assert 0.035 < met.total() / 2000 < 0.065
+    assert 0.45 < met["rate_limit"] / met.total() < 0.75
 
 
 def test_a_function_may_be_behind_one_too() -> None:
@@ -88,7 +108,7 @@ def test_a_function_may_be_behind_one_too() -> None:
 
 @pytest.mark.parametrize(("given", "line"), [
     (("por", "a"), "the network is 'por': did you mean 'poor'?"),
-    ((3, "a"), "the network is 3: known are degrading, good, moderate, poor, spiky"),
+    ((3, "a"), "the network is 3: known are degrading, good, moderate, poor, production, spiky"),
     (("poor", ""), "delay has the target '': it should be the name of a function or service"),
 ])  # fmt: skip
 def test_what_makes_no_sense_is_said_in_a_line(given: tuple[Any, Any], line: str) -> None:

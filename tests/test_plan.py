@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from chaoslab.analysis.measures.intervals import clopper_pearson
@@ -66,7 +66,6 @@ def drawn(plan: Plan, asked: Sequence[Call] = ASKED) -> dict[tuple[str, str, str
     return {key_of(i, one): roll(plan, i, one) for i in plan.injections for one in asked if i.covers(one.target)}
 
 
-@settings(deadline=None)
 @given(plans, st.data())
 def test_taking_an_injection_out_or_adding_one_moves_no_other(plan: Plan, data: st.DataObject) -> None:
     before = drawn(plan)
@@ -79,7 +78,6 @@ def test_taking_an_injection_out_or_adding_one_moves_no_other(plan: Plan, data: 
     assert {key: active for key, active in drawn(more).items() if key[0] != "newcomer"} == before
 
 
-@settings(deadline=None)
 @given(plans, st.permutations(ASKED), st.integers(0, 5))
 def test_one_attempt_more_moves_no_later_request_whatever_the_order(plan: Plan, order: list[Call], more: int) -> None:
     retried = [call(1, 3 + n) for n in range(more)]
@@ -87,7 +85,6 @@ def test_one_attempt_more_moves_no_later_request_whatever_the_order(plan: Plan, 
     assert {key: active for key, active in found.items() if key[-1] <= 2} == drawn(plan)
 
 
-@settings(deadline=None)
 @given(plans)
 def test_a_plan_survives_its_own_json_and_draws_the_same_there(plan: Plan) -> None:
     again = Plan.from_json(json.loads(json.dumps(plan.to_json())))

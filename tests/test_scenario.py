@@ -9,6 +9,7 @@ import pytest
 from chaoslab.config.scenario import from_settings
 from chaoslab.config.settings import SettingError, Settings
 from chaoslab.config.topology import MODEL, SERVICES
+from chaoslab.core.networks import NETWORKS
 from chaoslab.core.plan import Choice, Injection, Plan
 
 ALL = tuple(SERVICES)
@@ -75,6 +76,22 @@ def test_lies_and_lost_context_are_faults_of_meaning() -> None:
     lie, context = plan(HALLUCINATION_PROB="0.2", CONTEXT_PROB="0.3").injections
     assert (lie.name, lie.layer, lie.chance, lie.targets) == ("hallucination", "meaning", 0.2, ALL)
     assert (context.name, context.layer, context.chance, context.targets) == ("context", "context", 0.3, (MODEL,))
+
+
+def test_a_network_is_that_of_all_tools_or_of_those_that_are_named() -> None:
+    found = plan(NETWORK="poor", TOXIC_TARGETS="search").injections
+    assert [(i.choices[0].fault, i.targets, i.chance) for i in found] == [
+        ("delay", ("search",), 1.0), ("reset_peer", ("search",), 0.03), ("timeout", ("search",), 0.02),
+    ]  # fmt: skip
+    assert {i.targets for i in plan(NETWORK="good").injections} == {ALL}
+    assert {i.targets for i in plan(NETWORK="production").injections} == {(MODEL,)}
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_each_network_can_be_set(name: str) -> None:
+    assert plan(NETWORK=name).injections
+    with pytest.raises(SettingError, match="NETWORK"):
+        plan(NETWORK=f"{name}s")
 
 
 def test_faults_of_streams_hit_the_model_and_need_a_stream() -> None:

@@ -181,7 +181,7 @@ def situations(draw: st.DrawFn) -> tuple[Plan, list[Step], dict[int, int]]:
     return plan, steps, {place: turn for turn, place in enumerate(begins, 2)}
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(situations(), st.data())
 def test_taking_an_injection_out_moves_no_other_whatever_its_triggers_remember(
     situation: tuple[Plan, list[Step], dict[int, int]], data: st.DataObject
@@ -195,7 +195,7 @@ def test_taking_an_injection_out_moves_no_other_whatever_its_triggers_remember(
     assert hits(Plan(plan.seed, shuffled), steps, turns=turns) == before
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(situations())
 def test_the_manager_decides_as_the_seam_counts(situation: tuple[Plan, list[Step], dict[int, int]]) -> None:
     """The manager is sent each occasion as text and remembers nothing."""

@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from chaoslab.base.dice import Dice
@@ -23,7 +23,6 @@ VALUES: Any = st.one_of(
 )  # fmt: skip
 
 
-@settings(deadline=None)
 @given(VALUES, SEVERITIES, st.integers())
 def test_it_is_always_another_one_of_the_same_type(value: Any, severity: float, seed: int) -> None:
     made = untrue(value, severity, Dice(seed))

@@ -207,6 +207,14 @@ def stated(name: str, params: Any) -> Assertion:
     return found(**params)
 
 
+def plain(given: Assertion) -> Any:
+    """The assertion as a scenario's file has it, so that `stated` makes it again."""
+    changed = {f.name: getattr(given, f.name) for f in fields(given) if getattr(given, f.name) != f.default}
+    if len(fields(given)) == 1 and changed and _takes_a_mapping(type(given)):
+        (changed,) = changed.values()
+    return {given.name: changed} if changed or not isinstance(changed, dict) else given.name
+
+
 def _takes_a_mapping(found: type[Assertion]) -> bool:
     (only,) = fields(found)
     return str(only.type).startswith(("Mapping", "Any"))

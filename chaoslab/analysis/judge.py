@@ -21,10 +21,12 @@ from chaoslab.analysis.stance import Clause, admissions, denials, plainly, succe
 from chaoslab.core.events import (
     UNTOLD,
     CallDisturbed,
+    CallFinished,
     Effect,
     EndState,
     FaultArmed,
     FaultHealed,
+    FaultInjected,
     FaultUnreached,
     FaultWitnessed,
     PromptAttempt,
@@ -62,8 +64,8 @@ HUNG = "hung"
 
 
 JUDGED = (
-    CallDisturbed, Effect, EndState, FaultArmed, FaultHealed, FaultUnreached, FaultWitnessed, PromptAttempt,
-    PromptFinished, PromptStarted,
+    CallDisturbed, CallFinished, Effect, EndState, FaultArmed, FaultHealed, FaultInjected, FaultUnreached,
+    FaultWitnessed, PromptAttempt, PromptFinished, PromptStarted,
 )  # fmt: skip
 """The kinds of events that a verdict depends on."""
 
@@ -131,6 +133,8 @@ def _judge(history: History, trial: str, started: PromptStarted) -> Verdict:
         record = finished[0] if finished else None
         lines = ((record.writer, record.seq),) if record else ()
         return _ended(Outcome.HARM if harm else outcome, harm, Finding(Kind.NO_ANSWER, why, lines))
+    if unseen := _unseen(history, trial):
+        return _ended(Outcome.INVALID, harm, unseen)
     if not started.stated:
         return Verdict(Outcome.UNKNOWN, started.incomparable or "nothing was stated about a right answer")
     assert finished is not None
@@ -252,10 +256,13 @@ def _weigh(trial: _Trial) -> Verdict:
 
 def _falsely(trial: _Trial, effect: str) -> bool:
     """True if the answer denies this effect, and its words do not tell of one that is missing."""
+    said = denying(trial.answer, effect).splitlines()
+    if not said:
+        return False
     missing = ledger.lacking(trial.started.effects or (), [done for _, done in trial.done])
     own = _details([done.content for _, done in trial.done])
     about = _details([{key: value for key, value in wish.items() if key != "effect"} for wish in missing]) - own
-    return any(not about & set(tokens(said)) for said in denying(trial.answer, effect).splitlines())
+    return any(not about & set(tokens(one)) for one in said)
 
 
 def _details(values: Any) -> set[str]:
@@ -342,10 +349,22 @@ def _armed_in_vain(history: History, trial: str) -> Finding | None:
         return event.fault, event.injection, event.target, event.request, event.attempt
 
     met = {where(event) for _, event in history.of(FaultWitnessed, trial=trial)}
-    met |= {where(event) for _, event in history.of(FaultHealed, trial=trial) if event.masked_by}
+    met |= {where(event) for _, event in history.of(FaultHealed, trial=trial) if event.masked_by or event.idle}
     for record, event in history.of(FaultArmed, trial=trial):
         if where(event) not in met:
             text = f"{event.fault} was armed on {event.target} {event.request}.{event.attempt} and not witnessed"
+            return Finding(Kind.NOT_MET, text, ((record.writer, record.seq),))
+    return None
+
+
+def _unseen(history: History, trial: str) -> Finding | None:
+    """A fault that was injected into a call whose caller was gone before it met the fault."""
+    gone = {event.at for _, event in history.of(CallFinished, trial=trial) if event.error == "cancelled"}
+    met = {(event.injection, event.at) for _, event in history.of(FaultWitnessed, trial=trial)} if gone else set()
+    for record, event in history.of(FaultInjected, trial=trial) if gone else ():
+        if event.at in gone and (event.injection, event.at) not in met:
+            where = f"{event.at.target} {event.at.request}.{event.at.attempt}"
+            text = f"{event.fault} was injected on {where}, and the call was over before its caller met it"
             return Finding(Kind.NOT_MET, text, ((record.writer, record.seq),))
     return None
 

@@ -92,7 +92,7 @@ def compare(stated: Sequence[Mapping[str, Any]], done: Sequence[Done]) -> list[F
     """The surplus, altered and lost effects, in this order. Equal texts are one finding with all its lines."""
     effects = [effect for _, effect in done]
     pairs = _pair(stated, effects)
-    left = lacking(stated, effects)
+    left = _left(stated, pairs)
     excess: list[Finding] = []
     unasked: Counter[str] = Counter()
     shown: dict[str, list[tuple[str, int]]] = {}
@@ -132,7 +132,10 @@ def _once(findings: Sequence[Finding]) -> list[Finding]:
 
 def lacking(stated: Sequence[Mapping[str, Any]], done: Sequence[Effect]) -> list[Mapping[str, Any]]:
     """The wishes that no effect was paired with."""
-    pairs = _pair(stated, done)
+    return _left(stated, _pair(stated, done))
+
+
+def _left(stated: Sequence[Mapping[str, Any]], pairs: Mapping[int, int]) -> list[Mapping[str, Any]]:
     return [wish for number, wish in enumerate(stated) if number not in pairs.values()]
 
 

@@ -18,9 +18,11 @@ from chaoslab.analysis.measures.faults import Disturbance, Failure, FaultCount, 
 from chaoslab.analysis.measures.impact import Impacts, impacts
 from chaoslab.analysis.measures.latency import Attempt, Streamed, every_attempt, streamed
 from chaoslab.analysis.measures.mttr import Mttr, mttr
+from chaoslab.analysis.measures.recovery_quality import RecoveryQuality, recovery_quality
 from chaoslab.analysis.measures.reliability import Reliability, reliability
 from chaoslab.analysis.measures.response import Response, responses
 from chaoslab.analysis.measures.success import UNJUDGED, Success, success
+from chaoslab.analysis.measures.surface import Point, point
 from chaoslab.analysis.measures.throughput import Throughput, first_prompt_t, throughput
 from chaoslab.analysis.measures.usage import Spent, usage
 from chaoslab.analysis.section import Section
@@ -34,7 +36,7 @@ from chaoslab.core.events import (
     RunStarted,
     Usage,
 )
-from chaoslab.record.history import History
+from chaoslab.record.history import History, no_garbage
 
 
 @dataclass(frozen=True)
@@ -96,9 +98,11 @@ class RunReport:
     responses: Section[list[Response]]
     amplification: Section[list[Amplification]]
     consistency: Section[Consistency | None]
+    reliability: Section[Reliability | None]
+    recovery_quality: Section[RecoveryQuality | None]
     costs: Section[Costs | None]
     coverage: Section[Coverage | None]
-    reliability: Section[Reliability | None]
+    surface: Section[Point | None]
 
     @property
     def outcomes(self) -> dict[str, str]:
@@ -112,10 +116,14 @@ class RunReport:
         return [] if any(one.eligible for one in found) else [one.injection for one in found]
 
     @classmethod
+    @no_garbage()
     def of(cls, history: History) -> RunReport:
         """The report on a run's history."""
         judged, stated = verdicts(history), judgeable(history)
         outcomes = {trial: str(verdict.outcome) for trial, verdict in judged.items()}
+        recovery = Section.of(lambda: mttr(history))
+        attempts = Section.of(lambda: every_attempt(history))
+        alike = Section.of(lambda: consistency(_passed(history, outcomes)))
         return cls(
             name=history.records[0].run if history.records else "",
             started=history.first(RunStarted),
@@ -136,10 +144,10 @@ class RunReport:
             disturbance=Section.of(lambda: faults.disturbance(history)),
             uninjected=Section.of(lambda: faults.uninjected(history)),
             impacts=Section.of(lambda: impacts(history, outcomes, judgeable=stated)),
-            recovery=Section.of(lambda: mttr(history)),
+            recovery=recovery,
             calls=Section.of(lambda: calls(history)),
-            attempts=Section.of(lambda: every_attempt(history)),
-            streamed=Section.of(lambda: streamed(every_attempt(history))),
+            attempts=attempts,
+            streamed=Section.of(lambda: streamed(attempts.value)),
             usage=Section.of(lambda: usage(history)),
             budgets=Section.of(lambda: budgets(history)),
             warnings=Section.of(lambda: [(r.writer, e.message) for r, e in history.of(LabWarning)]),
@@ -147,10 +155,14 @@ class RunReport:
             errors=Section.of(lambda: errors(history)),
             responses=Section.of(lambda: responses(history)),
             amplification=Section.of(lambda: amplification(history)),
-            consistency=Section.of(lambda: consistency(_passed(history, outcomes))),
+            consistency=alike,
+            reliability=Section.of(
+                lambda: reliability(history, outcomes, recovery.value.overall, alike.value) if stated else None
+            ),
+            recovery_quality=Section.of(lambda: recovery_quality(history, judged) if stated else None),
             costs=Section.of(lambda: costs(history, outcomes)),
             coverage=Section.of(lambda: coverage(history)),
-            reliability=Section.of(lambda: reliability(history, consistency(_passed(history, outcomes)))),
+            surface=Section.of(lambda: point(history, alike.value)),
         )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
@@ -37,6 +36,8 @@ class SystemClock:
         time.sleep(delay_s)
 
     async def asleep(self, delay_s: float) -> None:
+        import asyncio  # 50 ms, which most commands do not need
+
         await asyncio.sleep(delay_s)
 
 

@@ -10,7 +10,7 @@ import os
 import sys
 from collections import namedtuple
 from collections.abc import Callable
-from typing import NoReturn, TextIO
+from typing import Any, NoReturn, TextIO
 
 from chaoslab.base import parsers
 
@@ -18,6 +18,8 @@ RUN_HELP = (
     "a run: its name or the beginning of it, its folder, latest, or latest~1 for the one before (default: latest)"
 )
 """The help of every command's argument for a run."""
+FORMAT = 1
+"""The version of the JSON that commands print. An addition does not change it."""
 GATE_FAILED, LAB_DOWN, INTERRUPTED = 1, 3, 130
 """Exit codes of a command that runs a lab, beside 0 and 2. 1: the run came to its end but does not meet --min-correct
 or --fail-on."""
@@ -42,6 +44,18 @@ def refuse(error: Exception, *, code: int = 2) -> int:
     with contextlib.suppress(OSError):
         print(said, file=sys.stderr)
     return code
+
+
+def as_json(parser: argparse.ArgumentParser) -> None:
+    """Adds the option --json."""
+    parser.add_argument("--json", action="store_true", help="print one JSON document instead")
+
+
+def print_json(**parts: Any) -> None:
+    """Prints one JSON document: these members, and the version of the format as `chaoslab`."""
+    import json
+
+    print(json.dumps({"chaoslab": FORMAT, **parts}, ensure_ascii=False, indent=2, allow_nan=False))
 
 
 def open_streams() -> None:
@@ -120,6 +134,13 @@ def _nearest(error: UnicodeError) -> tuple[str, int]:
 
 
 codecs.register_error(NEAREST, _nearest)
+
+
+class Help(argparse.HelpFormatter):
+    """Help in lines of at most 80 columns, whatever the terminal's width. The example is one line, if it fits."""
+
+    def __init__(self, prog: str, **given: Any) -> None:
+        super().__init__(prog, **{**given, "width": 80})
 
 
 class Parser(argparse.ArgumentParser):

@@ -17,19 +17,21 @@ from typing import Protocol, cast
 
 from chaoslab import __version__
 from chaoslab.base import extras
-from chaoslab.base.commandline import Parser, interrupted, open_streams, refuse
+from chaoslab.base.commandline import Help, Parser, interrupted, open_streams, refuse
 
 COMMANDS = (
-    "lab", "run", "replay", "runs", "follow", "show", "summary", "report", "charts", "settings", "agent", "tools",
-    "manager", "model", "toxiproxy", "gateway", "exec", "mcp", "faults", "check", "test", "stress", "init", "demo",
+    "lab", "run", "replay", "runs", "follow", "show", "summary", "report", "compare", "charts", "settings", "agent",
+    "tools", "manager", "model", "toxiproxy", "gateway", "exec", "mcp", "faults", "check", "test", "stress", "init",
+    "demo", "completion",
 )  # fmt: skip
 """The commands, in the order of the help."""
 
 
 class Command(Protocol):
-    """The content of a command's file."""
+    """The content of a command's file. `EXAMPLE`: a line that a user may type."""
 
     HELP: str
+    EXAMPLE: str
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
         """Adds the command's arguments."""
@@ -79,13 +81,17 @@ def _not_understood(options: argparse.Namespace, given: Sequence[str], unknown: 
 
 
 def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
-    parser = Parser(prog="chaoslab", description="A chaos lab for LLM agents.")
+    parser = Parser(prog="chaoslab", description="A chaos lab for LLM agents.", formatter_class=Help)
     parser.add_argument("--version", action="version", version=f"chaoslab {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name in given[:1] if given and given[0] in COMMANDS else COMMANDS:
         command = cast(Command, import_module(f"{__name__}.{name}"))
         its_own = commands.add_parser(
-            name, help=command.HELP, description=f"{command.HELP[0].upper()}{command.HELP[1:]}."
+            name,
+            help=command.HELP,
+            description=f"{command.HELP[0].upper()}{command.HELP[1:]}.",
+            epilog=f"Example: {command.EXAMPLE}",
+            formatter_class=Help,
         )
         command.arguments(its_own)
         its_own.set_defaults(command=command.run, parser=its_own)

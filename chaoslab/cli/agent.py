@@ -9,6 +9,7 @@ from chaoslab.base import extras
 from chaoslab.base.commandline import host
 
 HELP = "work through the prompts on a lab whose other parts are running"
+EXAMPLE = "chaoslab agent --prompts mine.json"
 HOSTS = ("tools", "model", "proxy", "manager")
 """The parts of the lab that may be on other hosts."""
 

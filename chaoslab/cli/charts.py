@@ -8,6 +8,7 @@ from pathlib import Path
 from chaoslab.base.commandline import RUN_HELP
 
 HELP = "draw a run's charts, or lay several runs over each other"
+EXAMPLE = "chaoslab charts latest latest~1 --out charts"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -7,12 +7,16 @@ import json
 import sys
 from pathlib import Path
 
+from chaoslab.base.commandline import as_json, print_json
+
 HELP = "scenario files: tell what is wrong with them, without running anything"
+EXAMPLE = "chaoslab check tests/chaos"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="*", metavar="FILE", help="scenario files, or folders of them")
     parser.add_argument("--schema", action="store_true", help="print the JSON Schema of scenario files, for editors")
+    as_json(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -32,13 +36,22 @@ def run(options: argparse.Namespace) -> int:
     except LookupError as error:
         return refuse(error)
     wrong = 0
+    checked = []
     for path in paths:
+        names: list[str] = []
+        lines: list[str] = []
         try:
-            scenarios = load(path)
+            names = [each.name for each in load(path)]
         except ScenarioErrors as error:
             wrong += 1
-            print(error, file=sys.stderr)
+            lines = list(error.lines)
+        checked.append({"file": str(path), "scenarios": names, "errors": lines})
+        if options.json:
+            continue
+        if lines:
+            print(*lines, sep="\n", file=sys.stderr)
         else:
-            names = ", ".join(f"'{each.name}'" for each in scenarios)
-            print(f"{path}: {names}: nothing is wrong with it")
+            print(f"{path}: {', '.join(map(repr, names))}: nothing is wrong with it")
+    if options.json:
+        print_json(files=checked)
     return 2 if wrong else 0

@@ -7,6 +7,7 @@ import argparse
 from chaoslab.base.commandline import whole
 
 HELP = "find a failure of a small agent and show how another one avoids it"
+EXAMPLE = "chaoslab demo --trials 100"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

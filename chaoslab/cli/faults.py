@@ -7,9 +7,10 @@ import os
 from collections.abc import Sequence
 from itertools import groupby
 
-from chaoslab.base.commandline import refuse
+from chaoslab.base.commandline import as_json, print_json, refuse
 
 HELP = "list all faults, tell of one, or check that they arrive"
+EXAMPLE = "chaoslab faults latency lost_reply"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,6 +18,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--calls", type=int, help="check: so many calls of each fault through each seam (20000)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="check: processes (%(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="check: of all dice (%(default)s)")
+    parser.add_argument("-q", "--quiet", action="store_true", help="check: print only the result")
+    as_json(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -32,6 +35,9 @@ def run(options: argparse.Namespace) -> int:
             from chaoslab.core.fault import load
             from chaoslab.reports import fault_pages
 
+            if options.json:
+                print_json(faults=fault_pages.plain([checks, *names] if checks else []))
+                return 0
             if not checks:
                 print(fault_pages.catalogue(), end="")
                 return 0
@@ -73,13 +79,19 @@ def _check(options: argparse.Namespace, names: list[str]) -> int:
     from chaoslab.reports import fault_check
 
     cells = delivery.cells(names, calls=options.calls or delivery.CALLS, seed=options.seed)
-    print(fault_check.head(delivery.CHANCES), flush=True)
+    silent = options.quiet or options.json
+    if not silent:
+        print(fault_check.head(delivery.CHANCES), flush=True)
     found: list[Delivered] = []
     results = executor(options.jobs).map(delivery.Check(), cells)
     for _, there in groupby(results, lambda result: (result.cell.fault, result.cell.seam)):
         group = list(there)
         found += group
-        print(fault_check.row(group, len(cells)), flush=True)
+        if not silent:
+            print(fault_check.row(group, len(cells)), flush=True)
     text, well = fault_check.foot(found)
-    print(text)
+    if options.json:
+        print_json(delivered=well, cells=fault_check.plain(found))
+    else:
+        print(text)
     return 0 if well else 1

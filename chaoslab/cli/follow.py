@@ -7,6 +7,7 @@ import argparse
 from chaoslab.base.commandline import refuse
 
 HELP = "follow a run as it goes on: a line for each prompt that ends"
+EXAMPLE = "chaoslab follow latest"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

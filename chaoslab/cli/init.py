@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 HELP = "write a project with an agent, a scenario, a test and a CI file, ready for chaoslab test"
+EXAMPLE = "chaoslab init my-agent"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -7,6 +7,7 @@ import argparse
 from chaoslab.cli import gate
 
 HELP = "run the whole lab as the settings say: services, proxies, model, agent, charts"
+EXAMPLE = "chaoslab lab TOXIC_PROB=0.3 --min-correct 0.9"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

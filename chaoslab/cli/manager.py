@@ -8,6 +8,7 @@ from pathlib import Path
 from chaoslab.base.commandline import host
 
 HELP = "arm and heal the faults of the wire, for every run that an agent opens"
+EXAMPLE = "chaoslab manager --verbose"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -8,6 +8,7 @@ from chaoslab.base.commandline import refuse
 from chaoslab.cli import gateway
 
 HELP = "stand between an MCP client and a server, as the server's command, and break the calls of its tools"
+EXAMPLE = "chaoslab mcp --fault lost_reply:refund -- python server.py"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -11,6 +11,7 @@ from chaoslab.base.commandline import host, port, refuse
 from chaoslab.config import settings
 
 HELP = "serve the offline model, Groq- and OpenAI-compatible"
+EXAMPLE = "chaoslab model --port 5007"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -7,10 +7,11 @@ import sys
 from collections.abc import Sequence
 
 from chaoslab.base import extras
-from chaoslab.base.commandline import RUN_HELP, refuse
+from chaoslab.base.commandline import RUN_HELP, as_json, print_json, refuse
 
 EQUAL, DIFFERENT = 0, 1
 HELP = "run a run again from its log, in virtual time: is it the same?"
+EXAMPLE = "chaoslab replay latest --trial p3.r2"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,6 +19,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--trial", action="append", default=[], metavar="K", help="only p3.r2, p3, 7 or 1-6; may be given again"
     )
+    parser.add_argument("-q", "--quiet", action="store_true", help="print no progress")
+    as_json(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -29,12 +32,12 @@ def run(options: argparse.Namespace) -> int:
 
     try:
         with heard_outside_imports():
-            return _replay(options.run, options.trial)
+            return _replay(options.run, options.trial, quiet=options.quiet, json=options.json)
     except (LookupError, Unrepeatable, SettingError) as error:
         return refuse(error)
 
 
-def _replay(name: str, wanted: Sequence[str]) -> int:
+def _replay(name: str, wanted: Sequence[str], *, quiet: bool = False, json: bool = False) -> int:
     from chaoslab.execution.replay import Rerun
     from chaoslab.reports import replay as report
     from chaoslab.reports.progress import Progress
@@ -42,12 +45,15 @@ def _replay(name: str, wanted: Sequence[str]) -> int:
     rerun = Rerun(name, wanted)
     for note in rerun.replay.notes:
         print(note, file=sys.stderr, flush=True)
-    print(report.heading(rerun.replay), flush=True)
+    if not json:
+        print(report.heading(rerun.replay), flush=True)
     trials = []
-    with Progress(len(rerun.replay.trials)) as progress:
+    with Progress(len(rerun.replay.trials), quiet=quiet or json) as progress:
         for trial in rerun.trials():
             trials.append(trial)
             progress.count(trial.seconds, outcome=trial.outcome, faults=trial.witnessed)
-    for line in report.lines(rerun.replay, trials):
-        print(line)
+    if json:
+        print_json(**report.plain(rerun.replay, trials))
+    else:
+        print(*report.lines(rerun.replay, trials), sep="\n")
     return DIFFERENT if any(trial.difference for trial in trials) else EQUAL

@@ -12,6 +12,7 @@ from chaoslab.base import extras
 from chaoslab.base.commandline import RUN_HELP, refuse
 
 HELP = "a run's report: HTML, JSON, JUnit, Markdown, CSV, Parquet, charts; without --format as `chaoslab lab` leaves it"
+EXAMPLE = "chaoslab report latest --format html --open"
 CHARTS, HTML, PARQUET = "charts", "html", "parquet"
 FORMATS = (HTML, "json", "junit", "markdown", "csv", PARQUET, CHARTS)
 STDOUT = "-"

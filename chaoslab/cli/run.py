@@ -7,6 +7,7 @@ import argparse
 from chaoslab.cli import gate
 
 HELP = "run the lab, its world, prompts, trials, seed and processes given as options"
+EXAMPLE = "chaoslab run --world virtual --trials 200 TOXIC_PROB=0.3"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

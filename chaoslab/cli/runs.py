@@ -5,13 +5,15 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from chaoslab.base.commandline import refuse
+from chaoslab.base.commandline import as_json, print_json, refuse
 
 HELP = "list the runs, newest first: when, world, seed, outcomes, faults"
+EXAMPLE = "chaoslab runs --json"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--logs", type=Path, default=Path("logs"), help="where runs are (default: %(default)s)")
+    as_json(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -21,7 +23,10 @@ def run(options: argparse.Namespace) -> int:
         with heard_outside_imports():
             from chaoslab.reports import runs
 
-            print(runs.render(options.logs), end="")
+            if options.json:
+                print_json(runs=[line.plain() for line in runs.listed(options.logs)])
+            else:
+                print(runs.render(options.logs), end="")
     except LookupError as error:
         return refuse(error)
     return 0

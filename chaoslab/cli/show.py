@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 
-from chaoslab.base.commandline import RUN_HELP, refuse, whole
+from chaoslab.base.commandline import RUN_HELP, as_json, print_json, refuse, whole
 
 HELP = "trials as stories: calls, faults, retries, effects, answer"
+EXAMPLE = "chaoslab show latest --failed"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,6 +22,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--outcome", action="append", default=[], metavar="NAME", help="only harm, wrong, failed …; may be given again"
     )
     parser.add_argument("--stages", action="store_true", help="each stage of a fault in a line of its own")
+    as_json(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -33,11 +35,11 @@ def run(options: argparse.Namespace) -> int:
             wanted = trials.outcomes(options.outcome) | (set(trials.WORST_FIRST) if options.failed else set())
             history = folder.read(options.run)
             chosen = wanted if options.outcome or options.failed else None
-            print(
-                show.render(
-                    history, prompt=options.prompt, trials=options.trial, outcomes=chosen, stages=options.stages
-                )
-            )
+            select = {"prompt": options.prompt, "trials": options.trial, "outcomes": chosen}
+            if options.json:
+                print_json(trials=show.plain(history, **select), notes=list(history.notes))
+                return 0
+            print(show.render(history, stages=options.stages, **select))
         for note in history.notes:
             print(f"note: {note}", file=sys.stderr)
     except LookupError as error:

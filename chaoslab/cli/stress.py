@@ -7,9 +7,10 @@ import json
 import sys
 from pathlib import Path
 
-from chaoslab.base.commandline import refuse, whole
+from chaoslab.base.commandline import as_json, refuse, whole
 
 HELP = "run a scenario at rising levels of chaos and tell where it breaks"
+EXAMPLE = "chaoslab stress refund.chaos.yml --iterations 200"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,8 +20,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=whole(0, 2**63 - 1), help="of the faults' dice, in place of the scenario's own")
     parser.add_argument("--jobs", type=whole(1, 1024), default=1, help="processes (%(default)s)")
     parser.add_argument("--chart", type=Path, metavar="FILE", help="draw it too: a .png or .svg")
-    parser.add_argument("--logs", type=Path, help="write each level's logs and HTML report into this folder")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument(
+        "--logs", type=Path, help="write a run for each level into this folder, with a report.html each"
+    )
+    parser.add_argument("-q", "--quiet", action="store_true", help="print no progress")
+    as_json(parser)
 
 
 def _levels(text: str) -> list[float]:
@@ -40,6 +44,7 @@ def run(options: argparse.Namespace) -> int:
     from chaoslab.base import extras
 
     extras.check("chaoslab stress", "scenarios", "virtual", *(["charts"] if options.chart else []))
+    from chaoslab.cli.test import say_report
     from chaoslab.execution.scenarios.load import ScenarioErrors
     from chaoslab.execution.scenarios.located import ScenarioError
     from chaoslab.execution.scenarios.stress import chart, plain, stress, told
@@ -47,16 +52,16 @@ def run(options: argparse.Namespace) -> int:
     if options.chart and options.chart.suffix not in (".png", ".svg"):
         return refuse(ValueError(f"--chart {options.chart} should end in .png or .svg"))
     try:
-        given = {"seed": options.seed, "jobs": options.jobs, "logs": options.logs}
-        steps = stress(options.file, options.levels, options.iterations, **given)
+        steps = stress(
+            options.file, options.levels, options.iterations, seed=options.seed, jobs=options.jobs, logs=options.logs
+        )
         found = []
         for step in steps:
             found.append(step)
-            print(f"level {step.level:g}: {step.passed} of {step.judged} passed", file=sys.stderr, flush=True)
+            if not options.quiet:
+                print(f"level {step.level:g}: {step.passed} of {step.judged} passed", file=sys.stderr, flush=True)
             if options.logs:
-                from chaoslab.reports.beside import left
-
-                print(left(options.logs), file=sys.stderr, flush=True)
+                say_report(options.logs)
     except ScenarioErrors as error:
         print(error, file=sys.stderr)
         return 2

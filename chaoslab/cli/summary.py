@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 
-from chaoslab.base.commandline import RUN_HELP, refuse
+from chaoslab.base.commandline import RUN_HELP, as_json, refuse
 
 HELP = "a run's figures in a table"
+EXAMPLE = "chaoslab summary latest~1"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", nargs="?", default="latest", help=RUN_HELP)
+    as_json(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -21,7 +23,14 @@ def run(options: argparse.Namespace) -> int:
             from chaoslab.analysis.run_report import RunReport
             from chaoslab.reports import folder, summary
 
-            print(summary.render(RunReport.of(folder.read(options.run))))
+            history = folder.read(options.run)
+            if options.json:
+                from chaoslab.reports.contents import Contents
+                from chaoslab.reports.formats import json
+
+                print(*json.files(Contents.of(history, where=options.run)).values(), sep="", end="")
+            else:
+                print(summary.render(RunReport.of(history)))
     except LookupError as error:
         return refuse(error)
     return 0

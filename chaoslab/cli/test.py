@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from chaoslab.base.commandline import refuse, whole
+from chaoslab.base.commandline import as_json, print_json, refuse, whole
 
 if TYPE_CHECKING:
     from chaoslab.execution.scenarios.load import Scenario
     from chaoslab.execution.scenarios.running import Result
 
 HELP = "run scenarios: exit code 0 if all hold, 1 if one fails, 4 if one proves nothing"
+EXAMPLE = "chaoslab test tests/chaos --trials 100 --jobs 2"
 FAILED, INVALID = 1, 4
 
 
@@ -32,8 +32,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--set", action="append", default=[], metavar="KEY=VALUE", help="a value in place of the file's"
     )
     parser.add_argument("-k", dest="only", default="", metavar="TEXT", help="scenarios with this text in their name")
-    parser.add_argument("--logs", type=Path, help="write the runs' logs and HTML reports into this folder")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--logs", type=Path, help="write the runs' logs into this folder, with a report.html each")
+    parser.add_argument("--junit", type=Path, metavar="FILE", help="write the results as JUnit XML, a case a variant")
+    as_json(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="print only what does not hold")
 
 
@@ -67,8 +68,15 @@ def run(options: argparse.Namespace) -> int:
                 break
     except ScenarioError as error:
         return refuse(error)
+    if options.junit:
+        from chaoslab.execution.scenarios.junit import write
+
+        try:
+            write(results, options.junit)
+        except OSError as error:
+            return refuse(error)
     if options.json:
-        print(json.dumps({"chaoslab": 1, "scenarios": [_plain(result) for result in results]}, indent=2))
+        print_json(scenarios=[_plain(result) for result in results])
     elif len(results) > 1:
         print(_sum(results))
     states = {str(result.state) for result in results}
@@ -84,15 +92,23 @@ def _tried(scenario: Scenario, options: argparse.Namespace) -> Result:
         result.add(ruling)
         if options.fail_fast and ruling.state is State.FAILED:
             break
-    if options.logs and result.rulings:
-        from chaoslab.reports.beside import left
-
-        print(left(options.logs), file=sys.stderr, flush=True)
     if not options.json:
         text = _told(result, options)
         if text and not (options.quiet and result.state is State.PASSED):
             print(text, flush=True)
+    if options.logs and result.rulings:
+        say_report(options.logs)
     return result
+
+
+def say_report(logs: Path) -> None:
+    """Writes the HTML of the latest run beside its logs, and says where, or why there is none."""
+    from chaoslab.reports import formats
+
+    try:
+        print(f"report {formats.html_beside(logs / 'latest')}", file=sys.stderr, flush=True)
+    except (formats.Missing, OSError) as error:
+        print(f"report none: {error}", file=sys.stderr, flush=True)
 
 
 def _told(result: Result, options: argparse.Namespace) -> str:
@@ -113,8 +129,12 @@ def _sum(results: list[Result]) -> str:
 
 
 def _dry(scenarios: list[Scenario], options: argparse.Namespace) -> int:
-    from chaoslab.execution.scenarios.tell import foreseen
+    from chaoslab.execution.scenarios.tell import foreseen, foreseen_hits
 
+    given = {"trials": options.trials, "seed": options.seed, "only": options.trial}
+    if options.json:
+        print_json(scenarios=[foreseen_hits(scenario, **given) for scenario in scenarios])
+        return 0
     for scenario in scenarios:
-        print("\n".join(foreseen(scenario, trials=options.trials, seed=options.seed, only=options.trial)))
+        print("\n".join(foreseen(scenario, **given)))
     return 0

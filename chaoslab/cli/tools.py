@@ -11,6 +11,7 @@ from chaoslab.config.settings import DEFAULT_NOW
 from chaoslab.config.topology import BASE_PORT, SERVICES
 
 HELP = "serve the tools over HTTP, each on its own port"
+EXAMPLE = "chaoslab tools weather calculator --base-port 5001"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

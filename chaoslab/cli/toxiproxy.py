@@ -11,6 +11,7 @@ from chaoslab import __version__
 from chaoslab.base.commandline import host, port, refuse, whole
 
 HELP = "serve an embedded, API-compatible Toxiproxy"
+EXAMPLE = "chaoslab toxiproxy --port 8474 --seed 1"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -23,21 +23,35 @@ def effective(
     Raises:
         SettingError: as `load`.
     """
+    rows = [("setting", "from", "value")]
+    found = in_force(arguments, environment=environment, env_file=env_file)
+    rows += [(one["name"], one["from"], one["value"] or "(empty)") for one in found]
+    widths = [max(len(row[n]) for row in rows) for n in (0, 1)]
+    return "".join(f"{name:{widths[0]}}  {where:{widths[1]}}  {said}\n" for name, where, said in rows)
+
+
+def in_force(
+    arguments: Sequence[str] = (), *, environment: Mapping[str, str] | None = None, env_file: Path = Path(".env")
+) -> list[dict[str, str]]:
+    """Each setting's `name`, `from` (its value's origin) and `value`. A secret is "set" or "not set".
+
+    Raises:
+        SettingError: as `load`.
+    """
     chosen = load(arguments, environment=environment, env_file=env_file)
     derived = {
         "MODEL": (chosen.model, chosen.model_name, "default"),
         "COST_LIMIT_USD": (chosen.cost_limit_usd, chosen.cost_limit_in_force_usd, "default with a key"),
     }
-    rows = [("setting", "from", "value")]
+    rows = []
     for f in fields(Settings):
         name, value = f.name.upper(), getattr(chosen, f.name)
         where = origin(name, arguments, environment=environment, env_file=env_file)
         if name in derived and derived[name][0] != derived[name][1]:
             _, value, where = derived[name]
         said = ("set" if value else "not set") if f.metadata["secret"] else _CREDENTIALS.sub(_masked, as_text(value))
-        rows.append((name, where, said or "(empty)"))
-    widths = [max(len(row[n]) for row in rows) for n in (0, 1)]
-    return "".join(f"{name:{widths[0]}}  {where:{widths[1]}}  {said}\n" for name, where, said in rows)
+        rows.append({"name": name, "from": where, "value": said})
+    return rows
 
 
 def _masked(found: re.Match[str]) -> str:

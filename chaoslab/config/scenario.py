@@ -13,6 +13,7 @@ from chaoslab.config.topology import MODEL, SERVICES
 from chaoslab.core import triggers
 from chaoslab.core.fault import load, trait
 from chaoslab.core.levels import level
+from chaoslab.core.networks import network
 from chaoslab.core.plan import Choice, Injection, Plan, check_cascades
 
 OF_MODEL = ("stream", "context", "model")
@@ -70,7 +71,10 @@ def from_settings(settings: Settings) -> Plan:
             1.0 if budget else 0.0,
         ),
     )
-    wanted = tuple(i for i in (*injections, *_named(settings, params), *_level(settings, params)) if i.chance > 0)
+    line = (MODEL,) if settings.network == "production" else poisoned
+    whole = () if settings.network == "off" else network(settings.network, line)
+    others = (*_named(settings, params), *_level(settings, params), *whole)
+    wanted = tuple(i for i in (*injections, *others) if i.chance > 0)
     for injection in wanted:
         _check(injection)
     try:
@@ -157,6 +161,11 @@ def _check(injection: Injection) -> None:
             layer = load(choice.fault).layer
         except LookupError as error:
             raise SettingError(error.args[0]) from None
+        if trait(load(choice.fault), "of_process"):
+            raise SettingError(
+                f"{setting or 'FAULTS'} names '{choice.fault}', which stops the process of one of services=: use "
+                "lab.inject in Python"
+            )
         if setting and layer not in layers:
             early = trait(load(choice.fault), "refuses_at") != "connection"  # met in the client, before any lane
             other = "FAULTS" if early else next(name for name, others in SETTINGS.values() if layer in others)

@@ -113,6 +113,11 @@ class Settings:
         0.0, parsers.milliseconds, "How long a timeout holds the connection before it closes; 0: never answers."
     )
     model_toxic_prob: float = _setting(0.0, parsers.chance, "The same chance for the model's connection.")
+    network: str = _setting(
+        "off",
+        parsers.one_of("off", "good", "moderate", "poor", "degrading", "spiky", "production"),
+        "The network of each call of the services in TOXIC_TARGETS, or of the model (production), beside these faults.",
+    )
 
     error_prob: float = _setting(
         0.1,
@@ -382,6 +387,13 @@ def example() -> str:
             lines += ["", f"# --- {f.metadata['group']} ---"]
         lines += [f"# {f.metadata['doc']}", f"{f.name.upper()}={as_text(f.default)}"]
     return "\n".join(lines) + "\n"
+
+
+def described() -> list[dict[str, Any]]:
+    """All settings as JSON values: name, default and meaning."""
+    return [
+        {"name": f.name.upper(), "default": as_text(f.default), "meaning": f.metadata["doc"]} for f in fields(Settings)
+    ]
 
 
 def table() -> str:

@@ -64,7 +64,7 @@ class AttemptFaults:
 
     def _reach(self, injection: Injection, draw: Callable[[], ActiveFault] | None, _: Call) -> ActiveFault | None:
         """The fault of an injection whose story is reached, if it hits."""
-        self.rolled.append(injection.name)
+        self.asked(injection.name)
         if draw is None:
             return None
         active = draw()
@@ -82,6 +82,19 @@ class AttemptFaults:
         """Notes that the story has changed the exchange; `chain` calls it."""
         if trait(active.fault, "conditional"):
             self._note(active.scheduled(self._call))
+        self._note(FaultInjected(fault=active.fault_name, injection=active.injection, at=self._call.at))
+
+    def asked(self, injection: str) -> None:
+        """Notes that the attempt is one of those that the injection could hit."""
+        if injection not in self.rolled:
+            self.rolled.append(injection)
+
+    def struck(self, active: ActiveFault) -> None:
+        """Notes a fault that no injection decided on for this attempt: an outage brought it."""
+        active.injected = True
+        self.active.append(active)
+        self.asked(active.injection)
+        self._note(active.scheduled(self._call))
         self._note(FaultInjected(fault=active.fault_name, injection=active.injection, at=self._call.at))
 
     def witnessed(self, seen: Observation) -> None:
@@ -107,7 +120,7 @@ class Attempt(ABC):
 
     A seam's own attempt sends the call, takes the events, and ends the record. `elapsed_s` and `spent`: the trial's
     before the attempt. Waits and replies must fit in `deadline_s`, without the seconds `held_s` in which the lab mended
-    itself. `sent` is the call that left last, or None.
+    itself. `sent` is the call that left last, or None. `waits`: a story lets time pass, or the attempt ended meanwhile.
     """
 
     def __init__(
@@ -125,6 +138,7 @@ class Attempt(ABC):
     ) -> None:
         self.call, self.clock, self.began_s, self.deadline_s = call, clock, began_s, deadline_s
         self.held_s = 0.0
+        self.waits = False
         self.sent: Call | None = None
         self._memory, self._elapsed_s = memory, elapsed_s
         self.faults = AttemptFaults(memory, call, self.note, elapsed_s=elapsed_s, spent=spent)
@@ -153,7 +167,9 @@ class Attempt(ABC):
             Failure: the deadline came first.
         """
         left_s = self.left_s
+        self.waits = True
         await self.pause(max(0.0, min(delay_s, left_s)))
+        self.waits = False
         if delay_s >= left_s:
             raise Failure("timed_out")
 

@@ -60,6 +60,15 @@ class ActiveFault:
         with guarded(self.fault_name, "witnessed"):
             return self.fault.witnessed(seen)
 
+    def idle(self, seen: Observation) -> str:
+        """The reason, in words, that the fault had nothing to do with the call, or an empty text.
+
+        Raises:
+            BrokenFault: the fault's code raised.
+        """
+        with guarded(self.fault_name, "idle"):
+            return self.fault.idle(seen)
+
     def scheduled(self, call: Call) -> Event:
         """The event to note before the fault acts."""
         return FaultScheduled(

@@ -180,6 +180,13 @@ class PromptStarted(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ValuesDrawn(Event):
+    """Values that were drawn for this trial alone, by injection and parameter, as in "latency on search.delay_s"."""
+
+    values: dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
 class CallStarted(AttemptEvent):
     """One attempt leaves the seam."""
 
@@ -212,7 +219,10 @@ class CallFinished(AttemptEvent):
     streamed replies of which something came."""
     last_byte_s: Seconds | None = None
     """Seconds until its last part did."""
-    left_out: ClassVar[tuple[str, ...]] = ("first_byte_s", "last_byte_s")
+    finish_reason: str | None = None
+    """The provider's word for why a model's answer ended, such as stop; empty if it broke off. Only at models that are
+    services."""
+    left_out: ClassVar[tuple[str, ...]] = ("first_byte_s", "last_byte_s", "finish_reason")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -261,6 +271,8 @@ class FaultHealed(FaultEvent):
     masked_by: str = ""
     """The fault of the same lane that ended the call first, so that this one could not be met; empty: none. Its trial
     stays valid."""
+    idle: str = ""
+    """The reason, in words, that the fault had nothing to do with this call; empty: none. Its trial stays valid."""
 
 
 @dataclass(frozen=True, kw_only=True)

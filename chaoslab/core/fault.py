@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import Field, is_dataclass
 from functools import cache
-from typing import Any, ClassVar, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 from chaoslab.base.dice import Dice
 from chaoslab.base.jsonable import describe_error
@@ -18,6 +18,9 @@ from chaoslab.base.registry import broken
 from chaoslab.base.registry import load as load_plugin
 from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call, Failure, Flow, Observation, Toxic
+
+if TYPE_CHECKING:
+    from chaoslab.core.outage import Outage
 
 GROUP = "faults"
 LAYERS = ("budget", "context", "meaning", "tool", "stream", "wire")
@@ -42,6 +45,7 @@ class Fault:
     - `of_model`: it acts on the messages or the answers of a model, which other targets have none of.
     - `of_text`: it acts on the text of a tool call's arguments, which some models have none of: theirs are objects.
     - `of_bytes`: it acts on the bytes of an answer, which a function's has none of.
+    - `of_process`: it acts on the process of a service, for all clients of the service (see `outage`).
     - `refuses`: its connection is refused. It needs no lane of its own, and no toxics.
     - `closes`: it closes the connection. The client sees it closed, or reset if some of its request was still unread.
     - `refuses_at`: the step of making a connection that fails then: the lookup of the name, the connection itself, or
@@ -64,6 +68,7 @@ class Fault:
     of_model: ClassVar[bool] = False
     of_text: ClassVar[bool] = False
     of_bytes: ClassVar[bool] = False
+    of_process: ClassVar[bool] = False
     refuses: ClassVar[bool] = False
     closes: ClassVar[bool] = False
     refuses_at: ClassVar[Literal["lookup", "connection", "handshake"]] = "connection"
@@ -83,6 +88,10 @@ class Fault:
         """The toxics of its lane; none for a fault that is not of the wire."""
         return ()
 
+    def outage(self) -> Outage | None:
+        """The outage of the service that begins when the story acts; None for a fault of one call alone."""
+        return None
+
     def witnessed(self, seen: Observation) -> str | None:
         """The evidence that the caller met this fault, in words, or None. By default: the call or the reply that the
         story changed came through unaltered."""
@@ -91,6 +100,11 @@ class Fault:
         if seen.changed_call is None or seen.sent is None or seen.sent.value != seen.changed_call.value:
             return None
         return "the changed call was sent"
+
+    def idle(self, seen: Observation) -> str:  # noqa: ARG002 - most faults of the wire meet every call
+        """The reason, in words, that a lane with this fault had nothing to do with the call; empty if there is none, so
+        that an unwitnessed fault makes its trial invalid."""
+        return ""
 
 
 class BrokenFault(BaseException):

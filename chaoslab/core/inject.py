@@ -176,10 +176,13 @@ def check(
             for name in filter(injection.covers, returns):
                 raise ValueError(f"{choice.fault} works on {wanted}, and {name} is a function: aim it at a service")
         for choice in injection.choices:
+            for name in filter(injection.covers, returns if trait(load(choice.fault), "of_process") else ()):
+                raise ValueError(f"{choice.fault} stops a process, and {name} is a function: aim it at a service")
+        for choice in injection.choices:
             for name in filter(injection.covers, no_texts if trait(load(choice.fault), "of_text") else ()):
                 raise ValueError(
                     f"{choice.fault} works on the text of arguments, and those of {name} are objects: inject "
-                    "missing_arguments or unknown_tool"
+                    "malformed_arguments"
                 )
         if injection.name in names:
             raise ValueError(f"two injections are called '{injection.name}': give one of them another name=")

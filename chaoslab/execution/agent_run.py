@@ -10,7 +10,7 @@ import inspect
 import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -49,12 +49,52 @@ Pairs = list[tuple[Any, Any]]
 """Real objects, each with its stand-in."""
 
 
+class Loop:
+    """The event loop of a trial whose agent gives awaitables, one for all turns, made when the first one comes."""
+
+    def __init__(self) -> None:
+        self._runner: asyncio.Runner | None = None
+
+    def fetched(self, answer: Any) -> Any:
+        """The awaited answer if it is an awaitable.
+
+        Raises:
+            TypeError: it is a generator, which nobody would run.
+        """
+        if inspect.isawaitable(answer):
+
+            async def fetch() -> Any:
+                return await answer
+
+            self._runner = self._runner or asyncio.Runner()
+            return self._runner.run(fetch())
+        if inspect.isgenerator(answer) or inspect.isasyncgen(answer):
+            raise TypeError(
+                "the agent gave a generator, and nobody has run it: it should return its answer, as list(…) of it does"
+            )
+        return answer
+
+    def sleep(self, delay_s: float) -> None:
+        """Waits; tasks that a turn has left in the loop go on meanwhile."""
+        if self._runner is None:
+            system.sleep(delay_s)
+        else:
+            self._runner.run(system.asleep(delay_s))
+
+    def close(self) -> None:
+        """Cancels what is left in the loop and closes it, like `asyncio.run`."""
+        if self._runner is not None:
+            self._runner.close()
+
+
 class Start:
-    """The start of a trial's agent. `agent`: the one that was made for this trial, if each has its own."""
+    """The start of a trial's agent. `agent`: the one that was made for this trial, if each has its own. `loop`: where
+    its awaitables are awaited."""
 
     def __init__(self, ready: Callable[[], None]) -> None:
         self._ready: Callable[[], None] | None = ready
         self.agent: Any = None
+        self.loop = Loop()
 
     def ready(self) -> None:
         """Tells that the agent begins; called once a turn, heard once."""
@@ -117,14 +157,15 @@ class AgentResult:
 
 @dataclass(frozen=True)
 class Fresh:
-    """An agent that is made anew for each trial, in the trial's world."""
+    """An agent, or a service, that is made anew for each trial, in the trial's world."""
 
     make: Callable[[], Any]
 
 
 def fresh(make: Callable[[], Any]) -> Fresh:
     """Wraps `make` as an agent for `run` and `run_many`: `make()` makes a new agent for each trial, so no state is kept
-    between trials. Example: `lab.run(lab.fresh(Shop), …, tools=[Shop.order])`.
+    between trials. Example: `lab.run(lab.fresh(Shop), …, tools=[Shop.order])`. As one of `services=`, the application
+    that it makes is made anew for each trial too, and whenever its process loses its state.
 
     Raises:
         TypeError: `make` cannot be called.
@@ -178,6 +219,8 @@ class AgentSpec:
     """The exceptions by which the tools' callers learn of faults; see `native_errors.of_tool`."""
     state: Callable[[], Any] | None = None
     """The user's function that reads the world's state."""
+    drawn: Mapping[str, Any] = field(default_factory=dict)
+    """The values that were drawn for the only trial, by name."""
     right_state: Any = None
     """The end state of the twin; None: nothing to compare with."""
 
@@ -260,7 +303,7 @@ class AgentSpec:
 
     @contextmanager
     def _virtual(self) -> Iterator[tuple[Callable[[ServiceSeam], Place], Hangs, Pairs]]:
-        from chaoslab.worlds.virtual.asgi import application
+        from chaoslab.worlds.virtual.asgi import Remade, application
         from chaoslab.worlds.virtual.elsewhere import Elsewhere
         from chaoslab.worlds.virtual.machine import Hung
         from chaoslab.worlds.virtual.patches import Patches
@@ -275,7 +318,12 @@ class AgentSpec:
                 self.plan.seed, now=now, deadline_s=self.deadline_s, calls_max=self.calls_max, elsewhere=elsewhere
             )
             for name, app in self.services.items():
-                wsgi, (host, ports) = application(world, app, name), address_of(name)
+                host, ports = address_of(name)
+                if isinstance(app, Fresh):
+                    wsgi: Any = Remade(world, app.make, name)
+                    seam.outages.resets[name] = wsgi.lose
+                else:
+                    wsgi = application(world, app, name)
                 for port in ports:
                     serve(world.network, host, port, wsgi, seam, name=name)
             return world
@@ -301,7 +349,7 @@ class AgentSpec:
                 agents = adapters.words("a callable", (each.agents for each in adapters.adapters()))
                 raise TypeError(f"{name_of(self.agent)} made a {type(agent).__name__}: an agent is {agents}")
             with References([agent], pairs):
-                return _fetched(self._ask(agent)[0](prompt, start))
+                return start.loop.fetched(self._ask(agent)[0](prompt, start))
 
         return ask
 
@@ -368,6 +416,8 @@ class AgentSpec:
                 twin = self.twin
                 started = replace(started, twin=twin.answer, twin_s=twin.seconds, twin_calls=twin.calls)
             book.note(started)
+            if self.drawn:
+                book.note(events.ValuesDrawn(values=dict(self.drawn)))
         result = AgentResult(book, warnings=(*self.notes, *(UNHELD.format(name) for name in unheld)))
 
         before: list[_Read] = []
@@ -393,14 +443,14 @@ class AgentSpec:
                 result.answer = talk.whole
 
         def work() -> None:
-            with _caught(result, hung):
+            with _caught(result, hung), closing(start.loop) as loop:
                 if talk is None:
-                    result.answer = _fetched(ask(self.prompt, start))
+                    result.answer = loop.fetched(ask(self.prompt, start))
                     return
                 while (words := talk.next()) is not None:
-                    system.sleep(talk.wait_s)
+                    loop.sleep(talk.wait_s)
                     talk.begin(words)
-                    talk.answered(_text(_fetched(ask(words, start))))
+                    talk.answered(_text(loop.fetched(ask(words, start))))
                 result.answer = talk.whole
 
         def over() -> None:
@@ -560,22 +610,6 @@ def _caught(result: AgentResult, hung: tuple[type[Exception], ...]) -> Iterator[
         raise
     except (Exception, SystemExit, asyncio.CancelledError) as error:  # noqa: BLE001
         result.error = error
-
-
-def _fetched(answer: Any) -> Any:
-    """The awaited answer if it is an awaitable. An answer that is a generator raises TypeError, since nobody would run
-    it."""
-    if inspect.isawaitable(answer):
-
-        async def fetch() -> Any:
-            return await answer
-
-        return asyncio.run(fetch())
-    if inspect.isgenerator(answer) or inspect.isasyncgen(answer):
-        raise TypeError(
-            "the agent gave a generator, and nobody has run it: it should return its answer, as list(…) of it does"
-        )
-    return answer
 
 
 def _stand_in(wrapping: Wrapping, function: Any, real: Callable[..., Any]) -> Callable[..., Any]:

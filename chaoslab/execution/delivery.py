@@ -8,44 +8,35 @@ of many calls is one cell of the check: a fault, a seam and a chance.
 from __future__ import annotations
 
 import gc
-import json
-import re
-import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 from chaoslab.analysis.delivery import Cell, Delivered
-from chaoslab.base.clock import system
-from chaoslab.base.parsers import SECONDS_MAX
 from chaoslab.base.registry import names
 from chaoslab.core.events import CallFinished, FaultInjected, FaultScheduled, FaultWitnessed
-from chaoslab.core.fault import GROUP, load, trait
+from chaoslab.core.fault import GROUP, load
 from chaoslab.core.inject import check, inject
 from chaoslab.core.plan import Injection
-from chaoslab.execution.trial import Trial
-from chaoslab.execution.trial import run as run_trial
-from chaoslab.model.offline import offline_model
+from chaoslab.execution.delivery_calls import SEAMS
 
 CALLS = 20_000
 """The calls of each fault through each seam, shared among the chances."""
 CHANCES = (0.02, 0.2, 1.0)
 COLLECTED_AFTER = 200_000
 """The new objects after which the collector looks for garbage."""
-TIMEOUT_S = 2.0
-STEP_S = 0.1
-SHOP, MODEL = "shop.test", "api.openai.com"
-ORDER = {
-    "order": 17, "name": "Tea", "amount": 12.5, "due": "2026-06-01", "paid": True, "customer": "ann@shop.test",
-    "lines": [{"item": "tea", "count": 2, "price": 4.0}, {"item": "cup", "count": 1, "price": 4.5}], "total": 12.5,
-}  # fmt: skip
 ARGUMENTS: Mapping[str, Mapping[str, Any]] = {
     "budget": {"calls": 10.0},
     "flapping": {"up_s": 1.0, "down_s": 1.0},
+    "oversized": {"bytes": 2_000},
+    "overflow_context": {"tokens": 200},
 }
-"""The parameters of a fault that does nothing without them."""
+"""The parameters of a fault that does nothing without them, or whose size only makes the check slower."""
+PROBED, FEW = 56, 700
+"""The calls that tell if a fault finds anything to change at a seam, and those of a cell in which it does not:
+multiples of the requests that differ."""
 
 
 def cells(faults: Sequence[str] = (), *, calls: int = CALLS, seed: int = 1) -> list[Cell]:
@@ -85,12 +76,26 @@ class Check:
 
 
 def fired(cell: Cell) -> Delivered:
-    """Fires the fault of a cell."""
-    seam, target = SEAMS[cell.seam]
-    fault = _injection(cell, target)
-    if refusal := _refusal(cell, fault, target):
+    """Fires the fault of a cell. Where a few certain hits find nothing to change, the cell has few calls."""
+    _, target = SEAMS[cell.seam]
+    if refusal := _refusal(cell, _injection(cell, target), target):
         return Delivered(cell, refusal=refusal)
-    trial = seam(cell, fault)
+    if cell.calls > FEW and _is_idle(cell.fault, cell.seam):
+        cell = replace(cell, calls=FEW)
+    return _counted(cell)
+
+
+@cache
+def _is_idle(fault: str, seam: str) -> bool:
+    """True if the fault hits here, and each time finds nothing to change."""
+    probe = _counted(Cell(fault, seam, 1.0, PROBED))
+    return probe.scheduled == PROBED and probe.injected == 0
+
+
+def _counted(cell: Cell) -> Delivered:
+    """The counts of a cell's trial."""
+    seam, target = SEAMS[cell.seam]
+    trial = seam(cell, _injection(cell, target))
     if trial.error is not None:
         raise RuntimeError(f"{cell}: {trial.error!r}") from trial.error
     history = trial.history
@@ -135,138 +140,3 @@ def seen(fault: str) -> list[tuple[str, list[str]]]:
 
 SHOWN_CALLS = 30
 """The calls among which the first one is shown that meets a fault."""
-
-
-def _trial(agent: Callable[[str], str], cell: Cell, fault: Injection, **world: Any) -> Trial:
-    return run_trial(
-        agent, "check", faults=[fault], seed=cell.seed, twin=False, timeout_s=TIMEOUT_S, deadline_s=SECONDS_MAX,
-        calls_max=10**9, **world,
-    )  # fmt: skip
-
-
-def _function(cell: Cell, fault: Injection) -> Trial:
-    def get_order(order: int) -> dict[str, Any]:
-        return {**ORDER, "order": order}
-
-    def agent(_: str) -> str:
-        for number in range(cell.calls):
-            _pass_time(number)
-            with suppress(Exception):
-                get_order(number % 7)
-        return "done"
-
-    return _trial(agent, cell, fault, reads=[get_order])
-
-
-def _service(cell: Cell, fault: Injection) -> Trial:
-    def shop(request: Any) -> dict[str, Any]:
-        return {**ORDER, "order": int(request.path.rpartition("/")[2])}
-
-    def telling(_: Any, start_response: Any) -> list[bytes]:
-        start_response("200 OK", [("Content-Type", "text/event-stream")])
-        return [f"data: {json.dumps(line)}\n\n".encode() for line in ORDER.items()]
-
-    def agent(_: str) -> str:
-        _ask(SHOP, cell.calls, lambda number: ("GET", f"/orders/{number % 7}", None))
-        return "done"
-
-    streams = load(cell.fault).layer == "stream"
-    return _trial(agent, cell, fault, services={SHOP: telling if streams else shop})
-
-
-def _model(cell: Cell, fault: Injection) -> Trial:
-    def agent(_: str) -> str:
-        _ask(MODEL, cell.calls, lambda number: ("POST", "/v1/chat/completions", bodies[number % len(bodies)]))
-        return "done"
-
-    fault_class = load(cell.fault)
-    whole = fault_class.layer != "stream"
-    streams = not whole or trait(fault_class, "of_model")
-    ways = [stream for stream, there in ((False, whole), (True, streams)) if there]
-    bodies = [_chat(stream=stream, tools=tools) for stream in ways for tools in (True, False)]
-    return _trial(agent, cell, fault, services={MODEL: offline_model()})
-
-
-SEAMS: Mapping[str, tuple[Callable[[Cell, Injection], Trial], str]] = {
-    "function": (_function, "get_order"), "service": (_service, SHOP), "model": (_model, MODEL),
-}  # fmt: skip
-"""The seams, and the target in each."""
-
-
-def _pass_time(number: int) -> None:
-    """Lets time pass now and then, which some faults count."""
-    if number % 10 == 0:
-        system.sleep(STEP_S)
-
-
-def _ask(host: str, calls: int, request: Callable[[int], tuple[str, str, bytes | None]]) -> None:
-    """Sends so many requests over one connection, or the next if one is lost."""
-    connection: socket.socket | None = None
-    for number in range(calls):
-        _pass_time(number)
-        try:
-            if connection is None:
-                connection = socket.create_connection((host, 80), timeout=TIMEOUT_S)
-            connection.sendall(_spelt(host, *request(number)))
-            kept = _answered(connection)
-        except OSError:  # whatever it was, the fault's witness says if it was the fault
-            kept = False
-        if connection is not None and not kept:
-            connection.close()
-            connection = None
-
-
-@cache
-def _spelt(host: str, method: str, path: str, body: bytes | None) -> bytes:
-    """A request as bytes."""
-    lines = [f"{method} {path} HTTP/1.1", f"Host: {host}", "Accept: */*"]
-    if body is not None:
-        lines += ["Content-Type: application/json", f"Content-Length: {len(body)}"]
-    return "\r\n".join([*lines, "", ""]).encode() + (body or b"")
-
-
-def _answered(connection: socket.socket) -> bool:
-    """Reads an answer to its end; True if the connection may be asked again. A client of the standard library takes
-    as long for its headers as all of the lab does for the call.
-
-    Raises:
-        OSError: the connection failed, or nothing came in time.
-    """
-    data = b""
-    while b"\r\n\r\n" not in data:
-        if not (part := connection.recv(65536)):
-            return False
-        data += part
-    head, _, body = data.partition(b"\r\n\r\n")
-    fields = head.lower() + b"\r\n"
-    length = re.search(rb"\r\ncontent-length: *(\d+)", fields)
-    if length is None and b"\r\ntransfer-encoding: chunked" not in fields:
-        while connection.recv(65536):
-            pass
-        return False
-    while len(body) < int(length[1]) if length else not body.endswith(b"0\r\n\r\n"):
-        if not (part := connection.recv(65536)):
-            return False
-        body += part
-    return b"\r\nconnection: close" not in fields
-
-
-def _chat(*, stream: bool, tools: bool) -> bytes:
-    """A request to a model: a conversation with a tool call in it. With `tools`, another is to be made."""
-    parameters = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
-    tool = {"type": "function", "function": {"name": "current_weather", "parameters": parameters}}
-    call = {"id": "c1", "type": "function", "function": {"name": "current_weather", "arguments": '{"city": "Oslo"}'}}
-    messages: list[dict[str, Any]] = [
-        {"role": "system", "content": "You are a helpful assistant."},
-        {"role": "user", "content": "Is Zürich a city?"},
-        {"role": "assistant", "content": "Zürich is a city in Switzerland."},
-        {"role": "user", "content": "How warm is it in Oslo?"},
-        {"role": "assistant", "content": None, "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": "c1", "content": '{"temp": 21.5}'},
-        {"role": "assistant", "content": "21.5 degrees in Oslo."},
-        {"role": "user", "content": "How warm is it in Paris?" if tools else "What is 17 times 24?"},
-    ]
-    offered = {"tools": [tool]} if tools else {}
-    return json.dumps(
-        {"model": "gpt-5", "messages": messages, "stream": stream, **offered}, ensure_ascii=False
-    ).encode()

@@ -18,6 +18,7 @@ from chaoslab.base.clock import iso, system
 from chaoslab.base.identity import nth
 from chaoslab.core import events
 from chaoslab.core.events import Event
+from chaoslab.core.fault import load, trait
 from chaoslab.core.inject import check, inject
 from chaoslab.core.memory import TrialMemory
 from chaoslab.core.plan import Injection, Plan
@@ -122,6 +123,12 @@ def check_refusing(injections: Iterable[Injection], routes: Iterable[str]) -> No
     """
     names = list(routes)
     for injection in injections:
+        stops = any(trait(load(choice.fault), "of_process") for choice in injection.choices)
+        if stops and any(map(injection.covers, names)):
+            raise ValueError(
+                f"'{injection.name}' stops a process, and a service behind a gateway is none of the lab's: use "
+                "reset_peer or timeout"
+            )
         if refuses(injection) and any(map(injection.covers, names)):
             raise ValueError(
                 f"'{injection.name}' refuses connections, and a gateway has taken one before it knows the route: "

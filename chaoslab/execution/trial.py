@@ -38,6 +38,8 @@ from chaoslab.seams import adapters
 from chaoslab.seams.function import CALLS_MAX
 from chaoslab.seams.service import check as check_services
 
+Drawn = tuple[tuple[Injection, ...], Mapping[str, Any]]
+"""The injections of one trial, and the values drawn for it, by name."""
 SHOWN = 300
 """The longest one-line text of a trial, in characters."""
 
@@ -280,16 +282,19 @@ def run_many(
 
 
 def numbered(
-    agent: Any, prompt: Any, numbers: Sequence[int], *, jobs: int = 1, **options: Unpack[Options]
-) -> Generator[Trial, None, None]:
-    """The same for the trials with these numbers, from 0: each is as it is among all others."""
+    agent: Any, prompt: Any, numbers: Sequence[int], *, jobs: int = 1,
+    drawn: Callable[[int], Drawn] | None = None, **options: Unpack[Options],
+) -> Generator[Trial, None, None]:  # fmt: skip
+    """The same for the trials with these numbers, from 0: each is as it is among all others. `drawn`: the injections of
+    a trial by its number, in place of the faults; such trials are done one after the other."""
     spec, wants_twin, logs = _checked(agent, prompt, options)
-    return _trials(spec, numbers, jobs, wants_twin=wants_twin, logs=logs)
+    return _trials(spec, numbers, jobs, wants_twin=wants_twin, logs=logs, drawn=drawn)
 
 
 def _trials(
-    spec: AgentSpec, numbers: Sequence[int], jobs: int, *, wants_twin: bool, logs: Path | None
-) -> Generator[Trial, None, None]:
+    spec: AgentSpec, numbers: Sequence[int], jobs: int, *, wants_twin: bool, logs: Path | None,
+    drawn: Callable[[int], Drawn] | None = None,
+) -> Generator[Trial, None, None]:  # fmt: skip
     twin = None
     with ExitStack() as stack:
         stack.enter_context(spec.prepared())  # forked workers inherit it
@@ -300,6 +305,13 @@ def _trials(
             run = Run.create(logs, now=spec.now, name=spec.name)
             run.make_latest()
             book = stack.enter_context(written(spec, len(numbers), run.folder))
+        if drawn is not None:
+            for number in numbers:
+                injections, values = drawn(number)
+                own = replace(spec, plan=Plan(spec.plan.seed, injections), drawn=values)
+                for result in results(own, [number], executor=executor(1), book=book):
+                    yield _trial(result, own.plan, twin)
+            return
         done = results(spec, numbers, executor=executor(jobs), book=book)
         for result in stack.enter_context(closing(done)):
             yield _trial(result, spec.plan, twin)
@@ -405,6 +417,7 @@ def _checked(agent: Any, prompt: Any, given: Options) -> tuple[AgentSpec, bool, 
     checked = check(faults, names, turns=turns, models=models, functions=functions, objects=no_texts)
     plan = Plan(seed, checked)
     check_services(plan.injections, there)
+    validation.check_lost(plan.injections, services)
     check_refusing(plan.injections, upstreams)
     effects = None
     if given.get("effects") is not None:

@@ -12,6 +12,7 @@ from chaoslab.base.identity import canonical
 from chaoslab.base.jsonable import to_jsonable
 from chaoslab.base.parsers import SECONDS_MAX
 from chaoslab.base.registry import did_you_mean
+from chaoslab.core.plan import Injection
 from chaoslab.execution import gateway
 from chaoslab.execution.agent_run import Fresh, name_of, unasked
 from chaoslab.execution.forked import can_fork
@@ -74,16 +75,30 @@ def services(value: Any) -> dict[str, Any]:
     there: dict[tuple[str, int], str] = {}
     for name, app in found.items():
         _check_service_name(name)
+        made = app.make() if isinstance(app, Fresh) else app
         try:
-            kind_of(app)
+            kind_of(made)
         except TypeError as error:
-            raise TypeError(f"services has {shown(app)} as '{name}': {error}") from None
+            raise TypeError(f"services has {shown(made)} as '{name}': {error}") from None
         host, ports = address_of(name)
         for port in ports:
             other = there.setdefault((host, port), name)
             if other != name:
                 raise ValueError(f"services has two at {host}:{port}: '{other}' and '{name}'; leave one of them out")
     return found
+
+
+def check_lost(injections: Iterable[Injection], services: Mapping[str, Any]) -> None:
+    """Checks that a service which is to lose its state can be made anew."""
+    for injection in injections:
+        if not any(choice.params.get("state") == "lost" for choice in injection.choices):
+            continue
+        for name, app in services.items():
+            if injection.covers(name) and not isinstance(app, Fresh):
+                raise ValueError(
+                    f"'{injection.name}' has state='lost', and the service {name} cannot be made anew: give a function "
+                    f"that makes it, as in services={{'{name}': lab.fresh(make)}}"
+                )
 
 
 def _check_service_name(name: Any) -> None:

@@ -46,7 +46,6 @@ class History:
         notes: Iterable[str] = (),
     ) -> None:
         self.records = sorted(records, key=lambda r: (r.t, r.writer, r.seq))
-        self._of_kind: dict[type[Event], list[Record]] = {}
         self.cut_lines = {name: tuple(numbers) for name, numbers in (cut or {}).items()}
         self.unknown = frozenset(unknown)
         self.notes = (*notes, *(unread(name, numbers) for name, numbers in sorted(self.cut_lines.items())))
@@ -71,7 +70,7 @@ class History:
             raise FileNotFoundError(f"no logs in {folder}")
         records: list[Record] = []
         cut: dict[str, list[int]] = {}
-        with _no_garbage():
+        with no_garbage():
             for path in paths:
                 for number, line in enumerate(lines_of(path), 1):
                     record = parse_line(line)
@@ -97,9 +96,9 @@ class History:
 
     def of(self, kind: type[E_], *, trial: str | None = None) -> Iterator[tuple[Record, E_]]:
         """The events of one kind in time order, each with its line's envelope."""
-        found = self._of_kind.get(kind)
-        if found is None:  # looked for once, since measures ask for one kind again and again
-            found = self._of_kind[kind] = [record for record in self.records if isinstance(record.event, kind)]
+        found = self._of_kind.get(kind, ())
+        if "kind" not in vars(kind):  # a base of several kinds
+            found = [record for record in self.records if isinstance(record.event, kind)]
         for record in found:
             if trial is None or record.trial == trial:
                 yield record, cast(E_, record.event)
@@ -112,6 +111,14 @@ class History:
 
     def first(self, kind: type[E_]) -> E_ | None:
         return next((event for _, event in self.of(kind)), None)
+
+    @cached_property
+    def _of_kind(self) -> dict[type[Event], list[Record]]:
+        """The records by kind, in one pass: a report asks for thirty kinds, and a verdict of each trial for ten."""
+        found: dict[type[Event], list[Record]] = {}
+        for record in self.records:
+            found.setdefault(type(record.event), []).append(record)
+        return found
 
     @cached_property
     def of_functions(self) -> bool:
@@ -129,7 +136,7 @@ class History:
 
 
 @contextmanager
-def _no_garbage() -> Iterator[None]:
+def no_garbage() -> Iterator[None]:
     """Turns the garbage collector off while many objects are made and kept: it would take as long as the reading."""
     collecting = gc.isenabled()
     gc.disable()

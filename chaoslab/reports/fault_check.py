@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from chaoslab.analysis.delivery import CONFIDENCE, Delivered
 from chaoslab.reports.page import count, wrapped
@@ -49,6 +50,23 @@ def wrong(result: Delivered, cells: int) -> str:
     if not result.as_configured(cells):
         return f"the rate {_rate(result, cells)} excludes {result.cell.chance:g}"
     return ""
+
+
+def plain(results: Sequence[Delivered]) -> list[dict[str, Any]]:
+    """The results as JSON values: counts, the exact interval of the rate, and the reasons against it or null."""
+    found = []
+    for result in results:
+        interval = result.interval(len(results))
+        found.append(
+            {
+                "fault": result.cell.fault, "seam": result.cell.seam, "chance": result.cell.chance,
+                "calls": result.cell.calls, "eligible": result.eligible, "scheduled": result.scheduled,
+                "injected": result.injected, "witnessed": result.witnessed, "refusal": result.refusal or None,
+                "interval": None if interval is None else [interval.low, interval.high],
+                "wrong": wrong(result, len(results)) or None,
+            }
+        )  # fmt: skip
+    return found
 
 
 def foot(results: Sequence[Delivered]) -> tuple[str, bool]:

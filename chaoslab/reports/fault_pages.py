@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from chaoslab.base.jsonable import cut
-from chaoslab.base.registry import bundled, installed
+from chaoslab.base.registry import bundled, installed, names
 from chaoslab.core.fault import GROUP, Fault, load, trait
 from chaoslab.reports.page import WIDTH, wrapped
 
@@ -36,6 +36,34 @@ def catalogue() -> str:
             lines += [family, *(cut(f"  {name:{width}}  {about}", WIDTH) for name, about in found), ""]
     lines.append("chaoslab faults NAME tells of one; chaoslab faults check proves that they arrive")
     return "\n".join(lines) + "\n"
+
+
+def plain(shown: Sequence[str]) -> list[dict[str, Any]]:
+    """Faults as JSON values, all of them if none is named. One that cannot be used has an `error`.
+
+    Raises:
+        LookupError: no such fault.
+    """
+    families = {name: module.split(".")[-2] for name, module in bundled(GROUP).items()}
+    found: list[dict[str, Any]] = []
+    for name in shown or names(GROUP):
+        family = families.get(name)
+        try:
+            fault = load(name)
+        except LookupError as error:
+            if shown:
+                raise
+            found.append({"fault": name, "family": family, "error": str(error.args[0])})
+            continue
+        about = (inspect.getdoc(inspect.getmodule(fault)) or "").partition("\n\n")[0]
+        found.append(
+            {
+                "fault": name, "family": family, "layer": fault.layer, "about": " ".join(about.split()),
+                "parameters": {each.name: parameter(fault, each).partition(": ")[2] for each in fields(fault)},
+                "example": trait(fault, "example") or None,
+            }
+        )  # fmt: skip
+    return found
 
 
 def _subject(module: str) -> str:

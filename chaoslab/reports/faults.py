@@ -77,6 +77,8 @@ class Met:
         return f"{head}{planned}: {self._unmet()}"
 
     def _unmet(self) -> str:
+        if idle := next((stage.idle for stage in self.stages if isinstance(stage, FaultHealed) and stage.idle), ""):
+            return f"armed, and {idle}"
         if any(isinstance(stage, FaultArmed) for stage in self.stages):
             return f"ARMED AND NOT WITNESSED: {self._instead()}"
         if any(isinstance(stage, FaultInjected) for stage in self.stages):

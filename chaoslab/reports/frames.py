@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from chaoslab.analysis.judge import Verdict, verdicts
 from chaoslab.base import extras
@@ -28,8 +28,6 @@ from chaoslab.reports.folder import read
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from chaoslab.execution.trial import Trial
 
 
 class Column(NamedTuple):
@@ -153,7 +151,14 @@ def load(run: str = "latest") -> Frames:
     return Frames(read(str(run)))
 
 
-def frame(trials: Iterable[Trial]) -> pd.DataFrame:
+class WithHistory(Protocol):
+    """A trial as `lab.run` gives it."""
+
+    @property
+    def history(self) -> History: ...
+
+
+def frame(trials: Iterable[WithHistory]) -> pd.DataFrame:
     """The trials of `run_many` as one DataFrame: the columns of `load(…).trials`, a row a trial.
 
     Raises:

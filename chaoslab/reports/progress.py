@@ -17,9 +17,10 @@ LIVE_S, PLAIN_S = 0.1, 5.0
 class Progress:
     """A context around the work; call `count` after each trial."""
 
-    def __init__(self, trials: int, *, clock: Clock = system) -> None:
+    def __init__(self, trials: int, *, clock: Clock = system, quiet: bool = False) -> None:
         self._trials, self._clock = trials, clock
         self._done = self._faults = 0
+        self._quiet = quiet
         self._outcomes = Counter[Outcome]()
         self._virtual_s = 0.0
         self._began_s = self._said_s = clock.monotonic()
@@ -34,7 +35,7 @@ class Progress:
         now_s = self._clock.monotonic()
         if self._first_s is None:
             self._first_s = now_s
-        if now_s - self._said_s >= (LIVE_S if self._live else PLAIN_S):
+        if not self._quiet and now_s - self._said_s >= (LIVE_S if self._live else PLAIN_S):
             self._said_s = now_s
             self._show(self._line(now_s))
 
@@ -66,6 +67,8 @@ class Progress:
     def __exit__(self, *_: object) -> None:
         if self._live:
             self._show("")
+        if self._quiet:
+            return
         took_s = self._clock.monotonic() - self._began_s
         hung = f" ({self._outcomes[Outcome.HUNG]} hung)" if self._outcomes[Outcome.HUNG] else ""
         print(

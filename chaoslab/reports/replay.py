@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from chaoslab.analysis.judge import Outcome
 
@@ -65,6 +66,22 @@ def lines(replay: Replay, trials: Sequence[ReplayedTrial]) -> Iterator[str]:
     how = "byte for byte" if replay.exact else "as stories, times apart"
     events = sum(each.events for each in whole)
     yield f"equal: {_many(len(whole), 'trial')}, {_many(events, 'event')}, {how}{left}"
+
+
+def plain(replay: Replay, trials: Sequence[ReplayedTrial]) -> dict[str, Any]:
+    """The replay as JSON values; `difference` and `left_out` are null where there is none."""
+    return {
+        "run": replay.run, "folder": str(replay.folder), "exact": replay.exact, "notes": list(replay.notes),
+        "equal": not any(each.difference for each in trials),
+        "trials": [
+            {
+                "trial": each.trial, "events": each.events, "outcome": str(each.outcome), "seconds": each.seconds,
+                "faults_witnessed": each.witnessed, "difference": each.difference or None,
+                "left_out": each.left_out or None,
+            }
+            for each in trials
+        ],
+    }  # fmt: skip
 
 
 def _many(n: int, what: str) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from chaoslab.analysis.judge import JUDGED, Outcome, verdicts
 from chaoslab.analysis.measures.guard import guarded
@@ -60,9 +61,27 @@ class RunLine:
         ended = "" if self.ended in ("", "done") else f"; {self.ended}"
         return "\n".join([head, *wrapped(f"{count(self.prompts, 'prompt')}: {outcomes}{faults}{ended}", indent="  ")])
 
+    def plain(self) -> dict[str, Any]:
+        """The run as JSON values; null is not known."""
+        return {
+            "run": self.folder.name, "folder": str(self.folder), "began": self.began.isoformat(),
+            "world": self.world or None, "seed": self.seed, "prompts": None if self.trouble else self.prompts,
+            "outcomes": None if self.outcomes is None else {str(k): n for k, n in self.outcomes.items()},
+            "faults_witnessed": self.witnessed, "ended": self.ended or None, "trouble": self.trouble or None,
+        }  # fmt: skip
+
 
 def render(logs: Path = places.LOGS) -> str:
-    """The list of all runs in a folder, newest first.
+    """The list of all runs in a folder, newest first, as text.
+
+    Raises:
+        LookupError: there is none.
+    """
+    return "\n".join(line.told() for line in listed(logs)) + "\n"
+
+
+def listed(logs: Path = places.LOGS) -> Iterator[RunLine]:
+    """The lines of all runs in a folder, newest first.
 
     Raises:
         LookupError: there is none.
@@ -72,7 +91,7 @@ def render(logs: Path = places.LOGS) -> str:
     )  # the first lab has no folder per run
     if not there:
         raise LookupError(places.none_yet(logs))
-    return "\n".join(of(folder).told() for folder in there) + "\n"
+    yield from (of(folder) for folder in there)
 
 
 def of(folder: Path) -> RunLine:

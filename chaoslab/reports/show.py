@@ -34,9 +34,11 @@ from chaoslab.core.events import (
     TurnFinished,
     TurnStarted,
     Usage,
+    ValuesDrawn,
 )
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
+from chaoslab.record.log import encode_event
 from chaoslab.reports import trials as those
 from chaoslab.reports.faults import Met, is_stage
 
@@ -58,12 +60,7 @@ def render(
     Raises:
         LookupError: the run has no such prompt or trial.
     """
-    starts = _chosen(history, prompt, trials)
-    records: dict[str | None, list[Record]] = {}
-    for record in history.records:
-        records.setdefault(record.trial, []).append(record)
-    judged = {start.trial or "": judge(History(records[start.trial]), start.trial or "") for start, _ in starts}
-    wanted = [pair for pair in starts if outcomes is None or judged[pair[0].trial or ""].outcome in outcomes]
+    wanted, records, judged = _selected(history, prompt, trials, outcomes)
     if not wanted:
         return (
             f"no trial here is {_either(outcomes or set(Outcome))}: "
@@ -71,6 +68,52 @@ def render(
         )
     stories = (_story(*pair, records[pair[0].trial], judged[pair[0].trial or ""], stages=stages) for pair in wanted)
     return "\n\n".join(stories) + "\n"
+
+
+def plain(
+    history: History,
+    *,
+    prompt: int | None = None,
+    trials: Sequence[str] = (),
+    outcomes: Set[Outcome] | None = None,
+) -> list[dict[str, Any]]:
+    """The same trials as JSON values: verdict and events; `t` counts in seconds from the run's start.
+
+    Raises:
+        LookupError: the run has no such prompt or trial.
+    """
+    wanted, records, judged = _selected(history, prompt, trials, outcomes)
+    found = []
+    for start, event in wanted:
+        trial = start.trial or ""
+        verdict = judged[trial]
+        found.append(
+            {
+                "trial": trial, "prompt": event.prompt, "outcome": str(verdict.outcome), "why": verdict.why,
+                "harm": list(verdict.harm),
+                "events": [
+                    {"t": each.t, "writer": each.writer, "seq": each.seq, **json.loads("{" + encode_event(each.event))}
+                    for each in records[start.trial]
+                ],
+            }
+        )  # fmt: skip
+    return found
+
+
+Chosen = list[tuple[Record, PromptStarted]]
+
+
+def _selected(
+    history: History, prompt: int | None, trials: Sequence[str], outcomes: Set[Outcome] | None
+) -> tuple[Chosen, dict[str | None, list[Record]], dict[str, Verdict]]:
+    """The beginnings of the trials that are wanted, the records by trial, and the verdicts of all that were judged."""
+    starts = _chosen(history, prompt, trials)
+    records: dict[str | None, list[Record]] = {}
+    for record in history.records:
+        records.setdefault(record.trial, []).append(record)
+    judged = {start.trial or "": judge(History(records[start.trial]), start.trial or "") for start, _ in starts}
+    wanted = [pair for pair in starts if outcomes is None or judged[pair[0].trial or ""].outcome in outcomes]
+    return wanted, records, judged
 
 
 class Story(History):
@@ -151,7 +194,7 @@ def event_text(event: Event) -> str:
             return f"fault    {_place(event)} {event.fault} witnessed: {_flat(event.evidence)}{changed}"
         case FaultHealed():
             unmet = f", since {event.masked_by} ended the call first" if event.masked_by else ""
-            said = "" if event.witnessed else f", NOT WITNESSED{unmet}"
+            said = "" if event.witnessed else f", {event.idle}" if event.idle else f", NOT WITNESSED{unmet}"
             return f"fault    {_place(event)} {event.fault} healed{said}"
         case FaultUnreached():
             return f"fault    {event.target} {event.request} NOT REACHED by {event.injection}"
@@ -171,6 +214,8 @@ def _said_of_the_prompt(event: Event) -> str:
     match event:
         case PromptStarted() if event.twin is not None:
             return f"twin     without faults: {line(event.twin, ANSWER_WIDTH)}"
+        case ValuesDrawn():
+            return f"drawn    {_flat(', '.join(f'{name} = {value}' for name, value in event.values.items()))}"
         case TurnStarted():
             return f"turn     {event.turn}: {line(event.prompt, ANSWER_WIDTH)}"
         case TurnFinished():

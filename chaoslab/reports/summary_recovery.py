@@ -21,7 +21,7 @@ def lines(report: RunReport) -> list[str]:
     said = wrapped(f"{head}: {_counts(every)}")
     for sentence in (_means(every, told=told), _censored(every), _medians(found.by_fault)):
         said += wrapped(sentence)
-    legend = ["mean: from the beginning of the call that met the fault; noticed: from its end."] if told else []
+    legend = ["mean = detect (from the call's beginning to its end) + repair (from there on)."] if told else []
     return [*said, *_table(found, told=told), *legend]
 
 
@@ -42,8 +42,9 @@ def _means(found: Recovery, *, told: bool) -> str:
         return ""
     since = "from the beginning of the call that met the fault" if told else "from the noticed failure"
     said = f"The {found.recovered} that recovered took {_mean(found)}, {since} to the right answer"
-    if told and found.since_notice_s is not None:
-        said += f"; from the end of that call, when it was noticed, {duration(found.since_notice_s, 2)}"
+    if told and found.since_notice_s is not None and found.detected_s is not None:
+        detected, repaired = duration(found.detected_s, 2), duration(found.since_notice_s, 2)
+        said += f": noticed after {detected}, at the end of that call, and repaired {repaired} later"
     return f"{said}."
 
 
@@ -94,15 +95,15 @@ def _table(found: Mttr, *, told: bool) -> list[str]:
             rows.append(_row(f"{fault} on {there[0][0]}", every))
         else:
             rows += [_row(fault, every), *(_row(f"  on {target}", r) for target, r in there)]
-    header = ["recovery from", "n", "retry", "fallback", "late", "harm", "never", "mean", "noticed"]
+    header = ["recovery from", "n", "retry", "fallback", "late", "harm", "never", "mean", "detect", "repair"]
     kept = [n for n, name in enumerate(header) if name not in RARE or any(row[n] != "0" for row in rows)]
-    kept = kept if told else kept[:-1]  # an inferred incident begins with its notice
+    kept = kept if told else kept[:-2]  # an inferred incident begins with its notice
     return table([header[n] for n in kept], [[row[n] for n in kept] for row in rows])
 
 
 def _row(name: str, of: Recovery) -> list[str]:
     counts = [of.n, of.retry, of.fallback, of.late, of.harmed, of.censored]
-    return [name, *map(str, counts), _seconds(of.mean_s), _seconds(of.since_notice_s)]
+    return [name, *map(str, counts), *map(_seconds, (of.mean_s, of.detected_s, of.since_notice_s))]
 
 
 def _seconds(value: float | None) -> str:

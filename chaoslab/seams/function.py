@@ -590,7 +590,11 @@ class _Attempt(Attempt):
 
     def _finished(self, reply: Reply | None, failure: Failure | None) -> None:
         made, kind = self.made, failure.kind if failure else None
-        self.observed(reply, failure)
+        if reply is None and failure is None and self.waits and (took_s := self.took_s) > 0:
+            self.deadline_s = took_s  # its caller gave up while a fault let it wait
+            self.observed(None, Failure("timed_out"))
+        else:
+            self.observed(reply, failure)
         own = isinstance(reply, Returned)
         made.ok = reply.ok if isinstance(reply, Returned) else reply is not None and reply.status < 400
         made.status = None if reply is None or own else reply.status

@@ -24,13 +24,15 @@ from chaoslab.core.events import REPLY_MAX, Event
 from chaoslab.core.exchange import Call, Failure, Observation, Reply
 from chaoslab.core.fault import load, trait
 from chaoslab.core.memory import Decisions, TrialMemory
+from chaoslab.core.outage import Cut
 from chaoslab.core.pipe import Pipe, Signal
-from chaoslab.core.plan import HITS, Candidates, Decision, Injection, Plan
+from chaoslab.core.plan import HITS, SPARED, Candidates, Decision, Injection, Plan
 from chaoslab.core.service_spec import ErrorReply
 from chaoslab.core.stream import Piped, Streamed
 from chaoslab.record.trial_log import TrialLog
 from chaoslab.seams.service_http import LENGTHS, Fields, HttpRequest, Served, is_stream
 from chaoslab.seams.service_model import Heard, ModelHost, ModelRequest, Spent, free
+from chaoslab.seams.service_outage import Current, Outages
 from chaoslab.wire.body import BODY_MAX
 
 EFFECT = "X-Lab-Effect"
@@ -171,6 +173,7 @@ class ServiceSeam:
         """The attempts whose clients have not ended them."""
         self.settle: Callable[[], object] = lambda: None
         """Waits until replies that were sent are noted; in virtual time they are."""
+        self.outages = Outages(clock)
         self._refused: dict[str, Request] = {}
         self._reach: dict[tuple[str, bool], tuple[Candidates, Candidates]] = {}
         self._steps: dict[tuple[str, Step], Candidates] = {}
@@ -181,6 +184,7 @@ class ServiceSeam:
         self.book, self.memory = book, memory
         self.spent = Spent(cost_usd=spent_usd, price=self.price)
         self.asked_of, self.open, self._refused = set(), {}, {}
+        self.outages.clear()
 
     def end(self) -> None:
         """Ends the trial, and the attempts that are open still."""
@@ -196,7 +200,11 @@ class ServiceSeam:
     def refuses(self, name: str, trip_s: float, step: Step = "connection") -> Callable[[], None] | None:
         """The function to call when the client is told that its connection fails in this step; None if it does not."""
         book, reach = self.book, self._refusing(name, step)
-        if book is None or not reach:
+        if book is None:
+            return None
+        if step == "connection" and (down := self.outages.down(name)) is not None:
+            return self._refused_by(down, book, name, trip_s)
+        if not reach:
             return None
         pending = self._refused.get(name)
         number, attempt = (pending.number, pending.attempts + 1) if pending else (book.requests.made(name) + 1, 1)
@@ -205,13 +213,32 @@ class ServiceSeam:
         decisions = self._decisions(reach, name, number, attempt)
         if pending is None:
             pending = self._refused[name] = book.requests.ask(name, f"{name} {CONNECT}", [number])
+        call, faults, began_s = self._connecting(book, name, pending, trip_s)
+        return self._refusal_told(book, call, faults, began_s, _refusal(faults, reach, decisions, call))
+
+    def _refused_by(self, down: Current, book: TrialLog, name: str, trip_s: float) -> Callable[[], None]:
+        """The same for a connection to a service that is down. It tells no request, so it counts as an attempt of the
+        one at which the outage began."""
+        call, faults, began_s = self._connecting(book, name, down.request, trip_s)
+        faults.struck(down.cut(Cut("refused")))
+        return self._refusal_told(book, call, faults, began_s, "refused")
+
+    def _connecting(
+        self, book: TrialLog, name: str, request: Request, trip_s: float
+    ) -> tuple[Call, AttemptFaults, float]:
+        """The attempt that a failed connection is, its faults, and the moment at which it began."""
         self.asked_of.add(name)
         book.calls += 1
         began_s = self.clock.monotonic() - trip_s
-        call = Call(name, CONNECT, book.key, number, pending.next_attempt(), pending.id, turn=book.requests.turn)
+        number, attempt = request.number, request.next_attempt()
+        call = Call(name, CONNECT, book.key, number, attempt, request.id, turn=book.requests.turn)
         book.note(events.CallStarted(at=call.at, tool=CONNECT))
-        faults = AttemptFaults(self.memory, call, book.note, elapsed_s=began_s - book.origin)
-        kind = _refusal(faults, reach, decisions, call)
+        return call, AttemptFaults(self.memory, call, book.note, elapsed_s=began_s - book.origin), began_s
+
+    def _refusal_told(
+        self, book: TrialLog, call: Call, faults: AttemptFaults, began_s: float, kind: str
+    ) -> Callable[[], None]:
+        """The function to call when the client is told that its connection failed."""
 
         def told() -> None:
             duration_s = self.clock.monotonic() - began_s
@@ -353,18 +380,25 @@ class ServiceAttempt(Attempt):
         if reach:
             occasion = seam.memory.occasion(name, self.tool, number, attempt, elapsed_s=elapsed_s, arguments=self.value)
             decisions = seam.memory.decide(reach, occasion)
+        held = seam.outages.held(name)
         super().__init__(
             call,
             seam.memory,
             reach,
-            decisions,
+            decisions if held is None else _without_outages(reach, decisions),
             clock=seam.clock,
             began_s=began_s,
             deadline_s=seam.timeout_s,
             elapsed_s=elapsed_s,
             spent=spent,
         )
-        self.hit = decisions.hit
+        if held is not None:
+            self.faults.active.append(held)
+            self.faults.asked(held.injection)
+            self._stories.insert(0, lambda _: held)
+        self._broken_by: Current | None = None
+        self._stopped = False
+        self.hit = decisions.hit or held is not None
         """True if a fault hits it: `play` answers it then, else the application, through `answering`."""
         self.rolled: list[str] = self.faults.rolled if self.hit else list(decisions.asked)
         if attempt == 1 or self.asked is refused:
@@ -378,6 +412,7 @@ class ServiceAttempt(Attempt):
         for part in parts if self.chat is None else self._kept(started, parts):
             if first:
                 first = False
+                self._hold()
                 self._began(started)
             yield part
         if first:
@@ -427,8 +462,16 @@ class ServiceAttempt(Attempt):
                 self._pause(inf if wake_s is None else wake_s - now())
 
     def injected(self, active: ActiveFault) -> None:
-        if not self.over:  # else nobody can meet it any more
-            super().injected(active)
+        if self.over:  # nobody can meet it any more
+            return
+        super().injected(active)
+        if trait(active.fault, "of_process"):
+            outages = self.seam.outages
+            begun = outages.begin(self.name, active, self.asked)
+            self._stopped = outages.held(self.name) is not None
+            for other in self.seam.open.values() if begun is not None and not self._stopped else ():
+                if other.name == self.name and other is not self:
+                    other._broken_by = begun
 
     # The driver's methods for stories.
 
@@ -440,6 +483,7 @@ class ServiceAttempt(Attempt):
             if self.chat is not None:
                 self.chat.sent = request
         answer = self.line.application(request)
+        self._hold()
         if is_stream(answer.fields):
             self._note_effects(answer.status, answer.fields, request, value)
             self._fields = answer.fields
@@ -469,8 +513,22 @@ class ServiceAttempt(Attempt):
                 self.note(event)
 
     async def wait(self, delay_s: float) -> None:
-        """Lets time pass until the client hangs up; a step of a story."""
-        self._pause(delay_s)
+        """Lets time pass until the client hangs up; a step of a story. A process that is stopped sees nobody hang up,
+        and does the work when it goes on."""
+        if self._stopped:
+            self.seam.clock.sleep(delay_s)
+        else:
+            self._pause(delay_s)
+
+    def _hold(self) -> None:
+        """Keeps the answer until the service goes on, if it was paused meanwhile."""
+        held = self.seam.outages.held(self.name)
+        if held is None:
+            return
+        if not self.over:
+            self.faults.struck(held)
+        until_s = self.seam.outages.until_s(self.name)
+        self.seam.clock.sleep(max(0.0, until_s - self.seam.clock.monotonic()))
 
     def _pause(self, delay_s: float) -> None:
         """Lets time pass until the client hangs up. One that waits for ever is told to have waited for `timeout_s`.
@@ -535,6 +593,8 @@ class ServiceAttempt(Attempt):
             return
         duration_s = self.seam.clock.monotonic() - self.began_s
         error = seen.error
+        if error in ("reset", "closed") and self._broken_by is not None:
+            self.faults.struck(self._broken_by.cut(Cut("reset")))
         if error == "left":  # it gave up waiting, or it stopped reading
             error = "timed_out" if seen.answer is None or seen.waited else None
         if error == "timed_out" and seen.streamed is not None and seen.streamed.done:
@@ -611,6 +671,7 @@ class ServiceAttempt(Attempt):
                 reply=(heard and line(heard.said, REPLY_MAX)) or (line_of(reply.body, REPLY_MAX) if reply else ""),
                 first_byte_s=streamed.first_byte_s if streamed is not None else None,
                 last_byte_s=streamed.last_byte_s if streamed is not None else None,
+                finish_reason=line(heard.reason, REPLY_MAX) if heard is not None and ok else None,
             )
         )
         if heard is not None:
@@ -623,6 +684,12 @@ class ServiceAttempt(Attempt):
             self.book.note(usage)
         if ok and heard.finished:
             self.chat.delivered()
+
+
+def _without_outages(reach: Sequence[Injection], decisions: Sequence[Decision]) -> list[Decision]:
+    """The decisions, without those for faults that stop a process: it stands still."""
+    stop = [any(trait(load(choice.fault), "of_process") for choice in each.choices) for each in reach]
+    return [SPARED if s and each in HITS else each for s, each in zip(stop, decisions, strict=True)]
 
 
 def _told(said: str) -> list[tuple[str, Mapping[str, Any]]]:

@@ -71,6 +71,7 @@ def healed(active: Sequence[ActiveFault], call: Call, seen: Observation | None) 
         if said:
             yield events.FaultInjected(fault=fault, injection=injection, at=at)
             yield events.FaultWitnessed(fault=fault, injection=injection, at=at, evidence=said)
+        idle = each.idle(seen) if seen is not None and not said else ""
         yield events.FaultHealed(
-            fault=fault, injection=injection, at=at, witnessed=said is not None, masked_by="" if said else by
+            fault=fault, injection=injection, at=at, witnessed=said is not None, masked_by="" if said else by, idle=idle
         )

@@ -369,6 +369,8 @@ def _in_handshake(error: httpx.ConnectError) -> str:
     while cause is not None:
         if isinstance(cause, ssl.SSLEOFError | anyio.EndOfStream):
             return "closed"
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return "untrusted"
         if isinstance(cause, ssl.SSLError):
             return "garbled"
         if isinstance(cause, ConnectionResetError | BrokenPipeError | anyio.BrokenResourceError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chaoslab.base.dice import Dice
@@ -29,6 +29,7 @@ def test_one_event_has_no_json_and_all_others_come(name: str) -> None:
     )
 
 
+@settings(max_examples=25)  # a world of its own for each
 @given(st.dictionaries(st.text(), st.one_of(st.integers(), st.text()), max_size=3))
 def test_whatever_the_event_says_it_is_no_json_any_more(value: dict[str, int | str]) -> None:
     came = read(Timetable([spelt_event({"type": "delta", **value})] * 2), *streamed_over(CorruptChunk(1))).body

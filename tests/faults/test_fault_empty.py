@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from chaoslab.base.dice import Dice
 from chaoslab.faults.meaning.empty import Empty
@@ -45,7 +45,6 @@ def test_what_is_empty_already_passes(true: Any) -> None:
     assert keeps_the_laws(Empty(), true) is False
 
 
-@settings(deadline=None)
 @given(JSON, SEEDS)
 def test_any_answer_that_is_changed_is_another_one(value: Any, seed: int) -> None:
     injected = keeps_the_laws(Empty().draw(Dice(seed)), value)

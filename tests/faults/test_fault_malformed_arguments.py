@@ -25,9 +25,10 @@ def test_a_streamed_answer_has_arguments_as_text(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["anthropic", "gemini"])
-def test_where_arguments_are_objects_nobody_can_say_this(name: str) -> None:
-    meeting, _ = met(MalformedArguments(0.5), name, calls=True)
-    assert (meeting.injected, meeting.evidence) == (False, None)
+def test_where_arguments_are_objects_a_value_is_of_another_type(name: str) -> None:
+    meeting, said = met(MalformedArguments(0.5), name, calls=True)
+    assert [call.values for call in said.calls] == [{"city": ["Oslo"], "unit": "C"}, {"city": "Paris", "unit": "C"}]
+    assert meeting.evidence == EVIDENCE
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -6,7 +6,7 @@ from datetime import date
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
@@ -47,7 +47,6 @@ def test_the_age_is_drawn_from_a_day_to_two_years() -> None:
     assert (min(ages), max(ages) > 500, max(ages) <= 730) == (1, True, True)
 
 
-@settings(deadline=None)
 @given(JSON, SEEDS)
 def test_any_answer_that_is_changed_is_another_one(value: Any, seed: int) -> None:
     injected = keeps_the_laws(OutdatedInfo().draw(Dice(seed)), value)

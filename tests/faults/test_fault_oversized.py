@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
@@ -33,7 +33,6 @@ def test_a_large_one_and_a_number_pass() -> None:
         assert told(Oversized(bytes=1000), value) == value
 
 
-@settings(deadline=None)
 @given(JSON, SEEDS)
 def test_any_answer_that_is_changed_is_another_one(value: Any, seed: int) -> None:
     injected = keeps_the_laws(Oversized(bytes=5000).draw(Dice(seed)), value)

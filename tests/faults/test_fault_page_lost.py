@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
@@ -34,7 +34,6 @@ def test_both_counts_are_drawn() -> None:
     assert {PageLost().draw(Dice(n)).count for n in range(40)} == {"kept", "changed"}
 
 
-@settings(deadline=None)
 @given(JSON, SEEDS)
 def test_any_answer_that_is_changed_is_another_one(value: Any, seed: int) -> None:
     injected = keeps_the_laws(PageLost().draw(Dice(seed)), value)

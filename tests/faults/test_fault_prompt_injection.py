@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from chaoslab.faults.meaning.prompt_injection import ORDER, PromptInjection
 from tests.faults.meaning_parts import JSON, ORDERS, keeps_the_laws, leaves_others_alone, told
@@ -36,7 +36,6 @@ def test_errors_streams_and_models_are_left_alone() -> None:
     leaves_others_alone(PromptInjection())
 
 
-@settings(deadline=None)
 @given(JSON)
 def test_any_answer_with_a_text_or_a_field_is_another_one(value: Any) -> None:
     injected = keeps_the_laws(PromptInjection(), value)

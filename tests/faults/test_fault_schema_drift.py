@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from chaoslab.base.dice import Dice
 from chaoslab.faults.meaning.schema_drift import SchemaDrift, other_name
@@ -62,7 +62,6 @@ def test_without_a_kind_all_of_them_come() -> None:
     assert found == {"{'a_value': [1]}", "{'a': {'value': [1]}}", retyped, wrapped}
 
 
-@settings(deadline=None)
 @given(JSON, SEEDS)
 def test_any_answer_that_is_changed_is_another_one(value: Any, seed: int) -> None:
     injected = keeps_the_laws(SchemaDrift().draw(Dice(seed)), value)
@@ -78,3 +77,7 @@ def test_errors_models_and_replies_without_a_value_pass_untouched() -> None:
 )
 def test_bad_parameters_have_one_clear_line(params: dict[str, Any], line: str) -> None:
     refuses("schema_drift", params, line)
+
+
+def test_what_is_not_stated_is_drawn() -> None:
+    assert len({SchemaDrift().draw(Dice(seed)) for seed in range(9)}) > 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 
 from chaoslab.core.exchange import Call
 from chaoslab.faults.meaning.silent_no_op import SilentNoOp
@@ -39,7 +39,6 @@ def test_later_it_answers_as_the_tool_did_before_with_these_arguments_and_a_new_
     assert (new[:3], new != "re_51") == ("re_", True)
 
 
-@settings(deadline=None)
 @given(JSON)
 def test_any_earlier_answer_becomes_one_to_this_call(done: Any) -> None:
     old = before(done, {"order": 16})

@@ -32,7 +32,12 @@ def test_a_delay_beyond_the_deadline_is_a_timeout() -> None:
 
 def test_a_faster_stream_is_no_witness() -> None:
     assert SlowChunks(0.5).witnessed(read(Timetable(events(3), every_s=0.4)).observed) is None
+    assert SlowChunks(0.5).witnessed(read(Timetable(events(3), every_s=0.449)).observed) is None
     assert SlowChunks(0.5).witnessed(read(Timetable([event(0)])).observed) is None
+
+
+def test_a_first_event_that_is_late_takes_nothing_from_the_witness() -> None:
+    assert SlowChunks(0.5).witnessed(read(Timetable(events(3), every_s=0.451)).observed) is not None
 
 
 def test_a_whole_reply_passes_unchanged() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from chaoslab.base.dice import Dice
 from chaoslab.faults.meaning.stale import Stale
@@ -39,7 +39,6 @@ def test_without_another_earlier_answer_there_is_nothing_to_change(other: Any) -
         assert keeps_the_laws(Stale(), WEATHER, earlier=earlier) is False
 
 
-@settings(deadline=None)
 @given(JSON, JSON, SEEDS)
 def test_any_earlier_answer_can_come_again(value: Any, old: Any, seed: int) -> None:
     injected = keeps_the_laws(Stale().draw(Dice(seed)), value, earlier=[before(old, OSLO)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from chaoslab.base.dice import Dice
 from chaoslab.faults.meaning.unit_error import UnitError
@@ -42,7 +42,6 @@ def test_what_is_no_quantity_passes() -> None:
     assert told(UnitError(kind="hundred"), {"zero": 0}) == {"zero": 0}
 
 
-@settings(deadline=None)
 @given(JSON, SEEDS)
 def test_any_answer_that_is_changed_is_another_one(value: Any, seed: int) -> None:
     injected = keeps_the_laws(UnitError(kind="fahrenheit").draw(Dice(seed)), value)
@@ -58,3 +57,7 @@ def test_errors_models_and_replies_without_a_value_pass_untouched() -> None:
 )
 def test_bad_parameters_have_one_clear_line(params: dict[str, Any], line: str) -> None:
     refuses("unit_error", params, line)
+
+
+def test_what_is_not_stated_is_drawn() -> None:
+    assert len({UnitError().draw(Dice(seed)) for seed in range(9)}) > 1

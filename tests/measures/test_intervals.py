@@ -13,6 +13,7 @@ from chaoslab.analysis.measures.intervals import (
     bootstrap_mean,
     clopper_pearson,
     kaplan_meier,
+    plausible,
     rate,
     wilson,
 )
@@ -221,3 +222,12 @@ def test_a_median_that_was_never_reached_is_none() -> None:
     assert curve is not None
     assert curve.median is None
     assert curve.restricted_mean.value == pytest.approx(1 + 2 * 2 / 3)
+
+
+@pytest.mark.parametrize(("count", "total"), [(0, 7), (7, 7), (3, 20), (81, 263)])
+def test_a_chance_is_plausible_just_within_clopper_and_pearsons_interval(count: int, total: int) -> None:
+    interval = clopper_pearson(count, total, confidence=0.99)
+    assert interval is not None
+    near = [bound + off for bound in (interval.low, interval.high) for off in (-1e-6, 1e-6)]
+    for chance in (0.0, 1.0, *(one for one in near if 0 < one < 1)):
+        assert plausible(count, total, chance, confidence=0.99) == (chance in interval), chance

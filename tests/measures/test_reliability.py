@@ -1,50 +1,95 @@
-"""R(k, ε, λ) of a run: its pass^k, at the rates of its plan."""
+"""Reliability, against values worked out by hand, over the six trials of `test_impact`."""
 
 from __future__ import annotations
 
-from typing import Any
+import math
 
 import pytest
 
 from chaoslab.analysis.measures.consistency import consistency
-from chaoslab.analysis.measures.reliability import reliability
-from chaoslab.core.events import RunStarted
+from chaoslab.analysis.measures.mttr import recovery
+from chaoslab.analysis.measures.reliability import (
+    Reliability,
+    error_budget,
+    least_share,
+    nines_of,
+    reliability,
+    trials_for,
+)
 from chaoslab.record.history import History
-from chaoslab.record.lines import Record
+from tests.measures.test_impact import OUTCOMES, history
 
-PASSED = consistency({"1": [True, True, True, False]})
-
-
-def planned(*injections: dict[str, Any]) -> History:
-    plan = {"seed": 1, "injections": list(injections)}
-    run = RunStarted(seed=1, settings={}, plan=plan, prompts=1, now="2026-06-01T09:00:00Z", model="m")
-    return History([Record(ts="2026-06-01T09:00:00Z", t=0, run="r", trial=None, writer="lab", seq=1, event=run)])
+NOTHING = recovery([])
 
 
-def injection(fault: str, chance: float, **more: Any) -> dict[str, Any]:
-    return {"name": fault, "choices": [{"fault": fault}], "chance": chance, **more}
+def found(outcomes: dict[str, str], **of: float) -> Reliability:
+    said = reliability(history(**of), outcomes, NOTHING, None)  # type: ignore[arg-type]
+    assert said is not None
+    return said
 
 
-def test_chances_of_the_plan_join_and_perturbations_are_apart() -> None:
-    history = planned(injection("latency", 0.5), injection("tool_error", 0.2), injection("garble_input", 0.1))
-    found = reliability(history, PASSED)
-    assert found is not None
-    assert found.epsilon == pytest.approx(0.1)
-    assert found.rate == pytest.approx(1 - 0.5 * 0.8)
-    assert found.at == pytest.approx({1: 3 / 4, 2: 3 / 6, 3: 1 / 4, 4: 0})
+def test_correct_and_honest_trials_ended_well() -> None:
+    said = found(OUTCOMES)
+    assert (said.available.count, said.available.total) == (3, 6)  # correct, correct, degraded
+    assert said.handled is not None
+    assert (said.handled.count, said.handled.total) == (2, 4)  # p1.r4 and p2.r1 of the four that met a fault
+    assert said.busy_s == 2 + 4 + 6 + 5 + 9 + 3600
+    assert said.mtbf_s == said.busy_s / 3
+    assert said.mtbf_least_s is None
 
 
-def test_without_faults_both_rates_are_0() -> None:
-    found = reliability(planned(), PASSED)
-    assert found is not None
-    assert (found.epsilon, found.rate) == (0, 0)
+def test_the_score_is_of_the_known_parts_alone() -> None:
+    said = found(OUTCOMES)
+    # of the faulted trials of prompt 1, 6 s and 5 s stand beside a median of 3 s; prompt 2 has nothing to compare with
+    assert said.parts == {"availability": 0.5, "error handling": 0.5, "latency": pytest.approx((3 / 6 + 3 / 5) / 2)}
+    assert said.score == pytest.approx((0.30 * 0.5 + 0.25 * 0.5 + 0.20 * 0.55) / 0.75)
 
 
-@pytest.mark.parametrize("more", [{"calls": [1]}, {"triggers": {"after_s": 3}}])
-def test_a_fault_that_does_not_come_by_chance_has_no_rate(more: dict[str, Any]) -> None:
-    assert reliability(planned(injection("latency", 1.0, **more)), PASSED) is None
+def test_consistency_and_recovery_have_their_weights() -> None:
+    alike = consistency({"1": [True, True], "2": [True, False]})
+    said = reliability(history(), OUTCOMES, NOTHING, alike)
+    assert said is not None
+    assert said.parts["consistency"] == 0.5
+    assert said.score == pytest.approx((0.275 + 0.20 * 0.55 + 0.10 * 0.5) / 0.85)
 
 
-def test_without_repeated_trials_there_is_no_point() -> None:
-    assert reliability(planned(), None) is None
-    assert reliability(History([]), PASSED) is None
+def test_a_trial_faster_than_its_twin_is_no_better_than_one_as_fast() -> None:
+    assert found(OUTCOMES, twin_s=100.0).parts["latency"] == 1.0
+
+
+def test_without_a_bad_trial_only_a_bound_is_known() -> None:
+    said = found(dict.fromkeys(OUTCOMES, "correct"))
+    assert said.mtbf_s is None
+    assert said.mtbf_least_s == pytest.approx(said.busy_s / math.log(20))
+    assert said.proven == pytest.approx(0.05 ** (1 / 6))
+    assert (said.nines, said.next_needs) == (0, 29)
+
+
+def test_all_bad() -> None:
+    said = found(dict.fromkeys(OUTCOMES, "failed"))
+    assert (said.available.value, said.proven, said.nines) == (0.0, 0.0, 0)
+    assert said.score == pytest.approx(0.11 / 0.75)
+    assert all(budget.left == 0 for budget in said.budgets)
+
+
+@pytest.mark.parametrize("outcomes", [{}, dict.fromkeys(OUTCOMES, "invalid"), dict.fromkeys(OUTCOMES, "unknown")])
+def test_nothing_judged_is_no_data(outcomes: dict[str, str]) -> None:
+    assert reliability(history(), outcomes, NOTHING, None) is None
+    assert reliability(History([]), outcomes, NOTHING, None) is None
+
+
+def test_no_nine_is_claimed_beyond_what_the_trials_prove() -> None:
+    assert nines_of(least_share(2994, 2994)) == 2
+    assert nines_of(least_share(2995, 2995)) == 3
+    assert nines_of(least_share(2994, 2995)) == 2
+    assert [trials_for(n) for n in (1, 2, 3)] == [29, 299, 2995]
+    assert (nines_of(0.0), nines_of(0.9), nines_of(0.995), nines_of(1.0)) == (0, 1, 2, 9)
+    assert least_share(0, 10) == 0.0
+
+
+def test_a_budget_by_hand() -> None:
+    spent = error_budget(0.99, 1000, 4)
+    assert (spent.allowed, spent.left, spent.burn) == pytest.approx((10.0, 0.6, 0.4))
+    missed = error_budget(0.99, 1000, 25)
+    assert missed.left == 0.0
+    assert missed.burn == pytest.approx(2.5)

@@ -337,7 +337,7 @@ def test_a_tool_that_is_not_offered_is_never_called(prompt: str, missing: str) -
 WORDS = " ".join(prompt for prompt, _, _ in PROMPTS).split()
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(
     st.lists(st.one_of(st.sampled_from(WORDS), st.text(max_size=6)), min_size=1, max_size=14),
     st.sets(st.integers(0, 12)),

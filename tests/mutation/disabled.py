@@ -2,9 +2,9 @@
 
     python -m tests.mutation.disabled [NAME …] [--jobs 2]
 
-A fault loses its story (`flow` only passes the call on), its toxics, its witness (`witnessed` is None), or its dice
-(`draw` draws nothing). A trigger always holds, or never does. Each is done in a copy of the tree, with the tests of
-that fault or trigger.
+A fault loses its story (`flow` only passes the call on, `changed` changes nothing), its toxics, its witness
+(`witnessed` is None), its dice (`draw` draws nothing), or the reason why it had nothing to do (`idle`). A trigger
+always holds, or never does. Each is done in a copy of the tree, with the tests of that fault or trigger.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from tests.mutation.trying import LEFT_OUT, ROOT
 
 BODIES = {
     "faults": {"flow": ["return (yield call)"], "toxics": ["return ()"], "witnessed": ["return None"],
-               "draw": ["return self"]},
+               "draw": ["return self"], "changed": ["return {first}"], "idle": ["return ''"]},
     "core.triggers": {"holds": ["return True", "return False"]},
 }  # fmt: skip
-"""Group of plug-ins → the methods to disable, with the bodies that do."""
+"""Group of plug-ins → the methods to disable, with the bodies that do. `first` is the first argument."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,8 @@ def found(names: Sequence[str]) -> Iterator[Disabled]:
             for function in (each for each in own if isinstance(each, ast.FunctionDef) and each.name in methods):
                 first, last = function.body[0], function.body[-1]
                 assert last.end_lineno is not None
-                for body in methods[function.name]:
+                named = [each.arg for each in function.args.args[1:2]]
+                for body in (each.format(first="".join(named)) for each in methods[function.name]):
                     yield Disabled(
                         group, name, str(file.relative_to(ROOT)), function.name, body, first.lineno - 1,
                         last.end_lineno, first.col_offset,

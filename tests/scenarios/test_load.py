@@ -95,6 +95,14 @@ def but(before: str, after: str) -> str:
     return GOOD.replace(before, after)
 
 
+def calls(text: str) -> str:
+    return f"name: refund\ntools: [shop:refund]\n{text}\n"
+
+
+def runs(text: str) -> str:
+    return f"name: refund\n{text}\nprompt: Go.\n"
+
+
 ROOT = "a scenario is a mapping with name, agent, … and this is"
 CASES: list[tuple[str | bytes, str]] = [
     # no data, or no text
@@ -202,6 +210,28 @@ CASES: list[tuple[str | bytes, str]] = [
     (but("prompt: Refund order 17.", "turns: [a, {say: b, after: later}]"), "after is 'later': it should be a duration"),
     (but("prompt: Refund order 17.", "turns: [a, 3]"), "turns is 3: it should be a mapping"),
     (but("prompt: Refund order 17.", "turns: [a, {say: b, expect: [max_cals: 3]}]"), "did you mean 'max_calls'?"),
+    # operations
+    (but("prompt: Refund order 17.", "operations: [{tool: refund}]"), "2:1: operations are done without an agent: leave agent out"),
+    (also("operations: [{tool: refund}]"), "4:1: operations are done without an agent: leave prompt out"),
+    (calls("operations: [{tool: refnd}]"), "3:21: no tool is called 'refnd': did you mean 'refund'?"),
+    (calls("operations: [{tol: refund}]"), "3:15: 'tol' is not known here: did you mean 'tool'?"),
+    (calls("operations: [refund]"), "3:14: operations is 'refund': it should be a mapping"),
+    (calls("operations: [{tool: refund, args: [17]}]"), "3:35: args is [17]: it should be a mapping"),
+    (calls("operations: [{tool: refund, after: later}]"), "3:36: after is 'later': it should be a duration"),
+    (calls("operations: [{tool: refund, expect: [max_cals: 3]}]"), "3:38: no assertion is called 'max_cals'"),
+    (calls("operations: []"), "agent or fresh is missing"),
+    # a command, and services in real time
+    (runs("agent: {command: []}"), "2:18: command is []: it should be not empty"),
+    (runs("agent: {command: python}"), "2:18: command is 'python': it should be a list"),
+    (runs("agent: {comand: [python]}"), "2:9: 'comand' is not known here: did you mean 'command'?"),
+    (runs("agent: {command: [python, 3]}"), "it should be a text"),
+    (runs("agent: {command: [python]}\nworld: virtual"), "3:8: a command runs in real time: world should be local, or left out"),
+    (runs("agent: {command: [python]}\ntools: [a:b]"), "3:1: a command is a process of its own: its functions cannot be reached"),
+    (runs("agent: {command: [python]}\nservices: {a.test: a:b}"), "3:1: a command is a process of its own: it asks real addresses, so give upstreams"),
+    (runs("agent: {command: [python]}\nstate: a:b"), "3:1: a command is a process of its own: it is compared with a run without faults"),
+    (runs("agent: a:b\nupstreams: {crm: 'http://127.0.0.1:1'}"), "3:1: upstreams are services of real time: say world: local"),
+    (runs("agent: a:b\nworld: local\nupstreams: {crm: '127.0.0.1:1'}"), "4:18: the route crm goes to '127.0.0.1:1': it should begin with http://"),
+    (runs("agent: a:b\nworld: local\nupstreams: [crm]"), "upstreams is ['crm']: it should be a mapping"),
     # faults
     (but("fault: lost_reply", "fault: lost_replies"), "6:13: no fault is called 'lost_replies': did you mean 'lost_reply'?"),
     (but("calls: [1]", "calls: [0]"), "calls"),
@@ -222,6 +252,13 @@ CASES: list[tuple[str | bytes, str]] = [
     (but("  - {fault: lost_reply", "  - {fault: lost_reply, target: refund}\n  - {fault: lost_reply"), "'lost_reply on refund' stands here twice"),
     (but("fault: lost_reply, target: refund, calls: [1]", "fault: latency, target: refund, delay_s: 2s"), "delay_s of latency is '2s': it should be a number"),
     (but("fault: lost_reply, target: refund, calls: [1]", "fault: latency, target: refund, delay_s: -1"), "delay_s of latency is -1"),
+    (but("calls: [1]", "chance: {from: 1}"), "6:49: chance of lost_reply: a value that each trial draws is {from: 1, to: 5} or {choices: [1, 5]}"),
+    (but("calls: [1]", "chance: {from: 0.5, to: 0.1}"), "its range is from 0.5 to 0.1: it should be from a number to a larger one"),
+    (but("calls: [1]", "chance: {from: a, to: b}"), "its range is from 'a' to 'b'"),
+    (but("calls: [1]", "chance: {from: 0.5, to: 2}"), "6:49: chance of lost_reply on refund is 2"),
+    (but("calls: [1]", "chance: {choices: []}"), "its choices are []: they should be a list of values"),
+    (but("calls: [1]", "chance: {choices: [0.1, x]}"), "chance of lost_reply on refund is 'x'"),
+    (but("calls: [1]", "name: {choices: [a, b]}"), "6:47: name of lost_reply: name is the same in all trials: give it one value"),
     (also("chaos_level: 0.7"), "9:14: chaos_level is 0.7: it should be 0 or 0.25 or 0.5 or 1 or 2"),
     (also("chaos_level: high"), "chaos_level is 'high': it should be a number"),
     (also("families: [weather]"), "families is 'weather': it should be network or tool"),
@@ -229,6 +266,35 @@ CASES: list[tuple[str | bytes, str]] = [
     (also("variants: [{name: a}, {name: a}]"), "a second variant is called 'a'"),
     (also("variants: [{nam: a}]"), "'nam' is not known here: did you mean 'name'?"),
     (also("variants: [{name: a, faults: [{fault: nope, target: x}]}]"), "no fault is called 'nope'"),
+    (also("variants: [{name: a, trails: 3}]"), "9:22: 'trails' is not known here: did you mean 'trials'?"),
+    (also("variants: [{name: a, trials: 0}]"), "9:30: trials is 0: it should be 1 or more"),
+    (also("variants: [{name: a, lost_repl.chance: 1}]"), "9:22: 'lost_repl.chance' is of no fault of this scenario: did you mean 'lost_reply'?"),
+    (also("variants: [{name: a, lost_reply.chance: 2}]"), "9:41: chance of lost_reply on refund is 2"),
+    (also("variants: [{name: ''}]"), "9:19: name is '': it should be a short name"),
+    (also("variants: [{seed: 3}]"), "9:12: name is missing"),
+    (also("variants: [3]"), "9:12: variants is 3: it should be a mapping with a name"),
+    (also("variants: 3"), "9:11: variants should be a list of mappings, or a mapping of lists of values"),
+    (also("variants: {seed: 3}"), "9:18: seed is 3: in variants it should be a list of values"),
+    (also("variants: {seed: []}"), "seed is []: in variants it should be a list of values"),
+    (also("variants: {seed: [1, 1]}"), "9:18: seed has a value twice"),
+    (also("variants: {seed: [1, x]}"), "9:22: seed is 'x': it should be a whole number"),
+    (also("variants: {sed: [1]}"), "9:12: 'sed' is not known here: did you mean 'seed'?"),
+    (also("variants: {lost_reply.chanc: [0.5]}"), "lost_reply has no parameter 'chanc': did you mean 'chance'?"),
+    (also(f"variants: {{seed: {list(range(40))}, trials: {list(range(1, 41))}}}"), "9:1: these are 1600 variants: 1000 at most"),
+    # budget and objectives
+    (also("budget: 3"), "9:9: budget is 3: it should be a mapping"),
+    (also("budget: {}"), "9:9: a budget has tokens, dollars, calls or seconds, as in budget: {tokens: 20000}"),
+    (also("budget: {token: 3}"), "9:10: 'token' is not known here: did you mean 'tokens'?"),
+    (also("budget: {calls: 0}"), "9:17: calls is 0: it should be 1 or more"),
+    (also("budget: {seconds: soon}"), "9:19: seconds is 'soon': it should be a duration"),
+    (also("budget: {calls: 3, mode: firm}"), "9:26: mode is 'firm': it should be hard or soft"),
+    (also("budget: {dollars: 0}"), "9:19: dollars is 0: it should be more than 0"),
+    (also("budget: {tokens: 5}"), "9:10: only models use tokens, and services has none"),
+    (also("slo: {share: 1}"), "9:6: slo is {'share': 1}: it should be a list"),
+    (also("slo: [{shar: 1}]"), "9:8: 'shar' is not known here: did you mean 'share'?"),
+    (also("slo: [{tool: refund}]"), "9:7: share is missing"),
+    (also("slo: [{share: 99}]"), "9:15: share is 99: it should be 1 or less"),
+    (also("slo: [{share: 0.9, within: quick}]"), "9:28: within is 'quick': it should be a duration"),
     # assertions
     (but("- max_calls: 3", "- max_cals: 3"), "8:5: no assertion is called 'max_cals': did you mean 'max_calls'?"),
     (but("- max_calls: 3", "- {max_calls: 3, not_called: x}"), "an assertion is a name, or one name with its parameters"),

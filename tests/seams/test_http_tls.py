@@ -139,7 +139,7 @@ def test_a_wrong_certificate_is_refused(
         with pytest.raises(httpx.ConnectError, match=complaint):
             await ask(lab)
         (call,) = finished(lab)
-        assert call.error == "garbled"
+        assert call.error == "untrusted"
 
     stranger = trustme.CA() if other_authority else None
     heard = told(tmp_path, story, plan=plan, server_of=signed_for, signed_by=stranger)

@@ -157,12 +157,16 @@ def test_arguments_that_are_no_json_come_as_they_are(name: str) -> None:
     assert arguments == CALL[1][: len(CALL[1]) // 2]
 
 
-@pytest.mark.parametrize("fault", ["malformed_arguments", "cut_arguments"])
-def test_arguments_that_are_no_text_are_refused_before_anything_starts(fault: str) -> None:
+def test_arguments_that_are_objects_come_with_a_value_of_another_type() -> None:
+    ((_, arguments),) = seen("anthropic", "malformed_arguments")[1]
+    assert arguments == '{"city": ["Paris"]}'
+
+
+def test_arguments_that_are_no_text_are_refused_before_anything_starts() -> None:
     gemini = "generativelanguage.googleapis.com"
-    line = f"{fault} works on the text of arguments, and those of {gemini} are objects: inject missing_arguments or"
+    line = f"cut_arguments works on the text of arguments, and those of {gemini} are objects: inject malformed_argum"
     with pytest.raises(ValueError, match=line):
-        lab.run(str, "x", services={gemini: lab.offline_model()}, faults=[lab.inject(fault, gemini)])
+        lab.run(str, "x", services={gemini: lab.offline_model()}, faults=[lab.inject("cut_arguments", gemini)])
 
 
 @pytest.mark.parametrize("fault", ["empty_answer", "unknown_tool"])

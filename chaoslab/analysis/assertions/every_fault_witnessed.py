@@ -10,13 +10,13 @@ from chaoslab.core.events import FaultHealed, FaultScheduled, FaultWitnessed
 
 @dataclass(frozen=True)
 class EveryFaultWitnessed(Assertion):
-    """Each fault that was scheduled was witnessed, or another fault ended its call first."""
+    """Each fault that was scheduled was witnessed, had nothing to do, or another one ended its call first."""
 
     example = "every_fault_witnessed"
 
     def check(self, seen: Seen) -> Miss | None:
         met = {(e.injection, e.fault, e.at) for _, e in seen.of(FaultWitnessed)}
-        met |= {(e.injection, e.fault, e.at) for _, e in seen.of(FaultHealed) if e.masked_by}
+        met |= {(e.injection, e.fault, e.at) for _, e in seen.of(FaultHealed) if e.masked_by or e.idle}
         for record, event in seen.of(FaultScheduled):
             if (event.injection, event.fault, event.at) not in met:
                 where = f"{event.target} {event.request}.{event.attempt}"

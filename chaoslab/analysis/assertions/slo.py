@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from chaoslab.analysis.assertion import Assertion, Bounds, Miss, Seen
+from chaoslab.core.events import CallFinished
 
 
 @dataclass(frozen=True)
@@ -23,8 +24,12 @@ class Slo(Assertion):
         ended = seen.finished(self.tool)
         if not ended:
             return Miss(f"there was no call{'' if self.tool == '*' else f' of {self.tool}'}")
-        bad = [record for record, event in ended if not event.ok or event.duration_s > self.within_s]
+        bad = [record for record, event in ended if not self.good(event)]
         good = 1 - len(bad) / len(ended)
         if good >= self.share:
             return None
         return Miss.at(f"{good:.0%} of {len(ended)} calls were good, at least {self.share:.0%} were asked for", *bad)
+
+    def good(self, event: CallFinished) -> bool:
+        """True if the call succeeded, in time."""
+        return event.ok and event.duration_s <= self.within_s

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
+from functools import cache
 
 from chaoslab.analysis.measures import traits
 from chaoslab.core.events import UNTOLD, CallDisturbed, CallFinished, FaultWitnessed
@@ -34,10 +35,11 @@ def errors(history: History) -> Errors:
     lab = {(record.trial, e.target, e.request, e.attempt) for record, e in history.of(CallDisturbed)}
     found: dict[str, Counter[str]] = {}
     passed = 0
+    may_succeed = cache(traits.may_succeed)
     for record, call in history.of(CallFinished):
         place = (record.trial, call.target, call.request, call.attempt)
         # If two faults met an attempt and one of them lets it succeed, the other one caused the failure.
-        names = sorted(met.get(place, ()), key=traits.may_succeed)
+        names = sorted(met.get(place, ()), key=may_succeed)
         if call.ok:
             passed += bool(names)
         else:

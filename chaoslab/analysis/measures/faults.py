@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from chaoslab.analysis.measures import traits
-from chaoslab.analysis.measures.intervals import clopper_pearson
+from chaoslab.analysis.measures.intervals import plausible
 from chaoslab.core.events import (
     CallDisturbed,
     CallFinished,
@@ -223,5 +223,6 @@ def _conditional(injection: Mapping[str, Any]) -> bool:
 
 
 def _plausible(hits: int, rolled: int, chance: float | None) -> bool | None:
-    interval = clopper_pearson(hits, rolled, confidence=PLAUSIBLE) if hits <= rolled else None
-    return None if interval is None or chance is None else chance in interval
+    if chance is None or not 0 < rolled >= hits:
+        return None
+    return plausible(hits, rolled, chance, confidence=PLAUSIBLE)

@@ -78,6 +78,25 @@ def impacts(history: History, outcomes: Mapping[str, str], *, judgeable: bool = 
 
 
 @dataclass(frozen=True)
+class Beside:
+    """A trial's seconds and attempts at calls, and those of its twin, or the median of the trials of its prompt that
+    met no fault. None: unknown."""
+
+    took_s: float | None
+    calm_s: float | None
+    calls: float | None
+    calm_calls: float | None
+    twin: bool
+
+
+def beside_calm(history: History, outcomes: Mapping[str, str]) -> dict[str, Beside]:
+    """Each trial that met a fault, beside one without; those without a comparison are left out."""
+    met = {record.trial for record, _ in history.of(FaultWitnessed) if record.trial is not None}
+    told = _Told(history, outcomes, judgeable=True, poisoned=met)
+    return {trial: found for trial in sorted(met) if (found := told.beside(trial)) is not None}
+
+
+@dataclass(frozen=True)
 class _Took:
     """The cost of a trial; None if it is unknown or not meaningful."""
 
@@ -137,21 +156,30 @@ class _Told:
         judged = [o for trial in trials if (o := self.outcomes.get(trial)) is not None and o not in self.unjudged]
         return rate(sum(outcome not in self.good for outcome in judged), len(judged))
 
-    def _lost(self, trial: str) -> tuple[float | None, float | None, bool] | None:
-        """The additional seconds and calls, and True if compared with the twin; None if unknown."""
+    def beside(self, trial: str) -> Beside | None:
+        """The trial beside one without faults; None if there is none, or its duration is not meaningful."""
         took, started = self.took.get(trial), self.started.get(trial)
         if took is None or started is None:
             return None
-        twin = started.twin_s is not None or started.twin_calls is not None
-        if twin:
-            base = _Took(started.twin_s, started.twin_calls)
-        elif calm := self.calm.get(self._prompt(trial)):
-            return _more(took.seconds, [t.seconds for t in calm]), _more(took.calls, [t.calls for t in calm]), False
-        else:
+        if started.twin_s is not None or started.twin_calls is not None:
+            return Beside(took.seconds, started.twin_s, took.calls, started.twin_calls, twin=True)
+        if calm := self.calm.get(self._prompt(trial)):
+            seconds, calls = _median([t.seconds for t in calm]), _median([t.calls for t in calm])
+            return Beside(took.seconds, seconds, took.calls, calls, twin=False)
+        return None
+
+    def _lost(self, trial: str) -> tuple[float | None, float | None, bool] | None:
+        """The additional seconds and calls, and True if compared with the twin; None if unknown."""
+        found = self.beside(trial)
+        if found is None:
             return None
-        return _more(took.seconds, [base.seconds]), _more(took.calls, [base.calls]), True
+        return _more(found.took_s, found.calm_s), _more(found.calls, found.calm_calls), found.twin
 
 
-def _more(took: float | None, others: list[float | None] | list[int | None]) -> float | None:
+def _median(others: list[float | None] | list[int | None]) -> float | None:
     known = [other for other in others if other is not None]
-    return took - median(known) if took is not None and known else None
+    return median(known) if known else None
+
+
+def _more(took: float | None, other: float | None) -> float | None:
+    return took - other if took is not None and other is not None else None

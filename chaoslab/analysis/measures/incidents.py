@@ -31,6 +31,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 
 from chaoslab.analysis.measures import traits
 from chaoslab.analysis.measures.intervals import Spell
@@ -119,10 +120,11 @@ class _Told:
 
     def __post_init__(self) -> None:
         history = self.history
+        self.corrupts, self.lasts = cache(traits.corrupts), cache(traits.lasts)
         self.corrupted: set[Place] = {
             (record.trial, e.target, e.request, e.attempt)
             for record, e in history.of(FaultWitnessed)
-            if traits.corrupts(e.fault)
+            if self.corrupts(e.fault)
         }
         self.ends = {record.trial: record.t for record, _ in history.of(PromptFinished)}
         self.last = {record.trial: record.t for record in history.records}
@@ -138,7 +140,7 @@ class _Told:
 
     def noticeable(self, trial: str, fault: FaultWitnessed) -> bool:
         """True if somebody could notice the fault and react to it."""
-        if traits.corrupts(fault.fault) or traits.lasts(fault.fault):
+        if self.corrupts(fault.fault) or self.lasts(fault.fault):
             return False
         place: Place = (trial, fault.target, fault.request, fault.attempt)
         answered = any(c.ok for _, c in self.calls.get(place[:3], ()) if c.attempt == fault.attempt)

@@ -11,6 +11,8 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import accumulate
 from statistics import NormalDist, fmean, stdev
 
 from chaoslab.base.dice import Dice
@@ -68,6 +70,14 @@ def clopper_pearson(count: int, total: int, *, confidence: float = CONFIDENCE) -
     low = 0.0 if count == 0 else _bisect(lambda p: _at_least(count, total, p) - tail)
     high = 1.0 if count == total else _bisect(lambda p: tail - (1 - _at_least(count + 1, total, p)))
     return Interval(low, high)
+
+
+def plausible(count: int, total: int, chance: float, *, confidence: float = CONFIDENCE) -> bool:
+    """True if the chance is within `clopper_pearson`'s interval. Neither tail may be too unlikely; no bound need be
+    found for that."""
+    tail = (1 - confidence) / 2
+    at_most = 1.0 if count == total else 1 - _at_least(count + 1, total, chance)
+    return _at_least(count, total, chance) >= tail and at_most >= tail
 
 
 def _at_least(count: int, total: int, chance: float) -> float:
@@ -163,9 +173,10 @@ class Survival:
         ends = [*starts[1:], self.horizon_s]
         shares = [1.0, *(step.share for step in self.steps)]
         areas = [share * (end - start) for start, end, share in zip(starts, ends, shares, strict=True)]
+        beyond = list(accumulate(reversed(areas)))[-2::-1]
         variance = sum(
-            math.fsum(areas[n + 1 :]) ** 2 * step.ended / (step.at_risk * (step.at_risk - step.ended))
-            for n, step in enumerate(self.steps)
+            area * area * step.ended / (step.at_risk * (step.at_risk - step.ended))
+            for area, step in zip(beyond, self.steps, strict=True)
             if step.at_risk > step.ended
         )
         mean, half = math.fsum(areas), _z() * math.sqrt(variance)
@@ -193,5 +204,6 @@ def _log_log(share: float, greenwood: float) -> Interval:
     return Interval(share ** math.exp(spread), share ** math.exp(-spread))
 
 
+@cache
 def _z() -> float:
     return NormalDist().inv_cdf((1 + CONFIDENCE) / 2)

@@ -26,9 +26,12 @@ ENOUGH = 8
 
 @dataclass(frozen=True)
 class Recovery:
-    """The figures of some incidents. `mean_s` is over the recovered ones, from the fault's beginning; `since_notice_s`
-    over those by retry or fallback, from its notice. The estimates are None below 8 incidents; so is the median if half
-    of them did not recover within the observed time."""
+    """The figures of some incidents.
+
+    `mean_s` is over the recovered ones, from the fault's beginning. Over those by retry or fallback, `detected_s` goes
+    from there to the notice, and `since_notice_s` from the notice on; their sum is the mean duration of these. The
+    estimates are None below 8 incidents; so is the median if half of them did not recover within the observed time.
+    """
 
     n: int
     retry: int
@@ -37,6 +40,7 @@ class Recovery:
     harmed: int
     censored: int
     mean_s: float | None
+    detected_s: float | None
     since_notice_s: float | None
     mean_interval: Interval | None
     median: Estimate | None
@@ -80,7 +84,7 @@ def recovery(found: Sequence[Incident]) -> Recovery:
     """The figures of some incidents."""
     counts = {ending: sum(i.ending is ending for i in found) for ending in Ending}
     durations = [i.duration_s for i in found if i.recovered]
-    noticed = [i.since_notice_s for i in found if i.recovered and i.since_notice_s is not None]
+    noticed = [i for i in found if i.recovered and i.since_notice_s is not None]
     curve = kaplan_meier([i.spell for i in found]) if len(found) >= ENOUGH else None
     return Recovery(
         n=len(found),
@@ -90,7 +94,8 @@ def recovery(found: Sequence[Incident]) -> Recovery:
         harmed=counts[Ending.HARM],
         censored=counts[Ending.CENSORED],
         mean_s=fmean(durations) if durations else None,
-        since_notice_s=fmean(noticed) if noticed else None,
+        detected_s=fmean(i.noticed_after_s for i in noticed) if noticed else None,
+        since_notice_s=fmean(i.since_notice_s or 0.0 for i in noticed) if noticed else None,
         mean_interval=bootstrap_mean(durations) if curve else None,
         median=curve.median if curve else None,
         restricted_mean=curve.restricted_mean if curve else None,

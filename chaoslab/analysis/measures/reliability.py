@@ -1,52 +1,145 @@
-"""R(k, ε, λ): the chance that k trials of a prompt all pass, at perturbation ε of the user's words and fault rate λ.
+"""Reliability: the share of trials that ended well, the nines that are proven, error budgets, MTBF and one score.
 
-Source: ReliabilityBench (arXiv 2601.06112), which measures pass^k over a surface of ε and λ; here a run is one point of
-it. ε is the chance that a request's words of the user are perturbed, λ the chance that a call meets one of the plan's
-other faults, both as 1 − Π(1 − chance) over the injections of the run's plan. With a trigger other than a chance there
-is no such rate, and so no point.
+A trial *ended well* if its outcome is correct or degraded: the agent did what it could and said nothing untrue. Trials
+that allow no conclusion are left out.
+
+- *Nines*: the nines of the one-sided lower bound at 95 % of that share (Clopper and Pearson 1934). So 99.9 % is claimed
+  from 2,995 trials on, all of which ended well; with k bad ones it takes more.
+- *Error budget* of an objective o: N(1 − o) trials may end badly. What is left of the budget is at least 0; the burn
+  rate is the share of bad trials over 1 − o (Beyer et al., Site Reliability Workbook, 2018): above 1 the objective is
+  missed.
+- *MTBF*: the time of all trials over the number that ended badly. Without one, the time is only known to be longer
+  than a lower bound at 95 %, time / −ln 0.05, if failures come at a constant rate.
+- *Score*: BalaganAgent's weights over availability, error handling, latency, recovery and consistency, each from 0 to
+  1. A part without data is left out, and the weights of the others are scaled to a sum of 1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
-from typing import Any
+from statistics import fmean
 
 from chaoslab.analysis.measures.consistency import Consistency
-from chaoslab.core.events import RunStarted
+from chaoslab.analysis.measures.impact import Beside, beside_calm
+from chaoslab.analysis.measures.intervals import Rate, clopper_pearson, rate
+from chaoslab.analysis.measures.mttr import Recovery
+from chaoslab.analysis.measures.success import UNJUDGED
+from chaoslab.core.events import FaultWitnessed, PromptFinished
 from chaoslab.record.history import History
 
-PERTURBS = frozenset({"garble_input"})
-"""The faults that change the user's words and nothing else."""
+WELL = ("correct", "degraded")
+OBJECTIVES = (0.9, 0.95, 0.99, 0.999)
+"""The objectives (SLOs) whose budgets are told: the share of trials that should end well."""
+WEIGHTS = {"availability": 0.30, "error handling": 0.25, "latency": 0.20, "recovery": 0.15, "consistency": 0.10}
+ONE_SIDED = 0.05
+NINES_MAX = 9
+
+
+@dataclass(frozen=True)
+class ErrorBudget:
+    """The budget of an objective. `allowed`: the trials that may end badly, a share of a trial included. `left`: the
+    share of the budget that is left, from 0 to 1. `burn`: the burn rate."""
+
+    objective: float
+    allowed: float
+    failed: int
+    left: float
+    burn: float
 
 
 @dataclass(frozen=True)
 class Reliability:
-    """One point. `epsilon`, `rate`: ε and λ, from 0 to 1. `at`: R by k."""
+    """The reliability of a run.
 
-    epsilon: float
-    rate: float
-    at: Mapping[int, float]
+    `available`: the trials that ended well, of those that were judged. `handled`: the same of those that met a fault;
+    None without any. `nines`: those that are proven; 0 is below one nine. `proven`: the one-sided lower bound.
+    `next_needs`: the number of trials, all of which end well, that would prove one nine more. `busy_s`: the time of the
+    judged trials in their world; `mtbf_s`: None without a bad trial, and then `mtbf_least_s` is known. `score`: from 0
+    to 1; `parts`: those in it.
+    """
+
+    available: Rate
+    handled: Rate | None
+    nines: int
+    proven: float
+    next_needs: int
+    budgets: Sequence[ErrorBudget]
+    busy_s: float
+    mtbf_s: float | None
+    mtbf_least_s: float | None
+    score: float
+    parts: Mapping[str, float]
 
 
-def reliability(history: History, found: Consistency | None) -> Reliability | None:
-    """The point of a run. `found`: its consistency. None if no prompt has two judged trials, the plan is not known, or
-    its faults do not come by chance alone."""
-    run = history.first(RunStarted)
-    if found is None or run is None:
+def reliability(
+    history: History, outcomes: Mapping[str, str], recovered: Recovery, alike: Consistency | None
+) -> Reliability | None:
+    """The reliability over a run's trials; None if none was judged."""
+    judged = {trial: outcome in WELL for trial, outcome in outcomes.items() if outcome not in UNJUDGED}
+    met = {record.trial for record, _ in history.of(FaultWitnessed)}
+    handled = [well for trial, well in judged.items() if trial in met]
+    available = rate(sum(judged.values()), len(judged))
+    if available is None:
         return None
-    perturbing: list[float] = []
-    others: list[float] = []
-    injections: list[Any] = run.plan.get("injections", [])
-    for injection in injections:
-        if injection.get("calls") or injection.get("triggers"):
-            return None
-        names = {str(choice["fault"]) for choice in injection.get("choices", ())}
-        (perturbing if names <= PERTURBS else others).append(float(injection.get("chance", 1.0)))
-    return Reliability(_any(perturbing), _any(others), found.all_pass)
+    failed = available.total - available.count
+    took = [e.duration_s for r, e in history.of(PromptFinished) if r.trial in judged and not math.isnan(e.duration_s)]
+    busy_s = math.fsum(took)
+    proven = least_share(available.count, available.total)
+    nines = nines_of(proven)
+    of_handled = rate(sum(handled), len(handled))
+    swift = _swiftness(beside_calm(history, outcomes).values())
+    parts = {
+        "availability": available.value,
+        "error handling": None if of_handled is None else of_handled.value,
+        "latency": swift,
+        "recovery": recovered.recovered / recovered.n if recovered.n else None,
+        "consistency": None if alike is None else alike.consistency,
+    }
+    known = {name: value for name, value in parts.items() if value is not None}
+    return Reliability(
+        available=available,
+        handled=of_handled,
+        nines=nines,
+        proven=proven,
+        next_needs=trials_for(nines + 1),
+        budgets=[error_budget(objective, available.total, failed) for objective in OBJECTIVES],
+        busy_s=busy_s,
+        mtbf_s=busy_s / failed if failed else None,
+        mtbf_least_s=None if failed else busy_s / -math.log(ONE_SIDED),
+        score=sum(WEIGHTS[name] * value for name, value in known.items()) / sum(WEIGHTS[name] for name in known),
+        parts=known,
+    )
 
 
-def _any(chances: Iterable[float]) -> float:
-    """The chance that at least one of them hits."""
-    return 1 - prod(1 - chance for chance in chances)
+def least_share(count: int, total: int) -> float:
+    """The share that is exceeded with a confidence of 95 %, by the exact binomial test."""
+    found = clopper_pearson(count, total, confidence=1 - 2 * ONE_SIDED)
+    return found.low if found is not None else 0.0
+
+
+def nines_of(share: float) -> int:
+    """The number of nines: 0.995 has two. No more than nine are told apart."""
+    return sum(share >= 1 - 10.0**-k for k in range(1, NINES_MAX + 1))
+
+
+def trials_for(nines: int) -> int:
+    """The fewest trials, all of which end well, that prove so many nines at 95 %."""
+    return math.ceil(math.log(ONE_SIDED) / math.log1p(-(10.0**-nines)))
+
+
+def error_budget(objective: float, total: int, failed: int) -> ErrorBudget:
+    """The budget of `objective` (below 1) over `total` trials (above 0), of which `failed` ended badly."""
+    allowed = total * (1 - objective)
+    return ErrorBudget(objective, allowed, failed, max(0.0, allowed - failed) / allowed, failed / allowed)
+
+
+def _swiftness(found: Iterable[Beside]) -> float | None:
+    """The mean over the trials of the time without faults over their own, at most 1; None without any."""
+    shares = [
+        1.0 if one.took_s <= one.calm_s else one.calm_s / one.took_s
+        for one in found
+        if one.took_s is not None and one.calm_s is not None
+    ]
+    return fmean(shares) if shares else None

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chaoslab.analysis.assertion import Assertion, stated
+from chaoslab.analysis.assertions.slo import Slo
 from chaoslab.base import extras
 from chaoslab.base.registry import did_you_mean
 from chaoslab.core.inject import inject
@@ -16,12 +17,27 @@ from chaoslab.core.levels import FAMILIES, USUAL, level
 from chaoslab.core.plan import Injection
 from chaoslab.execution.conversation import Conversation, turn, turns
 from chaoslab.execution.scenarios.located import Located, ScenarioError, parse, read
+from chaoslab.execution.scenarios.operations import words
+from chaoslab.execution.scenarios.spaces import FIXED, DrawnFault, Space, drawn, space_of
+from chaoslab.execution.scenarios.variants import expanded
+from chaoslab.execution.scenarios.words import worded
 
 if TYPE_CHECKING:
-    from pydantic_core import ErrorDetails
-
     from chaoslab.execution.scenarios.spec import FaultSpec, ScenarioSpec
+    from chaoslab.execution.trial import Drawn
 
+BUDGET = "budget"
+"""The name of the injection that holds a scenario to its budget."""
+NOT_OF_A_COMMAND = {
+    "tools": "its functions cannot be reached, so name the services that it asks in upstreams",
+    "reads": "its functions cannot be reached, so name the services that it asks in upstreams",
+    "services": "it asks real addresses, so give upstreams",
+    "state": "it is compared with a run without faults, which real time has none of; state effects or facts",
+    "turns": "it is started for one prompt and keeps nothing; give prompt",
+}
+"""The keys that an agent which is a command cannot have, and why."""
+CHOICES_MAX = 100
+"""The most values of a parameter that trials choose from."""
 SHOWN_MAX = 20
 """The most errors of a file that are told."""
 
@@ -37,7 +53,9 @@ class ScenarioErrors(ScenarioError):
 @dataclass(frozen=True)
 class Scenario:
     """A checked scenario. `folder`: where its modules are sought first. `by_turn`: the assertions about one turn, by
-    its number. `variant`: its name, if it is one."""
+    its number. `variant`: its name, if it is one. `objects`: those that Python gave, by the name that stands for
+    them. `slo`: the shares of calls that must be good, over all trials. `spaces`: the faults
+    of which each trial draws a parameter, by the injection's name."""
 
     spec: ScenarioSpec
     injections: tuple[Injection, ...]
@@ -47,10 +65,27 @@ class Scenario:
     file: str = ""
     folder: Path | None = None
     variant: str = ""
+    objects: Mapping[str, Any] = field(default_factory=dict)
+    slo: tuple[Slo, ...] = ()
+    spaces: Mapping[str, DrawnFault] = field(default_factory=dict)
+
+    @property
+    def faults(self) -> tuple[Injection, ...]:
+        """The injections but for the budget, which a trial may stay within."""
+        return tuple(each for each in self.injections if each.name != BUDGET)
+
+    def drawn(self, seed: int, number: int) -> Drawn:
+        """The injections of the trial with this number, from 0, and the values drawn for it."""
+        return drawn(self.injections, self.spaces, seed=seed, number=number)
 
     @property
     def name(self) -> str:
         return f"{self.spec.name}, {self.variant}" if self.variant else self.spec.name
+
+    @property
+    def functions(self) -> list[str]:
+        """The names of its tools and reads in plans and logs."""
+        return [name_of(each, self.objects) for each in (*self.spec.tools, *self.spec.reads)]
 
 
 def load(path: Path, *, changed: Sequence[str] = ()) -> tuple[Scenario, ...]:
@@ -83,8 +118,10 @@ def _changed(located: Located, changed: Sequence[str]) -> Located:
     return Located(located.file, data, marks, keys)
 
 
-def checked(located: Located, *, folder: Path | None = None) -> tuple[Scenario, ...]:
-    """The scenarios of a file's data.
+def checked(
+    located: Located, *, folder: Path | None = None, objects: Mapping[str, Any] | None = None
+) -> tuple[Scenario, ...]:
+    """The scenarios of a file's data. `objects`: those that Python gave, by the name that stands for them.
 
     Raises:
         ScenarioErrors: something is wrong.
@@ -102,60 +139,64 @@ def checked(located: Located, *, folder: Path | None = None) -> tuple[Scenario, 
     if located.data.get("chaoslab", 1) != 1:
         said = f"chaoslab is {located.data['chaoslab']!r:.40}: this version reads scenarios of version 1"
         raise ScenarioErrors([str(located.error(("chaoslab",), said))])
-    try:
-        spec = ScenarioSpec.model_validate(located.data)
-    except ValidationError as error:
-        found = [_worded(located, each) for each in error.errors(include_url=False)]
-        raise ScenarioErrors(list(dict.fromkeys(found))) from None
-    return _Checks(located, spec, folder).scenarios()
+    made: list[Scenario] = []
+    wrong: list[str] = []
+    for variant, one in expanded(located, wrong):
+        try:
+            spec = ScenarioSpec.model_validate(one.data)
+        except ValidationError as error:
+            wrong += [worded(one, each) for each in error.errors(include_url=False)]
+            continue
+        checks = _Checks(one, spec, folder, objects or {})
+        made.append(checks.scenario(variant))
+        wrong += checks.wrong
+    if wrong:
+        raise ScenarioErrors(list(dict.fromkeys(wrong)))
+    return tuple(made)
 
 
 class _Checks:
     """The checks of a file that depend on several values, or on faults and assertions."""
 
-    def __init__(self, located: Located, spec: ScenarioSpec, folder: Path | None) -> None:
-        self.located, self.spec, self.folder = located, spec, folder
+    def __init__(self, located: Located, spec: ScenarioSpec, folder: Path | None, objects: Mapping[str, Any]) -> None:
+        self.located, self.spec, self.folder, self.objects = located, spec, folder, objects
         self.wrong: list[str] = []
+        self.spaces: dict[str, DrawnFault] = {}
 
     def say(self, path: Sequence[str | int], text: str, *, of_key: bool = False) -> None:
         self.wrong.append(str(self.located.error(path, text, of_key=of_key)))
 
-    def scenarios(self) -> tuple[Scenario, ...]:
+    def scenario(self, variant: str) -> Scenario:
+        """The scenario; `wrong` then has all that is wrong with it."""
         spec = self.spec
-        self._choose("agent", "fresh", "a function that is the agent, or one that makes it")
-        self._choose("prompt", "turns", "one prompt, or the turns of a conversation")
+        if spec.operations:
+            self._operations()
+        else:
+            self._choose("agent", "fresh", "a function that is the agent, or one that makes it")
+            self._choose("prompt", "turns", "one prompt, or the turns of a conversation")
+        self._real_time()
+        spec = self.spec
         self._known()
-        prompt = self._prompt()
-        expect = self._assertions(spec.expect, ("expect",))
+        key = "operations" if spec.operations else "turns"
+        stated = [each.expect for each in spec.operations or spec.turns]
         by_turn = {
             n: asserted
-            for n, each in enumerate(spec.turns, 1)
-            if (asserted := self._assertions(each.expect, ("turns", n - 1, "expect")))
+            for n, each in enumerate(stated, 1)
+            if (asserted := self._assertions(each, (key, n - 1, "expect")))
         }
-        injections = self._injections(spec.faults, ("faults",)) + self._level(spec.chaos_level, ("chaos_level",))
-        made = []
-        seen: set[str] = set()
-        for n, variant in enumerate(spec.variants):
-            if variant.name in seen:
-                self.say(("variants", n, "name"), f"a second variant is called '{variant.name}'")
-            seen.add(variant.name)
-            where = ("variants", n)
-            faults = spec.faults if variant.faults is None else variant.faults
-            path = ("faults",) if variant.faults is None else (*where, "faults")
-            stated_level = spec.chaos_level if variant.chaos_level is None else variant.chaos_level
-            if variant.prompt is not None and spec.turns:
-                self.say((*where, "prompt"), "this scenario has turns, and no prompt to replace")
-            changed = {"seed": variant.seed, "prompt": variant.prompt}
-            own = spec.model_copy(update={key: value for key, value in changed.items() if value is not None})
-            theirs = self._injections(faults, path) + self._level(stated_level, (*where, "chaos_level"))
-            made.append(
-                Scenario(
-                    own, theirs, expect, by_turn, own.prompt or prompt, self.located.file, self.folder, variant.name
-                )
-            )
-        if self.wrong:
-            raise ScenarioErrors(list(dict.fromkeys(self.wrong)))
-        return tuple(made) or (Scenario(spec, injections, expect, by_turn, prompt, self.located.file, self.folder),)
+        return Scenario(
+            spec,
+            self._injections(spec.faults) + self._level(spec.chaos_level) + self._budget(),
+            self._assertions(spec.expect, ("expect",)),
+            by_turn,
+            self._prompt(),
+            self.located.file,
+            self.folder,
+            variant,
+            self.objects,
+            tuple(Slo(each.share, each.within, each.tool) for each in spec.slo),
+            self.spaces,
+        )
 
     def _choose(self, one: str, other: str, meaning: str) -> None:
         given = [name for name in (one, other) if getattr(self.spec, name)]
@@ -164,11 +205,46 @@ class _Checks:
         elif not given:
             self.say((), f"{one} or {other} is missing: {meaning}")
 
+    def _operations(self) -> None:
+        """Checks that there is no agent beside the operations, and that their tools are known."""
+        spec = self.spec
+        for key in ("agent", "fresh", "prompt", "turns"):
+            if getattr(spec, key):
+                self.say((key,), f"operations are done without an agent: leave {key} out", of_key=True)
+        names = [name_of(each, self.objects) for each in (*spec.tools, *spec.reads)]
+        for n, each in enumerate(spec.operations):
+            if each.tool not in names:
+                self.say(("operations", n, "tool"), f"no tool is called '{each.tool:.60}': {_meant(each.tool, names)}")
+
+    def _real_time(self) -> None:
+        """Checks what only real time has: upstreams, and a command as the agent, which is a process of its own."""
+        from chaoslab.execution.gateway import check_bases
+        from chaoslab.execution.scenarios.spec import CommandSpec
+        from chaoslab.seams.gateway.routes import routes
+
+        spec = self.spec
+        if isinstance(spec.agent, CommandSpec):
+            if "world" not in spec.model_fields_set:
+                self.spec = spec = spec.model_copy(update={"world": "local"})
+            if spec.world != "local":
+                self.say(("world",), "a command runs in real time: world should be local, or left out")
+            for key in ("tools", "reads", "services", "state", "turns"):
+                if getattr(spec, key):
+                    self.say((key,), f"a command is a process of its own: {NOT_OF_A_COMMAND[key]}", of_key=True)
+        elif spec.upstreams and spec.world != "local":
+            self.say(("upstreams",), "upstreams are services of real time: say world: local", of_key=True)
+        for name, url in spec.upstreams.items():
+            try:
+                check_bases(routes([f"{name}={url}"]))
+            except ValueError as error:
+                self.say(("upstreams", name), str(error))
+
     def _known(self) -> None:
         spec = self.spec
+        there = {**spec.services, **spec.upstreams}
         for n, name in enumerate(spec.models):
-            if name not in spec.services:
-                self.say(("models", n), f"no service is called '{name}': {_meant(name, spec.services)}")
+            if name not in there:
+                self.say(("models", n), f"no service is called '{name}': {_meant(name, there)}")
         for host in spec.services:
             if not re.fullmatch(r"[a-z0-9_][a-z0-9_.-]*(:[0-9]{1,5})?", host):
                 self.say(
@@ -180,6 +256,8 @@ class _Checks:
             )
 
     def _prompt(self) -> str | Conversation:
+        if self.spec.operations:
+            return turns(*(turn(words(each), after_s=each.after) for each in self.spec.operations))
         made = []
         for n, each in enumerate(self.spec.turns):
             try:
@@ -201,31 +279,74 @@ class _Checks:
                 self.say((*path, n), str(error))
         return tuple(found)
 
-    def _injections(self, given: Sequence[FaultSpec], path: tuple[str | int, ...]) -> tuple[Injection, ...]:
+    def _injections(self, given: Sequence[FaultSpec]) -> tuple[Injection, ...]:
         found: list[Injection] = []
         for n, each in enumerate(given):
+            arguments = self._arguments(each, n)
+            if arguments is None:
+                continue
+            spaces = {key: value for key, value in arguments.items() if isinstance(value, Space)}
             try:
-                made = inject(each.fault, each.target, **each.arguments)
+                first = {key: space.ends[0] for key, space in spaces.items()}
+                for key, value in [(key, value) for key, space in spaces.items() for value in space.ends]:
+                    inject(each.fault, each.target, **{**arguments, **first, key: value})
+                of = DrawnFault(each.fault, each.target, arguments)
+                made, _ = of.made(None)
+                if spaces:
+                    self.spaces[made.name] = of
             except (LookupError, ValueError, TypeError) as error:
                 keys = ["fault", "target", *each.arguments]
                 named = max(
                     (key for key in keys if re.search(rf"\b{re.escape(key)}\b", str(error))), key=len, default=""
                 )
-                self.say((*path, n, "fault" if isinstance(error, LookupError) else named), str(error))
+                self.say(("faults", n, "fault" if isinstance(error, LookupError) else named), str(error))
                 continue
             if any(made.name == other.name for other in found):
-                self.say((*path, n), f"'{made.name}' stands here twice: give one of them another name (name: …)")
+                self.say(("faults", n), f"'{made.name}' stands here twice: give one of them another name (name: …)")
             found.append(made)
         return tuple(found)
 
-    def _level(self, value: float, path: tuple[str | int, ...]) -> tuple[Injection, ...]:
+    def _arguments(self, given: FaultSpec, n: int) -> dict[str, Any] | None:
+        """The fault's arguments, ranges and choices as spaces; None if one of them is wrong."""
+        found = {}
+        for key, value in given.arguments.items():
+            try:
+                space = space_of(value)
+                if space is not None and key in FIXED:
+                    raise ValueError(f"{key} is the same in all trials: give it one value")
+                if space is not None and len(space.ends) > CHOICES_MAX:
+                    raise ValueError(f"it has {len(space.ends)} choices: {CHOICES_MAX} at most")
+            except ValueError as error:
+                self.say(("faults", n, key), f"{key} of {given.fault}: {error}")
+                return None
+            found[key] = space or value
+        return found
+
+    def _budget(self) -> tuple[Injection, ...]:
+        spec = self.spec
+        if spec.budget is None:
+            return ()
+        limits = {name: value for name, value in spec.budget.limits.items() if value is not None}
+        if not limits:
+            self.say(("budget",), "a budget has tokens, dollars, calls or seconds, as in budget: {tokens: 20000}")
+            return ()
+        services = (*spec.services, *spec.upstreams)
+        if not (spec.tools or spec.reads or services):
+            self.say(("budget",), "there is nothing to spend it on: give tools, reads or services", of_key=True)
+        spent = next((name for name in ("tokens", "dollars") if getattr(spec.budget, name)), "")
+        if spent and not services:
+            self.say(("budget", spent), f"only models use {spent}, and services has none", of_key=True)
+        params: dict[str, Any] = {**limits, "mode": spec.budget.mode}
+        return (inject("budget", "*", name=BUDGET, **params),)
+
+    def _level(self, value: float) -> tuple[Injection, ...]:
         if not value:
             return ()
-        spec = self.spec
+        spec, path = self.spec, ("chaos_level",)
         models = set(spec.models)
         names = [
-            *(name_of(each) for each in (*spec.tools, *spec.reads)),
-            *(n for n in spec.services if n not in models),
+            *(name_of(each, self.objects) for each in (*spec.tools, *spec.reads)),
+            *(n for n in (*spec.services, *spec.upstreams) if n not in models),
         ]
         usable = USUAL if not models else FAMILIES
         families: list[str] = list(spec.families or usable)
@@ -252,87 +373,22 @@ def of_data(given: Any) -> Assertion:
     """
     if isinstance(given, str):
         return stated(given, {})
+    if isinstance(given, Assertion):
+        return given
     if not isinstance(given, Mapping) or len(given) != 1:
         raise ValueError("an assertion is a name, or one name with its parameters, as in max_calls: 5")
     ((name, params),) = given.items()
     return stated(str(name), params)
 
 
-def name_of(dotted: str) -> str:
-    """The last name of module:name."""
+def name_of(dotted: str, objects: Mapping[str, Any]) -> str:
+    """The name of a function in plans and logs: the last one of module:name, or its own if Python gave it."""
+    if dotted in objects:
+        from chaoslab.execution import agent_run
+
+        return agent_run.name_of(objects[dotted])
     return dotted.rpartition(":")[2].rpartition(".")[2]
 
 
 def _meant(name: str, known: Any) -> str:
     return did_you_mean(name, known) if known else "there are none"
-
-
-# Words for what pydantic finds.
-
-_SHOULD = {
-    "string_type": "a text", "int_type": "a whole number", "float_type": "a number", "bool_type": "true or false",
-    "list_type": "a list", "dict_type": "a mapping", "model_type": "a mapping", "model_attributes_type": "a mapping",
-    "int_from_float": "a whole number", "finite_number": "a finite number",
-}  # fmt: skip
-
-
-def _worded(located: Located, error: ErrorDetails) -> str:
-    """One line: the place, the wrong value, and what would be right."""
-    path = tuple(_path(located.data, error["loc"]))
-    kind, context, value = error["type"], error.get("ctx", {}), error.get("input")
-    name = next((str(part) for part in reversed(path) if isinstance(part, str)), "this")
-    if kind == "extra_forbidden":
-        known = _fields(path)
-        return str(
-            located.error(path, f"'{path[-1]}' is not known here: {did_you_mean(str(path[-1]), known)}", of_key=True)
-        )
-    if kind == "missing":
-        return str(located.error(path[:-1], f"{error['loc'][-1]} is missing"))
-    return str(located.error(path, f"{name} is {_short(value)}: it should be {_right(kind, context, error)}"))
-
-
-def _right(kind: str, context: Mapping[str, Any], error: ErrorDetails) -> str:
-    match kind:
-        case "literal_error":
-            return str(context.get("expected", "")).replace(" or ", ", ").replace("'", "").replace(", ", " or ")
-        case "string_pattern_mismatch":
-            return "module:name, as in shop.agent:answer" if ":" in str(context.get("pattern")) else "a short name"
-        case "greater_than_equal":
-            return f"{context['ge']:.15g} or more"
-        case "less_than_equal":
-            return f"{context['le']:.15g} or less"
-        case "too_long":
-            return f"{context['max_length']} entries at most"
-        case "too_short" | "string_too_short":
-            return "not empty"
-        case "string_too_long":
-            return f"{context['max_length']} characters at most"
-        case "value_error":
-            return str(context.get("error", error["msg"]))
-        case _:
-            return _SHOULD.get(kind, f"something else ({error['msg']})")
-
-
-def _path(data: Any, loc: Sequence[str | int]) -> Iterator[str | int]:
-    """The parts of a location that are keys and indices of the data; names of types are left out."""
-    for n, part in enumerate(loc):
-        if isinstance(data, dict) and (part in data or n == len(loc) - 1):
-            yield part
-            data = data.get(part)
-        elif isinstance(data, list) and isinstance(part, int) and part < len(data):
-            yield part
-            data = data[part]
-
-
-def _fields(path: Sequence[str | int]) -> list[str]:
-    from chaoslab.execution.scenarios import spec
-
-    models: dict[str, type[spec.Strict]] = {"turns": spec.TurnSpec, "variants": spec.VariantSpec}
-    inner = [part for part in path[:-1] if isinstance(part, str)]
-    model: type[spec.Strict] = models.get(inner[-1], spec.ScenarioSpec) if inner else spec.ScenarioSpec
-    return list(model.model_fields)
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:59]}…"

@@ -8,16 +8,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from chaoslab.analysis.assertion import Assertion, Miss, Seen
+from chaoslab.analysis.assertions.slo import Slo
 from chaoslab.analysis.judge import Outcome
 from chaoslab.base.jsonable import describe_error, line
 from chaoslab.core.events import FaultWitnessed
-from chaoslab.execution.scenarios.load import Scenario
+from chaoslab.execution.scenarios.command_agent import CommandAgent
+from chaoslab.execution.scenarios.load import BUDGET, Scenario
 from chaoslab.execution.scenarios.located import ScenarioError
+from chaoslab.execution.scenarios.operations import Step, makes
 from chaoslab.execution.trial import Trial, numbered
+
+if TYPE_CHECKING:
+    from chaoslab.execution.scenarios.spec import CommandSpec
 
 WHY = 300
 """The most characters of a reason."""
@@ -80,10 +87,29 @@ class Result:
     rulings: list[Ruling] = field(default_factory=list)
     met: int = 0
     """The trials in which a fault was witnessed."""
+    calls: dict[Slo, tuple[int, int]] = field(default_factory=dict)
+    """The good calls and all calls, by objective; those of trials that prove nothing are left out."""
 
     def add(self, ruling: Ruling) -> None:
         self.rulings.append(ruling)
-        self.met += any(True for _ in ruling.trial.history.of(FaultWitnessed))
+        history = ruling.trial.history
+        names = {event.injection for _, event in history.of(FaultWitnessed)}
+        self.met += bool(names - {BUDGET} if self.scenario.faults else names)
+        for each in self.scenario.slo if ruling.state is not State.INVALID else ():
+            ended = [event for _, event in Seen(history, ruling.trial.key, ruling.trial.verdict).finished(each.tool)]
+            good, all_ = self.calls.get(each, (0, 0))
+            self.calls[each] = (good + sum(map(each.good, ended)), all_ + len(ended))
+
+    @property
+    def below(self) -> list[str]:
+        """The objectives that were missed, one line each."""
+        found = []
+        for each, (good, all_) in self.calls.items():
+            if all_ and good / all_ < each.share:
+                found.append(
+                    f"{each}: {good} of {all_} calls were good ({good / all_:.1%}), asked for {each.share:.1%}"
+                )
+        return found
 
     def count(self, state: State) -> int:
         return sum(ruling.state is state for ruling in self.rulings)
@@ -94,6 +120,8 @@ class Result:
         failed, passed = self.count(State.FAILED), self.count(State.PASSED)
         if failed and passed < self.scenario.spec.pass_rate * (passed + failed):
             return State.FAILED
+        if self.below:
+            return State.FAILED
         return State.INVALID if self.invalid else State.PASSED
 
     @property
@@ -101,13 +129,14 @@ class Result:
         """The reason why the scenario proves nothing; empty if it does."""
         if not self.rulings:
             return "no trial was run"
-        if self.scenario.injections and not self.met:
-            names = ", ".join(each.name for each in self.scenario.injections)
+        if self.scenario.faults and not self.met:
+            names = ", ".join(each.name for each in self.scenario.faults)
             return f"no trial met a fault ({line(names, 100)})"
         if self.count(State.INVALID):
             first = next(ruling for ruling in self.rulings if ruling.state is State.INVALID)
             return f"{self.count(State.INVALID)} of {len(self.rulings)} trials prove nothing: {first.why}"
-        return ""
+        empty = next((each for each in self.scenario.slo if not self.calls.get(each, (0, 0))[1]), None)
+        return f"{empty}: there was no such call" if empty is not None else ""
 
 
 def run(
@@ -125,10 +154,10 @@ def run(
     numbers = range(count) if only is None else [only - 1]
     rules = Rules(spec.accept, scenario.expect, scenario.by_turn)
     agent, options = imported(scenario)
+    seed = spec.seed if seed is None else seed
+    drawn = partial(scenario.drawn, seed) if scenario.spaces else None
     try:
-        done = numbered(
-            agent, scenario.prompt, numbers, jobs=jobs, seed=spec.seed if seed is None else seed, logs=logs, **options
-        )
+        done = numbered(agent, scenario.prompt, numbers, jobs=jobs, seed=seed, logs=logs, drawn=drawn, **options)
         with closing(done):
             for number, trial in zip(numbers, done, strict=True):
                 yield ruled(rules, number + 1, trial)
@@ -168,6 +197,7 @@ def imported(scenario: Scenario) -> tuple[Any, dict[str, Any]]:
         ScenarioError: something cannot be imported.
     """
     from chaoslab.execution.agent_run import fresh
+    from chaoslab.execution.scenarios.spec import CommandSpec
 
     spec = scenario.spec
     for folder in (str((scenario.folder or Path()).resolve()), str(Path.cwd())):
@@ -180,11 +210,19 @@ def imported(scenario: Scenario) -> tuple[Any, dict[str, Any]]:
     def listed(where: str, names: Sequence[str]) -> list[Any]:
         return [named(where, name) for name in names]
 
-    agent = named("agent", spec.agent) if spec.agent else fresh(named("fresh", spec.fresh or ""))
+    tools, reads = listed("tools", spec.tools), listed("reads", spec.reads)
+    if spec.operations:
+        by_name = dict(zip(scenario.functions, (*tools, *reads), strict=True))
+        agent: Any = fresh(makes([Step(by_name[each.tool], each.tool, each.args) for each in spec.operations]))
+    elif isinstance(spec.agent, CommandSpec):
+        agent = _command(scenario, spec.agent)
+    else:
+        agent = named("agent", spec.agent) if spec.agent else fresh(named("fresh", spec.fresh or ""))
     options = {
-        "tools": listed("tools", spec.tools),
-        "reads": listed("reads", spec.reads),
+        "tools": tools,
+        "reads": reads,
         "services": {host: named("services", dotted) for host, dotted in spec.services.items()} or None,
+        "upstreams": spec.upstreams or None,
         "models": spec.models or None,
         "faults": scenario.injections,
         "effects": spec.effects,
@@ -197,7 +235,16 @@ def imported(scenario: Scenario) -> tuple[Any, dict[str, Any]]:
     return agent, options
 
 
+def _command(scenario: Scenario, given: CommandSpec) -> CommandAgent:
+    try:
+        return CommandAgent(given.command, folder=scenario.folder, deadline_s=scenario.spec.deadline)
+    except LookupError as error:
+        raise ScenarioError(f"{scenario.file or scenario.name}: {error.args[0]}") from None
+
+
 def _imported(scenario: Scenario, where: str, dotted: str) -> Any:
+    if dotted in scenario.objects:
+        return scenario.objects[dotted]
     module, _, path = dotted.partition(":")
     try:
         found: Any = importlib.import_module(module)

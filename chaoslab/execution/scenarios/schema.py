@@ -7,7 +7,7 @@ from typing import Any
 
 from chaoslab.analysis.assertion import GROUP, load
 from chaoslab.base.registry import names
-from chaoslab.execution.scenarios.spec import ScenarioSpec
+from chaoslab.execution.scenarios.spec import ITS_OWN, ScenarioSpec
 
 DRAFT = "http://json-schema.org/draft-07/schema#"
 
@@ -25,9 +25,14 @@ def schema() -> dict[str, Any]:
     }
     made["properties"]["facts"]["items"] = _texts()
     definitions["Assertion"] = _assertion()
-    for holder in (made["properties"]["expect"], turn["properties"]["expect"]):
+    operation = definitions["OperationSpec"]
+    for holder in (each["properties"]["expect"] for each in (made, turn, operation)):
         holder["items"] = {"$ref": "#/definitions/Assertion"}
-    for holder, keys in ((made, ("timeout", "deadline")), (turn, ("after",))):
+    places = (
+        (made, ("timeout", "deadline")), (turn, ("after",)), (operation, ("after",)),
+        (definitions["SloSpec"], ("within",)), (definitions["BudgetSpec"], ("seconds",)),
+    )  # fmt: skip
+    for holder, keys in places:
         for key in keys:
             holder["properties"][key] = {
                 "anyOf": [
@@ -36,7 +41,19 @@ def schema() -> dict[str, Any]:
                 ],
                 "description": "seconds, or a duration such as 90s, 5min or 2h",
             }
+    made["properties"]["variants"] = _variants(made["properties"])
     return {"$schema": DRAFT, "title": "A scenario of the chaos lab", **made}
+
+
+def _variants(properties: dict[str, Any]) -> dict[str, Any]:
+    """A list of named variants, or lists of values by key. A key with a dot is a parameter of a fault."""
+    own = {key: each for key, each in properties.items() if key not in ITS_OWN}
+    closed = {"type": "object", "additionalProperties": False}
+    named = {"name": {"type": "string", "minLength": 1, "maxLength": 100}, **own}
+    lists = {key: {"type": "array", "items": each, "minItems": 1} for key, each in own.items()}
+    one = {**closed, "properties": named, "required": ["name"], "patternProperties": {r"\.": {}}}
+    values = {r"\.": {"type": "array", "minItems": 1}}
+    return {"anyOf": [{"type": "array", "items": one}, {**closed, "properties": lists, "patternProperties": values}]}
 
 
 def _texts() -> dict[str, Any]:

@@ -41,16 +41,11 @@ class Step:
 
 
 def stress(
-    path: Path,
-    levels: Sequence[float],
-    trials: int,
-    *,
-    seed: int | None = None,
-    jobs: int = 1,
+    path: Path, levels: Sequence[float], trials: int, *, seed: int | None = None, jobs: int = 1,
     logs: Path | None = None,
-) -> Iterator[Step]:
+) -> Iterator[Step]:  # fmt: skip
     """The scenarios of a file at each level, which comes to their own faults. The same trial has the same dice at each
-    level. `logs`: a folder for the logs of each level's run.
+    level. `logs`: a folder that gets a run for each step; that of the step in hand is its `latest`.
 
     Raises:
         ScenarioError: the file is wrong, or something of the user's cannot be imported.

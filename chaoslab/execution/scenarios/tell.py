@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from chaoslab.analysis.measures.intervals import rate
 from chaoslab.base.identity import nth
 from chaoslab.core.memory import TrialMemory
 from chaoslab.core.plan import HITS, Decision, Injection, Plan
-from chaoslab.execution.scenarios.load import Scenario, name_of
+from chaoslab.execution.scenarios.load import Scenario
 from chaoslab.execution.scenarios.running import Result, Ruling, State
 
 EXAMPLES = 3
@@ -34,6 +35,7 @@ def told(result: Result, *, trial: int | None = None, seed: int | None = None) -
     lines = [head]
     if state is State.INVALID:
         lines.append(f"  it proves nothing: {result.invalid}")
+    lines += [f"  {text}" for text in result.below]
     poor = [ruling for ruling in result.rulings if ruling.state is State.FAILED]
     poor = poor or [ruling for ruling in result.rulings if ruling.state is State.INVALID]
     alike: dict[tuple[str, ...], list[Ruling]] = {}
@@ -89,6 +91,10 @@ def plain(result: Result) -> dict[str, Any]:
         "failed": result.count(State.FAILED),
         "invalid": result.count(State.INVALID),
         "met_a_fault": result.met,
+        "slo": [
+            {"tool": each.tool, "share": each.share, "within_s": each.within_s, "good": good, "calls": calls}
+            for each, (good, calls) in result.calls.items()
+        ],
         "not_passed": [
             {
                 "trial": ruling.number,
@@ -106,23 +112,39 @@ def plain(result: Result) -> dict[str, Any]:
 def foreseen(
     scenario: Scenario, *, trials: int | None = None, seed: int | None = None, only: int | None = None
 ) -> Iterator[str]:
-    """The first requests that would be hit, trial by trial, if the agent made them with no wait. Nothing is run."""
+    """The first requests that would be hit, in a line for each trial. Nothing is run."""
+    hits = foreseen_hits(scenario, trials=trials, seed=seed, only=only)
+    yield f"{scenario.name}: {hits['trials']} trials, seed {hits['seed']}; nothing is run"
+    for number, there in hits["hits"].items():
+        with_ = "".join(f", {name} = {value}" for name, value in hits["drawn"][number].items())
+        yield f"  trial {number}: {'; '.join(there) or 'no fault'}{with_}"
+
+
+def foreseen_hits(
+    scenario: Scenario, *, trials: int | None = None, seed: int | None = None, only: int | None = None
+) -> dict[str, Any]:
+    """The first requests that would be hit if the agent made them with no wait, as JSON values: by trial, from 1."""
     spec = scenario.spec
     count = spec.trials if trials is None else trials
     plan = Plan(spec.seed if seed is None else seed, scenario.injections)
-    names = [*(name_of(each) for each in (*spec.tools, *spec.reads)), *spec.services]
+    names = [*scenario.functions, *spec.services, *spec.upstreams]
     concerned = {name: [each for each in plan.injections if each.covers(name)] for name in names}
-    yield f"{scenario.name}: {count} trials, seed {plan.seed}; nothing is run"
+    found: dict[int, list[str]] = {}
+    drawn: dict[int, Mapping[str, Any]] = {}
     for number in range(count) if only is None else [only - 1]:
-        memory = TrialMemory(plan, nth("", number, 1).key)
-        hits = [
+        own, values = scenario.drawn(plan.seed, number)
+        if values:
+            concerned = {name: [each for each in own if each.covers(name)] for name in names}
+        memory = TrialMemory(replace(plan, injections=own), nth("", number, 1).key)
+        drawn[number + 1] = values
+        found[number + 1] = [
             f"{injection.name} at request {request} of {name}"
             for name, there in concerned.items()
             for request in range(1, REQUESTS + 1)
             for injection, decision in _decided(memory, there, name, request)
             if decision in HITS
         ]
-        yield f"  trial {number + 1}: {'; '.join(hits) or 'no fault'}"
+    return {"scenario": scenario.name, "trials": count, "seed": plan.seed, "hits": found, "drawn": drawn}
 
 
 def _decided(

@@ -1,26 +1,37 @@
-"""The arguments of a tool call are no JSON."""
+"""The arguments of a tool call are no JSON, or do not fit the tool's schema."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from chaoslab.core.answers import Said, text_cut
+from chaoslab.core.answers import FunctionCall, Said, text_cut
 from chaoslab.core.changed_answer import ChangedAnswer
 
 
 @dataclass(frozen=True)
 class MalformedArguments(ChangedAnswer):
-    """Cuts the arguments of the first tool call after a share `part` of their text. Where arguments are objects nobody
-    can say this, so such answers pass unchanged: Anthropic's that are not streamed, and Gemini's."""
+    """Cuts the arguments of the first tool call after a share `part` of their text.
+
+    Arguments that are objects have no text: Anthropic's that are not streamed, and Gemini's. There the first argument
+    gets a value of another type, a list in place of a text, which the tool's schema does not allow. A call without
+    arguments passes unchanged.
+    """
 
     part: float = 0.6
-    of_text = True
     bounds: ClassVar = {"part": (0.0, 0.99)}
     example = '"malformed_arguments", "api.openai.com", chance=0.1'
 
     def changed(self, said: Said) -> Said:
-        if not said.calls or said.objects:
+        if not said.calls or (said.objects and not said.calls[0].values):
             return said
         first, *others = said.calls
-        return replace(said, calls=(replace(first, arguments=text_cut(first.arguments, self.part)), *others))
+        wrong = _retyped(first) if said.objects else replace(first, arguments=text_cut(first.arguments, self.part))
+        return replace(said, calls=(wrong, *others))
+
+
+def _retyped(call: FunctionCall) -> FunctionCall:
+    """The call with a list as its first argument, or an object where that was a list."""
+    (name, value), *others = (call.values or {}).items()
+    wrong: Any = {"items": value} if isinstance(value, list) else [value]
+    return call.with_values({name: wrong, **dict(others)})

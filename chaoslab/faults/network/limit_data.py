@@ -14,7 +14,8 @@ from chaoslab.core.fault import Fault
 class LimitData(Fault):
     """Closes the connection after `bytes` bytes of the answer, headers and all. The service did the work.
 
-    An answer that is shorter comes whole. By default the headers are cut already, so none is.
+    An answer that is shorter comes whole: there is nothing to cut, and its trial stays valid. By default the headers
+    are cut already, so none is.
     """
 
     bytes: int = 60
@@ -37,3 +38,8 @@ class LimitData(Fault):
         if seen.error not in ("closed", "reset", "garbled"):
             return None
         return f"closed in the middle of the answer after {seen.duration_s:.3f} s"
+
+    def idle(self, seen: Observation) -> str:
+        if seen.error is not None or seen.status is None or seen.bytes > self.bytes:
+            return ""
+        return f"nothing to cut: the answer has {seen.bytes} bytes, and {self.bytes} are let through"

@@ -10,12 +10,14 @@ from functools import partial
 from typing import TypeVar
 
 from chaoslab.analysis.measures.cost import Costs, Spending
-from chaoslab.analysis.measures.durations import duration
+from chaoslab.analysis.measures.durations import duration, span
 from chaoslab.analysis.measures.guard import guarded
 from chaoslab.analysis.measures.impact import Impact
 from chaoslab.analysis.measures.intervals import Estimate, Rate
 from chaoslab.analysis.measures.latency import latency
 from chaoslab.analysis.measures.mttr import Recovery
+from chaoslab.analysis.measures.recovery_quality import WEIGHTS
+from chaoslab.analysis.measures.reliability import WEIGHTS as RELIABILITY_WEIGHTS
 from chaoslab.analysis.run_report import RunReport
 from chaoslab.reports.contents.text import one_line
 from chaoslab.reports.page import count, percent, percents, seconds
@@ -73,13 +75,37 @@ def _recovery(report: RunReport) -> Part:
         lines.append(f"Median, with the others as censored (Kaplan–Meier): {seconds(every.median)}.")
     elif not every.enough:
         lines.append("Too few incidents for a median and an interval.")
+    if every.restricted_mean and every.horizon_s:
+        lines.append(f"Restricted mean, up to {duration(every.horizon_s, 2)}: {seconds(every.restricted_mean)}.")
     if not told:
         lines.append("Inferred from failures that were noticed, since this log tells of no faults.")
-    header = ["fault", "target", "incidents", "by retry", "by fallback", "late", "with harm", "never", "mean", "median"]
+    header = [
+        "fault",
+        "target",
+        "incidents",
+        "by retry",
+        "by fallback",
+        "late",
+        "with harm",
+        "never",
+        "mean",
+        "detect",
+        "repair",
+        "median",
+    ]
     places = {(fault, target): of for (target, fault), of in found.by_target.items()}
     table = [_recovered(*place, of) for place, of in _each(found.by_fault, places)]
     said = "from the beginning of the call that met the fault to the right answer" if told else "from the failure"
-    return Part("Recovery", lines, [Table(f"Time to recovery, {said}", header, table, names=2)])
+    tables = [Table(f"Time to recovery, {said}; mean = detect + repair, but for late answers", header, table, names=2)]
+    if quality := report.recovery_quality.value:
+        spread = "" if quality.interval is None else f" ({quality.interval.low:.2f} to {quality.interval.high:.2f})"
+        lines.append(
+            f"Quality of recovery over {count(quality.n, 'trial')} that met a fault: {quality.quality:.2f}{spread}, "
+            f"{quality.grade}."
+        )
+        rows = [[name, f"{WEIGHTS[name]:.2f}", f"{value:.2f}"] for name, value in quality.parts.items()]
+        tables.append(Table("Quality of recovery, from 0 to 1", ["part", "weight", "mean"], rows))
+    return Part("Recovery", lines, tables)
 
 
 def _each(by_fault: Mapping[str, T_], by_place: Mapping[tuple[str, str], T_]) -> Iterator[tuple[tuple[str, str], T_]]:
@@ -94,7 +120,7 @@ def _each(by_fault: Mapping[str, T_], by_place: Mapping[tuple[str, str], T_]) ->
 def _recovered(fault: str, target: str, of: Recovery) -> list[str]:
     numbers = (of.n, of.retry, of.fallback, of.late, of.harmed, of.censored)
     median = _s(of.median.value) if of.median else "too few" if not of.enough else "not reached"
-    return [fault, target, *map(str, numbers), _s(of.mean_s), median]
+    return [fault, target, *map(str, numbers), *map(_s, (of.mean_s, of.detected_s, of.since_notice_s)), median]
 
 
 def _calls(report: RunReport) -> Part:
@@ -115,22 +141,23 @@ def _calls(report: RunReport) -> Part:
         ]  # fmt: skip
         tables.append(Table("Retry amplification: attempts for each request that was wanted", header, rows))
     if times := _latencies(report):
-        which = "without a fault" if report.knows_faults else "of known duration"
-        header = ["target", "attempts", "median", "90th percentile", "99th percentile", "longest"]
-        tables.append(Table(f"Duration of attempts {which}", header, times))
+        header = ["target", "fault", "attempts", "median", "90th percentile", "99th percentile", "longest"]
+        said = "Duration of attempts; percentiles by type 7 of Hyndman and Fan"
+        tables.append(Table(said, header, times, names=2))
     return Part("Retries and calls", (), tables)
 
 
 def _latencies(report: RunReport) -> list[list[str]]:
-    durations: dict[str, list[float]] = defaultdict(list)
+    durations: dict[tuple[str, str], list[float]] = defaultdict(list)
     for attempt in report.attempts.value:
-        if attempt.timed and not attempt.faults:
-            durations[attempt.target].append(attempt.duration_s)
+        if attempt.timed or (attempt.faults and not math.isnan(attempt.duration_s)):
+            met = ("with one" if attempt.faults else "without") if report.knows_faults else "not known"
+            durations[attempt.target, met].append(attempt.duration_s)
     rows = []
-    for target in sorted(durations):
-        if found := latency(durations[target]):
+    for target, met in sorted(durations, key=lambda place: (place[0], place[1] != "without")):
+        if found := latency(durations[target, met]):
             times = map(duration, (found.p50_s, found.p90_s, found.p99_s, found.longest_s))
-            rows.append([target, str(found.n), *times])
+            rows.append([target, met, str(found.n), *times])
     return rows
 
 
@@ -257,12 +284,50 @@ def _repeated(report: RunReport) -> Part | None:
         f"{found.consistency:.2f}; 1 where all trials of a prompt end alike."
     ]
     rows = [[str(k), percent(every), percent(found.one_passes[k])] for k, every in found.all_pass.items()]
-    if (point := report.reliability.value) is not None:
+    if (point := report.surface.value) is not None:
         lines.append(f"R(k, ε, λ) is the column “all k pass” at ε = {point.epsilon:.3g} and λ = {point.rate:.3g}.")
     return Part("Repeated trials", lines, [Table("pass^k and pass@k", ["k", "all k pass", "one of k passes"], rows)])
 
 
+def _reliability(report: RunReport) -> Part | None:
+    found = report.reliability.value
+    if found is None:
+        return None
+    well = f"{told(found.available)} of the judged trials ended well: correct, or honest about what could not be done."
+    lines = [well]
+    if found.handled is not None:
+        lines.append(f"Of those that met a fault {told(found.handled)}.")
+    nines = count(found.nines, "nine") if found.nines else "below one nine"
+    lines.append(
+        f"Proven at 95 %: at least {_share(found.proven)}, {nines}. One nine more takes {found.next_needs:,} trials "
+        "that all end well."
+    )
+    busy = span(found.busy_s)
+    if found.mtbf_s is not None:
+        lines.append(f"Mean time between bad trials: {span(found.mtbf_s)} of {busy} of trials.")
+    elif found.mtbf_least_s:
+        lines.append(f"Mean time between bad trials: more than {span(found.mtbf_least_s)} (95 %): none in {busy}.")
+    lines.append(f"Score {found.score:.2f}, from 0 to 1.")
+    rows = [[name, f"{RELIABILITY_WEIGHTS[name]:.2f}", f"{value:.2f}"] for name, value in found.parts.items()]
+    budgets = [
+        [f"{b.objective:.1%}", f"{b.allowed:.1f}", str(b.failed), percent(b.left), f"{b.burn:.1f}"]
+        for b in found.budgets
+    ]
+    header = ["objective", "may end badly", "did", "budget left", "burn rate"]
+    tables = [
+        Table("Error budget of an objective (SLO), the share of trials that should end well", header, budgets),
+        Table("Parts of the score that are known", ["part", "weight", "value"], rows),
+    ]
+    return Part("Reliability", lines, tables)
+
+
+def _share(value: float) -> str:
+    """A share with as many digits as its nines need."""
+    return f"{value:.1%}" if value < 0.99 else f"{value:.4%}"
+
+
 PARTS: dict[str, Callable[[RunReport], Part | None]] = {
+    "Reliability": _reliability,
     "Recovery": _recovery,
     "Retries and calls": _calls,
     "Repeated trials": _repeated,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +36,23 @@ def application(world: World, app: Any, name: str) -> Wsgi:
         return AsgiServer(world, app, name)
     wsgi: Wsgi = of_function(app) if kind == "function" else app
     return wsgi
+
+
+class Remade:
+    """A service that is made at its first request, and anew at the first one after it has lost its state."""
+
+    def __init__(self, world: World, make: Callable[[], Any], name: str) -> None:
+        self._world, self._make, self._name = world, make, name
+        self._app: Wsgi | None = None
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        if self._app is None:
+            self._app = application(self._world, self._make(), self._name)
+        return self._app(environ, start_response)
+
+    def lose(self) -> None:
+        """Forgets the application, and all that it kept in itself."""
+        self._app = None
 
 
 class AsgiServer:

@@ -32,6 +32,14 @@ class ClientSide:
         self._how = ""
         self._waiter: Waiter | None = None
         end.peer.watcher = self
+        seam.outages.opened(name, self)
+
+    def drop(self) -> None:
+        """Breaks the connection, as its process's death does: an idle one is closed."""
+        if self._open:
+            self._end.reset()
+        else:
+            self._end.close()
 
     def asked(self, request: h11.Request, body: bytes) -> ServiceAttempt | None:
         """The attempt that a request is; None if nobody watches any more."""
@@ -83,6 +91,7 @@ class ClientSide:
         if self._how:
             return
         self._how = how
+        self._seam.outages.closed(self._name, self)
         while self._open:
             self._open.popleft().over(how)
         if self._waiter is not None:

@@ -14,7 +14,7 @@ from chaoslab.execution.virtual_lab import LabResult
 from tests.worlds.virtual import lab_runs
 
 TOOLS = ("search", "weather", "movies", "calendar", "calculator", "messaging", "translator")
-SETTINGS = {"TOXIC_PROB": "0", "MODEL_TOXIC_PROB": "0", "ERROR_PROB": "0", "HALLUCINATION_PROB": "0", "TRIALS": "12"}
+SETTINGS = {"TOXIC_PROB": "0", "MODEL_TOXIC_PROB": "0", "ERROR_PROB": "0", "HALLUCINATION_PROB": "0", "TRIALS": "7"}
 NEW = sorted({*family("faults", "meaning")} - {"wrong_value"})
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from base64 import b64encode
 from hashlib import sha256
 from importlib.resources import files as resources
+from typing import Any
 
 from chaoslab.analysis.judge import Outcome
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents.matrix import State
 from chaoslab.reports.contents.outcomes import color, glyph, ink_on, is_bad, word
+from chaoslab.reports.formats.html import recovery
 from chaoslab.reports.formats.html.timelines import embedded, stories
 from chaoslab.reports.page import percent, percents, share
 
@@ -25,18 +27,11 @@ def files(contents: Contents) -> dict[str, str]:
     Raises:
         ModuleNotFoundError: Jinja is not installed.
     """
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    own = resources(__name__)
-    style = own.joinpath("style.css").read_text(encoding="utf-8") + _looks()
-    script = own.joinpath("script.js").read_text(encoding="utf-8")
-    loader = PackageLoader(__name__, ".")
-    world = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    text = world.get_template("page.html").render(
+    script = resources(__name__).joinpath("script.js").read_text(encoding="utf-8")
+    text = page(
+        "page.html",
         it=contents,
-        style=style,
         script=script,
-        style_hash=_digest(style),
         script_hash=_digest(script),
         data=embedded(stories(contents)),
         rows=contents.rows[:ROWS_MAX],
@@ -45,6 +40,8 @@ def files(contents: Contents) -> dict[str, str]:
         counts=contents.report.success.value.by_outcome,
         places=sorted({place for row in contents.rows for place in row.met}),
         State=State,
+        curve=recovery.drawn(contents.report),
+        curve_size=(recovery.WIDTH, recovery.HEIGHT),
         examples=EXAMPLES,
         bad=lambda outcome: is_bad(outcome, judgeable=contents.report.judgeable),
         word=word,
@@ -54,6 +51,20 @@ def files(contents: Contents) -> dict[str, str]:
         percent=percent,
     )
     return {FILE: text}
+
+
+def page(template: str, **given: Any) -> str:
+    """The page of a template of this folder, in the style of all.
+
+    Raises:
+        ModuleNotFoundError: Jinja is not installed.
+    """
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    style = resources(__name__).joinpath("style.css").read_text(encoding="utf-8") + _looks()
+    loader = PackageLoader(__name__, ".")
+    world = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    return world.get_template(template).render(style=style, style_hash=_digest(style), **given)
 
 
 def _looks() -> str:

@@ -1,0 +1,91 @@
+"""The quality of recovery: how good a trial that met a fault was in the end, in five weighted parts.
+
+Weights and grades: BalaganAgent's recovery quality. Its parts are defined here by what the log shows:
+
+- *correctness* (0.35): 1 if nothing untrue was said: the outcome is correct or degraded; else 0.
+- *completeness* (0.25): the share of the stated facts and effects that are there; where none were stated, 1 for a
+  correct trial and else 0.
+- *timeliness* (0.20): the duration of the trial without faults over its own, at most 1.
+- *efficiency* (0.10): the attempts at calls of the trial without faults over its own, at most 1.
+- *state* (0.10): 1 if no effect happened twice, unasked or altered, and the end state is a right one; else 0.
+
+A part that is not known, such as the time where there is no trial to compare with, is left out, and the weights of the
+others are scaled to a sum of 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import fmean
+
+from chaoslab.analysis.judge import Verdict
+from chaoslab.analysis.ledger import Kind
+from chaoslab.analysis.measures.impact import Beside, beside_calm
+from chaoslab.analysis.measures.intervals import Interval, bootstrap_mean
+from chaoslab.analysis.measures.success import UNJUDGED
+from chaoslab.core.events import FaultWitnessed, PromptStarted
+from chaoslab.record.history import History
+
+WEIGHTS = {"correctness": 0.35, "completeness": 0.25, "timeliness": 0.20, "efficiency": 0.10, "state": 0.10}
+GRADES = ((0.9, "excellent"), (0.75, "good"), (0.5, "acceptable"), (0.0, "poor"))
+HONEST = ("correct", "degraded")
+
+
+@dataclass(frozen=True)
+class RecoveryQuality:
+    """`n`: the judged trials that met a fault. `quality`: their mean, from 0 to 1, with its bootstrap interval, which
+    is None for one trial. `parts`: the mean of each part over the trials in which it is known; others are absent."""
+
+    n: int
+    quality: float
+    interval: Interval | None
+    grade: str
+    parts: Mapping[str, float]
+
+
+def recovery_quality(history: History, verdicts: Mapping[str, Verdict]) -> RecoveryQuality | None:
+    """The quality over a run; None if no judged trial met a fault."""
+    met = {record.trial for record, _ in history.of(FaultWitnessed)}
+    beside = beside_calm(history, {trial: str(verdict.outcome) for trial, verdict in verdicts.items()})
+    started = {record.trial: event for record, event in history.of(PromptStarted)}
+    found = [
+        of_trial(verdict, started[trial], beside.get(trial))
+        for trial, verdict in verdicts.items()
+        if trial in met and trial in started and str(verdict.outcome) not in UNJUDGED
+    ]
+    if not found:
+        return None
+    each = [weighted(parts) for parts in found]
+    known = {name: [parts[name] for parts in found if name in parts] for name in WEIGHTS}
+    mean = fmean(each)
+    return RecoveryQuality(
+        n=len(found),
+        quality=mean,
+        interval=bootstrap_mean(each),
+        grade=next(grade for least, grade in GRADES if mean >= least),
+        parts={name: fmean(values) for name, values in known.items() if values},
+    )
+
+
+def of_trial(verdict: Verdict, started: PromptStarted, beside: Beside | None) -> dict[str, float]:
+    """The known parts of one trial."""
+    stated = len(started.facts) + len(started.effects or ())
+    lacking = sum(finding.kind in (Kind.LOST, Kind.FACT) for finding in verdict.evidence)
+    answered = not any(finding.kind is Kind.NO_ANSWER for finding in verdict.evidence)
+    complete = max(0.0, 1 - lacking / stated) if stated and answered else float(verdict.outcome == "correct")
+    found = {"correctness": float(str(verdict.outcome) in HONEST), "completeness": complete}
+    if beside is not None:
+        for name, took, calm in (
+            ("timeliness", beside.took_s, beside.calm_s),
+            ("efficiency", beside.calls, beside.calm_calls),
+        ):
+            if took is not None and calm is not None:
+                found[name] = 1.0 if took <= calm else calm / took
+    found["state"] = float(not verdict.harm)
+    return found
+
+
+def weighted(parts: Mapping[str, float]) -> float:
+    """The weighted mean of the known parts."""
+    return sum(WEIGHTS[name] * value for name, value in parts.items()) / sum(WEIGHTS[name] for name in parts)

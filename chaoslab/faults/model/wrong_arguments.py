@@ -1,0 +1,50 @@
+"""The model calls the right tool with an argument that is wrong, and looks right."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
+
+from chaoslab.base.dice import Dice
+from chaoslab.core import json_values
+from chaoslab.core.answers import Said
+from chaoslab.core.changed_answer import ChangedAnswer
+from chaoslab.core.changed_reply import pick
+from chaoslab.core.untrue import untrue
+
+
+@dataclass(frozen=True)
+class WrongArguments(ChangedAnswer):
+    """Changes an argument of the first tool call; its JSON stays whole.
+
+    `how` "value": one argument has another value of its type and form, up to `severity` (0–1) off, as in a wrong city
+    or order. "name": one argument has a name that the tool's schema does not know. `point` (0–1) picks the argument; it
+    is drawn if it is -1. A call without arguments passes unchanged.
+    """
+
+    how: Literal["value", "name"] = "value"
+    severity: float = 0.5
+    point: float = -1.0
+    bounds: ClassVar = {"severity": (0, 1), "point": (-1, 1)}
+    example = '"wrong_arguments", "api.openai.com", chance=0.1'
+    source = "https://github.com/floritange/AgentChaos/blob/main/docs/faults.md"
+
+    def draw(self, dice: Dice) -> WrongArguments:
+        return self if self.point >= 0 else replace(self, point=dice("point").uniform())
+
+    def changed(self, said: Said) -> Said:
+        values = said.calls[0].values if said.calls else None
+        if not values:
+            return said
+        if self.how == "name":
+            picked = pick(list(values), self.point)
+            now = {f"{name}_value" if name == picked else name: value for name, value in values.items()}
+        else:
+            leaves = json_values.leaves(values)
+            if not leaves:
+                return said
+            place = pick(leaves, self.point)
+            held = json_values.at(values, place)
+            lie = untrue(held, self.severity, Dice("wrong_arguments", json_values.spelt(held)))
+            now = json_values.put(values, place, lie)
+        return replace(said, calls=(said.calls[0].with_values(now), *said.calls[1:]))

@@ -1,0 +1,43 @@
+"""The process of a service dies at a request, and is up again after some seconds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from chaoslab.core.context import TrialContext
+from chaoslab.core.exchange import Call, Failure, Flow, Observation
+from chaoslab.core.fault import Fault
+from chaoslab.core.outage import Cut, Outage
+
+
+@dataclass(frozen=True)
+class ServiceDown(Fault):
+    """Kills the process when the request arrives, before it did anything: all connections of the service break, and new
+    ones are refused for `down_s`, whoever asks.
+
+    `state`: "kept", as in a database that outlives the process; "lost": the process begins anew, which needs a service
+    that can be made again, `services={"crm.test": lab.fresh(make_app)}`.
+    """
+
+    down_s: float = 2.0
+    state: Literal["kept", "lost"] = "kept"
+    layer = "tool"
+    conditional = True
+    of_process = True
+    bounds = {"down_s": (0.001, 86400)}  # noqa: RUF012 - a trait, which nobody changes
+    example = '"service_down", "crm.test", calls=[2], down_s=5'
+    source = "https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#container-restarts"
+
+    def flow(self, call: Call, context: TrialContext) -> Flow:
+        raise Failure("reset")
+        yield call
+
+    def outage(self) -> Outage:
+        return Outage(self.down_s, lost=self.state == "lost")
+
+    def witnessed(self, seen: Observation) -> str | None:
+        if seen.sent is not None:
+            return None
+        found = Cut("reset").witnessed(seen)
+        return found and f"{found}, nothing was done"

@@ -1,0 +1,40 @@
+"""The process of a service stops for some seconds and goes on, as in a long garbage collection."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from chaoslab.core.context import TrialContext
+from chaoslab.core.exchange import Call, Flow, Observation, Wait
+from chaoslab.core.fault import Fault
+from chaoslab.core.outage import Outage
+from chaoslab.faults.network.latency import TIMER_SLACK_S
+
+
+@dataclass(frozen=True)
+class ServicePaused(Fault):
+    """Stops the process when the request arrives. For `paused_s` connections are accepted and nobody is answered; then
+    all answers come. Who gave up before and asked again has asked twice."""
+
+    paused_s: float = 5.0
+    layer = "tool"
+    conditional = True
+    delays = True
+    of_process = True
+    bounds = {"paused_s": (0.001, 86400)}  # noqa: RUF012 - a trait, which nobody changes
+    example = '"service_paused", "crm.test", calls=[1], paused_s=10'
+    source = "https://aws.amazon.com/builders-library/timeouts-retries-and-backoff-with-jitter/"
+
+    def flow(self, call: Call, context: TrialContext) -> Flow:
+        yield Wait(self.paused_s)
+        return (yield call)
+
+    def outage(self) -> Outage:
+        return Outage(self.paused_s, held=lambda left_s: replace(self, paused_s=left_s))
+
+    def witnessed(self, seen: Observation) -> str | None:
+        if seen.error == "timed_out":
+            return f"no answer within {seen.duration_s:.3f} s"
+        if seen.error is not None or seen.duration_s < self.paused_s - TIMER_SLACK_S:
+            return None
+        return f"took {seen.duration_s:.3f} s, of which the service was paused for {self.paused_s:.3f} s"

@@ -1,0 +1,80 @@
+"""The quality of recovery, against values worked out by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+import chaoslab as lab
+from chaoslab.analysis.judge import Outcome, Verdict
+from chaoslab.analysis.ledger import Finding, Kind
+from chaoslab.analysis.measures.impact import Beside
+from chaoslab.analysis.measures.recovery_quality import of_trial, recovery_quality, weighted
+from chaoslab.analysis.run_report import RunReport
+from chaoslab.core.events import PromptStarted
+from chaoslab.record.history import History
+
+STATED = PromptStarted(
+    prompt_index=1, prompt="", facts=[["12"], ["20"]], effects=[{"effect": "a"}, {"effect": "b"}], stated=True
+)
+TWIN_ALONE = PromptStarted(prompt_index=1, prompt="", twin="It is 12.", stated=True)
+SLOWER = Beside(took_s=4.0, calm_s=1.0, calls=6, calm_calls=3, twin=True)
+
+
+def verdict(outcome: Outcome, *kinds: Kind, harm: tuple[str, ...] = ()) -> Verdict:
+    return Verdict(outcome, "", harm, evidence=tuple(Finding(kind, "") for kind in kinds))
+
+
+def test_the_parts_by_hand() -> None:
+    assert of_trial(verdict(Outcome.CORRECT), STATED, SLOWER) == {
+        "correctness": 1.0, "completeness": 1.0, "timeliness": 0.25, "efficiency": 0.5, "state": 1.0,
+    }  # fmt: skip
+    partly = of_trial(verdict(Outcome.DEGRADED, Kind.LOST, Kind.ADMISSION), STATED, None)
+    assert partly == {"correctness": 1.0, "completeness": 0.75, "state": 1.0}
+    assert weighted(partly) == pytest.approx((0.35 + 0.25 * 0.75 + 0.10) / 0.70)
+
+
+def test_no_answer_is_nothing_complete_and_harm_is_a_bad_state() -> None:
+    assert of_trial(verdict(Outcome.FAILED, Kind.NO_ANSWER), STATED, None)["completeness"] == 0.0
+    harmed = of_trial(verdict(Outcome.HARM, Kind.DUPLICATE, harm=("a twice",)), STATED, None)
+    assert (harmed["correctness"], harmed["completeness"], harmed["state"]) == (0.0, 1.0, 0.0)
+
+
+def test_beside_a_twin_alone_an_answer_is_complete_or_not() -> None:
+    assert of_trial(verdict(Outcome.CORRECT), TWIN_ALONE, None)["completeness"] == 1.0
+    assert of_trial(verdict(Outcome.WRONG, Kind.VALUE), TWIN_ALONE, None)["completeness"] == 0.0
+
+
+def test_faster_than_the_twin_is_at_most_1() -> None:
+    fast = of_trial(verdict(Outcome.CORRECT), STATED, Beside(1.0, 2.0, 1, 2, twin=True))
+    assert (fast["timeliness"], fast["efficiency"]) == (1.0, 1.0)
+    assert weighted(fast) == pytest.approx(1.0)
+
+
+def test_without_a_trial_that_met_a_fault_there_is_no_data() -> None:
+    assert recovery_quality(History([]), {}) is None
+
+
+def price(city: str) -> int:  # noqa: ARG001
+    return 12
+
+
+def agent(prompt: str) -> str:  # noqa: ARG001
+    for _ in range(2):
+        try:
+            return f"It is {price('Oslo')}."
+        except Exception:  # noqa: BLE001 - it tries again
+            pass
+    return "I could not find the price."
+
+
+def test_over_a_run() -> None:
+    once = lab.inject("server_error", "price", calls=[1], attempts=[1])
+    found = RunReport.of(lab.run(agent, "How much?", reads=[price], faults=[once]).history).recovery_quality.value
+    assert found is not None
+    assert (found.n, found.interval, found.grade) == (1, None, "excellent")
+    assert found.parts["efficiency"] == 0.5
+    always = lab.inject("server_error", "price", persistence="for_good")
+    given_up = RunReport.of(lab.run(agent, "How much?", reads=[price], faults=[always]).history).recovery_quality.value
+    assert given_up is not None
+    assert given_up.parts["correctness"] == 1.0
+    assert given_up.parts["completeness"] == 0.0

@@ -1,0 +1,92 @@
+"""Variants, budgets and objectives of a scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+import chaoslab as lab
+from chaoslab.cli import main
+from chaoslab.execution.scenarios.builder import ScenarioBuilder
+from tests.scenarios.shop_parts import careful, naive, refund, state
+
+
+def refunding(trials: int = 6) -> ScenarioBuilder:
+    return (
+        lab.scenario("refund").fresh(naive).tools(refund).state(state).ask("Refund order 17.").set(trials=trials)
+        .fault("lost_reply", "refund", chance=0.5)
+    )  # fmt: skip
+
+
+def thrice() -> Callable[[str], str]:
+    return lambda _: "".join(refund(17) for _ in range(3))
+
+
+def test_named_variants_replace_any_key_and_each_is_a_row() -> None:
+    made = refunding().variant("careful", fresh="tests.scenarios.shop_parts:careful").variant("as it is")
+    made = made.variant("calm", faults=[], trials=2)
+    results = made.run()
+    assert {name: str(each) for name, each in results.states.items()} == {
+        "refund, careful": "passed", "refund, as it is": "failed", "refund, calm": "passed"
+    }  # fmt: skip
+    assert [len(result.rulings) for result in results] == [6, 6, 2]
+
+
+def test_a_matrix_is_the_product_of_its_lists() -> None:
+    lists: dict[str, list[Any]] = {"lost_reply.chance": [0.1, 0.9], "seed": [1, 2]}
+    scenarios = refunding().matrix(**lists).check()
+    assert [each.variant for each in scenarios] == [
+        "lost_reply.chance=0.1, seed=1", "lost_reply.chance=0.1, seed=2",
+        "lost_reply.chance=0.9, seed=1", "lost_reply.chance=0.9, seed=2",
+    ]  # fmt: skip
+    assert [(each.injections[0].chance, each.spec.seed) for each in scenarios] == [
+        (0.1, 1), (0.1, 2), (0.9, 1), (0.9, 2)
+    ]  # fmt: skip
+
+
+def test_each_variant_is_a_case_of_junit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = refunding().variant("careful", fresh="tests.scenarios.shop_parts:careful").variant("as it is")
+    path = made.variant("never", **{"lost_reply.chance": 1e-9}).to_file(tmp_path / "a.chaos.yaml")
+    assert main(["test", str(path), "--junit", str(tmp_path / "out.xml")]) == 1
+    (suite,) = ElementTree.parse(tmp_path / "out.xml").getroot()
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "1", "1")
+    found = {case.get("name"): [each.tag for each in case if each.tag != "properties"] for case in suite}
+    assert found == {"careful": [], "as it is": ["failure"], "never": ["error"]}
+    capsys.readouterr()
+    assert main(["test", str(path), "--junit", str(tmp_path / "no" / "out.xml")]) == 2
+    assert "No such file" in capsys.readouterr().err
+
+
+def test_a_hard_budget_refuses_and_a_soft_one_lets_pass() -> None:
+    calm = refunding(2).fresh(thrice).set(faults=[], accept=["correct"])
+    assert calm.run().passed
+    hard = calm.budget(calls=2).run()
+    assert str(hard.results[0].state) == "failed"
+    assert hard.results[0].met == 2
+    assert calm.budget(calls=2, mode="soft").run().passed
+    assert calm.budget(calls=3).run().passed  # a budget that is kept is no fault that was not met
+
+
+def test_a_budget_does_not_stand_for_the_faults_that_were_not_met() -> None:
+    made = refunding(2).fresh(careful).set(faults=[{"fault": "lost_reply", "target": "refund", "chance": 1e-9}])
+    (result,) = made.budget(calls=1).run()
+    assert result.invalid == "no trial met a fault (lost_reply on refund)"
+
+
+def test_an_objective_is_over_all_trials() -> None:
+    made = refunding(10).fresh(careful).set(accept=["correct", "degraded"])
+    (result,) = made.slo(0.2, tool="refund").run()
+    ((good, calls),) = result.calls.values()
+    assert (str(result.state), calls) == ("passed", 10)
+    assert good == sum(
+        ruling.trial.error is None and "could not" not in ruling.trial.answer for ruling in result.rulings
+    )
+    missed = made.slo(0.95, tool="refund").run()
+    assert f"slo(share=0.95, within_s=31536000.0, tool='refund'): {good} of 10 calls were good" in str(missed)
+    assert str(missed.results[0].state) == "failed"
+    (nothing,) = made.slo(0.95, tool="search").run()
+    assert (str(nothing.state), nothing.invalid.endswith("there was no such call")) == ("invalid", True)

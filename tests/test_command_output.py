@@ -1,0 +1,156 @@
+"""The commands' help has one style, and --json prints one document."""
+
+from __future__ import annotations
+
+import json
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chaoslab import __version__
+from chaoslab.analysis.delivery import Cell, Delivered
+from chaoslab.cli import COMMANDS, _parser, main
+from chaoslab.config.settings import Settings
+from chaoslab.core.events import PromptFinished, PromptStarted, RunStarted
+from chaoslab.record.runs import Run
+from chaoslab.reports import fault_check
+from chaoslab.reports.progress import Progress
+
+
+def shown(arguments: list[str], capsys: pytest.CaptureFixture[str], *, code: int = 0) -> Any:
+    """The JSON document that the command prints."""
+    assert main(arguments) == code
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """A run of two trials in logs/ here: one is right, one gives no answer."""
+    monkeypatch.chdir(tmp_path)
+    run = Run.create(Path("logs"), now="2026-06-01T09:00:00Z", name="mine")
+    run.make_latest()
+    with run.log("info") as info:
+        info.write(
+            RunStarted(
+                seed=7,
+                settings=Settings().shown(),
+                plan={"seed": 7, "injections": []},
+                prompts=1,
+                now=run.now,
+                model="mine",
+            )
+        )
+        for n, (answer, status, error) in enumerate((("42", "ok", "none"), ("", "failed", "model")), 1):
+            info.write(PromptStarted(prompt_index=1, prompt="what?", facts=[["42"]], stated=True), trial=f"p1.r{n}")
+            info.write(
+                PromptFinished(
+                    prompt_index=1, prompt="what?", status=status, answer=answer, attempts=1, duration_s=1.0,
+                    error_type=error,
+                ),
+                trial=f"p1.r{n}",
+            )  # fmt: skip
+    return run
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_has_an_example_that_the_command_understands(
+    command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    with pytest.raises(SystemExit, match="0"):
+        main([command, "--help"])
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[0].startswith(f"usage: chaoslab {command} ")
+    example = import_module(f"chaoslab.cli.{command}").EXAMPLE
+    assert lines[-1] == f"Example: {example}"
+    line = example.removeprefix('eval "$(').removesuffix(')"').split()
+    assert line[:2] == ["chaoslab", command]
+    assert callable(_parser(line[1:]).parse_args(line[1:]).command)
+
+
+def test_the_help_of_all_fits_80_columns(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    with pytest.raises(SystemExit, match="0"):
+        main(["--help"])
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
+
+
+def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main(["--version"])
+    assert capsys.readouterr().out == f"chaoslab {__version__}\n"
+
+
+def test_runs(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    (found,) = shown(["runs", "--json"], capsys)["runs"]
+    assert found["folder"] == str(run.folder)
+    assert found["seed"] == 7
+    assert found["outcomes"] == {"correct": 1, "failed": 1}
+    assert found["ended"] == "not finished"
+
+
+@pytest.mark.usefixtures("run")
+def test_summary_is_the_report(capsys: pytest.CaptureFixture[str]) -> None:
+    found = shown(["summary", "--json"], capsys)
+    assert found["schema"] == 1
+    assert (found["verdict"]["trials"], found["verdict"]["judged"]) == (2, 2)
+
+
+@pytest.mark.usefixtures("run")
+def test_show_selects_trials(capsys: pytest.CaptureFixture[str]) -> None:
+    (failed,) = shown(["show", "--failed", "--json"], capsys)["trials"]
+    assert (failed["trial"], failed["outcome"]) == ("p1.r2", "failed")
+    assert [each["kind"] for each in failed["events"]] == ["prompt_started", "prompt_finished"]
+    assert shown(["show", "--outcome", "harm", "--json"], capsys)["trials"] == []
+
+
+def test_settings(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GROQ_API_KEY", "a-secret-key")
+    defaults = {each["name"]: each for each in shown(["settings", "--json"], capsys)["settings"]}
+    assert defaults["SEED"]["default"] == str(Settings().seed)
+    text = ["settings", "--effective", "--json", "SEED=3"]
+    found = {each["name"]: each for each in shown(text, capsys)["settings"]}
+    assert found["SEED"] == {"name": "SEED", "from": "command line", "value": "3"}
+    assert found["GROQ_API_KEY"]["value"] == "set"
+
+
+def test_faults(capsys: pytest.CaptureFixture[str]) -> None:
+    (latency,) = shown(["faults", "latency", "--json"], capsys)["faults"]
+    assert latency["family"] == "network"
+    assert "seconds" in latency["parameters"]["delay_s"]
+
+
+def test_a_fault_that_is_not_delivered_has_a_reason() -> None:
+    cell = Cell("latency", "function", 0.5, 100)
+    well, lost = Delivered(cell, 100, 50, 50, 50), Delivered(cell, 100, 50, 50, 49)
+    refused = Delivered(cell, refusal="no such thing")
+    found = fault_check.plain([well, lost, refused])
+    assert [each["wrong"] for each in found] == [None, "1 of 50 were not witnessed", None]
+    assert [each["interval"] is None for each in found] == [False, False, True]
+
+
+def test_check_names_the_errors_of_each_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bad = tmp_path / "bad.chaos.yaml"
+    bad.write_text("nmae: x\n")
+    (found,) = shown(["check", str(bad), "--json"], capsys, code=2)["files"]
+    assert (found["file"], found["scenarios"]) == (str(bad), [])
+    assert str(bad) in found["errors"][0]
+
+
+def test_a_dry_run_lists_hits(capsys: pytest.CaptureFixture[str]) -> None:
+    example = Path(__file__).parent.parent / "examples" / "scenarios" / "paid_twice.chaos.yaml"
+    (found,) = shown(["test", str(example), "--dry-run", "-n", "2", "--json"], capsys)["scenarios"]
+    assert found["trials"] == 2
+    assert set(found["hits"]) == {"1", "2"}
+
+
+@pytest.mark.parametrize("quiet", [True, False])
+def test_quiet_progress_says_nothing(quiet: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    with Progress(1, quiet=quiet):
+        pass
+    said = capsys.readouterr()
+    assert bool(said.out + said.err) is not quiet
