@@ -21,7 +21,12 @@ from chaoslab.record.runs import Run
 from chaoslab.worlds.local import Local
 from tests.cli_parts import chaoslab, environment, free_base, prompts
 
-ALL = [module for extra, modules in MODULES.items() for module in modules if extra not in ("scenarios", "frames")]
+ALL = [
+    module
+    for extra, modules in MODULES.items()
+    for module in modules
+    if extra not in ("scenarios", "frames", "parquet")
+]
 LAB = "'chaoslab[lab]'"
 HIDDEN = 'import sys, runpy; sys.modules.update(dict.fromkeys(sys.argv.pop(1).split(","))); sys.argv.pop(0); '
 """A program: with these modules hidden, as if they were not installed, the module that is named next as a command."""

@@ -11,6 +11,7 @@ MODULES = {
     "charts": ("matplotlib",),
     "scenarios": ("pydantic", "yaml"),
     "frames": ("pandas",),
+    "parquet": ("pandas", "pyarrow"),
 }
 """By extra, the modules of it that the lab itself imports."""
 

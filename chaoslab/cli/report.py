@@ -11,15 +11,17 @@ from pathlib import Path
 from chaoslab.base import extras
 from chaoslab.base.commandline import RUN_HELP, refuse
 
-HELP = "a run's report: HTML, JSON, JUnit XML, Markdown, CSV or charts; without --format as `chaoslab lab` leaves it"
+HELP = "a run's report: HTML, JSON, JUnit, Markdown, CSV, Parquet, charts; without --format as `chaoslab lab` leaves it"
 EXAMPLE = "chaoslab report latest --format html --open"
-CHARTS, HTML = "charts", "html"
-FORMATS = (HTML, "json", "junit", "markdown", "csv", CHARTS)
+CHARTS, HTML, PARQUET = "charts", "html", "parquet"
+FORMATS = (HTML, "json", "junit", "markdown", "csv", PARQUET, CHARTS)
 STDOUT = "-"
+PAIR = 2
+"""The number of runs that are compared too."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("runs", nargs="*", metavar="RUN", help=RUN_HELP)
+    parser.add_argument("runs", nargs="*", metavar="RUN", help=f"{RUN_HELP}. Two are compared too, trial by trial")
     parser.add_argument("--format", choices=FORMATS, help="what to write; without it: summary, HTML and charts")
     parser.add_argument(
         "--out",
@@ -38,10 +40,15 @@ def run(options: argparse.Namespace) -> int:
             from chaoslab.reports import charts
 
             return charts.main(names, out=Path(options.out) if options.out else None)
+        if options.format == PARQUET:
+            extras.check("chaoslab report --format parquet", PARQUET)
+            return max(_tables(name, options, alone=len(names) == 1) for name in names)
         if options.format:
-            return max(_write(name, options, alone=len(names) == 1) for name in names)
-        extras.check("chaoslab report", "charts")
-        return max(_leave(name, options) for name in names)
+            code = max(_write(name, options, alone=len(names) == 1) for name in names)
+        else:
+            extras.check("chaoslab report", "charts")
+            code = max(_leave(name, options) for name in names)
+        return code or (_compare(names, options) if len(names) == PAIR else 0)
     except LookupError as error:
         return refuse(error)
 
@@ -53,8 +60,10 @@ def _check(options: argparse.Namespace, names: Sequence[str]) -> None:
     if options.open and options.out == STDOUT:
         raise LookupError("--open needs a file, and --out - writes none: leave one out")
     if options.out and not options.format:
-        raise LookupError("--out needs --format, which says what to write: html, json, junit, markdown, csv or charts")
-    if options.out == STDOUT and (options.format in (CHARTS, "csv") or len(names) > 1):
+        raise LookupError(
+            "--out needs --format, which says what to write: html, json, junit, markdown, csv, parquet or charts"
+        )
+    if options.out == STDOUT and (options.format in (CHARTS, PARQUET, "csv") or len(names) > 1):
         what = "there are several runs" if len(names) > 1 else f"--format {options.format} writes several"
         raise LookupError(f"--out - prints one file, and {what}: name a folder")
 
@@ -96,6 +105,49 @@ def _write(name: str, options: argparse.Namespace, *, alone: bool) -> int:
             return refuse(LookupError(f"cannot write {where}: {error.strerror or error}"))
     print(*paths, sep="\n")
     return _shown(paths[0], 0) if options.open else 0
+
+
+def _tables(name: str, options: argparse.Namespace, *, alone: bool) -> int:
+    """Writes the tables of one run as Parquet and prints the paths; returns the exit code."""
+    from chaoslab.reports import folder as places
+    from chaoslab.reports import parquet
+
+    own = places.charts_of(name).parent
+    folder = own if not options.out else Path(options.out) if alone else Path(options.out) / own.resolve().name
+    try:
+        print(*parquet.write(places.read(name), folder), sep="\n")
+    except OSError as error:
+        return refuse(LookupError(f"cannot write {error.filename or folder}: {error.strerror or error}"))
+    return 0
+
+
+def _compare(names: Sequence[str], options: argparse.Namespace) -> int:
+    """Tells what changed from the first run to the second, and writes it as the second's report is; returns the exit
+    code."""
+    from chaoslab.base.interrupts import heard_outside_imports
+    from chaoslab.reports import folder as places
+    from chaoslab.reports import formats
+    from chaoslab.reports.changes import Changes
+    from chaoslab.reports.changes.formats import FORMATS as CHANGES
+    from chaoslab.reports.changes.formats import text
+    from chaoslab.reports.contents import Contents
+
+    if options.format and options.format not in CHANGES:
+        return 0
+    with heard_outside_imports():
+        owns = [places.charts_of(name).parent for name in names]
+        runs = [Contents.of(places.read(name), where=_where(name, own)) for name, own in zip(names, owns, strict=True)]
+        found = Changes.of(*runs)
+        file, make = CHANGES[options.format or HTML]
+        folder = Path(options.out) if options.out else owns[1]
+        try:
+            path = formats.write({file: make(found)}, folder)[0]
+        except OSError as error:
+            return refuse(LookupError(f"cannot write {folder / file}: {error.strerror or error}"))
+    if not options.format:
+        print(text(found), end="")
+    print(path)
+    return 0
 
 
 def _where(name: str, own: Path) -> str:

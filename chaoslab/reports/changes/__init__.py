@@ -1,0 +1,145 @@
+"""The changes between two runs, trial by trial, before they have a format.
+
+A trial of one run is paired with the trial of the other that has the same prompt and the same repetition. A pair counts
+as worse or better by the order of the outcomes, and for McNemar's test if it ended well in one run and badly in the
+other. A pair of which one trial allows no conclusion counts for neither.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from chaoslab.analysis.judge import Outcome
+from chaoslab.analysis.measures.paired import mcnemar
+from chaoslab.reports.contents import Contents
+from chaoslab.reports.contents.outcomes import UNSTATED, is_bad, is_judged
+from chaoslab.reports.contents.rows import Row
+from chaoslab.reports.page import count
+
+SURE = 0.05
+"""The p below which a change is more than chance would explain."""
+
+
+class Way(StrEnum):
+    """The direction of a change; OPEN: one of the two trials allows no conclusion."""
+
+    WORSE = "worse"
+    BETTER = "better"
+    SAME = "same"
+    OPEN = "no conclusion"
+
+
+@dataclass(frozen=True)
+class Change:
+    """One pair. `trial`: its key in the newer run. `new`: it ended well before and ends badly now. `replay`: the
+    command that runs the newer trial again."""
+
+    trial: str
+    prompt: str
+    then: Outcome
+    now: Outcome
+    way: Way
+    new: bool
+    fixed: bool
+    why: str
+    replay: str
+
+
+@dataclass(frozen=True)
+class Changes:
+    """The comparison. `pairs`: worse first, then better, the same and those without a conclusion. `then_alone`,
+    `now_alone`: trials without a partner."""
+
+    then: str
+    now: str
+    pairs: Sequence[Change]
+    then_alone: Sequence[str]
+    now_alone: Sequence[str]
+
+    @classmethod
+    def of(cls, then: Contents, now: Contents) -> Changes:
+        """The changes from one run to another."""
+        before, after = _keyed(then), _keyed(now)
+        pairs = [_change(then, before[key], now, row) for key, row in after.items() if key in before]
+        order = list(Way)
+        return cls(
+            then=then.where,
+            now=now.where,
+            pairs=sorted(pairs, key=lambda one: (order.index(one.way), not one.new)),
+            then_alone=[row.trial for key, row in before.items() if key not in after],
+            now_alone=[row.trial for key, row in after.items() if key not in before],
+        )
+
+    def count(self, way: Way) -> int:
+        """The number of pairs that went this way."""
+        return sum(one.way is way for one in self.pairs)
+
+    @property
+    def new(self) -> list[Change]:
+        """The new failures."""
+        return [one for one in self.pairs if one.new]
+
+    @property
+    def discordant(self) -> int:
+        """The number of pairs that ended badly in one run alone."""
+        return sum(one.new or one.fixed for one in self.pairs)
+
+    @property
+    def p(self) -> float | None:
+        """The two-sided p of McNemar's exact test; None without a discordant pair."""
+        return mcnemar(len(self.new), self.discordant - len(self.new))
+
+    @property
+    def said(self) -> str:
+        """The result in one line."""
+        if not self.pairs:
+            return "No trial of one run has the prompt and the repetition of one of the other: nothing to compare"
+        counts = ", ".join(f"{self.count(way)} {way}" for way in Way if self.count(way) or way is not Way.OPEN)
+        return f"{count(len(self.pairs), 'pair')} of trials: {counts}"
+
+    @property
+    def tested(self) -> str:
+        """McNemar's test in one sentence."""
+        if self.p is None:
+            return "No pair ended badly in one run alone, so there is nothing to test."
+        more = "more than chance explains" if self.p < SURE else "no more than chance explains"
+        return (
+            f"{count(self.discordant, 'discordant pair')}: {len(self.new)} ended badly only now, "
+            f"{self.discordant - len(self.new)} only then; McNemar's exact test p = {self.p:.3g}, {more}."
+        )
+
+
+def _keyed(contents: Contents) -> dict[tuple[str, str, int], Row]:
+    """The trials by prompt and repetition; equal prompts of a run are numbered."""
+    found: dict[tuple[str, str, int], Row] = {}
+    seen: Counter[tuple[str, str]] = Counter()
+    place = {trial: n for n, trial in enumerate(contents.report.trials)}
+    for row in sorted(contents.rows, key=lambda row: place[row.trial]):
+        key = (row.prompt, row.trial.rpartition(".")[2])
+        seen[key] += 1
+        found[*key, seen[key]] = row
+    return found
+
+
+def _change(then: Contents, before: Row, now: Contents, after: Row) -> Change:
+    was, is_ = (then.report.judgeable, before.outcome), (now.report.judgeable, after.outcome)
+    judged = all(is_judged(outcome, judgeable=stated) for stated, outcome in (was, is_))
+    bad_then, bad_now = (is_bad(outcome, judgeable=stated) for stated, outcome in (was, is_))
+    ranks = [-1 if outcome is UNSTATED else list(Outcome).index(outcome) for _, outcome in (was, is_)]
+    way = Way.OPEN
+    if judged:
+        way = Way.WORSE if ranks[1] > max(ranks[0], 0) else Way.BETTER if max(ranks[1], 0) < ranks[0] else Way.SAME
+    return Change(
+        trial=after.trial,
+        prompt=after.prompt,
+        then=before.outcome,
+        now=after.outcome,
+        way=way,
+        new=judged and bad_now and not bad_then,
+        fixed=judged and bad_then and not bad_now,
+        why=after.why,
+        replay=now.replay(after.trial),
+    )

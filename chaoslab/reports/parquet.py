@@ -1,0 +1,31 @@
+"""A run's tables (`lab.load`) as Parquet files, one a table, with the types of their columns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from chaoslab.base import extras
+from chaoslab.record.history import History
+from chaoslab.reports.frames import COLUMNS, Frames
+
+
+def write(history: History, folder: Path) -> list[Path]:
+    """Writes `trials.parquet` and so on into the folder; each file is replaced as a whole.
+
+    Raises:
+        Incomplete: pandas or pyarrow is not installed. OSError: a file could not be written.
+    """
+    extras.check("a Parquet file", "parquet")
+    frames = Frames(history)
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for name in COLUMNS:
+        path = folder / f"{name}.parquet"
+        part = folder / f".{name}.parquet.part"
+        try:
+            getattr(frames, name).to_parquet(part, engine="pyarrow", index=False)
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
+        paths.append(path)
+    return paths

@@ -1,0 +1,106 @@
+"""Two runs side by side: which trials went worse and better, the test, and the new failures with their replay line."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import chaoslab as lab
+from chaoslab import cli
+from chaoslab.record.history import History
+from chaoslab.reports.changes import Changes, Way
+from chaoslab.reports.changes.formats import FORMATS, text
+from chaoslab.reports.contents import Contents
+
+
+def price(*, item: str) -> int:
+    return len(item)
+
+
+def patient(_prompt: str) -> str:
+    for _ in range(2):
+        try:
+            return f"It costs {price(item='pen')}."
+        except Exception:  # noqa: BLE001
+            time.sleep(1)
+    return "I could not find the price."
+
+
+def hasty(_prompt: str) -> str:
+    try:
+        return f"It costs {price(item='pen')}."
+    except Exception:  # noqa: BLE001
+        return "It costs <b>99</b>."
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Twelve trials of the patient agent, and ten of the hasty one under the same dice."""
+
+    def logs(agent: Callable[[str], str], trials: int) -> Path:
+        folder = tmp_path_factory.mktemp("logs")
+        fault = lab.inject("server_error", "price", chance=0.5, calls=[1])
+        list(lab.run_many(agent, "The price?", trials=trials, reads=[price], faults=[fault], logs=folder))
+        return (folder / "latest").resolve()
+
+    return logs(patient, 12), logs(hasty, 10)
+
+
+def of(folder: Path) -> Contents:
+    return Contents.of(History.read(folder), where=str(folder))
+
+
+def test_pairs_are_by_prompt_and_repetition_and_new_failures_have_their_replay(folders: tuple[Path, Path]) -> None:
+    then, now = map(of, folders)
+    found = Changes.of(then, now)
+    hit = sorted(row.trial for row in now.rows if row.met)
+    assert len(found.pairs) == 10
+    assert 0 < len(hit) < 10
+    assert sorted(one.trial for one in found.new) == hit
+    assert (found.count(Way.WORSE), found.count(Way.BETTER), found.count(Way.SAME)) == (len(hit), 0, 10 - len(hit))
+    assert found.p == min(1, 2 / 2 ** len(hit))
+    assert (found.discordant, sorted(found.then_alone)) == (len(hit), ["p1.r11", "p1.r12"])
+    for one in found.new:
+        assert (one.then, one.now) == ("correct", "wrong")
+        assert one.replay.endswith(f"{folders[1]} --trial {one.trial}")
+
+
+def test_the_other_way_round_they_are_better_and_nothing_is_new(folders: tuple[Path, Path]) -> None:
+    now, then = map(of, folders)
+    found, back = Changes.of(then, now), Changes.of(now, then)
+    assert (found.new, found.count(Way.BETTER), found.p) == ([], back.count(Way.WORSE), back.p)
+
+
+def test_a_run_and_itself_have_nothing_to_test(folders: tuple[Path, Path]) -> None:
+    one = of(folders[0])
+    found = Changes.of(one, one)
+    assert (found.count(Way.SAME), found.p) == (12, None)
+    assert "nothing to test" in text(found)
+
+
+def test_every_format_tells_the_same(folders: tuple[Path, Path]) -> None:
+    found = Changes.of(*map(of, folders))
+    told = {kind: make(found) for kind, (_, make) in FORMATS.items()}
+    shown = {**told, "text": " ".join(text(found).split())}
+    for kind in ("html", "markdown", "text"):
+        assert found.said in shown[kind], kind
+        assert found.tested in shown[kind].replace("&#x27;", "'"), kind
+        assert found.new[0].replay in shown[kind], kind
+    value = json.loads(told["json"])
+    assert value["mcnemar"]["p"] == found.p
+    assert [pair["trial"] for pair in value["pairs"] if pair["new"]] == [one.trial for one in found.new]
+    assert "<b>99" not in told["html"]
+
+
+def test_the_command_compares_two_runs(folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    names = list(map(str, folders))
+    for kind, (file, _) in FORMATS.items():
+        assert cli.main(["report", *names, "--format", kind]) == 0
+        assert capsys.readouterr().out.splitlines()[-1] == f"{folders[1]}/{file}"
+        assert (folders[1] / file).stat().st_size
+    assert cli.main(["report", names[0], "--format", "json"]) == 0
+    assert capsys.readouterr().out == f"{folders[0]}/report.json\n"
