@@ -89,6 +89,9 @@ def plain(result: Result) -> dict[str, Any]:
         "failed": result.count(State.FAILED),
         "invalid": result.count(State.INVALID),
         "met_a_fault": result.met,
+        "opinions": [
+            {"trial": ruling.number, **vars(opinion)} for ruling in result.rulings for opinion in ruling.opinions
+        ],
         "not_passed": [
             {
                 "trial": ruling.number,
