@@ -71,9 +71,8 @@ def main() -> None:
             (f"chaoslab check of {FILES} files", 2.0, took_s("check", "many", folder=folder)),
         ]  # fmt: skip
     for what, target, (found, used) in figures:
-        print(
-            f"{what:42} {found:6.2f} s   CPU {used:6.2f} s   target {target:.0f} s   {'met' if found <= target else 'MISSED'}"
-        )
+        met = "met" if found <= target else "MISSED"
+        print(f"{what:42} {found:6.2f} s   CPU {used:6.2f} s   target {target:.0f} s   {met}")
 
 
 if __name__ == "__main__":
