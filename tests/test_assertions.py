@@ -221,6 +221,7 @@ def test_it_holds_or_says_what_was_seen(assertion: Any, name: str, miss: str) ->
 def test_each_assertion_is_tried_both_ways() -> None:
     tried = {(assertion.name, miss == "") for assertion, _, miss in CASES}
     apart = {("no_effect_without_request", False), ("every_fault_witnessed", False)}  # below
+    apart |= {("judged_by", True), ("judged_by", False)}  # test_judged_by.py
     assert tried | apart == {(name, held) for name in names("analysis.assertions") for held in (True, False)}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
 from types import UnionType
@@ -11,6 +11,7 @@ from typing import Any, ClassVar, TypeVar, Union, get_origin, get_type_hints
 
 from chaoslab.analysis.judge import Verdict
 from chaoslab.analysis.ledger import few
+from chaoslab.analysis.opinion import Opinion
 from chaoslab.base.registry import broken, did_you_mean, names
 from chaoslab.base.registry import load as load_plugin
 from chaoslab.core.events import AttemptEvent, CallFinished, CallStarted, Effect, Event, PromptFinished, TurnFinished
@@ -59,6 +60,8 @@ class Seen:
     verdict: Verdict
     twin: History | None = None
     turn: int | None = None
+    opinions: list[Opinion] = field(default_factory=list, compare=False)
+    """The opinions that assertions asked for, in their order."""
 
     def of(self, kind: type[E_]) -> Iterator[tuple[Record, E_]]:
         """The events of one kind in time order; with a `turn`, of attempts in that turn only."""

@@ -94,7 +94,7 @@ class Chaos:
 
         from chaoslab.analysis.assertion import Assertion
         from chaoslab.execution.scenarios.load import of_data
-        from chaoslab.execution.scenarios.running import Rules, State, ruled
+        from chaoslab.execution.scenarios.running import Rules, State, ruled, write_opinions
         from chaoslab.execution.trial import numbered
 
         config = self._config.getoption
@@ -113,6 +113,8 @@ class Chaos:
         with closing(numbered(agent, prompt, numbers, seed=seed, faults=injections, **options)) as done:
             for number, trial in zip(numbers, done, strict=True):
                 rulings.append(ruled(rules, number + 1, trial))
+                if options.get("logs"):
+                    write_opinions(rulings[-1], Path(options["logs"]))
                 if rulings[-1].state is not State.PASSED and least == 1.0:
                     self._fail(rulings, seed)
         passed = sum(ruling.state is State.PASSED for ruling in rulings)

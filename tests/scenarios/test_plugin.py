@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml  # noqa: F401  # pytester forgets what a test imports first, and yaml's classes must stay the same
 
 import chaoslab as lab
 from chaoslab.execution.scenarios import load, running, tell

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from chaoslab.analysis.assertion import Assertion, Miss, Seen
 from chaoslab.analysis.assertions.slo import Slo
 from chaoslab.analysis.judge import Outcome
+from chaoslab.analysis.opinion import Opinion, Unjudged
 from chaoslab.base.jsonable import describe_error, line
 from chaoslab.core.events import FaultWitnessed
 from chaoslab.execution.scenarios.command_agent import CommandAgent
@@ -72,6 +74,8 @@ class Ruling:
     state: State
     why: str
     missed: tuple[Missed, ...] = ()
+    opinions: tuple[Opinion, ...] = ()
+    """The opinions of a model as the judge, if one was asked."""
 
     @property
     def reasons(self) -> list[str]:
@@ -160,7 +164,10 @@ def run(
         done = numbered(agent, scenario.prompt, numbers, jobs=jobs, seed=seed, logs=logs, drawn=drawn, **options)
         with closing(done):
             for number, trial in zip(numbers, done, strict=True):
-                yield ruled(rules, number + 1, trial)
+                ruling = ruled(rules, number + 1, trial)
+                if logs is not None:
+                    write_opinions(ruling, logs)
+                yield ruling
     except (LookupError, ValueError, TypeError) as error:
         raise ScenarioError(f"{scenario.file or scenario.name}: {error}") from error
 
@@ -170,24 +177,40 @@ def ruled(rules: Rules, number: int, trial: Trial) -> Ruling:
     verdict = trial.verdict
     if verdict.outcome is Outcome.INVALID and "invalid" not in rules.accept:
         return Ruling(number, trial, State.INVALID, line(verdict.why, WHY))
-    missed = tuple(missing(rules, trial))
+    opinions: list[Opinion] = []
+    try:
+        missed = tuple(missing(rules, trial, opinions))
+    except Unjudged as error:
+        return Ruling(number, trial, State.INVALID, line(str(error), WHY), opinions=tuple(opinions))
     unknown = verdict.outcome is Outcome.UNKNOWN and "unknown" not in rules.accept
     asserted = bool(rules.expect or rules.by_turn)
     why = ""
     if str(verdict.outcome) not in rules.accept and not (unknown and asserted):
         why = line(f"{verdict.outcome}: {verdict.why}", WHY)
     state = State.FAILED if missed or (why and not unknown) else State.INVALID if why else State.PASSED
-    return Ruling(number, trial, state, why, missed)
+    return Ruling(number, trial, state, why, missed, tuple(opinions))
 
 
-def missing(rules: Rules, trial: Trial) -> Iterator[Missed]:
-    """The assertions that do not hold."""
+def missing(rules: Rules, trial: Trial, opinions: list[Opinion]) -> Iterator[Missed]:
+    """The assertions that do not hold. Adds the opinions that they asked for.
+
+    Raises:
+        Unjudged: an assertion asks a judge who gives no verdict.
+    """
     twin = trial.twin.history if trial.twin is not None else None
     for turn, assertions in ((None, rules.expect), *rules.by_turn.items()):
-        seen = Seen(trial.history, trial.key, trial.verdict, twin, turn)
+        seen = Seen(trial.history, trial.key, trial.verdict, twin, turn, opinions)
         for assertion in assertions:
             if miss := assertion.check(seen):
                 yield Missed(assertion, miss, turn)
+
+
+def write_opinions(ruling: Ruling, logs: Path) -> None:
+    """Adds a line of JSON for each opinion to `judge.jsonl` in the newest run of the folder: prompt and verdict."""
+    with suppress(FileNotFoundError):
+        for opinion in ruling.opinions:
+            with (logs / "latest" / "judge.jsonl").open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"trial": ruling.trial.key, **vars(opinion)}, ensure_ascii=False) + "\n")
 
 
 def imported(scenario: Scenario) -> tuple[Any, dict[str, Any]]:

@@ -95,6 +95,9 @@ def plain(result: Result) -> dict[str, Any]:
             {"tool": each.tool, "share": each.share, "within_s": each.within_s, "good": good, "calls": calls}
             for each, (good, calls) in result.calls.items()
         ],
+        "opinions": [
+            {"trial": ruling.number, **vars(opinion)} for ruling in result.rulings for opinion in ruling.opinions
+        ],
         "not_passed": [
             {
                 "trial": ruling.number,
