@@ -445,9 +445,9 @@ class ServiceAttempt(Attempt):
         """The parts through the pipes, event by event, each when it is due. Nothing is read while a pipe holds more
         than its room."""
         if not pipes:
-            for part in parts:
+            for each in parts:
                 self._hold()
-                yield part
+                yield each
             return
         now = self.seam.clock.monotonic
         line = Piped(pipes, now())

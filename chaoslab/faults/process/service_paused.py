@@ -14,8 +14,8 @@ from chaoslab.faults.network.latency import TIMER_SLACK_S
 @dataclass(frozen=True)
 class ServicePaused(Fault):
     """Stops the process when the request arrives. For `paused_s` connections are accepted and nobody is answered; then
-    all answers come. An application at work goes on, and its answer is held back. Who gave up before and asked again has
-    asked twice."""
+    all answers come. An application at work goes on, and its answer is held back. Who gave up before and asked again
+    has asked twice."""
 
     paused_s: float = 5.0
     layer = "tool"
