@@ -17,6 +17,8 @@ from requests.adapters import HTTPAdapter
 from urllib3.util.retry import Retry
 
 import chaoslab as lab
+from chaoslab.config.scenario import from_settings
+from chaoslab.config.settings import SettingError, Settings
 from chaoslab.core.events import CallFinished, Effect, FaultInjected, FaultWitnessed
 from chaoslab.core.inject import check
 from chaoslab.execution.gateway import check_refusing
@@ -245,5 +247,7 @@ def test_a_target_without_a_process_is_told_what_has_one() -> None:
     lost = lab.inject("service_down", "bank", state="lost")
     with pytest.raises(ValueError, match=r"'bank': lab\.fresh\(make\)"):
         lab.run(in_a_row(), "go", services={"bank": make_bank()}, faults=[lost])
+    with pytest.raises(SettingError, match=r"FAULTS names 'service_down', which stops the process of one of services="):
+        from_settings(Settings().override({"FAULTS": "service_down@search:0.1"}))
     with pytest.raises(ValueError, match=r"down_s of service_down is 0: it should be a number from 0\.001 to 86400"):
         lab.inject("service_down", "bank", down_s=0)
