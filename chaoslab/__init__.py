@@ -8,13 +8,12 @@ from __future__ import annotations
 TYPE_CHECKING = False  # typing's own would have to be imported, which costs more than all the rest
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from chaoslab.analysis.assertion import expect
     from chaoslab.analysis.judge import Outcome
     from chaoslab.core.inject import inject
     from chaoslab.core.levels import level
     from chaoslab.core.networks import network
+    from chaoslab.core.plan import Injection
     from chaoslab.execution.agent_run import fresh
     from chaoslab.execution.conversation import turn, turns
     from chaoslab.execution.scenarios.builder import load_scenario, scenario
@@ -28,11 +27,13 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "Outcome", "ToolError", "Trial", "call", "expect", "frame", "fresh", "inject", "level", "load", "load_scenario",
-    "mcp_tool", "network", "offline_model", "recorded", "run", "run_many", "scenario", "scripted", "turn", "turns",
+    "Injection", "Outcome", "ToolError", "Trial", "call", "expect", "frame", "fresh", "inject", "level", "load",
+    "load_scenario", "mcp_tool", "network", "offline_model", "recorded", "run", "run_many", "scenario", "scripted",
+    "turn", "turns",
 ]  # fmt: skip
 
 _PLACES = {
+    "Injection": "core.plan",
     "Outcome": "analysis.judge",
     "ToolError": "seams.native_errors",
     "Trial": "execution.trial",
@@ -57,13 +58,15 @@ _PLACES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    """Loads each name when it is first used. The command line and the parts of the lab need none of them."""
-    import importlib
+if not TYPE_CHECKING:  # else a wrong name would be Any
 
-    if name not in _PLACES:
-        raise AttributeError(f"module 'chaoslab' has no attribute '{name}'")
-    return getattr(importlib.import_module(f"chaoslab.{_PLACES[name]}"), name)
+    def __getattr__(name):
+        """Loads each name when it is first used. The command line and the parts of the lab need none of them."""
+        import importlib
+
+        if name not in _PLACES:
+            raise AttributeError(f"module 'chaoslab' has no attribute '{name}'")
+        return getattr(importlib.import_module(f"chaoslab.{_PLACES[name]}"), name)
 
 
 def __dir__() -> list[str]:

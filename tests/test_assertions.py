@@ -90,6 +90,7 @@ MADE: dict[str, Callable[[], lab.Trial]] = {
     "raised": lambda: lab.run(lambda _: 1 / 0, "x", twin=False, facts=["1"]),
     "talk": talk,
     "model": lambda: asked(lab.offline_model()),
+    "cut": lambda: asked(lab.offline_model(), faults=[lab.inject("finish_length", "api.openai.com")]),
     "unpriced": lambda: asked(lab.offline_model(), twin=False, facts=["42"]),
 }
 made: dict[str, Seen] = {}
@@ -194,6 +195,12 @@ CASES: list[tuple[Any, str, str]] = [
     (E.max_cost(1), "model", ""),
     (E.max_cost(0), "model", "USD by the model's answer 1, at most 0 were allowed"),
     (E.tokens_per_turn(100_000), "model", ""),
+    (E.finished_reason("stop"), "model", ""),
+    (E.finished_reason(["STOP", "stop"]), "model", ""),
+    (E.finished_reason("tool_calls"), "model", "the model's answer 1 ended with stop instead of tool_calls"),
+    (E.finished_reason("stop"), "cut", "the model's answer 1 ended with length instead of stop"),
+    (E.finished_reason("length"), "cut", ""),
+    (E.finished_reason("stop"), "calm", "no answer of a model has arrived"),
     (E.tokens_per_turn(1), "model", "tokens in turn 1, at most 1 were allowed"),
 ]  # fmt: skip
 

@@ -123,6 +123,31 @@ def test_an_async_agent_takes_its_turns_on_one_loop() -> None:
     assert (trial.answer, trial.seconds, len(loops)) == ("one\ntwo", 60, 1)
 
 
+def test_a_fresh_async_agent_keeps_its_client_between_turns() -> None:
+    import asyncio
+
+    class Agent:
+        """It keeps what belongs to a loop: a task in the background, as a client's pool of connections does."""
+
+        task: asyncio.Task[str] | None = None
+
+        async def __call__(self, words: str) -> str:
+            if self.task is None:
+                self.task = asyncio.create_task(self.later())
+                return words
+            return await self.task
+
+        async def later(self) -> str:
+            await asyncio.sleep(90)
+            return "the task has ended"
+
+    for second in (lab.turn("two", after_s=60), lab.turn("two", after_s=120)):
+        trial = lab.run(lab.fresh(Agent), lab.turns("one", second), twin=False, facts=["ended"])
+        assert trial.error is None
+        assert trial.answer == "one\nthe task has ended"
+        assert trial.seconds == max(90, second.after_s)
+
+
 def test_a_trial_that_ends_in_a_turn_says_so() -> None:
     def agent(words: str) -> str:
         if words == "two":

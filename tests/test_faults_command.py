@@ -12,6 +12,7 @@ from chaoslab.analysis.delivery import Cell, Delivered
 from chaoslab.base import registry
 from chaoslab.cli import main
 from chaoslab.execution import delivery
+from chaoslab.execution.delivery_calls import SEAMS
 from chaoslab.reports import fault_check
 from tests.plugin_parts import installed
 from tests.test_import_cost import HEAVY, loaded_by
@@ -72,7 +73,7 @@ def test_a_page_tells_the_story_the_parameters_and_what_a_caller_sees(capsys: py
     assert text.startswith("latency\n\nThe reply arrives late.\n")
     assert "  delay_s: float, seconds (default: 0.5)\n" in text
     assert "  stream: '' or 'upstream' or 'downstream' (default: '')\n" in text
-    for seam in delivery.SEAMS:
+    for seam in SEAMS:
         assert re.search(rf"Met at a {seam}:\n.* call .*(\n.*)+ fault .*latency: took 0\.50", text)
 
 

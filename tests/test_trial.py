@@ -845,4 +845,4 @@ def test_the_front_door_is_light_and_leads_to_all_that_it_names() -> None:
     assert [name for name in lab.__all__ if not hasattr(lab, name)] == []
     assert set(lab.__all__) <= set(dir(lab))
     with pytest.raises(AttributeError, match="no attribute 'runn'"):
-        _ = lab.runn
+        _ = lab.runn  # type: ignore[attr-defined]

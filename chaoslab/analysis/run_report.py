@@ -11,6 +11,8 @@ from chaoslab.analysis.measures.amplification import Amplification, amplificatio
 from chaoslab.analysis.measures.budgets import Passed, budgets
 from chaoslab.analysis.measures.calls import Calls, calls
 from chaoslab.analysis.measures.consistency import Consistency, consistency
+from chaoslab.analysis.measures.cost import Costs, costs
+from chaoslab.analysis.measures.coverage import Coverage, coverage
 from chaoslab.analysis.measures.errors import Errors, errors
 from chaoslab.analysis.measures.faults import Disturbance, Failure, FaultCount, InjectionCount, Unmet
 from chaoslab.analysis.measures.impact import Impacts, impacts
@@ -20,6 +22,7 @@ from chaoslab.analysis.measures.recovery_quality import RecoveryQuality, recover
 from chaoslab.analysis.measures.reliability import Reliability, reliability
 from chaoslab.analysis.measures.response import Response, responses
 from chaoslab.analysis.measures.success import UNJUDGED, Success, success
+from chaoslab.analysis.measures.surface import Point, point
 from chaoslab.analysis.measures.throughput import Throughput, first_prompt_t, throughput
 from chaoslab.analysis.measures.usage import Spent, usage
 from chaoslab.analysis.section import Section
@@ -97,6 +100,9 @@ class RunReport:
     consistency: Section[Consistency | None]
     reliability: Section[Reliability | None]
     recovery_quality: Section[RecoveryQuality | None]
+    costs: Section[Costs | None]
+    coverage: Section[Coverage | None]
+    surface: Section[Point | None]
 
     @property
     def outcomes(self) -> dict[str, str]:
@@ -154,6 +160,9 @@ class RunReport:
                 lambda: reliability(history, outcomes, recovery.value.overall, alike.value) if stated else None
             ),
             recovery_quality=Section.of(lambda: recovery_quality(history, judged) if stated else None),
+            costs=Section.of(lambda: costs(history, outcomes)),
+            coverage=Section.of(lambda: coverage(history)),
+            surface=Section.of(lambda: point(history, alike.value)),
         )
 
 

@@ -20,6 +20,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=whole(0, 2**63 - 1), help="of the faults' dice, in place of the scenario's own")
     parser.add_argument("--jobs", type=whole(1, 1024), default=1, help="processes (%(default)s)")
     parser.add_argument("--chart", type=Path, metavar="FILE", help="draw it too: a .png or .svg")
+    parser.add_argument(
+        "--logs", type=Path, help="write a run for each level into this folder, with a report.html each"
+    )
     parser.add_argument("-q", "--quiet", action="store_true", help="print no progress")
     as_json(parser)
 
@@ -41,6 +44,7 @@ def run(options: argparse.Namespace) -> int:
     from chaoslab.base import extras
 
     extras.check("chaoslab stress", "scenarios", "virtual", *(["charts"] if options.chart else []))
+    from chaoslab.cli.test import say_report
     from chaoslab.execution.scenarios.load import ScenarioErrors
     from chaoslab.execution.scenarios.located import ScenarioError
     from chaoslab.execution.scenarios.stress import chart, plain, stress, told
@@ -48,12 +52,16 @@ def run(options: argparse.Namespace) -> int:
     if options.chart and options.chart.suffix not in (".png", ".svg"):
         return refuse(ValueError(f"--chart {options.chart} should end in .png or .svg"))
     try:
-        steps = stress(options.file, options.levels, options.iterations, seed=options.seed, jobs=options.jobs)
+        steps = stress(
+            options.file, options.levels, options.iterations, seed=options.seed, jobs=options.jobs, logs=options.logs
+        )
         found = []
         for step in steps:
             found.append(step)
             if not options.quiet:
                 print(f"level {step.level:g}: {step.passed} of {step.judged} passed", file=sys.stderr, flush=True)
+            if options.logs:
+                say_report(options.logs)
     except ScenarioErrors as error:
         print(error, file=sys.stderr)
         return 2

@@ -32,7 +32,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--set", action="append", default=[], metavar="KEY=VALUE", help="a value in place of the file's"
     )
     parser.add_argument("-k", dest="only", default="", metavar="TEXT", help="scenarios with this text in their name")
-    parser.add_argument("--logs", type=Path, help="write the runs' logs into this folder")
+    parser.add_argument("--logs", type=Path, help="write the runs' logs into this folder, with a report.html each")
     parser.add_argument("--junit", type=Path, metavar="FILE", help="write the results as JUnit XML, a case a variant")
     as_json(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="print only what does not hold")
@@ -96,7 +96,19 @@ def _tried(scenario: Scenario, options: argparse.Namespace) -> Result:
         text = _told(result, options)
         if text and not (options.quiet and result.state is State.PASSED):
             print(text, flush=True)
+    if options.logs and result.rulings:
+        say_report(options.logs)
     return result
+
+
+def say_report(logs: Path) -> None:
+    """Writes the HTML of the latest run beside its logs, and says where, or why there is none."""
+    from chaoslab.reports import formats
+
+    try:
+        print(f"report {formats.html_beside(logs / 'latest')}", file=sys.stderr, flush=True)
+    except (formats.Missing, OSError) as error:
+        print(f"report none: {error}", file=sys.stderr, flush=True)
 
 
 def _told(result: Result, options: argparse.Namespace) -> str:

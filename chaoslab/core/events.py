@@ -219,7 +219,10 @@ class CallFinished(AttemptEvent):
     streamed replies of which something came."""
     last_byte_s: Seconds | None = None
     """Seconds until its last part did."""
-    left_out: ClassVar[tuple[str, ...]] = ("first_byte_s", "last_byte_s")
+    finish_reason: str | None = None
+    """The provider's word for why a model's answer ended, such as stop; empty if it broke off. Only at models that are
+    services."""
+    left_out: ClassVar[tuple[str, ...]] = ("first_byte_s", "last_byte_s", "finish_reason")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ import inspect
 import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -49,12 +49,52 @@ Pairs = list[tuple[Any, Any]]
 """Real objects, each with its stand-in."""
 
 
+class Loop:
+    """The event loop of a trial whose agent gives awaitables, one for all turns, made when the first one comes."""
+
+    def __init__(self) -> None:
+        self._runner: asyncio.Runner | None = None
+
+    def fetched(self, answer: Any) -> Any:
+        """The awaited answer if it is an awaitable.
+
+        Raises:
+            TypeError: it is a generator, which nobody would run.
+        """
+        if inspect.isawaitable(answer):
+
+            async def fetch() -> Any:
+                return await answer
+
+            self._runner = self._runner or asyncio.Runner()
+            return self._runner.run(fetch())
+        if inspect.isgenerator(answer) or inspect.isasyncgen(answer):
+            raise TypeError(
+                "the agent gave a generator, and nobody has run it: it should return its answer, as list(…) of it does"
+            )
+        return answer
+
+    def sleep(self, delay_s: float) -> None:
+        """Waits; tasks that a turn has left in the loop go on meanwhile."""
+        if self._runner is None:
+            system.sleep(delay_s)
+        else:
+            self._runner.run(system.asleep(delay_s))
+
+    def close(self) -> None:
+        """Cancels what is left in the loop and closes it, like `asyncio.run`."""
+        if self._runner is not None:
+            self._runner.close()
+
+
 class Start:
-    """The start of a trial's agent. `agent`: the one that was made for this trial, if each has its own."""
+    """The start of a trial's agent. `agent`: the one that was made for this trial, if each has its own. `loop`: where
+    its awaitables are awaited."""
 
     def __init__(self, ready: Callable[[], None]) -> None:
         self._ready: Callable[[], None] | None = ready
         self.agent: Any = None
+        self.loop = Loop()
 
     def ready(self) -> None:
         """Tells that the agent begins; called once a turn, heard once."""
@@ -309,7 +349,7 @@ class AgentSpec:
                 agents = adapters.words("a callable", (each.agents for each in adapters.adapters()))
                 raise TypeError(f"{name_of(self.agent)} made a {type(agent).__name__}: an agent is {agents}")
             with References([agent], pairs):
-                return _fetched(self._ask(agent)[0](prompt, start))
+                return start.loop.fetched(self._ask(agent)[0](prompt, start))
 
         return ask
 
@@ -403,14 +443,14 @@ class AgentSpec:
                 result.answer = talk.whole
 
         def work() -> None:
-            with _caught(result, hung):
+            with _caught(result, hung), closing(start.loop) as loop:
                 if talk is None:
-                    result.answer = _fetched(ask(self.prompt, start))
+                    result.answer = loop.fetched(ask(self.prompt, start))
                     return
                 while (words := talk.next()) is not None:
-                    system.sleep(talk.wait_s)
+                    loop.sleep(talk.wait_s)
                     talk.begin(words)
-                    talk.answered(_text(_fetched(ask(words, start))))
+                    talk.answered(_text(loop.fetched(ask(words, start))))
                 result.answer = talk.whole
 
         def over() -> None:
@@ -570,22 +610,6 @@ def _caught(result: AgentResult, hung: tuple[type[Exception], ...]) -> Iterator[
         raise
     except (Exception, SystemExit, asyncio.CancelledError) as error:  # noqa: BLE001
         result.error = error
-
-
-def _fetched(answer: Any) -> Any:
-    """The awaited answer if it is an awaitable. An answer that is a generator raises TypeError, since nobody would run
-    it."""
-    if inspect.isawaitable(answer):
-
-        async def fetch() -> Any:
-            return await answer
-
-        return asyncio.run(fetch())
-    if inspect.isgenerator(answer) or inspect.isasyncgen(answer):
-        raise TypeError(
-            "the agent gave a generator, and nobody has run it: it should return its answer, as list(…) of it does"
-        )
-    return answer
 
 
 def _stand_in(wrapping: Wrapping, function: Any, real: Callable[..., Any]) -> Callable[..., Any]:

@@ -674,6 +674,7 @@ class ServiceAttempt(Attempt):
                 reply=(heard and line(heard.said, REPLY_MAX)) or (line_of(reply.body, REPLY_MAX) if reply else ""),
                 first_byte_s=streamed.first_byte_s if streamed is not None else None,
                 last_byte_s=streamed.last_byte_s if streamed is not None else None,
+                finish_reason=line(heard.reason, REPLY_MAX) if heard is not None and ok else None,
             )
         )
         if heard is not None:

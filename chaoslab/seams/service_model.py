@@ -22,12 +22,14 @@ TOKENS_MAX = 2**53
 
 
 class Heard(Protocol):
-    """A model's answer as the lab reads it. `finished`: it ended as the model meant it to."""
+    """A model's answer as the lab reads it. `finished`: it ended as the model meant it to. `reason`: the provider's word for
+    why it ended."""
 
     model: str
     tokens_in: int | None
     tokens_out: int | None
     finished: bool
+    reason: str
 
     @property
     def said(self) -> str:

@@ -74,3 +74,7 @@ def test_errors_models_and_replies_without_a_value_pass_untouched() -> None:
 )
 def test_bad_parameters_have_one_clear_line(params: dict[str, Any], line: str) -> None:
     refuses("fabricated_data", params, line)
+
+
+def test_what_is_not_stated_is_drawn() -> None:
+    assert len({FabricatedData().draw(Dice(seed)) for seed in range(9)}) > 1

@@ -53,7 +53,10 @@ from chaoslab.reports.charts.tool_latency import tool_latency
 from tests.event_parts import call_at
 from tests.reports.fake_run import TARGETS, FakeRun, ScriptedClock, stated
 
-NAMES = ["errors", "mttr", "network_latency", "response_time", "streams", "success_rate", "throughput", "tool_latency"]
+NAMES = [
+    "amplification", "errors", "fault_matrix", "latency_by_fault", "mttr", "network_latency", "recovery_curve",
+    "response_time", "streams", "success_rate", "throughput", "tool_latency",
+]  # fmt: skip
 LONG = {f"{'a_service_with_a_really_long_name_' * 4}of_its_own_{n}": "tool" for n in range(9)}
 
 
@@ -137,7 +140,15 @@ def test_axes_have_names_and_units(rich: dict[str, Figure]) -> None:
     for name, figure in rich.items():
         (axes,) = figure.axes
         assert "(" in axes.get_xlabel(), name
-        rows = name in ("success_rate", "tool_latency", "errors", "mttr")
+        rows = name in (
+            "success_rate",
+            "tool_latency",
+            "errors",
+            "mttr",
+            "amplification",
+            "fault_matrix",
+            "latency_by_fault",
+        )
         assert rows or "(" in axes.get_ylabel(), name
 
 

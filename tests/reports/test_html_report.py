@@ -22,7 +22,7 @@ from chaoslab.record.log import Log
 from chaoslab.reports import formats
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents.outcomes import color, contrast, ink_on
-from chaoslab.reports.formats.html import FILE, timelines
+from chaoslab.reports.formats.html import FILE, recovery, timelines
 from tests.reports import hostile_run
 from tests.reports.fake_run import FakeRun, ScriptedClock
 
@@ -48,6 +48,14 @@ async function tried(frame) {
   seen.first = page.getElementById("trial-h").textContent;
   seen.marks = page.querySelectorAll("#story svg .mark").length;
   seen.lanes = page.querySelectorAll("#story svg .lane").length;
+  seen.unnamed = [...page.querySelectorAll("button, select, input")].filter((field) => {
+    const text = field.textContent.trim(), name = field.getAttribute("aria-label");
+    const words = /[a-z]/i.test(text) && field.localName === "button" ? text.toLowerCase() : "";
+    return name === null ? !text && !field.closest("label") : !name.toLowerCase().includes(words);
+  }).map((field) => field.outerHTML);
+  seen.wide = [...page.querySelectorAll("caption span")].map((said) => said.getBoundingClientRect())
+    .filter((box) => box.width && box.right > win.innerWidth).length;
+  seen.clipped = page.querySelector("#story .plot").scrollWidth - page.querySelector("#story .plot").clientWidth;
   seen.focusable = page.querySelector("#story .plot").tabIndex;
   set("by-outcome", "!bad"); seen.bad = rows();
   set("by-outcome", "");
@@ -156,9 +164,9 @@ def test_the_sections_stand_in_their_order_and_tables_have_headers(tmp_path: Pat
     text = page(FakeRun(tmp_path, prompts=12).write())
     heads = re.findall(r"<h2[^>]*>(.*?)</h2>", text)
     assert heads == [
-        "Harm", "Faults and targets", "What to change", "One trial", "Reliability", "Recovery", "Retries and calls",
+        "Harm", "Faults and targets", "One trial", "Reliability", "Recovery", "Retries and calls",
         "Cost",
-        "Delivery of the faults", "All trials",
+        "Delivery of the faults", "What to change", "All trials",
     ]  # fmt: skip
     assert text.count("<h1") == 1
     tags = Tags(text).found
@@ -167,6 +175,23 @@ def test_the_sections_stand_in_their_order_and_tables_have_headers(tmp_path: Pat
     assert len(identities) == len(set(identities))
     labels = [name for _, attributes in tags if (name := attributes.get("aria-labelledby"))]
     assert set(labels) <= set(identities)
+
+
+def test_the_recovery_curve_falls_within_its_picture_and_marks_the_censored(tmp_path: Path) -> None:
+    many = contents(FakeRun(tmp_path / "many", prompts=200).write())
+    found = recovery.drawn(many.report)
+    assert found is not None
+    line = [tuple(map(float, point.split(","))) for point in found.line.split()]
+    assert line[0] == (recovery.LEFT, recovery.TOP)
+    assert line == sorted(line), "time goes on, and the share of the open incidents falls"
+    assert line[-1][0] == recovery.RIGHT
+    ends = [incident for incident in many.report.recovery.value.incidents if not incident.recovered]
+    assert len(found.marks) == len({incident.duration_s for incident in ends}) > 0
+    assert len(found.times) in range(3, recovery.TICKS + 2)
+    assert 'class="curve"' in formats.files(formats.HTML, many)[FILE]
+    few = contents(FakeRun(tmp_path / "few", prompts=1).write())
+    assert recovery.drawn(few.report) is None
+    assert 'class="curve"' not in formats.files(formats.HTML, few)[FILE]
 
 
 def test_one_run_makes_the_same_bytes_twice(tmp_path: Path) -> None:
@@ -214,7 +239,9 @@ def test_words_can_be_read_on_every_ground_in_light_and_dark() -> None:
         assert contrast(color(outcome), ink_on(color(outcome))) >= 4.5, outcome
     style = Path(timelines.__file__).with_name("style.css").read_text(encoding="utf-8")
     light, dark = (dict(re.findall(r"--(\w+): (#\w{6});", part)) for part in style.split(":root {")[1:3])
-    for name, theme in (("light", light), ("dark", dark)):
+    paper = dict(re.findall(r"--(\w+): (#\w{6});", style.partition("@media print")[2]))
+    assert light.keys() == dark.keys() == paper.keys()
+    for name, theme in (("light", light), ("dark", dark), ("paper", paper)):
         for ground in ("page", "card", "soft"):
             for ink in ("ink", "dim", "link", "good", "bad", "open", "failed"):
                 assert contrast(theme[ink], theme[ground]) >= 4.5, (name, ink, ground)
@@ -248,6 +275,7 @@ def test_a_browser_filters_sorts_searches_and_draws(width: str, browsed: dict[st
     assert isinstance(seen, dict), seen
     assert seen["title"].startswith("Harm was done in 1 of 3 trials")
     assert seen["overflow"] <= 0
+    assert (seen["unnamed"], seen["wide"], seen["clipped"]) == ([], 0, 0)
     assert seen["all"] == ["p1.r1", "p2.r1", "p3.r1"]
     assert seen["first"] == "Trial p1.r1 ✖ harm"
     assert seen["bad"] == ["p1.r1"]

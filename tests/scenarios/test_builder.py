@@ -47,7 +47,7 @@ turns = st.builds(
 OPTIONAL: dict[str, st.SearchStrategy[Any]] = {
     "chaoslab": st.just(1), "description": texts, "tools": st.lists(dotted, max_size=2), "state": dotted,
     "reads": st.lists(dotted, max_size=2), "services": st.just({"shop.test": "a:b", "api.openai.com": "c:d"}),
-    "models": st.just([]), "faults": faults, "chaos_level": st.just(0) | st.just(0.0),
+    "models": st.just([]), "upstreams": st.just({}), "faults": faults, "chaos_level": st.just(0) | st.just(0.0),
     "families": st.lists(st.sampled_from(["network", "tool"]), max_size=2), "expect": asserted,
     "facts": st.lists(texts | st.lists(texts, min_size=1, max_size=2), max_size=2),
     "accept": st.just(["correct", "harm"]), "pass_rate": st.floats(0, 1),
@@ -59,15 +59,25 @@ OPTIONAL: dict[str, st.SearchStrategy[Any]] = {
     | st.just({"seed": [1, 2], "trials": [4, 5]}),
 }  # fmt: skip
 CHOICES = {
-    "agent": st.fixed_dictionaries({"agent": dotted}), "fresh": st.fixed_dictionaries({"fresh": dotted}),
+    "operations": st.fixed_dictionaries({"tools": st.just(["shop:refund", "x:y"]), "operations": st.lists(
+        st.fixed_dictionaries({"tool": st.sampled_from(["refund", "y"])}, optional={
+            "args": st.dictionaries(texts, st.integers() | texts | st.booleans(), max_size=2), "after": seconds,
+            "expect": asserted.filter(len),
+        }), min_size=1, max_size=3,
+    )}),
+    "agent": st.fixed_dictionaries({"agent": dotted}),
+    "fresh": st.fixed_dictionaries({"fresh": dotted}),
     "prompt": st.fixed_dictionaries({"prompt": texts}), "turns": st.fixed_dictionaries({"turns": turns}),
 }  # fmt: skip
+ASKED = st.builds(
+    lambda who, words: {**who, **words}, CHOICES["agent"] | CHOICES["fresh"], CHOICES["prompt"] | CHOICES["turns"]
+)
 scenarios = st.builds(
-    lambda who, asked, more, effects: {
-        "name": "a, (b)", **who, **asked, **more, **({"effects": effects} if effects and "state" not in more else {}),
-        **({"tools": ["a:b"]} if "budget" in more else {}),
+    lambda asked, more, effects: {
+        "name": "a, (b)", **more, **({"tools": ["a:b"]} if "budget" in more else {}), **asked,
+        **({"effects": effects} if effects and "state" not in more else {}),
     },
-    CHOICES["agent"] | CHOICES["fresh"], CHOICES["prompt"] | CHOICES["turns"],
+    ASKED | CHOICES["operations"],
     st.fixed_dictionaries({}, optional=OPTIONAL),
     st.lists(st.fixed_dictionaries({"effect": texts, "amount": st.none() | st.integers() | texts}), max_size=2),
 )  # fmt: skip
@@ -76,12 +86,19 @@ scenarios = st.builds(
 def said(data: dict[str, Any]) -> Any:
     """The same scenario by the methods."""
     made = lab.scenario(data["name"], description=data.get("description", ""))
-    made = made.agent(data["agent"]) if "agent" in data else made.fresh(data["fresh"])
+    who = data.get("agent")
+    who = who if isinstance(who, dict) else {"agent": who}
+    for name, url in data.get("upstreams", {}).items():
+        made = made.upstream(name, url)
+    if "operations" not in data:
+        made = made.agent(**who) if "agent" in data else made.fresh(data["fresh"])
+    for operation in data.get("operations", []):
+        made = made.call(**operation)
     for host, app in data.get("services", {}).items():
         made = made.service(host, app, model=host in data.get("models", []))
     if "state" in data:
         made = made.state(data["state"])
-    for turn in data.get("turns", [data.get("prompt")]):
+    for turn in data.get("turns", [data["prompt"]] if "prompt" in data else []):
         one: dict[str, Any] = {"say": turn} if isinstance(turn, str) else dict(turn)
         made = made.reply(one.pop("reply"), **one) if "reply" in one else made.ask(one.pop("say"), **one)
     for fault in data.get("faults", []):
@@ -118,8 +135,8 @@ def test_a_file_becomes_python_and_a_file_again(data: dict[str, Any], suffix: st
         assert read(second).data == lab.load_scenario(first).data
         assert first.read_bytes() == second.read_bytes()
         written = read(first).data
-        assert {key: value for key, value in written.items() if value != []} == {
-            key: value for key, value in data.items() if value != []
+        assert {key: value for key, value in written.items() if value not in ([], {})} == {
+            key: value for key, value in data.items() if value not in ([], {})
         }
         assert [each.spec for each in load(first)] == [each.spec for each in said(data).check()]
 

@@ -95,6 +95,14 @@ def but(before: str, after: str) -> str:
     return GOOD.replace(before, after)
 
 
+def calls(text: str) -> str:
+    return f"name: refund\ntools: [shop:refund]\n{text}\n"
+
+
+def runs(text: str) -> str:
+    return f"name: refund\n{text}\nprompt: Go.\n"
+
+
 ROOT = "a scenario is a mapping with name, agent, … and this is"
 CASES: list[tuple[str | bytes, str]] = [
     # no data, or no text
@@ -202,6 +210,28 @@ CASES: list[tuple[str | bytes, str]] = [
     (but("prompt: Refund order 17.", "turns: [a, {say: b, after: later}]"), "after is 'later': it should be a duration"),
     (but("prompt: Refund order 17.", "turns: [a, 3]"), "turns is 3: it should be a mapping"),
     (but("prompt: Refund order 17.", "turns: [a, {say: b, expect: [max_cals: 3]}]"), "did you mean 'max_calls'?"),
+    # operations
+    (but("prompt: Refund order 17.", "operations: [{tool: refund}]"), "2:1: operations are done without an agent: leave agent out"),
+    (also("operations: [{tool: refund}]"), "4:1: operations are done without an agent: leave prompt out"),
+    (calls("operations: [{tool: refnd}]"), "3:21: no tool is called 'refnd': did you mean 'refund'?"),
+    (calls("operations: [{tol: refund}]"), "3:15: 'tol' is not known here: did you mean 'tool'?"),
+    (calls("operations: [refund]"), "3:14: operations is 'refund': it should be a mapping"),
+    (calls("operations: [{tool: refund, args: [17]}]"), "3:35: args is [17]: it should be a mapping"),
+    (calls("operations: [{tool: refund, after: later}]"), "3:36: after is 'later': it should be a duration"),
+    (calls("operations: [{tool: refund, expect: [max_cals: 3]}]"), "3:38: no assertion is called 'max_cals'"),
+    (calls("operations: []"), "agent or fresh is missing"),
+    # a command, and services in real time
+    (runs("agent: {command: []}"), "2:18: command is []: it should be not empty"),
+    (runs("agent: {command: python}"), "2:18: command is 'python': it should be a list"),
+    (runs("agent: {comand: [python]}"), "2:9: 'comand' is not known here: did you mean 'command'?"),
+    (runs("agent: {command: [python, 3]}"), "it should be a text"),
+    (runs("agent: {command: [python]}\nworld: virtual"), "3:8: a command runs in real time: world should be local, or left out"),
+    (runs("agent: {command: [python]}\ntools: [a:b]"), "3:1: a command is a process of its own: its functions cannot be reached"),
+    (runs("agent: {command: [python]}\nservices: {a.test: a:b}"), "3:1: a command is a process of its own: it asks real addresses, so give upstreams"),
+    (runs("agent: {command: [python]}\nstate: a:b"), "3:1: a command is a process of its own: it is compared with a run without faults"),
+    (runs("agent: a:b\nupstreams: {crm: 'http://127.0.0.1:1'}"), "3:1: upstreams are services of real time: say world: local"),
+    (runs("agent: a:b\nworld: local\nupstreams: {crm: '127.0.0.1:1'}"), "4:18: the route crm goes to '127.0.0.1:1': it should begin with http://"),
+    (runs("agent: a:b\nworld: local\nupstreams: [crm]"), "upstreams is ['crm']: it should be a mapping"),
     # faults
     (but("fault: lost_reply", "fault: lost_replies"), "6:13: no fault is called 'lost_replies': did you mean 'lost_reply'?"),
     (but("calls: [1]", "calls: [0]"), "calls"),

@@ -139,9 +139,20 @@ def test_scenarios_are_chosen_by_name(here: Path, capsys: Said) -> None:
 
 def test_logs_are_written_and_can_be_shown(here: Path, capsys: Said) -> None:
     put(here)
-    test(capsys, "--logs", "logs")
+    _, _, said = test(capsys, "--logs", "logs")
+    (page,) = (here / "logs").glob("2*/report.html")
+    assert said == f"report {page.relative_to(here)}\n"
+    assert "8</b> of 8 trials could be judged" in page.read_text()
     assert main(["summary", "latest"]) == 0
     assert "prompts: 8" in capsys.readouterr().out
+
+
+def test_each_level_leaves_a_run_with_its_report(here: Path, capsys: Said) -> None:
+    put(here)
+    assert main(["stress", "refund.chaos.yaml", "--iterations=2", "--levels=0,2", "--logs=logs", "-q"]) == 0
+    pages = sorted((here / "logs").glob("2*/report.html"))
+    assert capsys.readouterr().err.splitlines() == [f"report {page.relative_to(here)}" for page in pages]
+    assert len(pages) == 2
 
 
 @pytest.mark.parametrize(

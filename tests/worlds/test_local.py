@@ -30,7 +30,10 @@ from tests.cli_parts import chaoslab, command, environment, free_base, prompts, 
 from tests.plan_parts import roll
 
 EASY = ({"prompt": "What is 17 times 24?", "facts": ["408"]}, "What is the weather in Oslo?")
-CHARTS = {"throughput", "success_rate", "network_latency", "tool_latency", "streams", "errors", "response_time", "mttr"}
+CHARTS = {
+    "throughput", "success_rate", "network_latency", "tool_latency", "streams", "errors", "response_time", "mttr",
+    "amplification", "fault_matrix", "latency_by_fault", "recovery_curve",
+}  # fmt: skip
 
 
 @contextlib.contextmanager

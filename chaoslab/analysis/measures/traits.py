@@ -23,6 +23,11 @@ def corrupts(fault: str) -> str:
     return str(trait(_class(fault), "corrupts"))
 
 
+def layer(fault: str) -> str:
+    """The layer that it acts on, as in "stream"; empty if the fault is not installed here."""
+    return str(getattr(_class(fault), "layer", ""))
+
+
 def lasts(fault: str) -> bool:
     """True if it goes on until the trial ends."""
     return bool(trait(_class(fault), "lasts"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from chaoslab.core.events import Usage
@@ -30,6 +31,6 @@ def usage(history: History, *, trial: str | None = None) -> Spent | None:
         len(events),
         sum(event.prompt_tokens for event in events),
         sum(event.completion_tokens for event in events),
-        sum(costs) if costs else None,
+        math.fsum(costs) if costs else None,
         len(events) - len(costs),
     )

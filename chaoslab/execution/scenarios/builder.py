@@ -31,7 +31,7 @@ class ScenarioBuilder:
     folder: Path | None = None
 
     def agent(self, agent: Any = None, *, command: Sequence[str] | None = None) -> Self:
-        """The agent: a callable, "module:name", "lab" for the lab's own, or `command`, a program and its arguments."""
+        """The agent: a callable, "module:name", or `command`, a program and its arguments."""
         if (agent is None) == (command is None):
             raise TypeError("agent takes a callable, or command=[program, …]")
         return self._with("agent", {"command": list(command)}) if command is not None else self._named("agent", agent)
@@ -54,6 +54,11 @@ class ScenarioBuilder:
         made = made._with("services", {**self.data.get("services", {}), host: name})
         return made._more("models", [host]) if model else made
 
+    def upstream(self, name: str, url: str) -> Self:
+        """A service in real time, as in `upstream("crm", "http://127.0.0.1:9000")`; the agent finds the gateway's
+        address in CRM_URL."""
+        return self._with("upstreams", {**self.data.get("upstreams", {}), name: url})
+
     def state(self, read: Any) -> Self:
         """The function that returns the state of the agent's world, or its "module:name"."""
         return self._named("state", read)
@@ -69,6 +74,14 @@ class ScenarioBuilder:
     def reply(self, words: Mapping[str, str], *, after: float | str | None = None, expect: Sequence[Any] = ()) -> Self:
         """A turn with the words for the first pattern that is found in the agent's last answer."""
         return self._turn({"reply": dict(words), **({"after": after} if after is not None else {}), **_stated(expect)})
+
+    def call(
+        self, tool: str, args: Mapping[str, Any] | None = None, *, after: float | str | None = None,
+        expect: Sequence[Any] = (),
+    ) -> Self:  # fmt: skip
+        """One more call of a tool or read by its name, without an agent. `expect`: assertions about this call."""
+        more = {**({"args": _plain(args)} if args is not None else {}), **_given(after=after), **_stated(expect)}
+        return self._more("operations", [{"tool": tool, **more}])
 
     def fault(self, fault: Any, target: str | Sequence[str] | None = None, **arguments: Any) -> Self:
         """One more source of faults: the arguments of `lab.inject`, or what `lab.inject` returned."""

@@ -17,6 +17,7 @@ from chaoslab.core.levels import FAMILIES, USUAL, level
 from chaoslab.core.plan import Injection
 from chaoslab.execution.conversation import Conversation, turn, turns
 from chaoslab.execution.scenarios.located import Located, ScenarioError, parse, read
+from chaoslab.execution.scenarios.operations import words
 from chaoslab.execution.scenarios.spaces import FIXED, DrawnFault, Space, drawn, space_of
 from chaoslab.execution.scenarios.variants import expanded
 from chaoslab.execution.scenarios.words import worded
@@ -27,6 +28,14 @@ if TYPE_CHECKING:
 
 BUDGET = "budget"
 """The name of the injection that holds a scenario to its budget."""
+NOT_OF_A_COMMAND = {
+    "tools": "its functions cannot be reached, so name the services that it asks in upstreams",
+    "reads": "its functions cannot be reached, so name the services that it asks in upstreams",
+    "services": "it asks real addresses, so give upstreams",
+    "state": "it is compared with a run without faults, which real time has none of; state effects or facts",
+    "turns": "it is started for one prompt and keeps nothing; give prompt",
+}
+"""The keys that an agent which is a command cannot have, and why."""
 CHOICES_MAX = 100
 """The most values of a parameter that trials choose from."""
 SHOWN_MAX = 20
@@ -160,13 +169,20 @@ class _Checks:
     def scenario(self, variant: str) -> Scenario:
         """The scenario; `wrong` then has all that is wrong with it."""
         spec = self.spec
-        self._choose("agent", "fresh", "a function that is the agent, or one that makes it")
-        self._choose("prompt", "turns", "one prompt, or the turns of a conversation")
+        if spec.operations:
+            self._operations()
+        else:
+            self._choose("agent", "fresh", "a function that is the agent, or one that makes it")
+            self._choose("prompt", "turns", "one prompt, or the turns of a conversation")
+        self._real_time()
+        spec = self.spec
         self._known()
+        key = "operations" if spec.operations else "turns"
+        stated = [each.expect for each in spec.operations or spec.turns]
         by_turn = {
             n: asserted
-            for n, each in enumerate(spec.turns, 1)
-            if (asserted := self._assertions(each.expect, ("turns", n - 1, "expect")))
+            for n, each in enumerate(stated, 1)
+            if (asserted := self._assertions(each, (key, n - 1, "expect")))
         }
         return Scenario(
             spec,
@@ -189,11 +205,46 @@ class _Checks:
         elif not given:
             self.say((), f"{one} or {other} is missing: {meaning}")
 
+    def _operations(self) -> None:
+        """Checks that there is no agent beside the operations, and that their tools are known."""
+        spec = self.spec
+        for key in ("agent", "fresh", "prompt", "turns"):
+            if getattr(spec, key):
+                self.say((key,), f"operations are done without an agent: leave {key} out", of_key=True)
+        names = [name_of(each, self.objects) for each in (*spec.tools, *spec.reads)]
+        for n, each in enumerate(spec.operations):
+            if each.tool not in names:
+                self.say(("operations", n, "tool"), f"no tool is called '{each.tool:.60}': {_meant(each.tool, names)}")
+
+    def _real_time(self) -> None:
+        """Checks what only real time has: upstreams, and a command as the agent, which is a process of its own."""
+        from chaoslab.execution.gateway import check_bases
+        from chaoslab.execution.scenarios.spec import CommandSpec
+        from chaoslab.seams.gateway.routes import routes
+
+        spec = self.spec
+        if isinstance(spec.agent, CommandSpec):
+            if "world" not in spec.model_fields_set:
+                self.spec = spec = spec.model_copy(update={"world": "local"})
+            if spec.world != "local":
+                self.say(("world",), "a command runs in real time: world should be local, or left out")
+            for key in ("tools", "reads", "services", "state", "turns"):
+                if getattr(spec, key):
+                    self.say((key,), f"a command is a process of its own: {NOT_OF_A_COMMAND[key]}", of_key=True)
+        elif spec.upstreams and spec.world != "local":
+            self.say(("upstreams",), "upstreams are services of real time: say world: local", of_key=True)
+        for name, url in spec.upstreams.items():
+            try:
+                check_bases(routes([f"{name}={url}"]))
+            except ValueError as error:
+                self.say(("upstreams", name), str(error))
+
     def _known(self) -> None:
         spec = self.spec
+        there = {**spec.services, **spec.upstreams}
         for n, name in enumerate(spec.models):
-            if name not in spec.services:
-                self.say(("models", n), f"no service is called '{name}': {_meant(name, spec.services)}")
+            if name not in there:
+                self.say(("models", n), f"no service is called '{name}': {_meant(name, there)}")
         for host in spec.services:
             if not re.fullmatch(r"[a-z0-9_][a-z0-9_.-]*(:[0-9]{1,5})?", host):
                 self.say(
@@ -205,6 +256,8 @@ class _Checks:
             )
 
     def _prompt(self) -> str | Conversation:
+        if self.spec.operations:
+            return turns(*(turn(words(each), after_s=each.after) for each in self.spec.operations))
         made = []
         for n, each in enumerate(self.spec.turns):
             try:
@@ -277,10 +330,11 @@ class _Checks:
         if not limits:
             self.say(("budget",), "a budget has tokens, dollars, calls or seconds, as in budget: {tokens: 20000}")
             return ()
-        if not (spec.tools or spec.reads or spec.services):
+        services = (*spec.services, *spec.upstreams)
+        if not (spec.tools or spec.reads or services):
             self.say(("budget",), "there is nothing to spend it on: give tools, reads or services", of_key=True)
         spent = next((name for name in ("tokens", "dollars") if getattr(spec.budget, name)), "")
-        if spent and not spec.services:
+        if spent and not services:
             self.say(("budget", spent), f"only models use {spent}, and services has none", of_key=True)
         params: dict[str, Any] = {**limits, "mode": spec.budget.mode}
         return (inject("budget", "*", name=BUDGET, **params),)
@@ -292,7 +346,7 @@ class _Checks:
         models = set(spec.models)
         names = [
             *(name_of(each, self.objects) for each in (*spec.tools, *spec.reads)),
-            *(n for n in spec.services if n not in models),
+            *(n for n in (*spec.services, *spec.upstreams) if n not in models),
         ]
         usable = USUAL if not models else FAMILIES
         families: list[str] = list(spec.families or usable)

@@ -10,16 +10,21 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from chaoslab.analysis.assertion import Assertion, Miss, Seen
 from chaoslab.analysis.assertions.slo import Slo
 from chaoslab.analysis.judge import Outcome
 from chaoslab.base.jsonable import describe_error, line
 from chaoslab.core.events import FaultWitnessed
+from chaoslab.execution.scenarios.command_agent import CommandAgent
 from chaoslab.execution.scenarios.load import BUDGET, Scenario
 from chaoslab.execution.scenarios.located import ScenarioError
+from chaoslab.execution.scenarios.operations import Step, makes
 from chaoslab.execution.trial import Trial, numbered
+
+if TYPE_CHECKING:
+    from chaoslab.execution.scenarios.spec import CommandSpec
 
 WHY = 300
 """The most characters of a reason."""
@@ -192,6 +197,7 @@ def imported(scenario: Scenario) -> tuple[Any, dict[str, Any]]:
         ScenarioError: something cannot be imported.
     """
     from chaoslab.execution.agent_run import fresh
+    from chaoslab.execution.scenarios.spec import CommandSpec
 
     spec = scenario.spec
     for folder in (str((scenario.folder or Path()).resolve()), str(Path.cwd())):
@@ -204,11 +210,19 @@ def imported(scenario: Scenario) -> tuple[Any, dict[str, Any]]:
     def listed(where: str, names: Sequence[str]) -> list[Any]:
         return [named(where, name) for name in names]
 
-    agent = named("agent", spec.agent) if spec.agent else fresh(named("fresh", spec.fresh or ""))
+    tools, reads = listed("tools", spec.tools), listed("reads", spec.reads)
+    if spec.operations:
+        by_name = dict(zip(scenario.functions, (*tools, *reads), strict=True))
+        agent: Any = fresh(makes([Step(by_name[each.tool], each.tool, each.args) for each in spec.operations]))
+    elif isinstance(spec.agent, CommandSpec):
+        agent = _command(scenario, spec.agent)
+    else:
+        agent = named("agent", spec.agent) if spec.agent else fresh(named("fresh", spec.fresh or ""))
     options = {
-        "tools": listed("tools", spec.tools),
-        "reads": listed("reads", spec.reads),
+        "tools": tools,
+        "reads": reads,
         "services": {host: named("services", dotted) for host, dotted in spec.services.items()} or None,
+        "upstreams": spec.upstreams or None,
         "models": spec.models or None,
         "faults": scenario.injections,
         "effects": spec.effects,
@@ -219,6 +233,13 @@ def imported(scenario: Scenario) -> tuple[Any, dict[str, Any]]:
         "deadline_s": spec.deadline,
     }
     return agent, options
+
+
+def _command(scenario: Scenario, given: CommandSpec) -> CommandAgent:
+    try:
+        return CommandAgent(given.command, folder=scenario.folder, deadline_s=scenario.spec.deadline)
+    except LookupError as error:
+        raise ScenarioError(f"{scenario.file or scenario.name}: {error.args[0]}") from None
 
 
 def _imported(scenario: Scenario, where: str, dotted: str) -> Any:

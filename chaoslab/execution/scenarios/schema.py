@@ -25,11 +25,12 @@ def schema() -> dict[str, Any]:
     }
     made["properties"]["facts"]["items"] = _texts()
     definitions["Assertion"] = _assertion()
-    for holder in (made["properties"]["expect"], turn["properties"]["expect"]):
+    operation = definitions["OperationSpec"]
+    for holder in (each["properties"]["expect"] for each in (made, turn, operation)):
         holder["items"] = {"$ref": "#/definitions/Assertion"}
     places = (
-        (made, ("timeout", "deadline")), (turn, ("after",)), (definitions["SloSpec"], ("within",)),
-        (definitions["BudgetSpec"], ("seconds",)),
+        (made, ("timeout", "deadline")), (turn, ("after",)), (operation, ("after",)),
+        (definitions["SloSpec"], ("within",)), (definitions["BudgetSpec"], ("seconds",)),
     )  # fmt: skip
     for holder, keys in places:
         for key in keys:

@@ -5,7 +5,17 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    PlainSerializer,
+    Tag,
+    WithJsonSchema,
+)
 
 from chaoslab.core.levels import LEVELS
 
@@ -77,6 +87,32 @@ class TurnSpec(Strict):
 Turn = Annotated[TurnSpec, BeforeValidator(_said)]
 
 
+class OperationSpec(Strict):
+    """One call without an agent: `tool` is the name of one of the tools or reads, `args` are its arguments.
+
+    `after`: the time that passes before it. `expect`: assertions about this call.
+    """
+
+    tool: Text
+    args: dict[str, Any] = Field(default_factory=dict)
+    after: Seconds = 0.0
+    expect: list[Any] = Field(default_factory=list)
+
+
+class CommandSpec(Strict):
+    """A program and its arguments as the agent. `{prompt}` in a word stands for the prompt, which comes at the standard
+    input too."""
+
+    command: list[Text] = Field(min_length=1, max_length=1000)
+
+
+def _of_agent(value: Any) -> str:
+    return "a command" if isinstance(value, dict | CommandSpec) else "a name"
+
+
+Agent = Annotated[Annotated[Dotted, Tag("a name")] | Annotated[CommandSpec, Tag("a command")], Discriminator(_of_agent)]
+
+
 class FaultSpec(BaseModel):
     """One source of faults: the arguments of `lab.inject`."""
 
@@ -121,8 +157,10 @@ class ScenarioSpec(Strict):
     """A scenario: an agent, its world, its faults, and what must hold.
 
     `agent`: its callable as module:name, or `fresh`: a function that makes a new agent for each trial. `tools` and
-    `reads`: functions with and without effects. `services`: applications by host name; `models`: those that speak a
+    `reads`: functions with and without effects. `services`: applications by host name; `upstreams`: addresses
+    of services behind a gateway, by name, in real time; `models`: those that speak a
     model's API. `state`: a function that returns the state of the agent's world. `prompt` or `turns`: the user's words.
+    `operations`: calls that are made without an agent.
     `faults`, `chaos_level`, `families`: the faults. `budget`: the limits of a trial. `slo`: the share of calls that
     must be good over all trials. `variants`: the same with other values. `expect`: assertions.
     `effects`, `facts`: the right result. `accept`: the outcomes that pass. `pass_rate`: the least share of trials that
@@ -132,15 +170,17 @@ class ScenarioSpec(Strict):
     chaoslab: Literal[1] = 1
     name: Name
     description: str = ""
-    agent: Dotted | None = None
+    agent: Agent | None = None
     fresh: Dotted | None = None
     tools: list[Dotted] = Field(default_factory=list)
     reads: list[Dotted] = Field(default_factory=list)
     services: dict[str, Dotted] = Field(default_factory=dict)
+    upstreams: dict[str, Text] = Field(default_factory=dict)
     models: list[str] = Field(default_factory=list)
     state: Dotted | None = None
     prompt: Text | None = None
     turns: list[Turn] = Field(default_factory=list, max_length=1000)
+    operations: list[OperationSpec] = Field(default_factory=list, max_length=1000)
     faults: list[FaultSpec] = Field(default_factory=list)
     chaos_level: Level = 0
     families: list[Family] = Field(default_factory=list)
@@ -159,7 +199,13 @@ class ScenarioSpec(Strict):
     deadline: Seconds = 3600.0
 
 
-PARTS: dict[str, type[Strict]] = {"turns": TurnSpec, "budget": BudgetSpec, "slo": SloSpec}
+PARTS: dict[str, type[Strict]] = {
+    "agent": CommandSpec,
+    "turns": TurnSpec,
+    "operations": OperationSpec,
+    "budget": BudgetSpec,
+    "slo": SloSpec,
+}
 """The types of the mappings below a scenario's keys."""
 ITS_OWN = ("chaoslab", "name", "description", "variants")
 """The keys that a variant does not replace."""

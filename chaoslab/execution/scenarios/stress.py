@@ -41,10 +41,11 @@ class Step:
 
 
 def stress(
-    path: Path, levels: Sequence[float], trials: int, *, seed: int | None = None, jobs: int = 1
-) -> Iterator[Step]:
+    path: Path, levels: Sequence[float], trials: int, *, seed: int | None = None, jobs: int = 1,
+    logs: Path | None = None,
+) -> Iterator[Step]:  # fmt: skip
     """The scenarios of a file at each level, which comes to their own faults. The same trial has the same dice at each
-    level.
+    level. `logs`: a folder that gets a run for each step; that of the step in hand is its `latest`.
 
     Raises:
         ScenarioError: the file is wrong, or something of the user's cannot be imported.
@@ -52,7 +53,7 @@ def stress(
     for level in levels:
         for scenario in load(path, changed=[f"chaos_level={level:g}"]):
             result = Result(scenario)
-            for ruling in run(scenario, trials=trials, seed=seed, jobs=jobs):
+            for ruling in run(scenario, trials=trials, seed=seed, jobs=jobs, logs=logs):
                 result.add(ruling)
             passed, failed = result.count(State.PASSED), result.count(State.FAILED)
             yield Step(

@@ -127,7 +127,7 @@ def foreseen_hits(
     spec = scenario.spec
     count = spec.trials if trials is None else trials
     plan = Plan(spec.seed if seed is None else seed, scenario.injections)
-    names = [*scenario.functions, *spec.services]
+    names = [*scenario.functions, *spec.services, *spec.upstreams]
     concerned = {name: [each for each in plan.injections if each.covers(name)] for name in names}
     found: dict[int, list[str]] = {}
     drawn: dict[int, Mapping[str, Any]] = {}

@@ -221,7 +221,7 @@ class AnthropicMessages(Format):
                 heard.text += block["text"]
             elif block["type"] == "tool_use":
                 heard.called(number, block["name"], spelt(block["input"]))
-        heard.finished = bool(value.get("stop_reason"))
+        heard.ended(value.get("stop_reason"))
 
     def hear_event(self, heard: Heard, value: Any) -> None:
         kind = value["type"]
@@ -239,7 +239,7 @@ class AnthropicMessages(Format):
                 heard.called(value["index"], "", delta["partial_json"])
         elif kind == "message_delta":
             heard.counted(None, value["usage"].get("output_tokens"))
-            heard.finished = bool(value["delta"].get("stop_reason"))
+            heard.ended(value["delta"].get("stop_reason"))
 
 
 def _usage(tokens_in: int, tokens_out: int) -> dict[str, Any]:

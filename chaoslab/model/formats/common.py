@@ -89,6 +89,8 @@ class Heard:
     calls: dict[Any, list[str]] = field(default_factory=dict)
     """Name and arguments of each call."""
     finished: bool = False
+    reason: str = ""
+    """The reason that the provider states for the answer's end, such as "stop"; empty if it states none."""
 
     @property
     def said(self) -> str:
@@ -102,6 +104,11 @@ class Heard:
         for place, said in enumerate((name, arguments)):
             if isinstance(said, str):
                 made[place] += said
+
+    def ended(self, reason: Any) -> None:
+        """Takes the reason of the answer's end, if a part of the answer states one."""
+        if reason:
+            self.finished, self.reason = True, str(reason)
 
     def counted(self, tokens_in: Any, tokens_out: Any) -> None:
         """Takes the tokens that the answer states; what is no count is left out."""

@@ -249,7 +249,7 @@ class Gemini(Format):
                 heard.text += part["text"]
             elif call := part.get("functionCall"):
                 heard.called(len(heard.calls), call["name"], spelt(call.get("args") or {}))
-        heard.finished = heard.finished or bool(candidate.get("finishReason"))
+        heard.ended(candidate.get("finishReason"))
 
 
 PARAMETERS = ("parameters", "parametersJsonSchema", "parameters_json_schema")

@@ -98,7 +98,7 @@ class OpenaiChat(Format):
         usage = value.get("usage") or {}
         heard.counted(usage.get("prompt_tokens"), usage.get("completion_tokens"))
         choice = value["choices"][0]
-        heard.finished = bool(choice.get("finish_reason"))
+        heard.ended(choice.get("finish_reason"))
         message = choice["message"]
         heard.text = message.get("content") or ""
         for number, call in enumerate(message.get("tool_calls") or ()):
@@ -109,7 +109,7 @@ class OpenaiChat(Format):
         usage = value.get("usage") or (value.get("x_groq") or {}).get("usage") or {}
         heard.counted(usage.get("prompt_tokens"), usage.get("completion_tokens"))
         for choice in value.get("choices") or ():
-            heard.finished = heard.finished or bool(choice.get("finish_reason"))
+            heard.ended(choice.get("finish_reason"))
             delta = choice.get("delta") or {}
             heard.text += delta.get("content") or ""
             for call in delta.get("tool_calls") or ():

@@ -203,6 +203,7 @@ class OpenaiResponses(OpenaiChat):
         usage = value.get("usage") or {}
         heard.counted(usage.get("input_tokens"), usage.get("output_tokens"))
         heard.finished = value["status"] == "completed"
+        heard.reason = str((value.get("incomplete_details") or {}).get("reason") or value["status"])
         heard.text, heard.calls = "", {}
         for number, item in enumerate(value["output"]):
             if item["type"] == "message":

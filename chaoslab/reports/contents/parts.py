@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
+from chaoslab.analysis.measures.cost import Costs, Spending
 from chaoslab.analysis.measures.durations import duration, span
 from chaoslab.analysis.measures.guard import guarded
 from chaoslab.analysis.measures.impact import Impact
@@ -181,7 +182,28 @@ def _cost(report: RunReport) -> Part | None:
         table = [_impact(*place, of) for place, of in _each(found.by_fault, found.by_target)]
         said = "beside the same trial without faults, or the median of the trials of its prompt that met none"
         tables.append(Table(f"Cost of each fault to a trial that met it, {said}", header, table, names=2))
+    if (spent_on := report.costs.value) is not None:
+        tables.append(_spent(spent_on))
     return Part("Cost", (), tables) if tables else None
+
+
+def _spent(found: Costs) -> Table:
+    """The cost of chaos by fault, with the rows that make the sum whole."""
+    others = {
+        "several faults at once": found.shared, "no fault": found.no_fault, "no comparison": found.no_comparison,
+        "outside of trials": found.outside,
+    }  # fmt: skip
+    rows = [[one_line(name, SAID), *_amounts(of, "+")] for name, of in found.by_fault.items()]
+    rows += [[name, *_amounts(of)] for name, of in others.items() if of != Spending()]
+    rows.append([ALL, *_amounts(found.total)])
+    header = ["spent on", "trials", "tokens", "dollars", "calls", "effects", "seconds"]
+    return Table("Cost of chaos: what each fault added to its trials; the rows add up to the run", header, rows)
+
+
+def _amounts(of: Spending, sign: str = "") -> list[str]:
+    whole = (f"{float(amount):{sign},.10g}" for amount in (of.tokens, of.calls, of.effects))
+    tokens, calls, effects = whole
+    return [str(of.trials), tokens, f"{float(of.usd):{sign}.4f}", calls, effects, f"{float(of.seconds):{sign}.2f}"]
 
 
 def _impact(fault: str, target: str, of: Impact) -> list[str]:
@@ -226,6 +248,22 @@ def _delivery(report: RunReport) -> Part:
     return Part("Delivery of the faults", lines, tables)
 
 
+def _coverage(report: RunReport) -> Part | None:
+    found = report.coverage.value if report.knows_faults else None
+    if found is None:
+        return None
+    lines = [f"{found.witnessed} of {count(len(found.pairs), 'planned pair')} of a target and a fault witnessed."]
+    if found.bare:
+        lines.append(one_line(f"Called, and no fault was planned for it: {', '.join(found.bare)}.", SAID))
+    header = ["target", "fault", "reached", "eligible", "scheduled", "armed", "witnessed"]
+    rows = [
+        [one_line(pair.target, SAID), one_line(pair.fault, SAID), str(pair.reach),
+         *map(str, (pair.eligible, pair.scheduled, pair.armed, pair.witnessed))]
+        for pair in found.pairs
+    ]  # fmt: skip
+    return Part("Fault coverage", lines, [Table("How far each planned pair came", header, rows, names=3)])
+
+
 def _trouble(report: RunReport) -> Part | None:
     said = [one_line(note, SAID) for note in report.notes]
     if hit := report.disturbance.value:
@@ -246,6 +284,8 @@ def _repeated(report: RunReport) -> Part | None:
         f"{found.consistency:.2f}; 1 where all trials of a prompt end alike."
     ]
     rows = [[str(k), percent(every), percent(found.one_passes[k])] for k, every in found.all_pass.items()]
+    if (point := report.surface.value) is not None:
+        lines.append(f"R(k, ε, λ) is the column “all k pass” at ε = {point.epsilon:.3g} and λ = {point.rate:.3g}.")
     return Part("Repeated trials", lines, [Table("pass^k and pass@k", ["k", "all k pass", "one of k passes"], rows)])
 
 
@@ -293,6 +333,7 @@ PARTS: dict[str, Callable[[RunReport], Part | None]] = {
     "Repeated trials": _repeated,
     "Cost": _cost,
     "Delivery of the faults": _delivery,
+    "Fault coverage": _coverage,
     "Trouble of the lab's own": _trouble,
 }
 """Each section by its title, in the order of a report. None: there is nothing to tell."""

@@ -35,6 +35,19 @@ def files(kind: str, contents: Contents) -> dict[str, str]:
     return made
 
 
+def html_beside(folder: Path) -> Path:
+    """Writes the HTML of the run in this folder into it.
+
+    Raises:
+        Missing: a package is not installed. LookupError: there is no run. OSError: it cannot be written.
+    """
+    from chaoslab.reports.folder import read
+
+    own = folder.resolve()
+    (path,) = write(files(HTML, Contents.of(read(str(own)), where=str(folder.parent / own.name))), own)
+    return folder.parent / own.name / path.name
+
+
 def write(texts: dict[str, str], folder: Path) -> list[Path]:
     """Writes the files into the folder; each is replaced as a whole.
 

@@ -9,13 +9,15 @@ from __future__ import annotations
 import pkgutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from importlib import import_module
 
+from chaoslab.analysis.judge import Outcome
 from chaoslab.analysis.measures.guard import guarded
 from chaoslab.analysis.measures.intervals import Rate, rate
 from chaoslab.analysis.run_report import RunReport
 from chaoslab.record.history import History
+from chaoslab.reports.contents.attempts import Again, tried_again
 from chaoslab.reports.contents.outcomes import is_bad, is_judged
 from chaoslab.reports.contents.rows import Row
 
@@ -39,9 +41,23 @@ class Seen:
     report: RunReport
     rows: Sequence[Row]
 
+    @cached_property
+    def again(self) -> list[Again]:
+        """Every further attempt at a request whose attempt before it failed."""
+        return tried_again(self.history)
+
+    @cached_property
+    def judged(self) -> list[Row]:
+        """The trials that allow a conclusion."""
+        return [row for row in self.rows if is_judged(row.outcome, judgeable=self.report.judgeable)]
+
     def bad(self, row: Row) -> bool:
         """True if the trial allows a conclusion and did not end well."""
         return is_bad(row.outcome, judgeable=self.report.judgeable)
+
+    def misled(self, row: Row) -> bool:
+        """True if the trial ended with an answer that claims what is not so, or with harm."""
+        return row.outcome in (Outcome.WRONG, Outcome.FALSE_SUCCESS, Outcome.HARM)
 
     def beside_faults(
         self, shows: Callable[[Row], bool], remedy: str, text: str, *, of: Callable[[str], bool] = lambda _: True
@@ -52,9 +68,8 @@ class Seen:
         that are considered. Only trials that allow a conclusion count.
         """
         found = []
-        judged = [row for row in self.rows if is_judged(row.outcome, judgeable=self.report.judgeable)]
-        for name in sorted({fault for row in judged for fault, _ in row.met if of(fault)}):
-            met = [row for row in judged if any(fault == name for fault, _ in row.met)]
+        for name in sorted({fault for row in self.judged for fault, _ in row.met if of(fault)}):
+            met = [row for row in self.judged if any(fault == name for fault, _ in row.met)]
             shown = tuple(row.trial for row in met if shows(row))
             size = rate(len(shown), len(met))
             if shown and size:

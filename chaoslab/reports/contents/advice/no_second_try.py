@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from chaoslab.analysis.measures.errors import ENDS
 from chaoslab.core.events import CallFinished
 from chaoslab.reports.contents.advice import Advice, Seen
+from chaoslab.reports.contents.attempts import may_pass
 
 
 def advise(seen: Seen) -> list[Advice]:
@@ -23,11 +23,4 @@ def _given_up(seen: Seen) -> set[str | None]:
     last: dict[tuple[str | None, str, int], CallFinished] = {}
     for record, call in seen.history.of(CallFinished):
         last[record.trial, call.target, call.request] = call
-    return {trial for (trial, _, _), call in last.items() if call.attempt == 1 and not call.ok and _may_pass(call)}
-
-
-def _may_pass(call: CallFinished) -> bool:
-    """True for an end without a reply, 429 and 5xx."""
-    if call.status is None:
-        return call.error in ENDS
-    return call.status == 429 or call.status >= 500
+    return {trial for (trial, _, _), call in last.items() if call.attempt == 1 and not call.ok and may_pass(call)}

@@ -109,7 +109,7 @@
       return LEFT + EDGE + ((share - this.low) / (this.high - this.low)) * (this.width - LEFT - 2 * EDGE);
     }
     render() {
-      this.width = Math.max(this.box.clientWidth || 900, 560);
+      this.width = Math.max(this.box.clientWidth || 900, this.marks.length > 16 ? 560 : 320);
       const height = TOP + ROW * this.lanes.length + 30;
       const svg = draw("svg", { width: this.width, height, viewBox: `0 0 ${this.width} ${height}`, role: "img",
         "aria-label": this.label });
@@ -198,7 +198,7 @@
   function table(style, caption, heads, rows) {
     const head = make("tr", {}, ...heads.map((text) => make("th", { scope: "col" }, text)));
     const box = make("div", { class: "scroll", role: "region", "aria-label": caption, tabindex: "0" });
-    box.append(make("table", { class: style }, make("caption", {}, caption), make("thead", {}, head),
+    box.append(make("table", { class: style }, make("caption", {}, make("span", {}, caption)), make("thead", {}, head),
       make("tbody", {}, ...rows)));
     return box;
   }
@@ -218,8 +218,8 @@
       button.addEventListener("click", act);
       return button;
     };
-    const time = one("Seconds", "Place the events by time", () => set(false));
-    const order = one("Order", "Place the events one after the other", () => set(true));
+    const time = one("Seconds", "Seconds: place the events by time", () => set(false));
+    const order = one("Order", "Order: place the events one after the other", () => set(true));
     function set(byOrder) {
       timeline.byOrder = byOrder;
       pressed(time, !byOrder);

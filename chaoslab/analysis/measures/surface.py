@@ -1,0 +1,52 @@
+"""R(k, ε, λ): the chance that k trials of a prompt all pass, at perturbation ε of the user's words and fault rate λ.
+
+Source: ReliabilityBench (arXiv 2601.06112), which measures pass^k over a surface of ε and λ; here a run is one point of
+it. ε is the chance that a request's words of the user are perturbed, λ the chance that a call meets one of the plan's
+other faults, both as 1 − Π(1 − chance) over the injections of the run's plan. With a trigger other than a chance there
+is no such rate, and so no point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from chaoslab.analysis.measures.consistency import Consistency
+from chaoslab.core.events import RunStarted
+from chaoslab.record.history import History
+
+PERTURBS = frozenset({"garble_input"})
+"""The faults that change the user's words and nothing else."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One point. `epsilon`, `rate`: ε and λ, from 0 to 1. `at`: R by k."""
+
+    epsilon: float
+    rate: float
+    at: Mapping[int, float]
+
+
+def point(history: History, found: Consistency | None) -> Point | None:
+    """The point of a run. `found`: its consistency. None if no prompt has two judged trials, the plan is not known, or
+    its faults do not come by chance alone."""
+    run = history.first(RunStarted)
+    if found is None or run is None:
+        return None
+    perturbing: list[float] = []
+    others: list[float] = []
+    injections: list[Any] = run.plan.get("injections", [])
+    for injection in injections:
+        if injection.get("calls") or injection.get("triggers"):
+            return None
+        names = {str(choice["fault"]) for choice in injection.get("choices", ())}
+        (perturbing if names <= PERTURBS else others).append(float(injection.get("chance", 1.0)))
+    return Point(_any(perturbing), _any(others), found.all_pass)
+
+
+def _any(chances: Iterable[float]) -> float:
+    """The chance that at least one of them hits."""
+    return 1 - prod(1 - chance for chance in chances)

@@ -1,0 +1,77 @@
+"""Operations in place of an agent: calls of tools, one after the other, each a turn of a conversation."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from chaoslab.base.jsonable import describe_error, to_jsonable
+
+if TYPE_CHECKING:
+    from chaoslab.execution.scenarios.spec import OperationSpec
+
+
+def words(operation: OperationSpec) -> str:
+    """The operation as the words of its turn, as in 'refund(order=17)'."""
+    given = ", ".join(f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in operation.args.items())
+    return f"{operation.tool}({given})"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One call: a tool, its name, and its arguments."""
+
+    tool: Any
+    name: str
+    args: Mapping[str, Any]
+
+
+class Operations:
+    """Stands for an agent: each turn does the next call, and its answer is the call's result as text."""
+
+    def __init__(self, steps: Sequence[Step]) -> None:
+        self.tools = [step.tool for step in steps]
+        self._steps, self._done = steps, 0
+
+    def __call__(self, prompt: str) -> Any:  # noqa: ARG002 - the words tell the same
+        number = self._done
+        self._done += 1
+        step = self._steps[number]
+        try:
+            found = _called(self.tools[number], step.args)
+        except Exception as error:  # noqa: BLE001 - the user's own may raise anything
+            return _failed(step, error)
+        return _awaited(step, found) if inspect.isawaitable(found) else _text(found)
+
+
+def makes(steps: Sequence[Step]) -> Callable[[], Operations]:
+    """A function that makes the stand-in anew for each trial."""
+
+    def operations() -> Operations:
+        return Operations(steps)
+
+    return operations
+
+
+def _called(tool: Any, args: Mapping[str, Any]) -> Any:
+    if callable(tool):
+        return tool(**args)
+    return tool.invoke(dict(args))  # a tool of LangChain, which is no function
+
+
+async def _awaited(step: Step, found: Any) -> str:
+    try:
+        return _text(await found)
+    except Exception as error:  # noqa: BLE001 - as above
+        return _failed(step, error)
+
+
+def _failed(step: Step, error: Exception) -> str:
+    return f"I could not complete {step.name}: {describe_error(error)}"
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(to_jsonable(value), ensure_ascii=False)

@@ -1,0 +1,69 @@
+"""The outcomes of the trials that met each fault at each target."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from chaoslab.analysis.run_report import RunReport
+from chaoslab.reports.charts.style import canvas, nothing, short, unmet
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+ROWS, COLUMNS = 24, 9
+"""The most faults and targets in the picture; the report's HTML has all of them."""
+UPRIGHT = 88
+"""The characters of all targets' names above which they stand upright."""
+IDLE, EMPTY, EDGE = "#E4E8EC", "#FFFFFF", "#D5DBE2"
+
+
+def fault_matrix(report: RunReport) -> Figure:
+    """A cell per fault and target: the trials that did not end well of those that met it and could be judged, with the
+    95 % Wilson interval. The colour is their worst outcome's; grey: not run; hatched: scheduled and not witnessed."""
+    from matplotlib.patches import Patch, Rectangle
+
+    from chaoslab.reports.contents.matrix import State, matrix
+    from chaoslab.reports.contents.outcomes import SEVERITY, color, ink_on, word
+    from chaoslab.reports.page import percents
+
+    found, title = matrix(report), "Outcomes by fault and target"
+    if not found.rows:
+        figure, axes = canvas(title)
+        nothing(axes, unmet(report) if not report.knows_faults else "no fault was planned in this run")
+        return figure
+    rows, targets = list(found.rows.items())[:ROWS], found.targets[:COLUMNS]
+    note = "trials that did not end well, of those that met the fault there; 95 % Wilson interval; colour: the worst"
+    hidden = {"faults": len(found.rows) - len(rows), "targets": len(found.targets) - len(targets)}
+    left = [f"{more} more {what}" for what, more in hidden.items() if more]
+    note += f"; {' and '.join(left)} in the report" if left else ""
+    figure, axes = canvas(title, note, height_in=2.1 + 0.46 * len(rows))
+    seen: dict[str, Patch] = {}
+    for y, (_, cells) in enumerate(rows):
+        for x, cell in enumerate(cells[:COLUMNS]):
+            ground, hatch, label = EMPTY, None, ""
+            if cell.worst is not None:
+                ground, label = color(cell.worst), word(cell.worst)
+            elif cell.state is State.UNMET:
+                hatch, label = "////", "scheduled, not witnessed"
+            elif cell.state is State.NOT_RUN:
+                ground, label = IDLE, "not run"
+            box = Rectangle((x - 0.48, y - 0.46), 0.96, 0.92, facecolor=ground, edgecolor=EDGE, hatch=hatch)
+            axes.add_patch(box)
+            if label:
+                seen.setdefault(label, Patch(facecolor=ground, edgecolor=EDGE, hatch=hatch, label=label))
+            if cell.state is State.MET:
+                said = f"{cell.bad.count}/{cell.bad.total}\n{percents(cell.bad.interval)}" if cell.bad else "0 judged"
+                axes.text(x, y, said, ha="center", va="center", fontsize=7.5, color=ink_on(ground))
+    upright = sum(map(len, targets)) > UPRIGHT
+    axes.set_xticks(range(len(targets)), [short(name, 22) for name in targets], rotation=90 if upright else 0)
+    axes.set_yticks(range(len(rows)), [short(name) for name, _ in rows])
+    axes.tick_params(length=0, labelsize=8.5)
+    axes.set_xlim(-0.5, max(len(targets), 4) - 0.5)
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.set_xlabel("target (trials that met the fault)")
+    axes.grid(visible=False)
+    axes.spines[["left", "bottom"]].set_visible(False)
+    order = [word(outcome) for outcome in SEVERITY]
+    handles = sorted(seen.values(), key=lambda patch: [*order, str(patch.get_label())].index(str(patch.get_label())))
+    figure.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False, fontsize=9)
+    return figure

@@ -1,0 +1,15 @@
+"""The answer says that something was not done, and it was."""
+
+from __future__ import annotations
+
+from chaoslab.analysis.ledger import Kind
+from chaoslab.reports.contents.advice import Advice, Seen, kinds
+
+
+def advise(seen: Seen) -> list[Advice]:
+    """Advice to look before it reports a failure."""
+    return seen.beside_faults(
+        lambda row: Kind.DENIAL in kinds(row),
+        "Read back whether a write took place after its reply was lost: a user who is told no does it again.",
+        "The answer denied what had been done in {size} judged trials that met {fault}.",
+    )

@@ -1,0 +1,16 @@
+"""A disturbed conversation made the agent forget its work."""
+
+from __future__ import annotations
+
+from chaoslab.analysis.measures.traits import layer
+from chaoslab.reports.contents.advice import Advice, Seen
+
+
+def advise(seen: Seen) -> list[Advice]:
+    """Advice to keep the task outside of the conversation."""
+    return seen.beside_faults(
+        seen.bad,
+        "Keep the task and the results of its steps outside of the conversation, and check the answer against them.",
+        "The trial did not end well after its conversation was disturbed in {size} judged trials that met {fault}.",
+        of=lambda fault: layer(fault) == "context",
+    )

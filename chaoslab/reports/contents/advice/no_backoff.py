@@ -1,0 +1,23 @@
+"""A call that failed at once was tried again at once."""
+
+from __future__ import annotations
+
+from chaoslab.reports.contents.advice import Advice, Seen
+from chaoslab.reports.contents.attempts import may_pass
+
+AT_ONCE_S = 0.05
+"""The seconds below which a wait is none."""
+
+
+def advise(seen: Seen) -> list[Advice]:
+    """Advice to wait between attempts. A timeout has itself waited, so it does not count."""
+    rushed = {
+        one.trial
+        for one in seen.again
+        if one.wait_s < AT_ONCE_S and may_pass(one.before) and one.before.error != "timed_out"
+    }
+    return seen.beside_faults(
+        lambda row: row.trial in rushed,
+        "Back off exponentially with jitter between attempts, so that a service in trouble can recover.",
+        "A failed call was tried again at once in {size} judged trials that met {fault}.",
+    )

@@ -1,0 +1,16 @@
+"""A call that the service refuses for good was sent again."""
+
+from __future__ import annotations
+
+from chaoslab.reports.contents.advice import Advice, Seen
+from chaoslab.reports.contents.attempts import refused
+
+
+def advise(seen: Seen) -> list[Advice]:
+    """Advice to stop at a 4xx."""
+    vain = {one.trial for one in seen.again if refused(one.before)}
+    return seen.beside_faults(
+        lambda row: row.trial in vain,
+        "Stop at a 4xx other than 408, 409, 425 and 429: change the request, or tell the user why it was refused.",
+        "The same call was sent again after a 4xx that does not pass in {size} judged trials that met {fault}.",
+    )

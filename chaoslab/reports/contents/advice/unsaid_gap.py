@@ -1,0 +1,17 @@
+"""The answer was incomplete or wrong, and did not say so."""
+
+from __future__ import annotations
+
+from chaoslab.analysis.judge import Outcome
+from chaoslab.analysis.ledger import Kind
+from chaoslab.reports.contents.advice import Advice, Seen, kinds
+
+
+def advise(seen: Seen) -> list[Advice]:
+    """Advice to admit what is missing."""
+    return seen.beside_faults(
+        lambda row: row.outcome is Outcome.WRONG and bool({Kind.FACT, Kind.VALUE} & kinds(row)),
+        "Have the answer name the tool that failed and the part that is missing, instead of filling the gap.",
+        "The answer lacked something or had another value, and did not say so, in {size} judged trials that met "
+        "{fault}.",
+    )

@@ -1,0 +1,45 @@
+"""Further attempts at a request that had failed, as the log shows them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from chaoslab.analysis.measures.errors import ENDS
+from chaoslab.core.events import CallFinished, CallStarted
+from chaoslab.record.history import History
+
+PASSING = (408, 409, 425, 429)
+"""The statuses of 4xx after which the same request may succeed."""
+
+
+@dataclass(frozen=True)
+class Again:
+    """One further attempt. `before`: the failed attempt before it. `wait_s`: the seconds between its end and the start
+    of this one, in the time of the run's world."""
+
+    trial: str
+    before: CallFinished
+    wait_s: float
+
+
+def tried_again(history: History) -> list[Again]:
+    """Every attempt whose attempt before it failed, in the order of time."""
+    ends = {(record.trial, e.target, e.request, e.attempt): (record.t, e) for record, e in history.of(CallFinished)}
+    found = []
+    for record, event in history.of(CallStarted):
+        end_t, before = ends.get((record.trial, event.target, event.request, event.attempt - 1), (0.0, None))
+        if before is not None and not before.ok:
+            found.append(Again(record.trial or "", before, record.t - end_t))
+    return found
+
+
+def may_pass(call: CallFinished) -> bool:
+    """True for an end without a reply, 429 and 5xx: the same call may succeed later."""
+    if call.status is None:
+        return call.error in ENDS
+    return call.status == 429 or call.status >= 500
+
+
+def refused(call: CallFinished) -> bool:
+    """True for a 4xx that the same call meets again."""
+    return call.status is not None and 400 <= call.status < 500 and call.status not in PASSING

@@ -1,0 +1,124 @@
+"""The cost of chaos: the rows of the faults and the others add up to the ledger exactly."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import fields
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import chaoslab as lab
+from chaoslab.analysis.measures.cost import Costs, Spending, costs
+from chaoslab.analysis.measures.usage import usage
+from chaoslab.core.events import AttemptRef, CallStarted, Event, FaultWitnessed, PromptFinished, PromptStarted, Usage
+from chaoslab.record.history import History
+from chaoslab.record.lines import Record
+
+FAULTS = ("latency", "lost_reply", "timeout")
+
+
+def log(*trials: tuple[set[str], list[tuple[int, float | None]], float], twin_s: float | None = None) -> History:
+    """A log of trials of one prompt: the faults met, the tokens and dollars of each answer, and the duration."""
+    records: list[Record] = []
+
+    def add(trial: str | None, event: Event) -> None:
+        n = len(records) + 1
+        records.append(Record(ts="2026-06-01T09:00:00Z", t=n, run="r", trial=trial, writer="lab", seq=n, event=event))
+
+    for number, (faults, answers, duration_s) in enumerate(trials, 1):
+        trial = f"p1.r{number}"
+        add(trial, PromptStarted(prompt_index=1, prompt="x", twin_s=twin_s))
+        for request, (tokens, usd) in enumerate(answers, 1):
+            at = AttemptRef(trial=trial, target="model", request=request, attempt=1, request_id="")
+            add(trial, CallStarted(at=at, tool="POST /chat"))
+            add(trial, Usage(model="m", request=request, prompt_tokens=tokens, completion_tokens=1, cost_usd=usd))
+        for fault in sorted(faults):
+            at = AttemptRef(trial=trial, target="model", request=1, attempt=1, request_id="")
+            add(trial, FaultWitnessed(at=at, fault=fault, injection=fault))
+        add(
+            trial, PromptFinished(prompt_index=1, prompt="x", status="ok", answer="", attempts=1, duration_s=duration_s)
+        )
+    add(None, Usage(model="m", request=1, prompt_tokens=5, completion_tokens=2, cost_usd=0.1))
+    return History(records)
+
+
+def rows(found: Costs) -> list[Spending]:
+    return [*found.by_fault.values(), found.shared, found.no_fault, found.no_comparison, found.outside]
+
+
+def floats(row: Spending) -> list[float]:
+    return [float(getattr(row, field.name)) for field in fields(Spending)]
+
+
+def test_values_worked_out_by_hand() -> None:
+    calm: list[tuple[set[str], list[tuple[int, float | None]], float]] = [
+        (set(), [(99, 0.5)], 2.0),
+        (set(), [(99, 0.5)], 4.0),
+    ]
+    found = costs(log(*calm, ({"timeout"}, [(99, 0.5), (59, 0.25)], 10.0), ({"timeout", "latency"}, [], 1.0)), {})
+    assert found is not None
+    assert found.by_fault == {
+        "timeout": Spending(1, Fraction(60), Fraction(1, 4), Fraction(1), Fraction(0), Fraction(7))
+    }
+    assert found.shared == Spending(1, Fraction(-100), Fraction(-1, 2), Fraction(-1), Fraction(0), Fraction(-2))
+    assert floats(found.no_fault) == [2, 400, 2, 4, 0, 12]
+    assert floats(found.outside) == [0, 7, 0.1, 0, 0, 0]
+    assert floats(found.total) == [4, 367, pytest.approx(1.85), 4, 0, 17]
+
+
+ANSWERS = st.lists(
+    st.tuples(st.integers(0, 10**6), st.none() | st.floats(0, 9, allow_subnormal=False)), max_size=3
+)  # fmt: skip
+TRIALS = st.lists(st.tuples(st.sets(st.sampled_from(FAULTS)), ANSWERS, st.floats(0, 1e4)), min_size=1, max_size=6)
+
+
+@settings(max_examples=60)
+@given(
+    TRIALS,
+    st.none() | st.floats(0, 100),
+    st.lists(st.sampled_from(["correct", "hung", "wrong"]), min_size=6, max_size=6),
+)
+def test_the_rows_add_up_to_the_ledger_exactly(
+    trials: list[tuple[set[str], list[tuple[int, float | None]], float]], twin_s: float | None, ends: list[str]
+) -> None:
+    history = log(*trials, twin_s=twin_s)
+    found = costs(history, {f"p1.r{n}": end for n, end in enumerate(ends, 1)})
+    if not any(faults for faults, _, _ in trials):
+        assert found is None
+        return
+    assert found is not None
+    for unit in fields(Spending):
+        if unit.name != "trials":
+            assert sum(getattr(row, unit.name) for row in rows(found)) == getattr(found.total, unit.name)
+    spent = usage(history)
+    assert spent is not None
+    assert found.total.tokens == spent.prompt_tokens + spent.completion_tokens
+    assert float(found.total.usd) == spent.cost_usd
+    assert float(found.total.seconds) == math.fsum(s for _, _, s in trials)
+
+
+def price(*, item: str) -> int:
+    return len(item)
+
+
+def patient(_prompt: str) -> str:
+    for _ in range(2):
+        try:
+            return f"It costs {price(item='pen')}."
+        except Exception:  # noqa: BLE001
+            time.sleep(3)
+    return "I could not find the price."
+
+
+def test_a_real_run_is_compared_with_its_twin() -> None:
+    trial = lab.run(patient, "x", reads=[price], faults=[lab.inject("server_error", "price", calls=[1])])
+    found = costs(trial.history, {})
+    assert found is not None
+    cost = found.by_fault["server_error"]
+    assert floats(cost) == [1, 0, 0, 1, 0, pytest.approx(3)]
+    assert floats(found.total)[3] == 2
+    assert floats(found.no_comparison) == [0, 0, 0, 0, 0, 0]

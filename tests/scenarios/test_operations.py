@@ -1,0 +1,59 @@
+"""Operations: calls of tools without an agent, faulted and judged as an agent's calls are."""
+
+from __future__ import annotations
+
+import chaoslab as lab
+from chaoslab.core.events import TurnStarted
+from chaoslab.execution.scenarios.builder import ScenarioBuilder
+from tests.scenarios.shop_parts import BOOK, refund, state
+
+READ: list[int] = []
+
+
+async def book(order: int) -> dict[str, int]:
+    return {"order": order, "times": BOOK.get(order, 0)}
+
+
+def cleared() -> str:
+    BOOK.clear()
+    return "cleared"
+
+
+def steps() -> ScenarioBuilder:
+    made = lab.scenario("steps").tools(refund, cleared).reads(book).state(state).set(trials=2)
+    return made.call("cleared").call("refund", {"order": 17}).call("book", {"order": 17}, after="2h")
+
+
+def test_calls_are_turns_and_time_passes_between_them() -> None:
+    (result,) = steps().run()
+    trial = result.rulings[0].trial
+    assert (str(result.state), trial.answer) == ("passed", 'cleared\nrefunded\n{"order": 17, "times": 1}')
+    assert [event.prompt for _, event in trial.history.of(TurnStarted)] == [
+        "cleared()", "refund(order=17)", "book(order=17)"
+    ]  # fmt: skip
+    assert trial.seconds == 7200.0
+
+
+def test_a_call_that_fails_is_judged_and_the_next_is_made() -> None:
+    refused = steps().fault("refused", "refund", calls=[1])
+    (result,) = refused.run()
+    trial = result.rulings[0].trial
+    assert trial.answer.splitlines()[1].startswith("I could not complete refund: ")
+    assert trial.answer.splitlines()[2] == '{"order": 17, "times": 0}'
+    assert result.met == 2
+    (lost,) = steps().fault("lost_reply", "refund", calls=[1]).run()
+    assert lost.rulings[0].trial.end_state == {"17": 1}
+
+
+def test_a_call_has_assertions_of_its_own() -> None:
+    made = lab.scenario("once").tools(refund).set(trials=1, accept=["correct", "degraded"])
+    made = made.call("refund", {"order": 1}, expect=[lab.expect.answer_contains("refunded")])
+    assert made.test().passed
+    (result,) = made.call("refund", {"order": 1}, expect=[{"answer_contains": "twice"}]).run()
+    (missed,) = result.rulings[0].missed
+    assert missed.turn == 2
+
+
+def test_wrong_arguments_are_the_call_s_failure() -> None:
+    (result,) = lab.scenario("x").tools(refund).set(trials=1).call("refund", {"ordr": 1}).run()
+    assert "unexpected keyword argument 'ordr'" in result.rulings[0].trial.answer
