@@ -410,9 +410,9 @@ class ServiceAttempt(Attempt):
         self.sent, self.via = self.call, "service"
         first = True
         for part in parts if self.chat is None else self._kept(started, parts):
+            self._hold()
             if first:
                 first = False
-                self._hold()
                 self._began(started)
             yield part
         if first:
@@ -445,7 +445,9 @@ class ServiceAttempt(Attempt):
         """The parts through the pipes, event by event, each when it is due. Nothing is read while a pipe holds more
         than its room."""
         if not pipes:
-            yield from parts
+            for each in parts:
+                self._hold()
+                yield each
             return
         now = self.seam.clock.monotonic
         line = Piped(pipes, now())
@@ -456,6 +458,7 @@ class ServiceAttempt(Attempt):
                 yield item
             elif line.room:
                 part = next(parts, None)
+                self._hold()
                 line.feed(part, now())
             else:
                 wake_s = line.wake()
@@ -525,7 +528,7 @@ class ServiceAttempt(Attempt):
         held = self.seam.outages.held(self.name)
         if held is None:
             return
-        if not self.over:
+        if not self.over and held.injection not in (active.injection for active in self.faults.active):
             self.faults.struck(held)
         until_s = self.seam.outages.until_s(self.name)
         self.seam.clock.sleep(max(0.0, until_s - self.seam.clock.monotonic()))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import threading
 import time
@@ -15,7 +17,9 @@ from requests.adapters import HTTPAdapter
 from urllib3.util.retry import Retry
 
 import chaoslab as lab
-from chaoslab.core.events import CallFinished, Effect, FaultWitnessed
+from chaoslab.config.scenario import from_settings
+from chaoslab.config.settings import SettingError, Settings
+from chaoslab.core.events import CallFinished, Effect, FaultInjected, FaultWitnessed
 from chaoslab.core.inject import check
 from chaoslab.execution.gateway import check_refusing
 from chaoslab.faults.process.crash_after_effect import CrashAfterEffect
@@ -169,6 +173,61 @@ def test_a_call_under_way_breaks_with_the_process_of_another_call() -> None:
     assert sorted(evidence(trial)) == ["connection reset", "connection reset, nothing was done"]
 
 
+async def clock(scope: dict[str, Any], _: Any, send: Any) -> None:
+    """Tells each second, three times."""
+    assert scope["type"] == "http"
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/event-stream")]})
+    for second in range(3 if scope["path"] == "/clock" else 1):
+        await send({"type": "http.response.body", "body": b"data: %d\n\n" % second, "more_body": True})
+        await asyncio.sleep(1)
+    await send({"type": "http.response.body", "body": b""})
+
+
+def test_a_stream_under_way_stands_still_while_its_service_is_paused() -> None:
+    async def agent(_: str) -> list[float]:
+        async with httpx.AsyncClient(timeout=30) as client:
+            other = asyncio.ensure_future(later(client))
+            began_s, came = time.monotonic(), []
+            async with client.stream("GET", "http://clock/clock") as reply:
+                async for _part in reply.aiter_bytes():
+                    came.append(round(time.monotonic() - began_s, 1))
+            await other
+            return came
+
+    async def later(client: httpx.AsyncClient) -> None:
+        await asyncio.sleep(0.5)
+        await client.get("http://clock/pause")
+
+    fault = lab.inject("service_paused", "clock", tool="GET /pause", paused_s=5)
+    trial = lab.run(agent, "go", services={"clock": clock}, faults=[fault], twin=False)
+    assert trial.answer == [0.0, 5.5, 5.5], trial.story()
+    assert len(evidence(trial)) == 2
+
+
+def test_all_three_at_once_are_met_by_whom_they_hit_and_a_seed_draws_them_again() -> None:
+    async def agent(_: str) -> None:
+        async with httpx.AsyncClient(timeout=8) as client:
+            await asyncio.gather(*(ask(client, nth * 0.7) for nth in range(40)))
+
+    async def ask(client: httpx.AsyncClient, after_s: float) -> None:
+        await asyncio.sleep(after_s)
+        with contextlib.suppress(httpx.HTTPError):
+            await client.get("http://bank/slow")
+
+    faults = [
+        lab.inject(name, "bank", chance=0.15) for name in ("service_down", "crash_after_effect", "service_paused")
+    ]
+    stories = []
+    for seed in (5, 5, 6):
+        trial = lab.run(agent, "go", services={"bank": make_bank()}, faults=faults, seed=seed, twin=False)
+        injected = [(e.injection, e.request, e.attempt) for _, e in trial.history.of(FaultInjected)]
+        met = [(e.injection, e.request, e.attempt) for _, e in trial.history.of(FaultWitnessed)]
+        assert sorted(injected) == sorted(met)
+        assert {name.partition(" ")[0] for name, _, _ in met} == {each.choices[0].fault for each in faults}
+        stories.append(trial.story())
+    assert stories[0] == stories[1] != stories[2]
+
+
 def test_only_the_own_end_of_a_call_is_a_witness() -> None:
     assert meet(CrashAfterEffect(), target := Target()).evidence == "connection reset, the work was done"
     assert len(target.sent) == 1
@@ -188,5 +247,7 @@ def test_a_target_without_a_process_is_told_what_has_one() -> None:
     lost = lab.inject("service_down", "bank", state="lost")
     with pytest.raises(ValueError, match=r"'bank': lab\.fresh\(make\)"):
         lab.run(in_a_row(), "go", services={"bank": make_bank()}, faults=[lost])
+    with pytest.raises(SettingError, match=r"FAULTS names 'service_down', which stops the process of one of services="):
+        from_settings(Settings().override({"FAULTS": "service_down@search:0.1"}))
     with pytest.raises(ValueError, match=r"down_s of service_down is 0: it should be a number from 0\.001 to 86400"):
         lab.inject("service_down", "bank", down_s=0)
