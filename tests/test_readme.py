@@ -34,6 +34,7 @@ def in_containers(line: str) -> bool:
     return "docker compose" in line or line.startswith("curl")
 
 
+PICTURES = 12
 RUN = ".venv/bin/chaoslab run "
 ONCE = list(dict.fromkeys(commands()))
 LABS = [line for line in ONCE if line.startswith(("make lab", RUN)) and "mine.json" not in line]
@@ -96,7 +97,7 @@ def once(lab: Path) -> Callable[[str], subprocess.CompletedProcess[str]]:
 @pytest.mark.parametrize("line", LABS)
 def test_each_lab_command_runs(line: str, ran: dict[str, Ran]) -> None:
     assert ran[line].ended.returncode == 0, ran[line].ended.stderr
-    assert ran[line].pictures == 8
+    assert ran[line].pictures == PICTURES
 
 
 @pytest.mark.parametrize("line", [line for line in ONCE if line.startswith(".venv/bin/") and line not in LABS])

@@ -6,13 +6,13 @@ The judge is any server with OpenAI's chat completions. JUDGE_URL, JUDGE_MODEL a
 from __future__ import annotations
 
 import json
-import os
 import re
 from dataclasses import dataclass
 from typing import Any
 
 from chaoslab.base import parsers
 from chaoslab.base.jsonable import line
+from chaoslab.config.settings import inherited
 
 URL, MODEL, KEY = "JUDGE_URL", "JUDGE_MODEL", "JUDGE_KEY"
 TIMEOUT_S = 120.0
@@ -52,7 +52,7 @@ def ask(statement: str, prompt: str, answer: str) -> Opinion:
         {"role": "system", "content": _RULE},
         {"role": "user", "content": json.dumps({"statement": statement, "prompt": prompt, "answer": answer})},
     ]
-    key = os.environ.get(KEY, "")
+    key = inherited().get(KEY, "")
     try:
         reply = httpx.post(
             f"{url}/chat/completions",
@@ -78,7 +78,8 @@ def ask(statement: str, prompt: str, answer: str) -> Opinion:
 
 def _named() -> tuple[str, str]:
     """The judge's address and model."""
-    given, model = os.environ.get(URL, ""), os.environ.get(MODEL, "")
+    environment = inherited()
+    given, model = environment.get(URL, ""), environment.get(MODEL, "")
     if not given or not model:
         raise Unjudged(f"judged_by needs {URL} and {MODEL}, as in {URL}=http://127.0.0.1:11434/v1 {MODEL}=llama3.1")
     try:

@@ -6,11 +6,11 @@ has to know of a fault is a trait of its class, so nothing outside of `chaoslab.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import Field, is_dataclass
+from dataclasses import Field, dataclass, is_dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
+from typing import Any, ClassVar, Literal, Self, cast
 
 from chaoslab.base.dice import Dice
 from chaoslab.base.jsonable import describe_error
@@ -18,9 +18,6 @@ from chaoslab.base.registry import broken
 from chaoslab.base.registry import load as load_plugin
 from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call, Failure, Flow, Observation, Toxic
-
-if TYPE_CHECKING:
-    from chaoslab.core.outage import Outage
 
 GROUP = "faults"
 LAYERS = ("budget", "context", "meaning", "tool", "stream", "wire")
@@ -173,3 +170,17 @@ def _wrong(found: Hashable) -> str:
     if layer == "wire" and "toxics" not in own and not trait(found, "refuses"):
         return "it is of the wire and has no toxics() of its own"
     return ""
+
+
+@dataclass(frozen=True)
+class Outage:
+    """The outage that a fault begins in the moment in which it acts: the process of the service answers nobody.
+
+    `for_s`: its length in seconds. `lost`: the process begins without the state that it had. `held`: gives
+    the fault of a call that comes when so many seconds are left, for a process that is paused; None for one that is
+    down, whose connections are refused.
+    """
+
+    for_s: float
+    lost: bool = False
+    held: Callable[[float], Fault] | None = None

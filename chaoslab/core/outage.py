@@ -1,8 +1,7 @@
-"""An outage: the time in which the process of a service answers nobody, and the failure that its clients meet."""
+"""The failure that the clients of a service meet while its process answers nobody."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -29,17 +28,3 @@ class Cut(Fault):
         if self.error == "reset" and seen.error == "closed":
             return "connection closed without an answer"
         return WORDS[self.error] if seen.error == self.error else None
-
-
-@dataclass(frozen=True)
-class Outage:
-    """The outage that a fault begins in the moment in which it acts.
-
-    `for_s`: its length in seconds. `lost`: the process begins without the state that it had. `held`: gives
-    the fault of a call that comes when so many seconds are left, for a process that is paused; None for one that is
-    down, whose connections are refused.
-    """
-
-    for_s: float
-    lost: bool = False
-    held: Callable[[float], Fault] | None = None

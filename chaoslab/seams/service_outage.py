@@ -9,7 +9,8 @@ from typing import Protocol
 from chaoslab.base.clock import Clock
 from chaoslab.base.identity import Request
 from chaoslab.core.chain import ActiveFault
-from chaoslab.core.outage import Cut, Outage
+from chaoslab.core.fault import Outage
+from chaoslab.core.outage import Cut
 
 
 class Droppable(Protocol):

@@ -7,8 +7,8 @@ from typing import Literal
 
 from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call, Failure, Flow, Observation
-from chaoslab.core.fault import Fault
-from chaoslab.core.outage import Cut, Outage
+from chaoslab.core.fault import Fault, Outage
+from chaoslab.core.outage import Cut
 
 
 @dataclass(frozen=True)

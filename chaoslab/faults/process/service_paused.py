@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 
 from chaoslab.core.context import TrialContext
 from chaoslab.core.exchange import Call, Flow, Observation, Wait
-from chaoslab.core.fault import Fault
-from chaoslab.core.outage import Outage
+from chaoslab.core.fault import Fault, Outage
 from chaoslab.faults.network.latency import TIMER_SLACK_S
 
 
