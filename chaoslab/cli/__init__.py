@@ -20,7 +20,7 @@ from chaoslab.base import extras
 from chaoslab.base.commandline import Help, Parser, interrupted, open_streams, refuse
 
 COMMANDS = (
-    "lab", "run", "replay", "runs", "follow", "show", "summary", "report", "compare", "charts", "settings", "agent",
+    "lab", "run", "replay", "runs", "follow", "show", "summary", "report", "charts", "settings", "agent",
     "tools", "manager", "model", "toxiproxy", "gateway", "exec", "mcp", "faults", "check", "test", "stress", "init",
     "demo", "completion",
 )  # fmt: skip

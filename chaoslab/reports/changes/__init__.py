@@ -8,12 +8,13 @@ other. A pair of which one trial allows no conclusion counts for neither.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from chaoslab.analysis.judge import Outcome
 from chaoslab.analysis.measures.paired import mcnemar
+from chaoslab.core.events import RunStarted
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents.outcomes import UNSTATED, is_bad, is_judged
 from chaoslab.reports.contents.rows import Row
@@ -51,13 +52,14 @@ class Change:
 @dataclass(frozen=True)
 class Changes:
     """The comparison. `pairs`: worse first, then better, the same and those without a conclusion. `then_alone`,
-    `now_alone`: trials without a partner."""
+    `now_alone`: trials without a partner. `notes`: the differences between the runs beside the agent's code."""
 
     then: str
     now: str
     pairs: Sequence[Change]
     then_alone: Sequence[str]
     now_alone: Sequence[str]
+    notes: Sequence[str] = ()
 
     @classmethod
     def of(cls, then: Contents, now: Contents) -> Changes:
@@ -71,6 +73,7 @@ class Changes:
             pairs=sorted(pairs, key=lambda one: (order.index(one.way), not one.new)),
             then_alone=[row.trial for key, row in before.items() if key not in after],
             now_alone=[row.trial for key, row in after.items() if key not in before],
+            notes=tuple(_notes(then.report.started, now.report.started)),
         )
 
     def count(self, way: Way) -> int:
@@ -110,6 +113,21 @@ class Changes:
             f"{count(self.discordant, 'discordant pair')}: {len(self.new)} ended badly only now, "
             f"{self.discordant - len(self.new)} only then; McNemar's exact test p = {self.p:.3g}, {more}."
         )
+
+
+def _notes(then: RunStarted | None, now: RunStarted | None) -> Iterator[str]:
+    """The differences in how the runs were started: without them, a pair that ends otherwise is the agent's doing."""
+    if then is None or now is None:
+        yield "The log of one run does not say how it was started."
+        return
+    for name, one, other in (("seed", then.seed, now.seed), ("world", then.world, now.world)):
+        if one != other:
+            yield f"The {name} is another: {one} then, {other} now."
+    if then.plan != now.plan:
+        yield "The planned faults are others."
+    others = {name for name in {*then.settings, *now.settings} if then.settings.get(name) != now.settings.get(name)}
+    if named := sorted(others - {"SEED", "WORLD"}):
+        yield f"Settings that are not the same: {', '.join(named)}."
 
 
 def _keyed(contents: Contents) -> dict[tuple[str, str, int], Row]:
