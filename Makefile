@@ -79,7 +79,7 @@ check: .venv/dev
 	@$(SITE)
 
 bench: .venv/dev
-	@for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+	@code=0; for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file || code=1; done; exit $$code
 
 docs: .venv/docs
 	@$(SITE)
