@@ -40,7 +40,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["report", "--format", "j"], ["json", "junit"]),
         (["report", "--format=ju"], ["--format=junit"]),
         (["report", "--format", "=", "ju"], ["junit"]),
-        (["report", "--format", "="], ["charts", "csv", "html", "json", "junit", "markdown"]),
+        (["report", "--format", "="], ["charts", "csv", "html", "json", "junit", "markdown", "parquet"]),
         (["gateway", "--fault", "lost_rep"], ["lost_reply"]),
         (["gateway", "--fault", "latency:crm", "--faul"], ["--fault"]),
         (["faults", "ch"], ["check"]),
