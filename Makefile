@@ -54,19 +54,21 @@ compose:
 charts: .venv/lab
 	@$(BIN)/python charts.py
 
-# Three workers take the tests in turn, more than two cores, since many tests wait; those in containers run beside them
-# and are shown when both are through. What this make says to the makes that it calls is none of the tests' business.
+# Three workers take the files of tests in turn, more than two cores, since many tests wait; those in containers run beside
+# them, on two workers, and are shown when all are through. What this make says to the makes that it calls is none of the
+# tests' business.
 PYTEST = env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest
+SHARED = --dist=loadfile --no-loadscope-reorder
 
 test: .venv/dev
 	@echo "the tests in containers (tests/live) run beside the others and are reported last"
 	@$(MAKE) --no-print-directory --jobs=2 --keep-going test-here test-live; code=$$?; cat tests-live.out; exit $$code
 
 test-here: .venv/dev
-	@$(PYTEST) --ignore=tests/live --numprocesses=3 --dist=worksteal
+	@$(PYTEST) --ignore=tests/live --numprocesses=3 $(SHARED)
 
 test-live: .venv/dev
-	@$(PYTEST) tests/live -o cache_dir=.pytest_cache/live >tests-live.out 2>&1
+	@$(PYTEST) tests/live --numprocesses=2 $(SHARED) -o cache_dir=.pytest_cache/live >tests-live.out 2>&1
 
 # A warning ends it: a dead link, a page that the navigation lacks. With --quiet no warning would be counted.
 SITE = NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

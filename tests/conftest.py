@@ -1,12 +1,20 @@
-"""The collected tests and what they import are some million objects that no garbage collection has to look at again.
+"""What holds for the whole suite, and for none of its tests alone.
 
-An example of a property has no deadline: on a busy machine it would be the machine that is tested.
+- The collected tests and what they import are some million objects that no garbage collection has to look at again.
+- An example of a property has no deadline: on a busy machine it would be the machine that is tested.
+- A file is one worker's alone, so that its fixtures are made once. The longest files come first: the last one that is
+  begun decides when the suite ends.
+- A suite that a shell began in the background hears no Ctrl-C, and its children inherit that: those that are sent one
+  would not end.
 """
 
 from __future__ import annotations
 
 import gc
+import signal
+from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 settings.register_profile("untimed", deadline=None)
@@ -16,3 +24,40 @@ settings.load_profile("untimed")
 def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
+
+
+ROOT = Path(__file__).parent
+LONG = (
+    "live/test_compose_up.py",
+    "live/test_compose_hard.py",
+    "live/test_compose_seed.py",
+    "test_readme.py",
+    "test_run.py",
+    "worlds/virtual/test_lab_same.py",
+    "wire/test_server_stress.py",
+    "worlds/test_compose.py",
+    "gateway/test_exec.py",
+    "agent/test_main.py",
+    "worlds/test_local.py",
+    "worlds/test_one_trial_three_worlds.py",
+    "reports/test_charts.py",
+    "test_frameworks.py",
+    "scenarios/test_examples.py",
+    "test_wheel.py",
+    "hard/test_state_file.py",
+    "planted/test_planted.py",
+    "hard/test_interrupted.py",
+    "test_replay.py",
+    "hard/test_killed.py",
+    "hard/test_side_by_side.py",
+)
+"""The files that take longest, longest first."""
+
+
+def pytest_configure() -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    place = {ROOT / name: number for number, name in enumerate(LONG)}
+    items.sort(key=lambda item: place.get(item.path, len(LONG)))

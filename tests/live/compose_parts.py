@@ -49,13 +49,16 @@ def until(true: Callable[[], Any], what: str, *, within_s: float = WITHIN_S) -> 
 
 @dataclass
 class Stack:
-    """One copy of the lab. `docker`: the SDK's client; `status_port`: where the manager's status is published."""
+    """One copy of the lab. `docker`: the SDK's client; `status_port`: where the manager's status is published; `up`:
+    some of its services were left running.
+    """
 
     folder: Path
     project: str
     docker: DockerClient
     status_port: int
     toxiproxy_port: int
+    up: bool = False
     begun: list[Begun] = field(default_factory=list)
 
     def environment(self, given: Mapping[str, str]) -> dict[str, str]:
@@ -90,13 +93,17 @@ class Stack:
 
     def end(self) -> None:
         """Ends what is still going on, and takes the containers down."""
+        self.end_commands()
+        self.compose("down", "--volumes", "--timeout", "5")
+        self.up = False
+
+    def end_commands(self) -> None:
         for begun in self.begun:
             if begun.process.poll() is None:
                 os.killpg(begun.process.pid, signal.SIGKILL)
                 begun.process.wait()
         self.begun.clear()
         (self.folder / ".env").unlink(missing_ok=True)
-        self.compose("down", "--volumes", "--timeout", "5")
 
     def container(self, service: str) -> Container:
         """The container of a service, running or not."""

@@ -1,19 +1,33 @@
 """Containers for the tests of this folder: built once, taken down at the end.
 
-Where there is no engine, each test says so and is skipped.
+Each worker of the test run has a copy of the lab and containers of its own, of the same images. Where there is no
+engine, each test says so and is skipped.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
+import socket
 import subprocess
 from collections.abc import Iterator
 
 import pytest
 
-from chaoslab.config.topology import Ports
-from tests.cli_parts import free_base
+from chaoslab.config.topology import MODEL, SERVICES
 from tests.live.compose_parts import OWNER, ROOT, Stack, docker_missing
+
+FIRST_PORT = 32100
+"""Above the slots of the labs on loopback, below the ports that systems hand out by themselves."""
+
+
+def _free_ports() -> Iterator[int]:
+    number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    for port in range(FIRST_PORT + 100 * number, FIRST_PORT + 100 * (number + 1)):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if probe.connect_ex(("127.0.0.1", port)):
+                yield port
 
 
 @pytest.fixture(scope="session")
@@ -38,10 +52,12 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     if os.getuid() == 0:
         subprocess.run(["chown", "-R", f"{OWNER}:{OWNER}", folder], check=True)
     client = docker.from_env()
-    ports = Ports(free_base())
-    stack = Stack(folder, f"chaoslabtest{os.getpid()}", client, ports.manager, ports.toxiproxy)
+    ports = _free_ports()
+    stack = Stack(folder, f"chaoslabtest{os.getpid()}", client, next(ports), next(ports))
     try:
-        build = stack.compose("build", "--quiet")
+        with open(tmp_path_factory.getbasetemp().parent / "building", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # the second to build finds the layers of the first
+            build = stack.compose("build", "--quiet")
         assert build.returncode == 0, build.stderr[-3000:]
         yield stack
     finally:
@@ -50,7 +66,20 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
 
 
 @pytest.fixture
-def stack(built: Stack) -> Iterator[Stack]:
+def fresh(built: Stack) -> Iterator[Stack]:
     """The lab with nothing running, before and after."""
+    if built.up:
+        built.end()
     yield built
     built.end()
+
+
+@pytest.fixture
+def stack(built: Stack) -> Iterator[Stack]:
+    """The lab with all its services up and no agent, newly begun or as the test before left it."""
+    built.up = True
+    built.compose("rm", "--stop", "--force", "agent")
+    up = built.compose("up", "--detach", "--wait", "proxy_manager", *SERVICES, MODEL)
+    assert up.returncode == 0, up.stderr
+    yield built
+    built.end_commands()

@@ -38,22 +38,36 @@ def process(stack: Stack, service: str) -> dict[str, str]:
     return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
 
 
-def test_up_on_a_fresh_clone_works_through_the_prompts_and_draws_the_charts(stack: Stack) -> None:
+def test_up_on_a_fresh_clone_and_again_after_each_way_of_ending(fresh: Stack) -> None:
     """With a key in `.env` and the model's address at the stand-in, so that it may be seen who gets the key."""
-    (stack.folder / ".env").write_text(f"GROQ_API_KEY={SECRET}\nMODEL_URL=http://model:5007\nSEED=3\n")
-    before = stack.runs()
-    up = stack.begin(
-        ["docker", "compose", "--ansi", "never", "up"], PROMPTS=stack.prompts(ASKED * 12), TOXIC_PROB="0.3"
+    (fresh.folder / ".env").write_text(f"GROQ_API_KEY={SECRET}\nMODEL_URL=http://model:5007\nSEED=3\n")
+    before = fresh.runs()
+    up = fresh.begin(
+        ["docker", "compose", "--ansi", "never", "up"], PROMPTS=fresh.prompts(ASKED * 12), TOXIC_PROB="0.3"
     )
-    run = stack.logged("prompt_finished", after=before, at_least=3)
-    assert run in status(stack)["runs"]
-    _each_part_is_shut_in(stack)
+    run = fresh.logged("prompt_finished", after=before, at_least=3)
+    assert run in status(fresh)["runs"]
+    _each_part_is_shut_in(fresh)
     up.said("charts-1 exited with code 0")
-    assert {part["Health"] for part in _ps(stack).values() if part["Service"] != "toxiproxy"} == {"healthy"}
+    assert {part["Health"] for part in _ps(fresh).values() if part["Service"] != "toxiproxy"} == {"healthy"}
     up.interrupt()
     up.ended()
-    _what_was_said(stack, up.text())
-    _what_was_logged(stack, run)
+    _what_was_said(fresh, up.text())
+    _what_was_logged(fresh, run)
+    (fresh.folder / ".env").unlink()
+    for end in ("kill", "down", "down -v"):
+        _up_works_again(fresh, end)
+
+
+def _up_works_again(stack: Stack, end: str) -> None:
+    """After the way of ending before, and is ended this way."""
+    before = stack.runs()
+    up = stack.begin(["docker", "compose", "--ansi", "never", "up"], PROMPTS=stack.prompts(ASKED))
+    up.said("charts-1 exited with code 0")
+    assert stack.exit_code("agent") == 0, end
+    assert len(stack.runs()) == len(before) + 1
+    stack.compose(*end.split())
+    up.ended()
 
 
 def _each_part_is_shut_in(stack: Stack) -> None:
@@ -133,65 +147,56 @@ def _what_was_logged(stack: Stack, run: str) -> None:
     assert SECRET.encode() not in texts
 
 
-def test_up_works_again_after_each_way_of_ending(stack: Stack) -> None:
-    prompts = stack.prompts(ASKED)
-    for end in ("stop", "kill", "down", "down -v"):
-        before = stack.runs()
-        up = stack.begin(["docker", "compose", "--ansi", "never", "up"], PROMPTS=prompts)
-        up.said("charts-1 exited with code 0")
-        assert stack.exit_code("agent") == 0, end
-        assert len(stack.runs()) == len(before) + 1
-        if end == "kill":
-            stack.compose("kill")
-        elif end.startswith("down"):
-            stack.compose(*end.split(), "--timeout", "5")
-        else:
-            up.interrupt()
-        up.ended()
-
-
-def test_ctrl_c_keeps_what_was_done_and_ends_with_130(stack: Stack) -> None:
-    before = stack.runs()
-    up = stack.begin(["make", "compose", f"PROMPTS={stack.prompts(ASKED * 40)}"])
-    run = stack.logged("prompt_finished", after=before, at_least=2)
+def test_ctrl_c_keeps_what_was_done_and_ends_with_130(fresh: Stack) -> None:
+    before = fresh.runs()
+    up = fresh.begin(["make", "compose", f"PROMPTS={fresh.prompts(ASKED * 40)}"])
+    run = fresh.logged("prompt_finished", after=before, at_least=2)
     up.interrupt()
     assert up.ended() != 0
-    finished = stack.history(run).first(RunFinished)
+    finished = fresh.history(run).first(RunFinished)
     assert finished is not None
     assert finished.reason == "interrupted"
     assert f"run {run}" in up.text()  # the report, of what there is
-    assert _ps(stack) == {}
+    assert _ps(fresh) == {}
 
 
-def test_ctrl_c_as_the_agent_begins_is_heard_too(stack: Stack) -> None:
-    """Its container has started, and nothing of it can hear a signal yet."""
-    before = stack.runs()
-    up = stack.begin(["docker", "compose", "--ansi", "never", "up"], PROMPTS=stack.prompts(ASKED * 40))
-    labels = [f"com.docker.compose.{what}" for what in (f"project={stack.project}", "service=agent")]
-    (agent,) = until(lambda: stack.docker.containers.list(filters={"label": labels}), "a container of the agent")
-    stack.compose("stop", "agent")
-    agent.reload()
-    assert agent.attrs["State"]["ExitCode"] == 130, agent.logs()[-2000:]
-    logs = [path for run in set(stack.runs()) - set(before) for path in (stack.folder / "logs" / run).glob("info.log")]
-    written = b"".join(path.read_bytes() for path in logs)
-    assert written.count(b'"run_started"') == written.count(b'"run_finished"')
-    up.interrupt()
-    up.ended()
-
-
-def test_make_compose_has_the_agents_exit_code(stack: Stack) -> None:
-    good = stack.begin(["make", "compose", f"PROMPTS={stack.prompts(ASKED)}"])
+def test_make_compose_has_the_agents_exit_code(fresh: Stack) -> None:
+    good = fresh.begin(["make", "compose", f"PROMPTS={fresh.prompts(ASKED)}"])
     assert good.ended() == 0, good.text()[-2000:]
     assert "prompts: 3" in good.text()
-    assert _ps(stack) == {}
-    before = stack.runs()
-    bad = stack.begin(["make", "compose", "TOXIC_PROB=1.5"])
+    assert _ps(fresh) == {}
+    before = fresh.runs()
+    bad = fresh.begin(["make", "compose", "TOXIC_PROB=1.5"])
     assert bad.ended() == 2
     said = bad.text()
     assert "TOXIC_PROB=1.5 (environment) should be a chance from 0 to 1" in said, said[-3000:]
     assert "Error 2" in bad.text()
     assert "prompts: " not in bad.text()  # no report of a run that never was
-    assert stack.runs() == before
+    assert fresh.runs() == before
+
+
+def test_the_commands_of_the_readme(fresh: Stack) -> None:
+    """The lines about containers in README and docs/, in order.
+
+    What would go on for ever is ended, and the ports are this test's.
+    """
+    fresh.prompts(["What's the weather in Oslo right now?"])
+    lines = dict.fromkeys(line for line in commands() if in_containers(line))
+    assert len(lines) >= 6
+    for line in lines:
+        words = shlex.split(line.replace("localhost:8000", f"127.0.0.1:{fresh.status_port}"))
+        given = dict(word.split("=", 1) for word in words if re.match(r"[A-Z_]+=", word))
+        begun = fresh.begin(words[len(given) :], PROMPTS="data/mine.json", **given)
+        if re.search(r"compose up\b(?!.*-d)", line):
+            begun.said("charts-1 exited with code 0")
+            begun.interrupt()
+        elif "logs -f" in line:
+            begun.said("GET /data/2.5/weather 200")
+            begun.interrupt()
+        else:
+            assert begun.ended() == 0, (line, begun.text()[-2000:])
+        begun.ended()
+        assert "Traceback" not in begun.text()
 
 
 def test_ones_own_prompts_with_run(stack: Stack) -> None:
@@ -245,30 +250,6 @@ def test_one_service_scaled_stopped_and_started_again(stack: Stack) -> None:
     assert agent().returncode == 0
 
 
-def test_the_commands_of_the_readme(stack: Stack) -> None:
-    """The lines about containers in README and docs/, in order.
-
-    What would go on for ever is ended, and the ports are this test's.
-    """
-    stack.prompts(["What's the weather in Oslo right now?"])
-    lines = dict.fromkeys(line for line in commands() if in_containers(line))
-    assert len(lines) >= 6
-    for line in lines:
-        words = shlex.split(line.replace("localhost:8000", f"127.0.0.1:{stack.status_port}"))
-        given = dict(word.split("=", 1) for word in words if re.match(r"[A-Z_]+=", word))
-        begun = stack.begin(words[len(given) :], PROMPTS="data/mine.json", **given)
-        if re.search(r"compose up\b(?!.*-d)", line):
-            begun.said("charts-1 exited with code 0")
-            begun.interrupt()
-        elif "logs -f" in line:
-            begun.said("GET /data/2.5/weather 200")
-            begun.interrupt()
-        else:
-            assert begun.ended() == 0, (line, begun.text()[-2000:])
-        begun.ended()
-        assert "Traceback" not in begun.text()
-
-
 def test_the_parts_can_be_followed(stack: Stack) -> None:
     ran = stack.compose(
         "run", "--rm", "-T", "agent", PROMPTS=stack.prompts(ASKED * 3), TOXIC_PROB="1", TOXICS="latency"
@@ -281,3 +262,19 @@ def test_the_parts_can_be_followed(stack: Stack) -> None:
     assert "latency on calculator.calculate, p1.r1 attempt 1: took 0." in all_of_them
     assert re.search(r"run \d{8}-\d{6} is over", all_of_them)
     assert "Traceback" not in all_of_them
+
+
+def test_ctrl_c_as_the_agent_begins_is_heard_too(stack: Stack) -> None:
+    """Its container has started, and nothing of it can hear a signal yet."""
+    before = stack.runs()
+    up = stack.begin(["docker", "compose", "--ansi", "never", "up"], PROMPTS=stack.prompts(ASKED * 40))
+    labels = [f"com.docker.compose.{what}" for what in (f"project={stack.project}", "service=agent")]
+    (agent,) = until(lambda: stack.docker.containers.list(filters={"label": labels}), "a container of the agent")
+    stack.compose("stop", "agent")
+    agent.reload()
+    assert agent.attrs["State"]["ExitCode"] == 130, agent.logs()[-2000:]
+    logs = [path for run in set(stack.runs()) - set(before) for path in (stack.folder / "logs" / run).glob("info.log")]
+    written = b"".join(path.read_bytes() for path in logs)
+    assert written.count(b'"run_started"') == written.count(b'"run_finished"')
+    up.interrupt()
+    up.ended()
