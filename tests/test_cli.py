@@ -13,6 +13,7 @@ from chaoslab.config.settings import Settings
 from chaoslab.core import events
 from chaoslab.execution import launch
 from chaoslab.record.runs import Run
+from tests.event_parts import fault_at
 
 ROOT = Path(__file__).parent.parent
 
@@ -110,10 +111,17 @@ def test_a_picture_that_cannot_be_written_is_said_after_the_figures(
 
 
 @pytest.mark.parametrize(
-    ("answers", "trial"), [(("42", "41", "", "41"), "p1.r2"), (("42", "", "42"), "p1.r2"), (("42", "42"), "p1.r1")]
+    ("answers", "met", "trial"),
+    [
+        (("42", "41", "", "41"), "", "p1.r2"),
+        (("42", "", "42"), "p1.r1", "p1.r2"),
+        (("42", "42"), "p1.r2", "p1.r2"),
+        (("42", "42"), "", "p1.r1"),
+    ],
 )
-def test_what_to_look_at_next_is_the_first_trial_of_the_worst(
+def test_what_to_look_at_next_is_the_first_trial_of_the_worst_else_that_met_a_fault(
     answers: tuple[str, ...],
+    met: str,
     trial: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -150,6 +158,8 @@ def test_what_to_look_at_next_is_the_first_trial_of_the_worst(
                 ),
                 trial=f"p1.r{n}",
             )
+        if met:
+            info.write(events.FaultWitnessed(**fault_at("lie", "lie", "weather", 1, 1, "r")), trial=met)
     assert launch.leave(run.folder, 0, program="chaoslab") == 0
     (line,) = (text for text in capsys.readouterr().out.splitlines() if text.startswith("next"))
     assert line == f"next    chaoslab show latest --trial {trial}"

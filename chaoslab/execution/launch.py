@@ -355,7 +355,8 @@ def _leave(folder: Path, code: int, program: str | None, gate: Gate | None) -> i
     whole = _written(history, report, folder, code)
     if not _drawn(report, folder) or not whole:
         return code or 2
-    look_at = worst(report.verdicts) or next(iter(report.trials), None)
+    met = (trial for trial in report.trials if trial in report.met)
+    look_at = worst(report.verdicts) or next(met, None) or next(iter(report.trials), None)
     print(
         f"next    {program or _called()} show "
         f"{'latest' if latest else folder}{f' --trial {look_at}' if look_at else ''}"

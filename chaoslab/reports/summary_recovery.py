@@ -42,10 +42,12 @@ def _means(found: Recovery, *, told: bool) -> str:
         return ""
     since = "from the beginning of the call that met the fault" if told else "from the noticed failure"
     said = f"The {found.recovered} that recovered took {_mean(found)}, {since} to the right answer"
-    if told and found.since_notice_s is not None and found.detected_s is not None:
-        detected, repaired = duration(found.detected_s, 2), duration(found.since_notice_s, 2)
-        said += f": noticed after {detected}, at the end of that call, and repaired {repaired} later"
-    return f"{said}."
+    if not told or found.since_notice_s is None or found.detected_s is None:
+        return f"{said}."
+    noticed = found.recovered - found.late
+    whose = ":" if noticed == found.recovered else f". The {noticed} that a retry or a fallback repaired were"
+    detected, repaired = duration(found.detected_s, 2), duration(found.since_notice_s, 2)
+    return f"{said}{whose} noticed after {detected}, at the end of that call, and repaired {repaired} later."
 
 
 def _mean(found: Recovery) -> str:

@@ -70,6 +70,19 @@ def test_outcomes_come_first_then_harm_then_what_the_faults_did_then_recovery_th
     assert sorted(map(text.index, starts)) == [text.index(start) for start in starts]
 
 
+def test_time_to_notice_is_said_of_those_that_noticed_alone(tmp_path: Path) -> None:
+    """Some recovered late: their call itself was answered, so that there was nothing to notice, and they took longer."""
+    report = RunReport.of(History.read(FakeRun(tmp_path, prompts=60).write()))
+    found = report.recovery.value.overall
+    assert found.late
+    assert found.detected_s is not None
+    assert found.since_notice_s is not None
+    noticed = found.recovered - found.late
+    assert f". The {noticed} that a retry or a fallback repaired were noticed after " in flat(render(report))
+    repaired = [i for i in report.recovery.value.incidents if i.recovered and i.since_notice_s is not None]
+    assert len(repaired) == noticed
+
+
 def test_a_run_without_faults_has_no_recovery_and_no_failures(tmp_path: Path) -> None:
     text = render(RunReport.of(History.read(FakeRun(tmp_path, prompts=5, chance=0.0).write())))
     assert "time to recovery: no data\n" in text
