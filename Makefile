@@ -87,7 +87,7 @@ docs: .venv/docs
 	@$(SITE)
 	@echo "the documents are a site: site/index.html"
 
-# Each in an environment of its own: some gigabytes, and an hour. FRAMEWORKS='openai_sdk mcp_client' makes some of them.
+# Each in an environment of its own: four gigabytes, and ten minutes or more. FRAMEWORKS='openai_sdk mcp_client' makes some of them.
 FRAMEWORKS ?= $(basename $(notdir $(wildcard examples/frameworks/agents/*.py)))
 frameworks: .venv/lab
 	@for name in $(FRAMEWORKS); do \
