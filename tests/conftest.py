@@ -1,4 +1,4 @@
-"""What holds for the whole suite, and for none of its tests alone.
+"""The order of the tests, and the state of the process that all of them run in.
 
 - The collected tests and what they import are some million objects that no garbage collection has to look at again.
 - An example of a property has no deadline: on a busy machine it would be the machine that is tested.

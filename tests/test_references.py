@@ -7,7 +7,7 @@ import sys
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from types import ModuleType, SimpleNamespace
+from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -25,6 +25,10 @@ def new() -> Callable[[], str]:
 
 def by_global() -> str:
     return real()
+
+
+def by_held() -> str:
+    return held()  # type: ignore[name-defined,no-any-return]  # noqa: F821 - the globals are each test's
 
 
 def through_another() -> str:
@@ -322,3 +326,19 @@ def test_a_wrapper_written_in_python_may_call_what_it_says_it_wraps() -> None:
     tool = Decorated(real)
     with References([lambda: tool()], [(real, new())]) as swapped:
         assert (swapped.count, tool()) == ([1], "stand-in")
+
+
+def test_of_the_lab_only_the_module_of_its_own_program_is_followed() -> None:
+    """An agent of the lab's own, such as one that makes the operations of a scenario, may come upon a stand-in of the
+    virtual world, which keeps the real thing in a global. Python 3.13 has one in each dataclass's `__repr__`."""
+
+    def in_module(name: str, held: Callable[[], str]) -> Callable[[], str]:
+        return FunctionType(by_held.__code__, {"__name__": name, "held": held})
+
+    keeper = in_module("chaoslab.worlds.virtual.stand_in", held=real)
+    agent = in_module("chaoslab.execution.agent", held=keeper)
+    with References([agent], [(real, new())]) as swapped:
+        assert (swapped.count, agent()) == ([0], "real")
+    own = in_module("chaoslab.execution.agent", held=real)
+    with References([own], [(real, new())]) as swapped:
+        assert (swapped.count, own()) == ([1], "stand-in")

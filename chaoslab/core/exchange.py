@@ -12,9 +12,9 @@ import math
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from http import HTTPStatus
 from typing import Any
 
+from chaoslab.base.phrases import phrase
 from chaoslab.core.dialog import CHAT, Dialog
 from chaoslab.core.events import AttemptRef, Event
 from chaoslab.core.pipe import Pipe
@@ -126,10 +126,7 @@ class Reply:
         said = self.value.get("error") if isinstance(self.value, dict) else None
         if isinstance(said, str) and said != f"status {self.status}":
             return said
-        try:
-            return HTTPStatus(self.status).phrase
-        except ValueError:
-            return f"status {self.status}"
+        return phrase(self.status, f"status {self.status}")
 
     def with_value(self, value: Any) -> Reply:
         body = json.dumps(value, ensure_ascii=False).encode()

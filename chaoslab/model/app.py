@@ -12,10 +12,11 @@ from http import HTTPStatus
 from typing import Any
 
 from chaoslab.base.clock import system
+from chaoslab.base.phrases import phrase
 from chaoslab.core.service_spec import ErrorReply
 from chaoslab.model.chat import Reply
 from chaoslab.model.formats import format_of, shape_of
-from chaoslab.model.formats.common import Answer, Chat, Format, Refused, phrase, spelt
+from chaoslab.model.formats.common import Answer, Chat, Format, Refused, spelt
 from chaoslab.model.prices import OTHERS, PRICES
 
 BODY_BYTES_MAX = 4 * 1024 * 1024
@@ -77,7 +78,7 @@ class ModelApp(ABC):
             known = shape.errors[refused.status]
             said = shape.refusal(refused.status, refused.message, refused.code) if refused.message else known
             status, fields, parts = _error(said)
-        start_response(f"{status} {phrase(status)}", fields)
+        start_response(f"{status} {phrase(status, f'status {status}')}", fields)
         return () if method == "HEAD" else parts
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from http import HTTPStatus
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from chaoslab.base.clock import Clock, system
+from chaoslab.base.phrases import phrase
 from chaoslab.core.service_spec import ErrorReply
 from chaoslab.model.completion import Completion, completed
 from chaoslab.model.errors import ERRORS, INSUFFICIENT_QUOTA, refusal
@@ -108,7 +108,7 @@ def create_app(*, api_key: str | None = None, clock: Clock = system, token_s: fl
             logging.getLogger(__name__).exception("the offline model failed")
             response = _refused(ERRORS[500])
         status, headers, parts = response
-        start_response(f"{status} {HTTPStatus(status).phrase}", list(headers.items()))
+        start_response(f"{status} {phrase(status)}", list(headers.items()))
         return () if request.method == "HEAD" else parts
 
     return app

@@ -43,7 +43,9 @@ class References:
     def __init__(self, roots: Sequence[Any], stand_ins: Sequence[tuple[Any, Any]]) -> None:
         self._roots, self._pairs = roots, list(stand_ins)
         self._by_id = {id(real): number for number, (real, _) in enumerate(self._pairs)}
-        self._own = {_top(root.__module__) for root in roots if isinstance(root, FunctionType | MethodType)}
+        modules = {root.__module__ for root in roots if isinstance(root, FunctionType | MethodType)}
+        self._own = {_top(module) for module in modules if _top(module) != _LAB}
+        self._programs = modules
         self._before: dict[int, tuple[Any, Any]] = {}
         """Object id → (object put in, object it replaced). Holding the object keeps its id from being used again."""
         self._undo = ExitStack()  # goes on if one of its callbacks raises
@@ -76,8 +78,8 @@ class References:
 
     def _follows(self, module: str | None) -> bool:
         """Tells if the walk follows a module's code. The program's own package counts as the user's wherever it is
-        installed."""
-        return _top(module) in self._own or not is_installed(module or "")
+        installed. Of the lab, only a program's own module does, since others hold the real things beside stand-ins."""
+        return _top(module) in self._own or module in self._programs or not is_installed(module or "")
 
     def _walk(self) -> None:
         seen = {id(self), *(id(stand_in) for _, stand_in in self._pairs)}
@@ -220,6 +222,7 @@ def _top(module: str | None) -> str:
     return (module or "").partition(".")[0]
 
 
+_LAB = "chaoslab"
 _STANDARD = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib")})
 
 
@@ -227,7 +230,7 @@ _STANDARD = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib")
 def is_installed(module: str) -> bool:
     """Tells if a module belongs to Python, to an installed package or to the lab, whose code names no function of the
     user's."""
-    if _top(module) in sys.stdlib_module_names or _top(module) == "chaoslab":
+    if _top(module) in sys.stdlib_module_names or _top(module) == _LAB:
         return True
     file: str = getattr(sys.modules.get(module), "__file__", None) or ""
     return "site-packages" in file or "dist-packages" in file or file.startswith(_STANDARD)

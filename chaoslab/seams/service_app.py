@@ -13,9 +13,10 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from http import HTTPStatus
 from typing import Any, Literal, cast
 from urllib.parse import parse_qsl
+
+from chaoslab.base.phrases import phrase
 
 Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 Kind = Literal["wsgi", "asgi", "function"]
@@ -138,8 +139,7 @@ def of_function(function: Callable[[Request], Any]) -> Wsgi:
         except NoJsonError as error:
             reply = (400, str(error))
         status, headers, body = _reply(reply, function)
-        phrase = HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else "Unknown"
-        start_response(f"{status} {phrase}", headers)
+        start_response(f"{status} {phrase(status)}", headers)
         return body
 
     return app

@@ -71,7 +71,7 @@ def test_outcomes_come_first_then_harm_then_what_the_faults_did_then_recovery_th
 
 
 def test_time_to_notice_is_said_of_those_that_noticed_alone(tmp_path: Path) -> None:
-    """Some recovered late: their call itself was answered, so that there was nothing to notice, and they took longer."""
+    """Others recovered late: their call was answered, so that there was nothing to notice."""
     report = RunReport.of(History.read(FakeRun(tmp_path, prompts=60).write()))
     found = report.recovery.value.overall
     assert found.late

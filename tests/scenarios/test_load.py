@@ -323,7 +323,7 @@ def test_all_mistakes_are_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('{"name": "x",}', "1:14: this is no JSON"), ('{"name": NaN}', "agent or fresh"),
+        ('{"name": "x" 1}', "1:14: this is no JSON"), ('{"name": NaN}', "agent or fresh"),
         ('{"name": "x", "trials": 1e400}', "trials"), ("", "it is empty"), ('{"a": 1} {"b": 2}', "1:10: this is no JSON"),
         ("[" * 100_000, "it is nested more than 40 deep"), ("name: x", "1:1: this is no JSON"),
     ],

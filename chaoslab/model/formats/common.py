@@ -8,10 +8,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from http import HTTPStatus
 from typing import Any, ClassVar
 
 from chaoslab.base.identity import digest, parsed
+from chaoslab.base.phrases import phrase
 from chaoslab.core.dialog import CHAT, Dialog
 from chaoslab.core.service_spec import ErrorReply
 from chaoslab.core.stream import EVENT_STREAM, Events, data_of
@@ -195,7 +195,8 @@ class Format(ABC):
     @cached_property
     def errors(self) -> Mapping[int, ErrorReply]:
         """The service's own error replies, by status from 400 to 599, and that for `CONTEXT_LENGTH`."""
-        return {**{status: self.refusal(status, phrase(status)) for status in range(400, 600)}, **self.known_errors()}
+        all_of_them = {status: self.refusal(status, phrase(status, f"status {status}")) for status in range(400, 600)}
+        return {**all_of_them, **self.known_errors()}
 
     @abstractmethod
     def known_errors(self) -> Mapping[int, ErrorReply]:
@@ -218,14 +219,6 @@ class Format(ABC):
                 hear(heard, json.loads(data))
         except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
             return  # its reader gets it as it is
-
-
-def phrase(status: int) -> str:
-    """The status in words."""
-    try:
-        return HTTPStatus(status).phrase
-    except ValueError:
-        return f"status {status}"
 
 
 def objects(where: str, value: Any) -> list[Mapping[str, Any]]:

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import h11
 
+from chaoslab.base.phrases import phrase
 from chaoslab.wire.server import plain
 from chaoslab.wire.server.errors import BadTarget
 from chaoslab.wire.server.rest import BROWSER, Request, Response
@@ -245,7 +246,7 @@ class Http(asyncio.Protocol):
         unsaid = response.status == HTTPStatus.NO_CONTENT or (head_only and not response.body)
         if len(response.body) <= plain.WHOLE_BYTES_MAX and not unsaid and "Content-Length" not in response.headers:
             headers.append(("Content-Length", str(len(response.body))))
-        reason = HTTPStatus(response.status).phrase.encode()
+        reason = phrase(response.status).encode()
         out = parser.send(h11.Response(status_code=response.status, headers=headers, reason=reason)) or b""
         if head_only:
             out = out.replace(b"Transfer-Encoding: chunked\r\n", b"")  # of a body that is not there
@@ -259,7 +260,7 @@ class Http(asyncio.Protocol):
         A socket that is closed with unread data resets, and may discard the refusal. So the rest is read and dropped.
         """
         assert self._transport is not None
-        line = f"{refusal.status} {HTTPStatus(refusal.status).phrase}{refusal.more}"
+        line = f"{refusal.status} {phrase(refusal.status)}{refusal.more}"
         if self._h11 is None or self._h11.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             head = f"HTTP/1.1 {line}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
             self._write((head + (refusal.body or line)).encode())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from http import HTTPStatus
 
+from chaoslab.base.phrases import phrase
 from chaoslab.wire.server.rest import Request, Response
 
 PLAIN_BYTES_MAX = 8192
@@ -15,7 +16,6 @@ HEAD = re.compile(
 HOST = re.compile(rb"[!$%&'()*+,\-.0-9:;=@A-Z\[\]_a-z~]*")  # the bytes that Go allows in a host
 SIZE = re.compile(rb"[0-9]{1,7}")
 ODD = {b"transfer-encoding", b"expect", b"upgrade", b"trailer"}
-REASONS = {status.value: status.phrase for status in HTTPStatus}
 
 
 class NotPlain(Exception):
@@ -56,7 +56,7 @@ def read(buffer: bytearray, *, body_max: int) -> tuple[Request, int] | None:
 
 def spell(response: Response, date: str) -> bytes:
     """The bytes of an answer to a plain request, the same as h11 would make."""
-    lines = [f"HTTP/1.1 {response.status} {REASONS[response.status]}"]
+    lines = [f"HTTP/1.1 {response.status} {phrase(response.status)}"]
     if response.content_type is not None:
         lines.append(f"Content-Type: {response.content_type}")
     lines += [f"{name}: {value}" for name, value in response.headers.items()]

@@ -10,9 +10,9 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
+from chaoslab.base.phrases import phrase
 from chaoslab.seams.service_app import LEFT, RAW, Wsgi, kind_of, of_function
 from chaoslab.worlds.virtual.machine import Waiter
 
@@ -248,9 +248,8 @@ class _Exchange:
     async def _send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             status = int(message["status"])
-            phrase = HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else "Unknown"
             headers = [(bytes(k).decode("latin-1"), bytes(v).decode("latin-1")) for k, v in message.get("headers", ())]
-            self._head = f"{status} {phrase}", headers
+            self._head = f"{status} {phrase(status)}", headers
         elif message["type"] == "http.response.body":
             if part := bytes(message.get("body", b"")):
                 self._parts.append(part)

@@ -7,11 +7,11 @@ import logging
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from functools import partial
-from http import HTTPStatus
 from typing import Any, Protocol
 
 import h11
 
+from chaoslab.base.phrases import phrase
 from chaoslab.core.exchange import Failure
 from chaoslab.seams.service import ServiceSeam
 from chaoslab.seams.service_app import LEFT
@@ -173,7 +173,7 @@ class _Connection:
         size = next((int(value) for name, value in fields if name == "content-length"), 0 if code in BODILESS else None)
         if size is None:
             fields.append(("connection", "close"))
-        reason = HTTPStatus(code).phrase if code in _CODES else ""
+        reason = phrase(code, "")
         head = self._http.send(h11.Response(status_code=code, headers=fields, reason=reason)) or b""
         if size is None:
             self._end.write(head)
@@ -206,9 +206,7 @@ class _Connection:
     def _say(self, status: int, words: bytes = b"") -> None:
         """Sends an answer of the server's own, the last one on the connection."""
         headers = _own(words)
-        head = (
-            self._http.send(h11.Response(status_code=status, headers=headers, reason=HTTPStatus(status).phrase)) or b""
-        )
+        head = self._http.send(h11.Response(status_code=status, headers=headers, reason=phrase(status))) or b""
         self._end.write(head + self._data(words) + (self._http.send(h11.EndOfMessage()) or b""))
 
     def _refuse(self, error: h11.RemoteProtocolError) -> None:
@@ -217,7 +215,6 @@ class _Connection:
         self._end.close()
 
 
-_CODES = {status.value for status in HTTPStatus}
 _FAILURES = (Exception, SystemExit)
 """Exceptions of an application that give a 500, as in any server. An application that exits must not end the run."""
 _FAILED = b"Internal Server Error"

@@ -1,0 +1,21 @@
+"""The reason phrase of an HTTP status, the same under every version of Python, so that the same seed gives the same
+bytes."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+OLDER = {
+    413: "Request Entity Too Large",
+    414: "Request URI Too Long",
+    416: "Requested Range Not Satisfiable",
+    422: "Unprocessable Entity",
+}
+"""Python renamed these in 3.13. Go, which the real Toxiproxy is written in, has the older words, as RFC 7231 and
+RFC 4918 have them."""
+_PHRASES = {status.value: status.phrase for status in HTTPStatus} | OLDER
+
+
+def phrase(status: int, unknown: str = "Unknown") -> str:
+    """The words for a status; `unknown` for one that is not registered."""
+    return _PHRASES.get(status, unknown)
