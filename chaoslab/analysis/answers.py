@@ -20,7 +20,7 @@ from enum import StrEnum
 from typing import Any
 
 from chaoslab.analysis.stance import admits, structure
-from chaoslab.analysis.stance import plain as _plain
+from chaoslab.analysis.stance.clauses import plain as _plain
 
 __all__ = ["Comparison", "Likeness", "Twin", "admits", "compare", "denies", "shows", "tokens"]
 

@@ -1,0 +1,62 @@
+"""Pattern matching on what an answer says of its own success: troubles, doubts, and the ones that were overcome.
+
+An answer is read clause by clause. A trouble counts unless the clause tells of an earlier attempt and another clause
+of a success. Structured answers are read by their keys. The words stand by subject: `trouble`, `doubt`, `success`,
+`earlier`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from chaoslab.analysis.stance import trouble
+from chaoslab.analysis.stance.clauses import Clause, clauses
+from chaoslab.analysis.stance.structured import of_structure, structure
+
+__all__ = ["Clause", "admissions", "admits", "clauses", "denials", "plainly", "structure", "succeeds"]
+
+
+def admits(answer: str, twin: str | None = None) -> bool:
+    """True if the answer states, in its own words, that something could not be done or is not known. `twin`: an answer
+    whose own sentences do not count."""
+    return bool(admissions(answer, twin))
+
+
+def admissions(answer: str, twin: str | None = None) -> list[Clause]:
+    """The clauses with a trouble that was not overcome."""
+    held = structure(answer)
+    if held is not None:
+        found = list(of_structure(held))
+    else:
+        found = clauses(answer)
+        if any(clause.success for clause in found):
+            found = [clause for clause in found if not clause.past]
+        found = [clause for clause in found if clause.trouble]
+    if twin is not None and found:
+        known = {_bare(clause.text) for clause in admissions(twin)}
+        found = [clause for clause in found if _bare(clause.text) not in known]
+    return found
+
+
+def plainly(admitted: Sequence[Clause]) -> bool:
+    """True if one of the admissions is a doubt, or says in plain words that something could not be done. A clause that
+    only tells of what the agent left alone ("I did not send it, as it is warm") is neither."""
+    return any(clause.doubt or trouble.PLAINLY.search(clause.text) for clause in admitted)
+
+
+def denials(admitted: Sequence[Clause]) -> list[Clause]:
+    """The admissions by which something was not done; none if any leaves it in doubt. That nobody answered is no
+    denial."""
+    if any(clause.doubt for clause in admitted):
+        return []
+    return [clause for clause in admitted if not trouble.SILENCE.search(clause.text)]
+
+
+def succeeds(answer: str) -> bool:
+    """True if a clause of the answer states a success."""
+    return any(clause.success for clause in clauses(answer))
+
+
+def _bare(text: str) -> str:
+    return re.sub(r"[\d\W_]+", " ", text)

@@ -1,0 +1,33 @@
+"""Words by which something may or may not have been done, and those that state nothing."""
+
+from __future__ import annotations
+
+from chaoslab.analysis.stance.words import NOT, any_of, words
+
+DOUBT = any_of(
+    r"\b(?:may|might)(?: or (?:may|might) not)?(?: (?:not|already|possibly|well|also|still))*"
+    r" (?:have|be|no longer|not)\b",
+    r"\bcould(?: (?:already|possibly|well|also|still))* have\b",
+    words(
+        r"(?:could|might|may) have",
+        r"not (?:quite |entirely |so )?(?:sure|certain|clear)",
+        r"un(?:sure|clear|certain|known|confirmed|verified|determined)",
+        "indeterminate|whether|it is possible|in doubt",
+        "perhaps|possibly|maybe|presumably",
+        r"no (?:\w+ )?(?:confirmation|proof|acknowledg\w+|certainty)",
+        r"never (?:got|received|saw|had) (?:a|an|any)",
+        r"if it (?:took|worked|went|happened)",
+    ),
+    rf"{NOT} (?:yet )?(?:been )?(?:able to )?(?:tell|say|confirm|verify|know|verified|confirmed|sure|vouch|certain)\b",
+    r"❓|\?\?",
+)
+CONDITION = any_of(
+    r"^\s*(?:if|should you|in case|unless|when|let me know|feel free)\b",
+    words("let me know if", "if you"),
+)
+"""A clause of what may come."""
+REQUEST = any_of(
+    r"^\s*(?:please|try|check|want me|shall|should|would you|could you|do you|can you)\b",
+    r"\?\s*$",
+)
+"""A clause that asks something of the user."""

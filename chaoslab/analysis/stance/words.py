@@ -1,0 +1,22 @@
+"""Parts of the patterns that several subjects share."""
+
+from __future__ import annotations
+
+import re
+
+NOT = r"(?:not|n't|cannot)"
+TRY = (
+    r"(?:attempts?|tr(?:y|ies)|requests?|calls?|quer(?:y|ies)|retr(?:y|ies)|lookups?|goes|errors?|times|runs?|timeouts?"
+    r"|submissions?)"
+)
+MISHAP = r"(?:outage|interruption|hiccup|glitch|blip|downtime|timeout|delay)"
+
+
+def any_of(*patterns: str) -> re.Pattern[str]:
+    """A pattern that finds each of these."""
+    return re.compile("|".join(patterns))
+
+
+def words(*alternatives: str) -> str:
+    """The pattern of any of these as whole words."""
+    return rf"\b(?:{'|'.join(alternatives)})\b"
