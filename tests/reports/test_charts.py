@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from matplotlib.collections import LineCollection
+from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -54,10 +54,11 @@ from tests.event_parts import call_at
 from tests.reports.fake_run import TARGETS, FakeRun, ScriptedClock, stated
 
 NAMES = [
-    "amplification", "errors", "fault_matrix", "latency_by_fault", "mttr", "network_latency", "recovery_curve",
-    "response_time", "streams", "success_rate", "throughput", "tool_latency",
+    "amplification", "cost_of_chaos", "errors", "fault_matrix", "latency_by_fault", "mttr", "network_latency",
+    "recovery_curve", "response_time", "streams", "success_rate", "throughput", "tool_latency",
 ]  # fmt: skip
-ROWED = {"success_rate", "tool_latency", "errors", "mttr", "amplification", "fault_matrix", "latency_by_fault"}
+ROWED = {"success_rate", "tool_latency", "errors", "mttr", "amplification", "fault_matrix", "latency_by_fault",
+         "cost_of_chaos"}  # fmt: skip
 """The charts with a name on each row, whose upright axis has no unit."""
 LONG = {f"{'a_service_with_a_really_long_name_' * 4}of_its_own_{n}": "tool" for n in range(9)}
 
@@ -178,6 +179,14 @@ def test_a_censored_incident_is_an_open_arrow(rich: dict[str, Figure]) -> None:
     (axes,) = rich["mttr"].axes
     (arrows,) = [c for c in axes.collections if str(c.get_label()).startswith("never recovered")]
     assert len(arrows.get_facecolor()) == 0
+
+
+def test_no_point_is_cut_in_half_at_the_end_of_an_axis(rich: dict[str, Figure]) -> None:
+    for name in ("network_latency", "tool_latency", "response_time", "mttr", "streams"):
+        (axes,) = rich[name].axes
+        points = [c for c in axes.collections if isinstance(c, PathCollection) and len(np.asarray(c.get_offsets()))]
+        assert points
+        assert not any(group.get_clip_on() for group in points), name
 
 
 def test_one_colour_means_one_thing_over_all_pictures(tmp_path: Path) -> None:

@@ -100,31 +100,17 @@ def plain(steps: Sequence[Step]) -> dict[str, Any]:
 
 
 def chart(steps: Sequence[Step], path: Path) -> None:
-    """Draws the share that passes over the chance that a call fails, with its intervals.
+    """Draws the share that passes over the level, with its intervals.
 
     Raises:
         OSError: the file cannot be written.
     """
-    from matplotlib.figure import Figure
+    from chaoslab.reports.charts import save_one
+    from chaoslab.reports.charts.over_level import pass_rate
+    from chaoslab.reports.levels import PassRate
 
-    from chaoslab.reports.charts.palette import series
-
-    figure = Figure(figsize=(8, 4.5), layout="constrained")
-    axes = figure.add_subplot()
-    for number, name in enumerate(dict.fromkeys(step.scenario for step in steps)):
-        own = [(step, step.share) for step in steps if step.scenario == name]
-        known = [(100 * LEVELS[step.level], share) for step, share in own if share is not None]
-        look, line = series(number)
-        x, y = [at for at, _ in known], [100 * share.value for _, share in known]
-        low = [100 * (share.value - share.interval.low) for _, share in known]
-        high = [100 * (share.interval.high - share.value) for _, share in known]
-        axes.errorbar(
-            x, y, yerr=[low, high], color=look.color, marker=look.marker, linestyle=line, capsize=4, label=name
-        )
-    axes.set_xlabel("calls that meet a fault (%)")
-    axes.set_ylabel("trials that pass (%), 95 % interval")
-    axes.set_ylim(-3, 103)
-    axes.grid(alpha=0.3)
-    axes.legend(loc="lower left")
-    axes.set_title("Pass rate over the level of chaos", loc="left")
-    figure.savefig(path, dpi=150)
+    lines = [
+        PassRate(name, [(s.level, share) for s in steps if s.scenario == name and (share := s.share) is not None])
+        for name in dict.fromkeys(step.scenario for step in steps)
+    ]
+    save_one(pass_rate(lines), path)
