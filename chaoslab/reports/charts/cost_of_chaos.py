@@ -22,8 +22,8 @@ def cost_of_chaos(report: RunReport) -> Figure:
     rows = added(report)
     if not rows:
         figure, axes = canvas(title)
-        why = "no trial can be compared with one of its prompt that met no fault" if report.met else unmet(report)
-        nothing(axes, f"no data: {why}")
+        none = "no more was spent than without faults, or no trial without faults is there to compare with"
+        nothing(axes, none if report.met else f"no data: {unmet(report)}")
         return figure
     shown, main = rows[:ROWS], next(iter(rows[0].amounts))
     note = [

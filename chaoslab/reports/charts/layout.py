@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 PAD_IN = 0.045
 """The free space around the texts, in inches."""
 GUESS = {"left": 0.19, "right": 0.97, "bottom": 0.16, "top": 0.85}
-"""Where the axes are while their texts are measured, as shares of the figure. Near the usual result, so that the
+"""The axes' place while their texts are measured, as shares of the figure. It is near the usual result, so that the
 numbers on the axes do not change afterwards."""
 LEAST = 0.15
 """The least width and height of the axes, as a share of the figure, whatever their texts need."""

@@ -25,8 +25,8 @@ class Added:
 
 
 def added(report: RunReport) -> Sequence[Added]:
-    """A row per fault, dearest first, and one of several faults at once. No row if there is nothing to compare with; an
-    amount that no trial can be compared by is left out."""
+    """A row per fault, dearest first, and one of several faults at once. No row if nothing was added, or nothing can be
+    compared; an amount that none added is left out."""
     found = report.costs.value
     names = _compared(found) if found else []
     if found is None or not names:
@@ -39,8 +39,9 @@ def added(report: RunReport) -> Sequence[Added]:
 
 
 def _compared(found: Costs) -> list[str]:
-    """The amounts that some trial has a match for: what its match spent is in the row without a fault."""
-    rows = (found.no_fault, found.shared, *found.by_fault.values())
+    """The amounts that differ from the match of some trial. One that is 0 in all rows may have had no match, so it is
+    no figure."""
+    rows = (found.shared, *found.by_fault.values())
     return [name for name in AMOUNTS if any(getattr(of, name) for of in rows)]
 
 
