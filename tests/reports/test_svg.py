@@ -10,10 +10,12 @@ from xml.etree.ElementTree import Element, fromstring
 import pytest
 
 from chaoslab.analysis.measures.cost import Costs, Spending
+from chaoslab.analysis.measures.intervals import rate
 from chaoslab.analysis.run_report import RunReport
 from chaoslab.analysis.section import Section
 from chaoslab.record.history import History
-from chaoslab.reports.svg import PICTURES, cost, latency, pictures, recovery, timeline
+from chaoslab.reports.levels import PassRate
+from chaoslab.reports.svg import PICTURES, cost, latency, over_level, pictures, recovery, timeline
 from chaoslab.reports.svg.parts import Picture, durations, linear, rounds
 from tests.reports import hostile_run
 from tests.reports.fake_run import FakeRun
@@ -143,6 +145,24 @@ def test_a_bar_of_cost_is_as_long_as_its_sum_and_left_of_zero_if_it_saved(report
     assert "+6.00 s, +2 calls" in texts(root)
     assert cost.draw(report) is None, "no trial of this run has one to compare with"
     assert cost.draw(replace(report, costs=Section(None))) is None
+
+
+def test_the_pass_rate_has_a_point_with_its_interval_at_each_level_that_was_judged() -> None:
+    points = [(0.0, rate(10, 10)), (1.0, rate(3, 10))]
+    line = PassRate("refund", [(level, share) for level, share in points if share is not None])
+    root = drawn(over_level.draw(line, least=0.5))
+    first, second = of(root, "circle")
+    assert (at(first.get("cx")), float(first.get("cy") or 1)) == (0.1, 0)
+    assert at(second.get("cx")) == 0.7
+    assert float(second.get("cy") or 0) == pytest.approx(0.7 * over_level.HEIGHT)
+    assert [one.get("class") for one in (first, second)] == ["end", "end bad"], "less than asked for"
+    for (_, share), bar in zip(line.points, of(root, "line", "bar"), strict=True):
+        low, high = (1 - float(bar.get(name) or 0) / over_level.HEIGHT for name in ("y1", "y2"))
+        assert (low, high) == pytest.approx((share.interval.low, share.interval.high), abs=1e-3)
+    said = root.find("desc")
+    assert said is not None
+    assert said.text == "refund: 100% at level 0; 30% at level 1."
+    assert over_level.draw(PassRate("refund", [])) is None
 
 
 def test_foreign_names_are_text(tmp_path: Path) -> None:

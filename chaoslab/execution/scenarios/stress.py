@@ -76,12 +76,16 @@ def told(steps: Sequence[Step]) -> str:
                 f"  {step.met:>11}  {'█' * round(BAR * share.value)}"
             )  # fmt: skip
             lines.append(f"{step.level:<5g}  {f'{chance * 100:g} %':>12}  {figures}")
-        broken = next((step for step in own if step.breaks), None)
-        if broken is None:
-            lines.append(f"it does not break up to level {own[-1].level:g}")
-        else:
-            lines.append(f"it breaks at level {broken.level:g}: less than {broken.least:.0%} of its trials pass")
+        lines.append(_ruling(own))
     return "\n".join(lines)
+
+
+def _ruling(own: Sequence[Step]) -> str:
+    """The breaking point of a scenario."""
+    broken = next((step for step in own if step.breaks), None)
+    if broken is None:
+        return f"it does not break up to level {own[-1].level:g}"
+    return f"it breaks at level {broken.level:g}: less than {broken.least:.0%} of its trials pass"
 
 
 def plain(steps: Sequence[Step]) -> dict[str, Any]:
@@ -100,17 +104,43 @@ def plain(steps: Sequence[Step]) -> dict[str, Any]:
 
 
 def chart(steps: Sequence[Step], path: Path) -> None:
-    """Draws the share that passes over the level, with its intervals.
+    """Draws the share that passes over the level, with its intervals: a picture (.png, .svg) or a page (.html).
 
     Raises:
         OSError: the file cannot be written.
     """
-    from chaoslab.reports.charts import save_one
-    from chaoslab.reports.charts.over_level import pass_rate
     from chaoslab.reports.levels import PassRate
 
+    by_scenario = {
+        name: [step for step in steps if step.scenario == name] for name in dict.fromkeys(s.scenario for s in steps)
+    }
     lines = [
-        PassRate(name, [(s.level, share) for s in steps if s.scenario == name and (share := s.share) is not None])
-        for name in dict.fromkeys(step.scenario for step in steps)
+        PassRate(name, [(step.level, share) for step in own if (share := step.share) is not None])
+        for name, own in by_scenario.items()
     ]
-    save_one(pass_rate(lines), path)
+    if path.suffix != ".html":
+        from chaoslab.reports.charts import save_one
+        from chaoslab.reports.charts.over_level import pass_rate
+
+        save_one(pass_rate(lines), path)
+        return
+    from chaoslab.reports.formats.html import page
+    from chaoslab.reports.svg import over_level
+
+    scenarios = [
+        {
+            "name": line.label,
+            "said": f"{_ruling(own)[:1].upper()}{_ruling(own)[1:]}.",
+            "picture": over_level.draw(line, number, least=own[0].least),
+            "rows": [_row(step) for step in own],
+        }
+        for number, (line, own) in enumerate(zip(lines, by_scenario.values(), strict=True), 1)
+    ]
+    path.write_text(page("levels.html", scenarios=scenarios), encoding="utf-8", errors="backslashreplace")
+
+
+def _row(step: Step) -> list[str]:
+    share = step.share
+    interval = "–" if share is None else f"{share.interval.low:.0%}–{share.interval.high:.0%}"
+    passed = f"{step.passed} of {step.judged}"
+    return [f"{step.level:g}", f"{LEVELS[step.level] * 100:g} %", passed, interval, str(step.met), str(step.invalid)]
