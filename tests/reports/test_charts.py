@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from dataclasses import replace
+from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
 from chaoslab.analysis.judge import Outcome, Verdict
+from chaoslab.analysis.measures.cost import Costs, Spending
 from chaoslab.analysis.measures.success import success
 from chaoslab.analysis.run_report import RunReport
 from chaoslab.analysis.section import Section
@@ -69,8 +71,10 @@ def history(folder: Path, *, chance: float = 0.3, prompts: int = 60, targets: di
 
 @pytest.fixture(scope="module")
 def rich(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Figure]:
-    """The charts of a usual run, to look at."""
-    return draw(RunReport.of(history(tmp_path_factory.mktemp("rich"))))
+    """The charts of a usual run, to look at; its prompts are asked once each, so the costs come from elsewhere."""
+    spent = Spending(trials=3, seconds=Fraction(5), calls=Fraction(2))
+    costs = Costs({"latency": spent, "timeout": spent}, spent, spent, Spending(), Spending(), spent)
+    return draw(replace(RunReport.of(history(tmp_path_factory.mktemp("rich"))), costs=Section(costs)))
 
 
 def call(target: str, request: int, *, ok: bool = False, duration_s: float = 0.0, **more: Any) -> CallFinished:
