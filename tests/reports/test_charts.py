@@ -301,6 +301,18 @@ def test_prompts_that_took_no_time_are_drawn_too() -> None:
     assert [low < float(y) < high for _, y in np.asarray(points.get_offsets())] == [True] * 4
 
 
+def test_a_box_has_the_quartiles_and_its_whiskers_end_at_points() -> None:
+    durations = [0.010, 0.011, 0.012, 0.013, 0.014, 0.015, 0.016, 0.017, 0.1]
+    run = told(*(call("search", n, ok=True, duration_s=took) for n, took in enumerate(durations, 1)))
+    boxes, medians = tool_latency(RunReport.of(run)).axes[0].lines
+    xs = [x for x in np.asarray(boxes.get_xdata()).tolist() if x == x]
+    first, median, third = np.percentile(durations, [25, 50, 75])
+    assert sorted(set(xs)) == pytest.approx([0.010, first, third, 0.017]), "the slowest is farther than 1.5 boxes"
+    assert np.asarray(medians.get_xdata())[:2].tolist() == pytest.approx([median] * 2)
+    few = tool_latency(RunReport.of(told(*(call("search", n, ok=True, duration_s=0.1) for n in range(1, 8)))))
+    assert not any(np.isfinite(np.asarray(line.get_xdata(), dtype=float)).any() for line in few.axes[0].lines)
+
+
 def test_the_labs_start_is_no_part_of_a_time_axis(tmp_path: Path) -> None:
     late = History.read(FakeRun(tmp_path / "late", prompts=9, clock=ScriptedClock(now_s=500.0)).write())
     soon = History.read(FakeRun(tmp_path / "soon", prompts=9).write())
@@ -503,14 +515,17 @@ def test_a_backend_that_matplotlib_does_not_know_is_not_needed(tmp_path: Path) -
     history(tmp_path / "logs" / "run", prompts=1)
     script = Path(__file__).parents[2] / "charts.py"
     done = subprocess.run(
-        [sys.executable, script, "run"],
+        [sys.executable, "-X", "importtime", script, "run"],
         cwd=tmp_path,
         env={**os.environ, "MPLBACKEND": "nonsense"},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert (done.returncode, done.stderr) == (0, "")
+    imports = [line for line in done.stderr.splitlines() if line.startswith("import time:")]
+    assert (done.returncode, len(imports)) == (0, len(done.stderr.splitlines())), "nothing else is said"
+    assert any("matplotlib.figure" in line for line in imports)
+    assert not any("matplotlib.pyplot" in line for line in imports), "it takes longer to load than a chart to draw"
     assert len(done.stdout.splitlines()) == len(NAMES)
 
 
