@@ -16,7 +16,10 @@ from chaoslab.core.events import RunStarted
 from chaoslab.core.levels import FAMILIES, LEVELS, level
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
+from chaoslab.reports.changes import Changes
+from chaoslab.reports.changes.formats import FORMATS
 from chaoslab.reports.charts import overlay
+from chaoslab.reports.contents import Contents
 from chaoslab.reports.frames import Frames
 from chaoslab.reports.levels import level_of, pooled
 from tests.reports.fake_run import FakeRun
@@ -75,6 +78,16 @@ def test_runs_of_one_level_have_no_such_chart() -> None:
     prob: dict[str, Any] = {"TOXIC_PROB": 0.1}
     assert list(overlay([at(1, "correct", **prob)] * 2)) == ["success_vs_toxic_prob", "mttr_vs_toxic_prob"]
     assert list(overlay([at(1, "correct", **prob), at(2, "correct", **prob)]))[2:] == ["pass_rate_vs_level"]
+
+
+def test_two_runs_at_two_levels_are_compared_with_a_picture_of_them() -> None:
+    def contents(report: RunReport) -> Contents:
+        return replace(Contents.of(History([]), where="logs/run"), report=report)
+
+    calm, hard = (contents(at(value, *ends)) for value, ends in ((0, ["correct"]), (1, ["correct", "wrong"])))
+    page = FORMATS["html"][1](Changes.of(calm, hard))
+    assert "100% at level 0; 50% at level 1." in page
+    assert "Pass rate over the level" not in FORMATS["html"][1](Changes.of(hard, hard))
 
 
 def test_the_charts_show_what_the_frames_hold(tmp_path: Path) -> None:

@@ -125,12 +125,14 @@ def html(found: Changes) -> str:
     """
     from chaoslab.reports.formats import Missing
     from chaoslab.reports.formats.html import page
+    from chaoslab.reports.svg import over_level
 
     worse, better = found.count(Way.WORSE), found.count(Way.BETTER)
     tone = "bad" if worse else "good" if better or found.count(Way.SAME) else "open"
-    given = {"it": found, "rows": _changed(found), "notes": _notes(found), "tone": tone, "mark": _mark, "word": word}
+    levels = over_level.draw(found.levels) if found.levels else None
+    given = {"rows": _changed(found), "notes": _notes(found), "tone": tone, "mark": _mark, "word": word}
     try:
-        return page("changes.html", **given)
+        return page("changes.html", it=found, levels=levels, **given)
     except ModuleNotFoundError as error:
         raise Missing(f"{error.name} is not installed: pip install 'chaoslab[charts]'") from None
 
