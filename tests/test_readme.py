@@ -35,7 +35,7 @@ def in_containers(line: str) -> bool:
     return "docker compose" in line or line.startswith("curl")
 
 
-PICTURES = 12
+PICTURES = 13
 RUN = ".venv/bin/chaoslab run "
 ONCE = list(dict.fromkeys(commands()))
 QUICK = (ROOT / "docs" / "how-to" / "choose-what-breaks.md").read_text(encoding="utf-8")

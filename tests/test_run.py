@@ -142,7 +142,7 @@ def test_one_command_leaves_figures_pictures_and_logs(tmp_path: Path) -> None:
     )
     assert "failures that nobody injected: none" in ended.stdout
     assert re.search(r"without a fault: median 0\.\d ms, ", ended.stdout)
-    assert len(list((tmp_path / "charts").glob("*.png"))) == 12
+    assert len(list((tmp_path / "charts").glob("*.png"))) == 13
     assert trials(tmp_path / "logs" / "latest") == ["p1.r1", "p2.r1", "p3.r1", "p1.r2", "p2.r2"]
     told = chaoslab(tmp_path, "show", "latest", "--prompt", "1")
     assert (told.returncode, told.stderr) == (0, "")

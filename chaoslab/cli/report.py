@@ -26,7 +26,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out",
         metavar="PATH",
-        help="a file, or a folder for several; - prints it (default: the run's folder). Needs --format",
+        help="a file, or a folder for several; - prints it, of two runs their comparison (default: the run's folder). "
+        "Needs --format",
     )
     parser.add_argument("--open", action="store_true", help="show the HTML in the browser")
     parser.add_argument("--program", help="how the user calls this command here")
@@ -43,6 +44,8 @@ def run(options: argparse.Namespace) -> int:
         if options.format == PARQUET:
             extras.check("chaoslab report --format parquet", PARQUET)
             return max(_tables(name, options, alone=len(names) == 1) for name in names)
+        if options.out == STDOUT and len(names) == PAIR:
+            return _compare(names, options)
         if options.format:
             code = max(_write(name, options, alone=len(names) == 1) for name in names)
         else:
@@ -63,8 +66,9 @@ def _check(options: argparse.Namespace, names: Sequence[str]) -> None:
         raise LookupError(
             "--out needs --format, which says what to write: html, json, junit, markdown, csv, parquet or charts"
         )
-    if options.out == STDOUT and (options.format in (CHARTS, PARQUET, "csv") or len(names) > 1):
-        what = "there are several runs" if len(names) > 1 else f"--format {options.format} writes several"
+    several = (CHARTS, PARQUET) if len(names) == PAIR else (CHARTS, PARQUET, "csv")
+    if options.out == STDOUT and (options.format in several or len(names) > PAIR):
+        what = f"there are {len(names)} runs" if len(names) > PAIR else f"--format {options.format} writes several"
         raise LookupError(f"--out - prints one file, and {what}: name a folder")
 
 
@@ -139,9 +143,16 @@ def _compare(names: Sequence[str], options: argparse.Namespace) -> int:
         runs = [Contents.of(places.read(name), where=_where(name, own)) for name, own in zip(names, owns, strict=True)]
         found = Changes.of(*runs)
         file, make = CHANGES[options.format or HTML]
+        try:
+            made = make(found)
+        except formats.Missing as error:
+            return refuse(LookupError(f"chaoslab report: {error}"))
+        if options.out == STDOUT:
+            print(made, end="")
+            return 0
         folder = Path(options.out) if options.out else owns[1]
         try:
-            path = formats.write({file: make(found)}, folder)[0]
+            path = formats.write({file: made}, folder)[0]
         except OSError as error:
             return refuse(LookupError(f"cannot write {folder / file}: {error.strerror or error}"))
     if not options.format:

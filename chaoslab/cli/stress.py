@@ -19,7 +19,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--levels", type=_levels, default="0,0.25,0.5,1,2", help="the levels (%(default)s)")
     parser.add_argument("--seed", type=whole(0, 2**63 - 1), help="of the faults' dice, in place of the scenario's own")
     parser.add_argument("--jobs", type=whole(1, 1024), default=1, help="processes (%(default)s)")
-    parser.add_argument("--chart", type=Path, metavar="FILE", help="draw it too: a .png or .svg")
+    parser.add_argument("--chart", type=Path, metavar="FILE", help="draw it too: a .png, .svg or .html")
     parser.add_argument(
         "--logs", type=Path, help="write a run for each level into this folder, with a report.html each"
     )
@@ -49,8 +49,8 @@ def run(options: argparse.Namespace) -> int:
     from chaoslab.execution.scenarios.located import ScenarioError
     from chaoslab.execution.scenarios.stress import chart, plain, stress, told
 
-    if options.chart and options.chart.suffix not in (".png", ".svg"):
-        return refuse(ValueError(f"--chart {options.chart} should end in .png or .svg"))
+    if options.chart and options.chart.suffix not in (".png", ".svg", ".html"):
+        return refuse(ValueError(f"--chart {options.chart} should end in .png, .svg or .html"))
     try:
         steps = stress(
             options.file, options.levels, options.iterations, seed=options.seed, jobs=options.jobs, logs=options.logs

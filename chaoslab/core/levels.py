@@ -12,6 +12,8 @@ LEVELS = {0.0: 0.0, 0.25: 0.025, 0.5: 0.05, 1.0: 0.1, 2.0: 0.2}
 """Level → the chance that a call meets a fault."""
 FAMILIES = ("network", "tool", "meaning", "model", "stream", "context")
 """The families whose faults a level may draw."""
+NAMED = "level "
+"""The beginning of the name of each injection of a level."""
 USUAL = ("network", "tool", "meaning")
 
 
@@ -49,8 +51,8 @@ def _of_family(name: str, targets: tuple[str, ...], chance: float, *, of_bytes: 
     on before there is a request; each fault has the same part of the chance."""
     choices = choices_of(name, of_bytes=of_bytes)
     alone = [choice for choice in choices if trait(load(choice.fault), "refuses")]
-    groups = [(f"level {name}", tuple(choice for choice in choices if choice not in alone))]
-    groups += [(f"level {name} ({choice.fault})", (choice,)) for choice in alone]
+    groups = [(f"{NAMED}{name}", tuple(choice for choice in choices if choice not in alone))]
+    groups += [(f"{NAMED}{name} ({choice.fault})", (choice,)) for choice in alone]
     for named, group in groups:
         part = 1 - (1 - chance) ** (len(group) / len(choices)) if alone else chance
         yield Injection(f"{named} on {', '.join(targets)}", group, targets, round(part, 7))

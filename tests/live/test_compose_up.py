@@ -124,6 +124,7 @@ def _what_was_said(stack: Stack, said: str) -> None:
         "fault_matrix",
         "latency_by_fault",
         "recovery_curve",
+        "cost_of_chaos",
     )
     for folder in (stack.folder / "charts", stack.folder / "logs" / "latest" / "charts"):
         assert {path.name for path in folder.glob("*.png")} == {f"{name}.png" for name in charts}

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
+import shutil
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from html import unescape
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -16,6 +22,8 @@ from chaoslab.record.history import History
 from chaoslab.reports.changes import Changes, Way
 from chaoslab.reports.changes.formats import FORMATS, text
 from chaoslab.reports.contents import Contents
+
+XSD = Path(__file__).with_name("junit.xsd")
 
 
 def price(*, item: str) -> int:
@@ -95,6 +103,54 @@ def test_every_format_tells_the_same(folders: tuple[Path, Path]) -> None:
     assert value["mcnemar"]["p"] == found.p
     assert [pair["trial"] for pair in value["pairs"] if pair["new"]] == [one.trial for one in found.new]
     assert "<b>99" not in told["html"]
+
+
+def junit_schema(text: str, folder: Path) -> None:
+    """Holds the file to the schema of Jenkins, where there is a checker."""
+    (folder / "changes.xml").write_text(text, encoding="utf-8")
+    if xmllint := shutil.which("xmllint"):
+        command = [xmllint, "--noout", "--schema", str(XSD), str(folder / "changes.xml")]
+        assert subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+def test_junit_fails_what_went_worse_and_passes_nothing_in_silence(folders: tuple[Path, Path], tmp_path: Path) -> None:
+    found = Changes.of(*map(of, folders))
+    suites = ElementTree.fromstring(FORMATS["junit"][1](found))
+    (suite,) = suites
+    cases = suite.findall("testcase")
+    failed = {case.get("name", "").split()[0] for case in cases if case.find("failure") is not None}
+    assert failed == {one.trial for one in found.pairs if one.way is Way.WORSE}
+    skipped = [case.get("name", "") for case in cases if case.find("skipped") is not None]
+    assert sorted(skipped) == [f"{trial} of {folders[0]}" for trial in ("p1.r11", "p1.r12")]
+    assert [suite.get(name) for name in ("tests", "failures", "skipped")] == ["12", str(len(failed)), "2"]
+    assert all(one.replay in str(suite.findtext(".//failure")) for one in found.new[:1])
+    junit_schema(FORMATS["junit"][1](found), tmp_path)
+    back = ElementTree.fromstring(FORMATS["junit"][1](Changes.of(*reversed([*map(of, folders)]))))
+    assert back[0].get("failures") == "0"
+
+
+def test_csv_has_a_row_for_each_pair_and_each_trial_alone(folders: tuple[Path, Path]) -> None:
+    found = Changes.of(*map(of, folders))
+    rows = list(csv.DictReader(io.StringIO(FORMATS["csv"][1](found))))
+    assert [row["trial"] for row in rows] == [*(one.trial for one in found.pairs), "p1.r11", "p1.r12"]
+    assert {row["trial"] for row in rows if row["new_failure"] == "true"} == {one.trial for one in found.new}
+    assert [row["change"] for row in rows[-2:]] == [f"without a partner, only in {folders[0]}"] * 2
+    assert rows[0]["again"] == found.pairs[0].replay
+
+
+def test_of_two_runs_the_comparison_alone_is_printed(
+    folders: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = {path: path.stat().st_mtime_ns for folder in folders for path in folder.iterdir()}
+    for kind, (_, make) in FORMATS.items():
+        assert cli.main(["report", *map(str, folders), "--format", kind, "--out", "-"]) == 0
+        assert capsys.readouterr().out == make(Changes.of(*map(of, folders)))
+    assert {path: path.stat().st_mtime_ns for folder in folders for path in folder.iterdir()} == before
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    assert cli.main(["report", *map(str, folders), "--format", "html", "--out", "-"]) == 2
+    assert capsys.readouterr() == ("", "chaoslab report: jinja2 is not installed: pip install 'chaoslab[charts]'\n")
 
 
 def test_the_command_compares_two_runs(folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,13 +7,14 @@ import shutil
 import subprocess
 import sys
 from dataclasses import replace
+from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from matplotlib.collections import LineCollection
+from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -21,6 +22,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
 from chaoslab.analysis.judge import Outcome, Verdict
+from chaoslab.analysis.measures.cost import Costs, Spending
 from chaoslab.analysis.measures.success import success
 from chaoslab.analysis.run_report import RunReport
 from chaoslab.analysis.section import Section
@@ -54,10 +56,11 @@ from tests.event_parts import call_at
 from tests.reports.fake_run import TARGETS, FakeRun, ScriptedClock, stated
 
 NAMES = [
-    "amplification", "errors", "fault_matrix", "latency_by_fault", "mttr", "network_latency", "recovery_curve",
-    "response_time", "streams", "success_rate", "throughput", "tool_latency",
+    "amplification", "cost_of_chaos", "errors", "fault_matrix", "latency_by_fault", "mttr", "network_latency",
+    "recovery_curve", "response_time", "streams", "success_rate", "throughput", "tool_latency",
 ]  # fmt: skip
-ROWED = {"success_rate", "tool_latency", "errors", "mttr", "amplification", "fault_matrix", "latency_by_fault"}
+ROWED = {"success_rate", "tool_latency", "errors", "mttr", "amplification", "fault_matrix", "latency_by_fault",
+         "cost_of_chaos"}  # fmt: skip
 """The charts with a name on each row, whose upright axis has no unit."""
 LONG = {f"{'a_service_with_a_really_long_name_' * 4}of_its_own_{n}": "tool" for n in range(9)}
 
@@ -68,8 +71,10 @@ def history(folder: Path, *, chance: float = 0.3, prompts: int = 60, targets: di
 
 @pytest.fixture(scope="module")
 def rich(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Figure]:
-    """The charts of a usual run, to look at."""
-    return draw(RunReport.of(history(tmp_path_factory.mktemp("rich"))))
+    """The charts of a usual run, to look at; its prompts are asked once each, so the costs come from elsewhere."""
+    spent = Spending(trials=3, seconds=Fraction(5), calls=Fraction(2))
+    costs = Costs({"latency": spent, "timeout": spent}, spent, spent, Spending(), Spending(), spent)
+    return draw(replace(RunReport.of(history(tmp_path_factory.mktemp("rich"))), costs=Section(costs)))
 
 
 def call(target: str, request: int, *, ok: bool = False, duration_s: float = 0.0, **more: Any) -> CallFinished:
@@ -180,6 +185,14 @@ def test_a_censored_incident_is_an_open_arrow(rich: dict[str, Figure]) -> None:
     assert len(arrows.get_facecolor()) == 0
 
 
+def test_no_point_is_cut_in_half_at_the_end_of_an_axis(rich: dict[str, Figure]) -> None:
+    for name in ("network_latency", "tool_latency", "response_time", "mttr", "streams"):
+        (axes,) = rich[name].axes
+        points = [c for c in axes.collections if isinstance(c, PathCollection) and len(np.asarray(c.get_offsets()))]
+        assert points
+        assert not any(group.get_clip_on() for group in points), name
+
+
 def test_one_colour_means_one_thing_over_all_pictures(tmp_path: Path) -> None:
     run = history(tmp_path, prompts=200, chance=0.5)
     meanings: dict[str, set[str]] = {}
@@ -286,6 +299,18 @@ def test_prompts_that_took_no_time_are_drawn_too() -> None:
     (points,) = axes.collections
     low, high = axes.get_ylim()
     assert [low < float(y) < high for _, y in np.asarray(points.get_offsets())] == [True] * 4
+
+
+def test_a_box_has_the_quartiles_and_its_whiskers_end_at_points() -> None:
+    durations = [0.010, 0.011, 0.012, 0.013, 0.014, 0.015, 0.016, 0.017, 0.1]
+    run = told(*(call("search", n, ok=True, duration_s=took) for n, took in enumerate(durations, 1)))
+    boxes, medians = tool_latency(RunReport.of(run)).axes[0].lines
+    xs = [x for x in np.asarray(boxes.get_xdata()).tolist() if x == x]
+    first, median, third = np.percentile(durations, [25, 50, 75])
+    assert sorted(set(xs)) == pytest.approx([0.010, first, third, 0.017]), "the slowest is farther than 1.5 boxes"
+    assert np.asarray(medians.get_xdata())[:2].tolist() == pytest.approx([median] * 2)
+    few = tool_latency(RunReport.of(told(*(call("search", n, ok=True, duration_s=0.1) for n in range(1, 8)))))
+    assert not any(np.isfinite(np.asarray(line.get_xdata(), dtype=float)).any() for line in few.axes[0].lines)
 
 
 def test_the_labs_start_is_no_part_of_a_time_axis(tmp_path: Path) -> None:
@@ -490,14 +515,17 @@ def test_a_backend_that_matplotlib_does_not_know_is_not_needed(tmp_path: Path) -
     history(tmp_path / "logs" / "run", prompts=1)
     script = Path(__file__).parents[2] / "charts.py"
     done = subprocess.run(
-        [sys.executable, script, "run"],
+        [sys.executable, "-X", "importtime", script, "run"],
         cwd=tmp_path,
         env={**os.environ, "MPLBACKEND": "nonsense"},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert (done.returncode, done.stderr) == (0, "")
+    imports = [line for line in done.stderr.splitlines() if line.startswith("import time:")]
+    assert (done.returncode, len(imports)) == (0, len(done.stderr.splitlines())), "nothing else is said"
+    assert any("matplotlib.figure" in line for line in imports)
+    assert not any("matplotlib.pyplot" in line for line in imports), "it takes longer to load than a chart to draw"
     assert len(done.stdout.splitlines()) == len(NAMES)
 
 

@@ -22,7 +22,7 @@ from chaoslab.record.log import Log
 from chaoslab.reports import formats
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents.outcomes import color, contrast, ink_on
-from chaoslab.reports.formats.html import FILE, recovery, timelines
+from chaoslab.reports.formats.html import FILE, timelines
 from tests.reports import hostile_run
 from tests.reports.fake_run import FakeRun, ScriptedClock
 
@@ -57,6 +57,16 @@ async function tried(frame) {
     .filter((box) => box.width && box.right > win.innerWidth).length;
   seen.clipped = page.querySelector("#story .plot").scrollWidth - page.querySelector("#story .plot").clientWidth;
   seen.focusable = page.querySelector("#story .plot").tabIndex;
+  const box = (element) => element.getBoundingClientRect();
+  seen.pictures = [...page.querySelectorAll("figure.picture svg.chart")].map((svg) => {
+    const texts = [...svg.querySelectorAll("text")].map(box);
+    const meet = (one, two) => Math.min(one.right, two.right) - Math.max(one.left, two.left) > 1 &&
+      Math.min(one.bottom, two.bottom) - Math.max(one.top, two.top) > 4;
+    const over = texts.filter((one, n) => texts.some((two, m) => m > n && meet(one, two))).length;
+    const out = texts.filter((text) => text.left < 0 || text.right > win.innerWidth).length;
+    return [svg.classList[1], box(svg).width > 200, out, over];
+  });
+  seen.linked = [...page.querySelectorAll("svg.timeline a")].map((link) => link.getAttribute("href"));
   set("by-outcome", "!bad"); seen.bad = rows();
   set("by-outcome", "");
   set("by-text", "PROMPT 3"); seen.found = rows(); seen.said = page.getElementById("found").textContent;
@@ -66,6 +76,8 @@ async function tried(frame) {
   head.click(); seen.down = rows();
   page.querySelector('#rows a[href="#trial=p2.r1"]').click(); await wait(200);
   seen.second = page.getElementById("trial-h").textContent; seen.focus = page.activeElement.id;
+  page.querySelector('#story button[aria-label^="Failed call"]').click();
+  seen.failed = [page.activeElement.localName, page.activeElement.textContent.includes("FAILED")];
   page.querySelector('#story button[aria-label="Zoom in"]').click();
   seen.zoomed = page.querySelectorAll("#story svg .mark").length;
   page.querySelector('#story button[aria-label="Show the whole trial"]').click();
@@ -176,23 +188,6 @@ def test_the_sections_stand_in_their_order_and_tables_have_headers(tmp_path: Pat
     assert set(labels) <= set(identities)
 
 
-def test_the_recovery_curve_falls_within_its_picture_and_marks_the_censored(tmp_path: Path) -> None:
-    many = contents(FakeRun(tmp_path / "many", prompts=200).write())
-    found = recovery.drawn(many.report)
-    assert found is not None
-    line = [tuple(map(float, point.split(","))) for point in found.line.split()]
-    assert line[0] == (recovery.LEFT, recovery.TOP)
-    assert line == sorted(line), "time goes on, and the share of the open incidents falls"
-    assert line[-1][0] == recovery.RIGHT
-    ends = [incident for incident in many.report.recovery.value.incidents if not incident.recovered]
-    assert len(found.marks) == len({incident.duration_s for incident in ends}) > 0
-    assert len(found.times) in range(3, recovery.TICKS + 2)
-    assert 'class="curve"' in formats.files(formats.HTML, many)[FILE]
-    few = contents(FakeRun(tmp_path / "few", prompts=1).write())
-    assert recovery.drawn(few.report) is None
-    assert 'class="curve"' not in formats.files(formats.HTML, few)[FILE]
-
-
 def test_one_run_makes_the_same_bytes_twice(tmp_path: Path) -> None:
     folder = FakeRun(tmp_path, prompts=6).write()
     assert page(folder) == page(folder)
@@ -287,6 +282,9 @@ def test_a_browser_filters_sorts_searches_and_draws(width: str, browsed: dict[st
     assert seen["marks"] == 5  # a call, a fault, two effects, an answer
     assert seen["zoomed"] < 5
     assert seen["focusable"] == 0
+    assert seen["failed"] == ["tr", True]
+    assert seen["pictures"] == [[name, True, 0, 0] for name in ("timeline", "latency")]
+    assert seen["linked"] == ["#trial=p1.r1", "#trial=p2.r1", "#trial=p3.r1"]
     assert sorted(seen["met"]) == ["p1.r1", "p2.r1", "p3.r1"]
 
 

@@ -51,7 +51,7 @@ def test_out_names_a_file_or_a_folder(here: Path, capsys: Printed) -> None:
     written = capsys.readouterr().out.split()
     assert written == [
         "new/mine.json", "new/report.md", "tables/trials.csv", "tables/calls.csv", "tables/faults.csv",
-        "both/one/report.xml", "both/two/report.xml",
+        "both/one/report.xml", "both/two/report.xml", "both/changes.xml",
     ]  # fmt: skip
     assert all((here / path).is_file() for path in written)
 
@@ -102,8 +102,10 @@ def test_open_shows_the_page(here: Path, monkeypatch: pytest.MonkeyPatch, capsys
         (["--out", "x"],
          "--out needs --format, which says what to write: html, json, junit, markdown, csv, parquet or charts"),
         (["--format", "csv", "--out", "-"], "--out - prints one file, and --format csv writes several: name a folder"),
-        (["one", "two", "--format", "json", "--out", "-"],
-         "--out - prints one file, and there are several runs: name a folder"),
+        (["one", "two", "one", "--format", "json", "--out", "-"],
+         "--out - prints one file, and there are 3 runs: name a folder"),
+        (["one", "two", "--format", "charts", "--out", "-"],
+         "--out - prints one file, and --format charts writes several: name a folder"),
         (["--format", "json", "--out", "logs/one/info.log/x"], "cannot write logs/one/info.log: File exists"),
     ],
 )  # fmt: skip

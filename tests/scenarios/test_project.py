@@ -96,7 +96,13 @@ def test_stress_tells_the_share_at_each_level_and_where_it_breaks(project: Path,
     assert said[2].split()[:5] == ["0", "0", "%", "100%", "91%–100%"]
     assert said[-1] == "it breaks at level 1: less than 100% of its trials pass"
     assert chart.read_bytes().startswith(b"\x89PNG")
-    assert main(["stress", str(project), "--iterations", "40", "--levels", "0,1", "--json"]) == 0
+    page = chart.with_suffix(".html")
+    again = ["stress", str(project), "--iterations", "40", "--levels", "0,1", "--json", "--chart", str(page)]
+    assert main(again) == 0
+    text = page.read_text(encoding="utf-8")
+    assert "It breaks at level 1: less than 100% of its trials pass." in text
+    assert text.count("<circle") == 2
+    assert "40 of 40" in text
     first, second = json.loads(capsys.readouterr().out)["steps"]
     assert (first["passed"], first["breaks"], second["breaks"]) == (40, False, True)
     assert second["interval"][0] < second["passed"] / 40 < second["interval"][1]
@@ -109,7 +115,7 @@ def test_stress_tells_the_share_at_each_level_and_where_it_breaks(project: Path,
         (["--levels", "1,1"], "1,1 should be some of"),
         (["--levels", ""], "should be some of"),
         (["--iterations", "0"], "0 should be a whole number from 1"),
-        (["--chart", "x.gif"], "--chart x.gif should end in .png or .svg"),
+        (["--chart", "x.gif"], "--chart x.gif should end in .png, .svg or .html"),
     ],
 )
 def test_what_stress_cannot_mean_is_refused(arguments: list[str], said: str, project: Path, capsys: Said) -> None:

@@ -32,7 +32,7 @@ from tests.plan_parts import roll
 EASY = ({"prompt": "What is 17 times 24?", "facts": ["408"]}, "What is the weather in Oslo?")
 CHARTS = {
     "throughput", "success_rate", "network_latency", "tool_latency", "streams", "errors", "response_time", "mttr",
-    "amplification", "fault_matrix", "latency_by_fault", "recovery_curve",
+    "amplification", "fault_matrix", "latency_by_fault", "recovery_curve", "cost_of_chaos",
 }  # fmt: skip
 
 

@@ -33,6 +33,11 @@ def lasts(fault: str) -> bool:
     return bool(trait(_class(fault), "lasts"))
 
 
+def of_process(fault: str) -> bool:
+    """True if it begins an outage of a service, for all its clients."""
+    return bool(trait(_class(fault), "of_process"))
+
+
 def closes(fault: str) -> bool:
     """True if it closes the connection, so that its caller sees "closed" or "reset"."""
     return bool(trait(_class(fault), "closes"))

@@ -76,12 +76,16 @@ def told(steps: Sequence[Step]) -> str:
                 f"  {step.met:>11}  {'█' * round(BAR * share.value)}"
             )  # fmt: skip
             lines.append(f"{step.level:<5g}  {f'{chance * 100:g} %':>12}  {figures}")
-        broken = next((step for step in own if step.breaks), None)
-        if broken is None:
-            lines.append(f"it does not break up to level {own[-1].level:g}")
-        else:
-            lines.append(f"it breaks at level {broken.level:g}: less than {broken.least:.0%} of its trials pass")
+        lines.append(_ruling(own))
     return "\n".join(lines)
+
+
+def _ruling(own: Sequence[Step]) -> str:
+    """The breaking point of a scenario."""
+    broken = next((step for step in own if step.breaks), None)
+    if broken is None:
+        return f"it does not break up to level {own[-1].level:g}"
+    return f"it breaks at level {broken.level:g}: less than {broken.least:.0%} of its trials pass"
 
 
 def plain(steps: Sequence[Step]) -> dict[str, Any]:
@@ -100,31 +104,43 @@ def plain(steps: Sequence[Step]) -> dict[str, Any]:
 
 
 def chart(steps: Sequence[Step], path: Path) -> None:
-    """Draws the share that passes over the chance that a call fails, with its intervals.
+    """Draws the share that passes over the level, with its intervals: a picture (.png, .svg) or a page (.html).
 
     Raises:
         OSError: the file cannot be written.
     """
-    from matplotlib.figure import Figure
+    from chaoslab.reports.levels import PassRate
 
-    from chaoslab.reports.charts.palette import series
+    by_scenario = {
+        name: [step for step in steps if step.scenario == name] for name in dict.fromkeys(s.scenario for s in steps)
+    }
+    lines = [
+        PassRate(name, [(step.level, share) for step in own if (share := step.share) is not None])
+        for name, own in by_scenario.items()
+    ]
+    if path.suffix != ".html":
+        from chaoslab.reports.charts import save_one
+        from chaoslab.reports.charts.over_level import pass_rate
 
-    figure = Figure(figsize=(8, 4.5), layout="constrained")
-    axes = figure.add_subplot()
-    for number, name in enumerate(dict.fromkeys(step.scenario for step in steps)):
-        own = [(step, step.share) for step in steps if step.scenario == name]
-        known = [(100 * LEVELS[step.level], share) for step, share in own if share is not None]
-        look, line = series(number)
-        x, y = [at for at, _ in known], [100 * share.value for _, share in known]
-        low = [100 * (share.value - share.interval.low) for _, share in known]
-        high = [100 * (share.interval.high - share.value) for _, share in known]
-        axes.errorbar(
-            x, y, yerr=[low, high], color=look.color, marker=look.marker, linestyle=line, capsize=4, label=name
-        )
-    axes.set_xlabel("calls that meet a fault (%)")
-    axes.set_ylabel("trials that pass (%), 95 % interval")
-    axes.set_ylim(-3, 103)
-    axes.grid(alpha=0.3)
-    axes.legend(loc="lower left")
-    axes.set_title("Pass rate over the level of chaos", loc="left")
-    figure.savefig(path, dpi=150)
+        save_one(pass_rate(lines), path)
+        return
+    from chaoslab.reports.formats.html import page
+    from chaoslab.reports.svg import over_level
+
+    scenarios = [
+        {
+            "name": line.label,
+            "said": f"{_ruling(own)[:1].upper()}{_ruling(own)[1:]}.",
+            "picture": over_level.draw(line, number, least=own[0].least),
+            "rows": [_row(step) for step in own],
+        }
+        for number, (line, own) in enumerate(zip(lines, by_scenario.values(), strict=True), 1)
+    ]
+    path.write_text(page("levels.html", scenarios=scenarios), encoding="utf-8", errors="backslashreplace")
+
+
+def _row(step: Step) -> list[str]:
+    share = step.share
+    interval = "–" if share is None else f"{share.interval.low:.0%}–{share.interval.high:.0%}"
+    passed = f"{step.passed} of {step.judged}"
+    return [f"{step.level:g}", f"{LEVELS[step.level] * 100:g} %", passed, interval, str(step.met), str(step.invalid)]

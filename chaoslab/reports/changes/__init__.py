@@ -14,10 +14,12 @@ from enum import StrEnum
 
 from chaoslab.analysis.judge import Outcome
 from chaoslab.analysis.measures.paired import mcnemar
+from chaoslab.analysis.run_report import RunReport
 from chaoslab.core.events import RunStarted
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents.outcomes import UNSTATED, is_bad, is_judged
 from chaoslab.reports.contents.rows import Row
+from chaoslab.reports.levels import PassRate, level_of, pooled
 from chaoslab.reports.page import count
 
 SURE = 0.05
@@ -60,6 +62,8 @@ class Changes:
     then_alone: Sequence[str]
     now_alone: Sequence[str]
     notes: Sequence[str] = ()
+    levels: PassRate | None = None
+    """The share of correct trials at the two levels of chaos, if they are not the same."""
 
     @classmethod
     def of(cls, then: Contents, now: Contents) -> Changes:
@@ -74,6 +78,7 @@ class Changes:
             then_alone=[row.trial for key, row in before.items() if key not in after],
             now_alone=[row.trial for key, row in after.items() if key not in before],
             notes=tuple(_notes(then.report.started, now.report.started)),
+            levels=_levels(then.report, now.report),
         )
 
     def count(self, way: Way) -> int:
@@ -128,6 +133,11 @@ def _notes(then: RunStarted | None, now: RunStarted | None) -> Iterator[str]:
     others = {name for name in {*then.settings, *now.settings} if then.settings.get(name) != now.settings.get(name)}
     if named := sorted(others - {"SEED", "WORLD"}):
         yield f"Settings that are not the same: {', '.join(named)}."
+
+
+def _levels(then: RunReport, now: RunReport) -> PassRate | None:
+    found = {level_of(then), level_of(now)}
+    return pooled("", [then, now]) if len(found) > 1 and None not in found else None
 
 
 def _keyed(contents: Contents) -> dict[tuple[str, str, int], Row]:

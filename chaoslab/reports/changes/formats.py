@@ -1,9 +1,9 @@
-"""The changes between two runs as text, JSON, Markdown and HTML."""
+"""The changes between two runs as text, JSON, JUnit, Markdown, CSV and HTML."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from chaoslab.reports.changes import Change, Changes, Way
 from chaoslab.reports.contents.outcomes import word
@@ -13,6 +13,7 @@ from chaoslab.reports.page import wrapped
 VERSION = 1
 SHOWN = 20
 """The most pairs that the terminal lists."""
+ALONE = "without a partner"
 ROWS_MAX = 500
 """The most pairs that Markdown lists."""
 
@@ -68,6 +69,54 @@ def as_json(found: Changes) -> str:
     return json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 
+def junit(found: Changes) -> str:
+    """The changes for CI systems: a case per pair, which fails if it went worse. A pair without a conclusion and a
+    trial without a partner are skipped, so they pass nothing in silence."""
+    from xml.etree.ElementTree import Element, SubElement
+
+    from chaoslab.reports.formats.junit import finished
+
+    suites = Element("testsuites")
+    suite = SubElement(suites, "testsuite", name=f"chaoslab {found.then} to {found.now}")
+    properties = SubElement(suite, "properties")
+    for name, said in {"then": found.then, "now": found.now, "verdict": found.said, "test": found.tested}.items():
+        SubElement(properties, "property", name=name, value=said)
+    kinds = []
+    for one in found.pairs:
+        case = SubElement(suite, "testcase", classname=found.now, name=f"{one.trial} {one.prompt}", time="0.000000")
+        kind = {Way.WORSE: "failure", Way.OPEN: "skipped"}.get(one.way, "")
+        kinds.append(kind)
+        told = f"{word(one.then)} then, {word(one.now)} now: {one.why}"
+        if kind == "failure":
+            failed = SubElement(case, kind, type=_mark(one), message=told)
+            failed.text = f"\n{one.replay}\n"
+        elif kind:
+            SubElement(case, kind, message=f"no conclusion: {told}")
+    for run, trials in ((found.then, found.then_alone), (found.now, found.now_alone)):
+        for trial in trials:
+            case = SubElement(suite, "testcase", classname=run, name=f"{trial} of {run}", time="0.000000")
+            SubElement(case, "skipped", message=ALONE)
+            kinds.append("skipped")
+    return finished(suites, suite, kinds, time_s=0.0)
+
+
+def csv(found: Changes) -> str:
+    """The changes for a spreadsheet: a row per pair, and one per trial without a partner."""
+    from chaoslab.reports.formats.csv import Cell, table
+
+    header = ("trial", "prompt", "then", "now", "change", "new_failure", "fixed", "why", "again")
+    pairs: list[Sequence[Cell]] = [
+        (one.trial, one.prompt, str(one.then), str(one.now), str(one.way), one.new, one.fixed, one.why, one.replay)
+        for one in found.pairs
+    ]
+    alone: list[Sequence[Cell]] = [
+        (trial, None, None, None, f"{ALONE}, only in {run}", None, None, None, None)
+        for run, trials in ((found.then, found.then_alone), (found.now, found.now_alone))
+        for trial in trials
+    ]
+    return table(header, [*pairs, *alone])
+
+
 def html(found: Changes) -> str:
     """The changes as one page that loads nothing.
 
@@ -75,20 +124,25 @@ def html(found: Changes) -> str:
         Missing: Jinja is not installed.
     """
     from chaoslab.reports.formats import Missing
+    from chaoslab.reports.formats.html import page
+    from chaoslab.reports.svg import over_level
 
-    try:
-        from chaoslab.reports.formats.html import page
-    except ModuleNotFoundError as error:
-        raise Missing(f"{error.name} is not installed: pip install 'chaoslab[charts]'") from None
     worse, better = found.count(Way.WORSE), found.count(Way.BETTER)
     tone = "bad" if worse else "good" if better or found.count(Way.SAME) else "open"
-    return page("changes.html", it=found, rows=_changed(found), notes=_notes(found), tone=tone, mark=_mark, word=word)
+    levels = over_level.draw(found.levels) if found.levels else None
+    given = {"rows": _changed(found), "notes": _notes(found), "tone": tone, "mark": _mark, "word": word}
+    try:
+        return page("changes.html", it=found, levels=levels, **given)
+    except ModuleNotFoundError as error:
+        raise Missing(f"{error.name} is not installed: pip install 'chaoslab[charts]'") from None
 
 
 FORMATS: dict[str, tuple[str, Callable[[Changes], str]]] = {
     "html": ("changes.html", html),
     "json": ("changes.json", as_json),
+    "junit": ("changes.xml", junit),
     "markdown": ("changes.md", markdown),
+    "csv": ("changes.csv", csv),
 }
 """Format → the file's name and its maker."""
 

@@ -22,12 +22,15 @@ from chaoslab.analysis.run_report import RunReport
 from chaoslab.base.interrupts import heard_outside_imports
 from chaoslab.reports.charts.series import lines, said, toxic_prob
 from chaoslab.reports.folder import LATEST, LOGS, charts_of, read
+from chaoslab.reports.levels import level_of, pooled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 OUT = Path("charts")
 DPI = 120
+COMPRESSION = 3
+"""Of zlib: a tenth larger than its usual 6, and written in half the time."""
 
 
 def draw(report: RunReport) -> dict[str, Figure]:
@@ -45,17 +48,30 @@ def _charts() -> Iterator[tuple[str, Callable[[RunReport], Figure]]]:
 
 
 def overlay(reports: Sequence[RunReport]) -> dict[str, Figure]:
-    """The charts of several runs against their TOXIC_PROB, with a line for runs that differ in nothing else."""
+    """The charts of several runs: against their TOXIC_PROB if all state it, and over their level of chaos if that is
+    not the same in all. Runs that differ in nothing else share a line."""
     _load()
+    from chaoslab.reports.charts.over_level import pass_rate
     from chaoslab.reports.charts.sweep import mttr_vs_toxic_prob, success_vs_toxic_prob
 
-    found = lines(reports)
-    return _guarded(
-        {
-            "success_vs_toxic_prob": lambda: success_vs_toxic_prob(found),
-            "mttr_vs_toxic_prob": lambda: mttr_vs_toxic_prob(found),
-        }
-    )
+    pictures: dict[str, Callable[[], Figure]] = {}
+    if _state_toxic_prob(reports):
+        found = lines(reports)
+        pictures["success_vs_toxic_prob"] = lambda: success_vs_toxic_prob(found)
+        pictures["mttr_vs_toxic_prob"] = lambda: mttr_vs_toxic_prob(found)
+    if _of_levels(reports):
+        of_levels = [pooled(line.label, line.runs) for line in lines(reports, of_levels=True)]
+        pictures["pass_rate_vs_level"] = lambda: pass_rate(of_levels, passed="correct trials")
+    return _guarded(pictures)
+
+
+def _state_toxic_prob(reports: Sequence[RunReport]) -> bool:
+    return all(toxic_prob(report) is not None for report in reports)
+
+
+def _of_levels(reports: Sequence[RunReport]) -> bool:
+    found = {level_of(report) for report in reports}
+    return len(found) > 1 and None not in found
 
 
 def _guarded(pictures: Mapping[str, Callable[[], Figure]]) -> dict[str, Figure]:
@@ -81,18 +97,36 @@ def _load() -> None:
 
 def rendered(figures: dict[str, Figure]) -> dict[str, bytes]:
     """The charts as PNG by file name. The bytes depend on the data alone (no time, no version in it)."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-
-    def png(figure: Figure) -> bytes:
-        canvas = FigureCanvasAgg(figure)
-        figure.set_dpi(DPI)
-        canvas.print_png(file := BytesIO(), metadata={"Software": None})  # type: ignore[no-untyped-call]  # savefig draws twice, for a layout
-        return file.getvalue()
 
     def picture(name: str, figure: Figure) -> bytes:
-        return guarded(lambda: png(figure), lambda why: png(_unknown(name, why)))
+        return guarded(lambda: _png(figure), lambda why: _png(_unknown(name, why)))
 
     return {f"{name}.png": picture(name, figure) for name, figure in figures.items()}
+
+
+def _png(figure: Figure) -> bytes:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from PIL import Image
+
+    canvas = FigureCanvasAgg(figure)
+    figure.set_dpi(DPI)
+    canvas.draw()  # type: ignore[no-untyped-call]  # once; savefig draws twice, for a layout
+    pixels = canvas.buffer_rgba()  # type: ignore[no-untyped-call]
+    picture = Image.frombuffer("RGBA", canvas.get_width_height(), pixels).convert("RGB")
+    picture.save(file := BytesIO(), format="png", compress_level=COMPRESSION, dpi=(DPI, DPI))
+    return file.getvalue()
+
+
+def save_one(figure: Figure, path: Path) -> None:
+    """Writes a chart as the kind of file that the path ends in: .png or .svg.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    if path.suffix == ".png":
+        path.write_bytes(_png(figure))
+    else:
+        figure.savefig(path, metadata={"Date": None})
 
 
 def save(figures: dict[str, Figure], folder: Path) -> list[Path]:
@@ -151,10 +185,10 @@ def main(names: Sequence[str] = (), *, out: Path | None = None, logs: Path = LOG
     names = names or [LATEST]
     try:
         runs = [(name, RunReport.of(read(name, logs=logs))) for name in names]
-        for name, report in runs:
-            if len(runs) > 1 and toxic_prob(report) is None:
-                raise LookupError(f"the logs of '{name}' do not state its TOXIC_PROB: it cannot be laid over others")
         reports = [report for _, report in runs]
+        for name, report in runs:
+            if len(runs) > 1 and toxic_prob(report) is None and not _of_levels(reports):
+                raise LookupError(f"the logs of '{name}' do not state its TOXIC_PROB: it cannot be laid over others")
         with heard_outside_imports():
             pictures = rendered(draw(runs[0][1]) if len(runs) == 1 else overlay(reports))
     except LookupError as error:
@@ -169,7 +203,7 @@ def main(names: Sequence[str] = (), *, out: Path | None = None, logs: Path = LOG
     for name, note in ((name, note) for name, report in runs for note in report.notes):
         print(f"note: {f'{name}: ' if len(runs) > 1 else ''}{note}", file=sys.stderr)
     for line in [
-        *filter(None, [said(lines(reports))]),
+        *filter(None, [said(lines(reports)) if _state_toxic_prob(reports) else ""]),
         *(f"{complaint}; --out should name a folder" for complaint in complaints),
     ]:
         print(line, file=sys.stderr)

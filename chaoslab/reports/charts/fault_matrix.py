@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from chaoslab.analysis.run_report import RunReport
-from chaoslab.reports.charts.style import canvas, nothing, short, unmet
+from chaoslab.reports.charts.style import canvas, keys, nothing, short, unmet
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -65,5 +65,5 @@ def fault_matrix(report: RunReport) -> Figure:
     axes.spines[["left", "bottom"]].set_visible(False)
     order = [word(outcome) for outcome in SEVERITY]
     handles = sorted(seen.values(), key=lambda patch: [*order, str(patch.get_label())].index(str(patch.get_label())))
-    figure.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False, fontsize=9)
+    keys(figure, handles, [str(patch.get_label()) for patch in handles])
     return figure

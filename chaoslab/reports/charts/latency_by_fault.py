@@ -43,7 +43,7 @@ def latency_by_fault(report: RunReport) -> Figure:
             lows, middles, highs = zip(*(scaled.places(found) for _, found in drawn), strict=True)
             rows = [row for row, _ in drawn]
             axes.hlines(rows, lows, highs, color=color, linewidth=3, alpha=0.75)
-            axes.plot(middles, rows, linestyle="", marker=marker, markersize=7, color=color, label=said)
+            axes.plot(middles, rows, linestyle="", marker=marker, markersize=7, color=color, label=said, clip_on=False)
     labels = [f"{short(name)} ({len(durations[name][0]):,}, {len(durations[name][1]):,})" for name in names]
     axes.set_yticks(range(len(names)), labels)
     axes.set_ylim(len(names) - 0.4, -0.6)

@@ -49,6 +49,7 @@ class Group:
             edgecolors=None if crossed else "white",
             linewidths=1.5 if crossed else edge,
             zorder=2 + self.rank / 100,
+            clip_on=False,
             label=f"{short(self.name)} ({len(self.attempts):,}{thinned})",
         )
 

@@ -106,6 +106,7 @@ def _points(axes: Axes, scaled: Scale, row: int, mine: list[Incident], color: st
             edgecolors=edge if ending is Ending.CENSORED else "white",
             linewidths=max(width, 0.8) if ending is Ending.CENSORED else width,
             marker=marker,
+            clip_on=False,
         )
 
 

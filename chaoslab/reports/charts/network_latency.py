@@ -6,17 +6,20 @@ from typing import TYPE_CHECKING
 
 from chaoslab.analysis.run_report import RunReport
 from chaoslab.reports.charts.marks import groups, said
-from chaoslab.reports.charts.style import canvas, legend, nothing, scale, unmet
+from chaoslab.reports.charts.palette import faults
+from chaoslab.reports.charts.style import canvas, legend, nothing, scale, short, unmet
+from chaoslab.reports.spells import spells
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 TITLE = "Network latency of each attempt"
 
 
 def network_latency(report: RunReport) -> Figure:
-    """A point per attempt, with a colour and a shape for each witnessed fault. Attempts that never left the agent, or
-    without a known duration, are at the lower edge."""
+    """A point per attempt, with a colour and a shape for each witnessed fault, and a band where a fault lasted.
+    Attempts that never left the agent, or without a known duration, are at the lower edge."""
     found = report.attempts.value
     told = report.knows_faults
     if not any(a.timed or not a.left for a in found):
@@ -31,9 +34,23 @@ def network_latency(report: RunReport) -> Figure:
     scaled = scale(axes, [a.duration_s for a in found], axis="y")
     for group in groups(found, told=told):
         group.scatter(axes, lambda a, share: (a.t - report.began_t, scaled.place(a.duration_s, share)))
+    _bands(axes, report)
     first, last = min(a.t for a in found) - report.began_t, max(a.t for a in found) - report.began_t
     axes.set_xlim(min(0.0, first), max(0.0, last) * 1.03 or 1.0)
     axes.set_xlabel("time since the first prompt began (s)")
     axes.set_ylabel(f"duration of the attempt (s{scaled.suffix})")
     legend(figure, axes)
     return figure
+
+
+def _bands(axes: Axes, report: RunReport) -> None:
+    """A band from the first to the last attempt that met a lasting fault, in the fault's colour."""
+    found = spells(report)
+    looks = faults(fault for attempt in report.attempts.value for fault in attempt.faults)
+    for fault in sorted({spell.fault for spell in found}):
+        mine = [(s.began_t - report.began_t, s.ended_t - s.began_t) for s in found if s.fault == fault]
+        said = f"{short(fault)} lasted ({len(mine):,})"
+        axes.broken_barh(
+            mine, (0, 1), color=looks[fault].color, alpha=0.16, linewidth=0, zorder=0.4, label=said,
+            transform=axes.get_xaxis_transform(),
+        )  # fmt: skip

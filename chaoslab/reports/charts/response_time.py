@@ -51,6 +51,7 @@ def response_time(report: RunReport) -> Figure:
                 edgecolors="white",
                 linewidths=edge,
                 zorder=2 + ranked.index(outcome) / 100,
+                clip_on=False,
                 label=f"{outcome} ({len(mine):,}{thinned})",
             )
     axes.axhline(scaled.place(middle), color=INK, linewidth=1, linestyle="--", label="median")

@@ -11,8 +11,9 @@ from typing import Any
 
 from chaoslab.analysis.run_report import RunReport
 from chaoslab.base.identity import digest
+from chaoslab.core.levels import NAMED
 
-AXIS = "TOXIC_PROB"
+AXIS, LEVEL = "TOXIC_PROB", "CHAOS_LEVEL"
 FREE = (AXIS, "SEED", "REPEATS", "TRIALS", "JOBS", "BASE_PORT")
 """Settings that may differ between the runs of a line: the axis, the seed, the number of trials, and those that affect
 no result."""
@@ -60,6 +61,13 @@ def told(report: RunReport) -> dict[str, str]:
     return {name: _text(value) for name, value in found.items()}
 
 
+def _beside_level(report: RunReport) -> dict[str, str]:
+    inputs = {name: value for name, value in told(report).items() if name != LEVEL}
+    prob = toxic_prob(report)
+    inputs |= {} if prob is None else {AXIS: f"{prob:g}"}
+    return {name: value for name, value in inputs.items() if not name.startswith(f"injection {NAMED}")}
+
+
 def _rest(injection: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in injection.items() if key != "name"}
 
@@ -72,11 +80,12 @@ def _text(value: Any) -> str:
     return digest(value)[:6] if isinstance(value, dict) else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def lines(reports: Iterable[RunReport]) -> list[Series]:
-    """The runs by line, in the order of their first runs."""
+def lines(reports: Iterable[RunReport], *, of_levels: bool = False) -> list[Series]:
+    """The runs by line, in the order of their first runs. `of_levels`: the axis is the level of chaos, so what it
+    decides makes no line of its own, and TOXIC_PROB does."""
     groups: list[tuple[dict[str, str], list[RunReport]]] = []
     for report in reports:
-        made_with = told(report)
+        made_with = _beside_level(report) if of_levels else told(report)
         for known, runs in groups:
             if known == made_with:
                 runs.append(report)

@@ -6,14 +6,15 @@ import math
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from chaoslab.analysis.run_report import RunReport
+from chaoslab.reports.charts.layout import PAD_IN, engine
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from matplotlib.ticker import Locator
 
 T_ = TypeVar("T_")
 
@@ -35,8 +36,8 @@ def canvas(title: str, note: str = "", *, height_in: float = 4.2) -> tuple[Figur
     """An empty figure; `note` is the line under its title."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(8.4, height_in), layout="constrained")
-    figure.suptitle(title, x=0.012, ha="left", fontsize=13, fontweight="bold")
+    figure = Figure(figsize=(8.4, height_in), layout=engine())
+    figure.suptitle(title, x=0.012, y=1 - PAD_IN / height_in, ha="left", fontsize=13, fontweight="bold")
     axes = figure.add_subplot()
     axes.tick_params(which="minor", labelbottom=False, labelleft=False)
     # A given y spares matplotlib the search for a place above the ticks, an eighth of the time to draw.
@@ -71,8 +72,20 @@ def legend(figure: Figure, axes: Axes) -> None:
         longest = max(map(len, labels))
         columns = min(4 if longest < 28 else 2 if longest < 60 else 1, len(handles))
         rows = math.ceil(len(handles) / columns)
-        figure.set_figheight(figure.get_figheight() + 0.2 * max(0, rows - 2))
-        figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=9)
+        keys(figure, handles, labels, columns=columns, higher_in=0.2 * max(0, rows - 2))
+
+
+def keys(
+    figure: Figure, handles: Sequence[Artist], labels: Sequence[str], *, columns: int = 4, higher_in: float = 0.0
+) -> None:
+    """Draws these keys as the legend; the figure becomes higher by so much."""
+    height_in = figure.get_figheight() + higher_in
+    if higher_in:
+        figure.set_figheight(height_in)
+        figure._suptitle.set_y(1 - PAD_IN / height_in)  # type: ignore[attr-defined]
+    figure.legend(
+        handles, labels, loc="lower center", ncols=columns, frameon=False, fontsize=9, borderaxespad=PAD_IN * 72 / 9
+    )
 
 
 @dataclass(frozen=True)
@@ -98,6 +111,8 @@ class Scale:
 def scale(axes: Axes, values: Sequence[float], *, axis: str) -> Scale:
     """Makes an axis logarithmic if the values span a large factor, else linear. Values of 0 and unknown ones (NaN) are
     drawn at its edge, with a label."""
+    from matplotlib.ticker import NullLocator
+
     positive = [value for value in values if value > 0]
     which = axes.xaxis if axis == "x" else axes.yaxis
     limits = axes.set_xlim if axis == "x" else axes.set_ylim
@@ -113,8 +128,8 @@ def scale(axes: Axes, values: Sequence[float], *, axis: str) -> Scale:
         made = Scale(", logarithmic", low, (low * (low / high) ** 0.19, low * (low / high) ** 0.07))
         begin, wall = low * (low / high) ** 0.24, low * (low / high) ** 0.035
         ticks = _decades(low / 1.2, high * 1.6)
-        which.set_minor_locator(_within(low))
-        which.set_minor_formatter(lambda *_: "")
+        which.set_minor_locator(NullLocator())
+        _between(axes, axis, low, high * 1.6)
     else:
         made = Scale("", 0.0, (-0.19 * high, -0.07 * high))
         begin, wall = -0.24 * high, -0.035 * high
@@ -137,15 +152,18 @@ def _decades(low: float, high: float) -> list[float]:
     return [10.0**n for n in range(first, last + 1, math.ceil((last - first + 1) / TICKS) or 1)]
 
 
-def _within(low: float) -> Locator:
-    """A locator of the minor ticks of a logarithmic axis, without those below its smallest value."""
-    from matplotlib.ticker import LogLocator
+def _between(axes: Axes, axis: str, low: float, high: float) -> None:
+    """Strokes at 2 to 9 times each power of ten. As ticks each would be five artists of matplotlib's."""
+    from matplotlib.markers import TICKRIGHT, TICKUP
 
-    class Within(LogLocator):
-        def __call__(self) -> Sequence[float]:
-            return [tick for tick in super().__call__() if tick >= low / 1.05]
-
-    return Within(subs="auto")
+    first, last = math.floor(math.log10(low)), math.floor(math.log10(high))
+    at = [n * 10.0**power for power in range(first, last + 1) for n in range(2, 10)]
+    at = [tick for tick in at if low / 1.05 <= tick <= high]
+    strokes: dict[str, Any] = {"linestyle": "", "markersize": 3, "markeredgewidth": 0.6, "color": "black", "label": ""}
+    if axis == "x":
+        axes.plot(at, [0.0] * len(at), marker=TICKUP, transform=axes.get_xaxis_transform(), **strokes)
+    else:
+        axes.plot([0.0] * len(at), at, marker=TICKRIGHT, transform=axes.get_yaxis_transform(), **strokes)
 
 
 def thin(found: Sequence[T_]) -> tuple[Sequence[T_], str]:

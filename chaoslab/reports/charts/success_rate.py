@@ -43,7 +43,7 @@ def success_rate(report: RunReport) -> Figure:
             axes.barh(row, rate.value, color=OUTCOMES[name].color, height=0.6)
             ends = [rate.interval.low, rate.interval.high]
             axes.plot(ends, [row, row], color="white", linewidth=4, solid_capstyle="butt")
-            axes.plot(ends, [row, row], color=INK, marker="|", linewidth=1.3)
+            axes.plot(ends, [row, row], color=INK, marker="|", linewidth=1.3, clip_on=False)
         axes.text(
             1.02,
             row,

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from chaoslab.analysis.measures.latency import Attempt
+from chaoslab.analysis.measures.latency import Attempt, percentile
 from chaoslab.analysis.run_report import RunReport
 from chaoslab.reports.charts.marks import groups
 from chaoslab.reports.charts.palette import INK
 from chaoslab.reports.charts.style import canvas, counted, legend, nothing, scale, short, spread
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 BOX = 8
 """The fewest points for a box: with fewer it would hide more than it shows."""
+BOX_HALF = 0.31
+"""Half the height of a box, in rows."""
+WHISKER = 1.5
+"""The longest whisker, in lengths of its box (Tukey)."""
 
 
 def tool_latency(report: RunReport) -> Figure:
@@ -46,23 +53,38 @@ def tool_latency(report: RunReport) -> Figure:
         group.scatter(axes, lambda a, share: (scaled.place(a.duration_s, share), offsets[id(a)]))
     left = [(row, [a.duration_s for a in rows[name] if a.timed]) for row, name in enumerate(names)]
     boxed = [(row, durations) for row, durations in left if len(durations) >= BOX]
-    if boxed:
-        drawn = {"color": INK, "linewidth": 1.1}
-        axes.boxplot(
-            [scaled.places(durations) for _, durations in boxed],
-            positions=[row for row, _ in boxed],
-            orientation="horizontal",
-            widths=0.62,
-            showfliers=False,
-            manage_ticks=False,
-            boxprops=drawn,
-            whiskerprops=drawn,
-            capprops=drawn,
-            medianprops=drawn | {"linewidth": 2.2},
-        )
+    _boxes(axes, [(row, scaled.places(durations)) for row, durations in boxed])
     axes.set_yticks(range(len(names)), [f"{short(name)} ({len(rows[name]):,})" for name in names])
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.set_xlabel(f"duration of the attempt (s{scaled.suffix})")
     axes.grid(visible=False, axis="y")
     legend(figure, axes)
     return figure
+
+
+def _boxes(axes: Axes, rows: Sequence[tuple[int, Sequence[float]]]) -> None:
+    """A box from the first to the third quartile, a stroke at the median, and whiskers to the last points within 1.5
+    times the box's length. All boxes are one line, and all medians another: matplotlib's own box plot makes seven for
+    each row, and imports pyplot."""
+    xs: list[float] = []
+    ys: list[float] = []
+    middles: list[tuple[float, int]] = []
+
+    def line(*points: tuple[float, float]) -> None:
+        xs.extend([*(x for x, _ in points), math.nan])
+        ys.extend([*(y for _, y in points), math.nan])
+
+    for row, places in rows:
+        first, middle, third = (percentile(places, share) for share in (0.25, 0.5, 0.75))
+        reach = WHISKER * (third - first)
+        low = min(first, *(place for place in places if place >= first - reach))
+        high = max(third, *(place for place in places if place <= third + reach))
+        top, bottom = row - BOX_HALF, row + BOX_HALF
+        line((first, top), (third, top), (third, bottom), (first, bottom), (first, top))
+        for end, wall in ((low, first), (high, third)):
+            line((wall, row), (end, row))
+            line((end, row - BOX_HALF / 2), (end, row + BOX_HALF / 2))
+        middles.append((middle, row))
+    axes.plot(xs, ys, color=INK, linewidth=1.1, zorder=2)
+    strokes = [(x, y) for x, row in middles for y in (row - BOX_HALF, row + BOX_HALF, math.nan)]
+    axes.plot([x for x, _ in strokes], [y for _, y in strokes], color=INK, linewidth=2.2, zorder=2)

@@ -19,7 +19,7 @@ Cell = str | int | float | bool | None
 def files(contents: Contents) -> dict[str, str]:
     """The three files."""
     return {
-        "trials.csv": _table(
+        "trials.csv": table(
             ("trial", "outcome", "seconds", "calls", "failed", "retries", "faults_met", "harm", "why", "prompt",
              "answer"),
             (
@@ -29,7 +29,7 @@ def files(contents: Contents) -> dict[str, str]:
                 for row in contents.rows
             ),
         ),
-        "calls.csv": _table(
+        "calls.csv": table(
             ("trial", "t", "target", "tool", "request", "attempt", "ok", "status", "error", "duration_s", "bytes",
              "via"),
             (
@@ -38,7 +38,7 @@ def files(contents: Contents) -> dict[str, str]:
                 for record, e in contents.history.of(CallFinished)
             ),
         ),
-        "faults.csv": _table(
+        "faults.csv": table(
             ("trial", "fault", "injection", "target", "request", "attempt", "armed", "injected", "witnessed",
              "evidence"),
             _faults(contents),
@@ -59,7 +59,8 @@ def _faults(contents: Contents) -> Iterable[Sequence[Cell]]:
         yield (*place, *reached, stages.get(FaultWitnessed.kind, ""))
 
 
-def _table(header: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
+def table(header: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
+    """The text of a file with this first line."""
     file = io.StringIO()
     writer = csv.writer(file)
     writer.writerow(header)

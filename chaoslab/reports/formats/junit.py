@@ -6,6 +6,7 @@ is skipped, so a run without statements passes nothing in silence.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from chaoslab.reports.contents import Contents
@@ -25,8 +26,13 @@ def files(contents: Contents) -> dict[str, str]:
     for name, text in {**contents.facts, "verdict": contents.headline.said}.items():
         SubElement(properties, "property", name=name, value=text)
     kinds = [_case(suite, contents, row) for row in rows]
+    return {FILE: finished(suites, suite, kinds, time_s=sum(row.seconds or 0.0 for row in rows))}
+
+
+def finished(suites: Element, suite: Element, kinds: Sequence[str], *, time_s: float) -> str:
+    """The file's text, with the numbers of its cases. `kinds`: the result of each, empty if it passed."""
     numbers = {
-        "tests": len(rows),
+        "tests": len(kinds),
         "failures": kinds.count("failure"),
         "errors": kinds.count("error"),
         "skipped": kinds.count("skipped"),
@@ -35,9 +41,9 @@ def files(contents: Contents) -> dict[str, str]:
         suite.set(name, str(number))
         if name != "skipped":
             suites.set(name, str(number))
-    suite.set("time", f"{sum(row.seconds or 0.0 for row in rows):.6f}")
+    suite.set("time", f"{time_s:.6f}")
     indent(suites)
-    return {FILE: '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(suites, encoding="unicode") + "\n"}
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(suites, encoding="unicode") + "\n"
 
 
 def _case(suite: Element, contents: Contents, row: Row) -> str:

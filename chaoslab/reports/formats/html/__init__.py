@@ -11,9 +11,9 @@ from chaoslab.analysis.judge import Outcome
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents.matrix import State
 from chaoslab.reports.contents.outcomes import color, glyph, ink_on, is_bad, word
-from chaoslab.reports.formats.html import recovery
 from chaoslab.reports.formats.html.timelines import embedded, stories
 from chaoslab.reports.page import percent, percents, share
+from chaoslab.reports.svg import pictures
 
 FILE = "report.html"
 ROWS_MAX = 3000
@@ -40,8 +40,7 @@ def files(contents: Contents) -> dict[str, str]:
         counts=contents.report.success.value.by_outcome,
         places=sorted({place for row in contents.rows for place in row.met}),
         State=State,
-        curve=recovery.drawn(contents.report),
-        curve_size=(recovery.WIDTH, recovery.HEIGHT),
+        pictures=pictures(contents.report),
         examples=EXAMPLES,
         bad=lambda outcome: is_bad(outcome, judgeable=contents.report.judgeable),
         word=word,

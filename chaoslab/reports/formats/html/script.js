@@ -228,7 +228,13 @@
     }
     pressed(time, !timeline.byOrder);
     pressed(order, timeline.byOrder);
-    return make("div", { class: "tools" }, time, order, make("span", { class: "gap" }),
+    const failed = timeline.events.filter((event) => event.tone === 1 && event.kind === "result");
+    let next = 0;
+    const jump = one(`Failed call (${failed.length})`, `Failed call (${failed.length}): go to the next one`, () => {
+      timeline.choose(failed[next].number, true);
+      next = (next + 1) % failed.length;
+    });
+    return make("div", { class: "tools" }, ...(failed.length ? [jump] : []), time, order, make("span", { class: "gap" }),
       one("+", "Zoom in", () => timeline.zoom(0.6)), one("−", "Zoom out", () => timeline.zoom(1 / 0.6)),
       one("◀", "Move to earlier events", () => timeline.move(-0.3)), one("▶", "Move to later events", () => timeline.move(0.3)),
       one("Whole", "Show the whole trial", () => timeline.whole()));
@@ -258,12 +264,15 @@
     parts.push(make("h3", {}, "Timeline"));
     if (trial.events && trial.events.length) {
       const events = rowsOf(trial);
-      const choose = (number) => {
+      const choose = (number, focus) => {
         for (const event of events) {
           event.row?.classList.toggle("on", event.number === number);
           event.shape?.classList.toggle("on", event.number === number);
         }
-        events[number].row.scrollIntoView({ block: "center", behavior: still ? "auto" : "smooth" });
+        const row = events[number].row;
+        row.tabIndex = -1;
+        if (focus) row.focus({ preventScroll: true });
+        row.scrollIntoView({ block: "center", behavior: still ? "auto" : "smooth" });
       };
       timeline = new Timeline(trial, events, choose);
       parts.push(tools(), timeline.box);

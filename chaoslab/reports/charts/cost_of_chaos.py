@@ -1,0 +1,50 @@
+"""The cost of each fault to a trial that met it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from chaoslab.analysis.run_report import RunReport
+from chaoslab.reports.charts.palette import SLATE, faults
+from chaoslab.reports.charts.style import canvas, nothing, short, unmet
+from chaoslab.reports.contents.spent import SEVERAL, added, amount, apart
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+ROWS = 16
+"""The most faults in the picture, the dearest."""
+
+
+def cost_of_chaos(report: RunReport) -> Figure:
+    """A bar per fault: the seconds that it added to its trials; beside it the calls, tokens, dollars and effects."""
+    title = "Cost of chaos by fault"
+    rows = added(report)
+    if not rows:
+        figure, axes = canvas(title)
+        none = "no more was spent than without faults, or no trial without faults is there to compare with"
+        nothing(axes, none if report.met else f"no data: {unmet(report)}")
+        return figure
+    shown, main = rows[:ROWS], next(iter(rows[0].amounts))
+    note = [
+        "sum over the trials that met this fault alone, beside the same trials without faults",
+        apart(report),
+        f"{len(rows) - ROWS} more rows in the report" if len(rows) > ROWS else "",
+    ]
+    figure, axes = canvas(title, "; ".join(filter(None, note)), height_in=1.7 + 0.42 * max(3, len(shown)))
+    looks = faults(row.fault for row in shown if row.fault != SEVERAL)
+    places, widths = range(len(shown)), [row.amounts[main] for row in shown]
+    colors = [looks[row.fault].color if row.fault in looks else SLATE for row in shown]
+    axes.barh(places, widths, height=0.6, color=colors)
+    axes.axvline(0, color=SLATE, linewidth=0.8)
+    for place, row in zip(places, shown, strict=True):
+        said = ", ".join(amount(name, value) for name, value in row.amounts.items() if name != main)
+        axes.text(1.01, place, said, transform=axes.get_yaxis_transform(), va="center", fontsize=8)
+    axes.set_yticks(places, [f"{short(row.fault)} ({row.trials:,})" for row in shown])
+    axes.set_ylim(len(shown) - 0.4, -0.6)
+    low, high = min(0.0, *widths), max(0.0, *widths)
+    margin = 0.05 * (high - low) or 1.0
+    axes.set_xlim(low - (margin if low else 0.0), high + margin)
+    axes.set_xlabel(f"added {main} (sum; number of trials beside the name)")
+    axes.grid(visible=False, axis="y")
+    return figure

@@ -1,0 +1,59 @@
+"""The cost of chaos as rows to draw: what each fault added to the run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from chaoslab.analysis.measures.cost import Costs
+from chaoslab.analysis.run_report import RunReport
+
+SEVERAL = "several at once"
+"""The name of the row of trials that met several faults, whose parts nobody can tell apart."""
+AMOUNTS = {"seconds": "s", "calls": "calls", "tokens": "tokens", "usd": "USD", "effects": "effects"}
+"""Each amount of `Spending` that is drawn, with its unit."""
+
+
+@dataclass(frozen=True)
+class Added:
+    """A row. `trials`: those that met the fault alone. `amounts`: the sums that it added to them, by the names in
+    AMOUNTS; negative if it saved."""
+
+    fault: str
+    trials: int
+    amounts: dict[str, float]
+
+
+def added(report: RunReport) -> Sequence[Added]:
+    """A row per fault, dearest first, and one of several faults at once. No row if nothing was added, or nothing can be
+    compared; an amount that none added is left out."""
+    found = report.costs.value
+    names = _compared(found) if found else []
+    if found is None or not names:
+        return ()
+    rows = [*found.by_fault.items(), (SEVERAL, found.shared)]
+    made = [Added(fault, of.trials, {name: float(getattr(of, name)) for name in names}) for fault, of in rows]
+    return sorted(
+        (row for row in made if row.trials), key=lambda row: (row.fault == SEVERAL, -row.amounts[names[0]], row.fault)
+    )
+
+
+def _compared(found: Costs) -> list[str]:
+    """The amounts that differ from the match of some trial. One that is 0 in all rows may have had no match, so it is
+    no figure."""
+    rows = (found.shared, *found.by_fault.values())
+    return [name for name in AMOUNTS if any(getattr(of, name) for of in rows)]
+
+
+def apart(report: RunReport) -> str:
+    """One clause on the trials without a comparison; empty if there are none."""
+    found = report.costs.value
+    trials = found.no_comparison.trials if found else 0
+    return f"{trials:,} trial{'' if trials == 1 else 's'} cannot be compared" if trials else ""
+
+
+def amount(name: str, value: float) -> str:
+    """An added amount as text: +0.62 s, +3 calls, +820 tokens."""
+    if name == "usd":
+        return f"{value:+.4f} USD"
+    return f"{value:+,.2f} s" if name == "seconds" else f"{value:+,.10g} {AMOUNTS[name]}"

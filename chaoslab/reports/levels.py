@@ -1,0 +1,52 @@
+"""The level of chaos of a run, and the share of trials that pass at each level."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from chaoslab.analysis.measures.intervals import Rate, rate
+from chaoslab.analysis.run_report import RunReport
+from chaoslab.core.levels import LEVELS, NAMED
+
+NEAR = 0.002
+"""The most that the chance of a level's injections differs from the level's own, by rounding."""
+
+
+@dataclass(frozen=True)
+class PassRate:
+    """One line: runs that differ in nothing but the level. `points`: (level, the share that passed), rising."""
+
+    label: str
+    points: Sequence[tuple[float, Rate]]
+
+
+def level_of(report: RunReport) -> float | None:
+    """The level of a run's plan; 0 if it has no injections of a level. None if the plan is not known, or its injections
+    are of no one level."""
+    run = report.started
+    if run is None or not (run.plan or run.settings):
+        return None
+    calm: dict[str, float] = defaultdict(lambda: 1.0)
+    for injection in run.plan.get("injections", ()):
+        name = str(injection.get("name", ""))
+        if name.startswith(NAMED):
+            calm[name.partition(" on ")[2]] *= 1 - float(injection.get("chance", 1.0))
+    chances = {round(1 - share, 3) for share in calm.values()}
+    fits = [
+        level for level, chance in LEVELS.items() if all(math.isclose(chance, one, abs_tol=NEAR) for one in chances)
+    ]
+    return 0.0 if not chances else fits[0] if len(fits) == 1 else None
+
+
+def pooled(label: str, reports: Sequence[RunReport]) -> PassRate:
+    """The line of these runs; those of one level count together. Runs of which nothing was judged are left out."""
+    found: dict[float, list[Rate]] = defaultdict(list)
+    for report in reports:
+        level, correct = level_of(report), report.success.value.correct if report.judgeable else None
+        if level is not None and correct is not None:
+            found[level].append(correct)
+    sums = {level: rate(sum(one.count for one in of), sum(one.total for one in of)) for level, of in found.items()}
+    return PassRate(label, [(level, share) for level, share in sorted(sums.items()) if share is not None])

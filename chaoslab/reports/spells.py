@@ -1,0 +1,66 @@
+"""The spells of a run: the times over which one lasting fault hit the attempts of a trial."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from chaoslab.analysis.measures import traits
+from chaoslab.analysis.measures.latency import Attempt
+from chaoslab.analysis.run_report import RunReport
+
+LASTING = ("for_s", "for_good", "burst")
+"""The beginnings of a persistence that lasts for more than one attempt."""
+
+
+@dataclass(frozen=True)
+class Spell:
+    """One fault at one target of one trial. `began_t`, `ended_t`: the start of the first attempt that met it and the
+    end of the last, in seconds since the run's start."""
+
+    trial: str
+    target: str
+    fault: str
+    began_t: float
+    ended_t: float
+
+
+def spells(report: RunReport) -> Sequence[Spell]:
+    """The spells in the order in which they began: two or more attempts on end that met the fault. A fault that is
+    drawn for each attempt anew has none, however often it hits."""
+    lasting = frozenset(_lasting(report.started.plan if report.started else {}))
+    places: dict[tuple[str, str], list[Attempt]] = {}
+    for attempt in report.attempts.value:
+        places.setdefault((attempt.trial, attempt.target), []).append(attempt)
+    found = []
+    for (trial, target), attempts in places.items():
+        names = {fault for attempt in attempts for fault in attempt.faults}
+        for fault in names:
+            if fault in lasting or traits.of_process(fault):
+                found += [Spell(trial, target, fault, *ends) for ends in _on_end(attempts, fault)]
+    return sorted(found, key=lambda spell: (spell.began_t, spell.trial, spell.target, spell.fault))
+
+
+def _on_end(attempts: Sequence[Attempt], fault: str) -> Iterator[tuple[float, float]]:
+    """The times of the attempts on end that met the fault, where they are more than one."""
+    for met, group in groupby(attempts, key=lambda attempt: fault in attempt.faults):
+        mine = list(group)
+        if met and len(mine) > 1:
+            first = mine[0]
+            began_t = first.t - (0.0 if math.isnan(first.duration_s) else first.duration_s)
+            yield began_t, mine[-1].t
+
+
+def _lasting(plan: dict[str, Any]) -> Iterator[str]:
+    """The faults that the plan lets last, and lets come in no other way."""
+    brief: set[str] = set()
+    lasting: set[str] = set()
+    for injection in plan.get("injections", ()):
+        triggers = injection.get("triggers") or {}
+        names = {str(choice["fault"]) for choice in injection.get("choices", ())}
+        lasts = "window_s" in triggers or str(triggers.get("persistence", "")).startswith(LASTING)
+        (lasting if lasts else brief).update(names)
+    yield from lasting - brief

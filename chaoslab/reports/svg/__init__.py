@@ -1,0 +1,29 @@
+"""A run's pictures for its page, as inline SVG: one file each, with a function `draw` from the run's report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from chaoslab.analysis.measures.guard import guarded
+from chaoslab.analysis.run_report import RunReport
+from chaoslab.reports.svg import cost, latency, recovery, timeline
+from chaoslab.reports.svg.parts import Picture
+
+PICTURES: dict[str, Callable[[RunReport], Picture | None]] = {
+    "Faults and targets": timeline.draw,
+    "Recovery": recovery.draw,
+    "Retries and calls": latency.draw,
+    "Cost": cost.draw,
+}
+"""Each picture by the title of its section."""
+
+
+def pictures(report: RunReport) -> dict[str, Picture]:
+    """The pictures of a run. One without data, or whose measure failed, is left out: its section says why."""
+    made = {title: guarded(partial(draw, report), _none) for title, draw in PICTURES.items()}
+    return {title: picture for title, picture in made.items() if picture is not None}
+
+
+def _none(_why: str) -> None:
+    return None

@@ -1,0 +1,62 @@
+"""The durations of each target's attempts, without and with a fault."""
+
+from __future__ import annotations
+
+from chaoslab.analysis.measures.durations import duration
+from chaoslab.analysis.measures.latency import percentile
+from chaoslab.analysis.run_report import RunReport
+from chaoslab.reports.contents.text import one_line
+from chaoslab.reports.svg.parts import Picture, axis, durations, el, picture, share
+
+ROW = 54.0
+"""The height of a target's row in pixels."""
+ROWS = 16
+"""The most targets in the picture, those with the most attempts."""
+NAME = 60
+"""The most characters of a name."""
+QUANTILES = (0.1, 0.5, 0.9)
+
+
+def draw(report: RunReport) -> Picture | None:
+    """Two lines per target, from the 10th to the 90th percentile with a mark at the median (type 7 of Hyndman and Fan).
+    None if the log tells of no fault or no duration."""
+    found: dict[str, tuple[list[float], list[float]]] = {}
+    for attempt in report.attempts.value:
+        if attempt.timed:
+            found.setdefault(attempt.target, ([], []))[bool(attempt.faults)].append(attempt.duration_s)
+    if not found or not report.knows_faults or not any(met for _, met in found.values()):
+        return None
+    ranked = sorted(found, key=lambda name: (-len(found[name][1]), -len(found[name][0]), name))
+    names = ranked[:ROWS]
+    figures = {
+        (name, met): [percentile(values, q) for q in QUANTILES]
+        for name in names
+        for met, values in enumerate(found[name])
+        if values
+    }
+    scale = durations([value for three in figures.values() for value in three])
+    height = ROW * len(names)
+    parts = axis(scale, f"duration of the attempt (s{', logarithmic' if scale.logarithmic else ''})", height)
+    for row, name in enumerate(names):
+        calm, met = map(len, found[name])
+        parts.append(el("text", f"{one_line(name, NAME)} ({calm:,} without, {met:,} with)", x=2, y=ROW * row + 14))
+        for kind in (0, 1):
+            if three := figures.get((name, kind)):
+                low, middle, high = (share(scale.place(value)) for value in three)
+                y, said = ROW * row + 26 + 15 * kind, ("without a fault", "with a fault")[kind]
+                title = el("title", f"{one_line(name, NAME)} {said}: median {duration(three[1], 2)}, "
+                           f"{duration(three[0], 2)} to {duration(three[2], 2)}")  # fmt: skip
+                style = ("calm", "met")[kind]
+                mark = (
+                    el("circle", cx=middle, cy=y, r=5, class_=f"end {style}")
+                    if kind == 0
+                    else el("text", "◆", x=middle, y=y + 6, text_anchor="middle", class_=f"end {style}")
+                )
+                parts.append(el("g", title, el("line", x1=low, x2=high, y1=y, y2=y, class_=f"bar {style}"), mark))
+    worst = max(names, key=lambda name: figures.get((name, 1), [0, 0])[1])
+    said = f"The longest median with a fault is that of {one_line(worst, NAME)}, {duration(figures[worst, 1][1], 2)}"
+    said += f"; without one it is {duration(figures[worst, 0][1], 2)}." if (worst, 0) in figures else "."
+    caption = "● without a fault, ◆ with one: the median, and a line from the 10th to the 90th percentile"
+    caption += f"; {len(ranked) - ROWS} more targets have fewer attempts" if len(ranked) > ROWS else ""
+    said += " The table below holds the figures."
+    return picture("latency", "Latency with and without faults", said, height, parts, caption=f"{caption}.")

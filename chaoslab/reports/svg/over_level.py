@@ -1,0 +1,55 @@
+"""The share of trials that pass over the level of chaos."""
+
+from __future__ import annotations
+
+from xml.etree.ElementTree import Element
+
+from chaoslab.core.levels import LEVELS
+from chaoslab.reports.contents.text import one_line
+from chaoslab.reports.levels import PassRate
+from chaoslab.reports.page import percent, percents
+from chaoslab.reports.svg.parts import Picture, el, picture, share, stretched
+
+HEIGHT = 190.0
+"""The plot's height in pixels."""
+NAME = 60
+"""The most characters of a name."""
+
+
+def draw(line: PassRate, number: int = 1, *, least: float | None = None) -> Picture | None:
+    """A point with its 95 % Wilson interval at each level. `number`: that of the picture in its page. `least`: the
+    share that is asked for. None if nothing was judged."""
+    if not line.points:
+        return None
+    places = {level: (n + 0.5) / len(LEVELS) for n, level in enumerate(LEVELS)}
+
+    def y(value: float) -> float:
+        return round(HEIGHT * (1 - value), 1)
+
+    parts: list[Element] = []
+    for level, at in places.items():
+        parts.append(el("text", f"{level:g}", x=share(at), y=HEIGHT + 16, text_anchor="middle", class_="dim"))
+        chance = f"{LEVELS[level] * 100:g} %"
+        parts.append(el("text", chance, x=share(at), y=HEIGHT + 31, text_anchor="middle", class_="dim"))
+    for value in (0.0, 0.25, 0.5, 0.75, 1.0):
+        parts.append(el("line", x1="0", x2="100%", y1=y(value), y2=y(value), class_="tick"))
+        parts.append(el("text", f"{value:.0%}", x=-6, y=y(value) + 4, text_anchor="end", class_="dim"))
+    if least is not None:
+        parts.append(el("line", x1="0", x2="100%", y1=y(least), y2=y(least), class_="least"))
+    path = " ".join(f"{1000 * places[level]:.1f},{y(rate.value)}" for level, rate in line.points)
+    parts.append(stretched(el("polyline", points=path, class_="line"), height=HEIGHT))
+    for level, rate in line.points:
+        x, low, high = share(places[level]), y(rate.interval.low), y(rate.interval.high)
+        style = " bad" if least is not None and rate.value < least else ""
+        tip = el("title", f"level {level:g}: {rate.count} of {rate.total}, 95 % interval {percents(rate.interval)}")
+        bar = el("line", x1=x, x2=x, y1=low, y2=high, class_=f"bar{style}")
+        parts.append(el("g", tip, bar, el("circle", cx=x, cy=y(rate.value), r=5, class_=f"end{style}")))
+        down = 8 if rate.value > 0.5 else -8  # beside the interval, which is longer on that side
+        parts.append(el("text", percent(rate.value), x=x, dx=8, y=y(rate.value) + down + 6))
+    told = "; ".join(f"{percent(rate.value)} at level {level:g}" for level, rate in line.points)
+    caption = "Judged trials that pass (in a run: correct ones), with the 95 % Wilson interval; "
+    caption += "below each level its share of calls that meet a fault"
+    caption += f"; dashed: the {percent(least)} that the scenario asks for" if least is not None else ""
+    said = f"{one_line(line.label or 'All runs together', NAME)}: {told}."
+    title = f"Pass rate over the level of chaos{f': {one_line(line.label, NAME)}' if line.label else ''}"
+    return picture(f"level-{number}", title, said, HEIGHT, parts, caption=f"{caption}.", style="levels")

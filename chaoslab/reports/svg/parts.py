@@ -1,0 +1,127 @@
+"""The parts of a picture in SVG: elements, scales and ticks.
+
+A picture's box is its plot: places are shares of its width, heights are pixels, so a text keeps its size on a phone and
+on paper. Texts at the axes overflow the box. Colours come from the page's style, by class.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from xml.etree.ElementTree import Element, tostring
+
+WIDE = 30
+"""The factor between positive values above which a scale is logarithmic."""
+DECADES = 6
+"""The most decades of a logarithmic scale."""
+TICKS = 5
+"""About the number of ticks on an axis."""
+ZERO = 0.05
+"""The share of a logarithmic scale left of its smallest value, where 0 is."""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A drawn picture. `name`: its class. `title`: its name to people. `svg`: its markup, in which every text is
+    escaped. `caption`: the line below it."""
+
+    name: str
+    title: str
+    svg: str
+    caption: str
+
+
+@dataclass(frozen=True)
+class Scale:
+    """An axis. `place`: a value as a share of the width, 0 to 1. `ticks`: (share, label)."""
+
+    place: Callable[[float], float]
+    ticks: Sequence[tuple[float, str]]
+    logarithmic: bool = False
+
+
+def el(tag: str, *children: Element | str, **attributes: str | float) -> Element:
+    """An element; `_` in the name of an attribute stands for `-`, and one at its end is dropped."""
+    found = Element(tag, {_name(key): _value(value) for key, value in attributes.items()})
+    for child in children:
+        if isinstance(child, str):
+            found.text = (found.text or "") + child
+        else:
+            found.append(child)
+    return found
+
+
+def _name(key: str) -> str:
+    return key if key == "viewBox" else key.rstrip("_").replace("_", "-")
+
+
+def _value(value: str | float) -> str:
+    return value if isinstance(value, str) else f"{value:.6g}"
+
+
+def share(value: float) -> str:
+    """A share of the width as SVG spells it."""
+    return f"{100 * value:.3f}".rstrip("0").rstrip(".") + "%"
+
+
+def picture(name: str, title: str, said: str, height: float, parts: Iterable[Element], *, caption: str,
+            links: bool = False, style: str = "") -> Picture:  # fmt: skip
+    """The picture with these parts. `said`: its content in words. `links`: it holds links, so it is no image that hides
+    its content from a keyboard. `style`: a further class."""
+    words = (el("title", title, id=f"{name}-title"), el("desc", said, id=f"{name}-desc"))
+    found = el(
+        "svg", *words, *parts, class_=f"chart {name} {style}".strip(), width="100%", height=height,
+        role="group" if links else "img", aria_labelledby=f"{name}-title", aria_describedby=f"{name}-desc",
+    )  # fmt: skip
+    return Picture(name, title, tostring(found, encoding="unicode"), caption)
+
+
+def stretched(*children: Element, height: float, y: float = 0.0) -> Element:
+    """A box as wide as the plot, in which x is a share in thousandths and y is in pixels: for paths, which take no
+    shares."""
+    return el(
+        "svg", *children, x="0", y=y, width="100%", height=height, viewBox=f"0 0 1000 {height:g}",
+        preserveAspectRatio="none",
+    )  # fmt: skip
+
+
+def axis(scale: Scale, label: str, height: float) -> list[Element]:
+    """The upright lines of the ticks, their labels below the plot, and the axis's own."""
+    found = []
+    for at, text in scale.ticks:
+        found.append(el("line", x1=share(at), x2=share(at), y1=0, y2=height, class_="tick"))
+        found.append(el("text", text, x=share(at), y=height + 16, text_anchor="middle", class_="dim"))
+    return [*found, el("text", label, x="50%", y=height + 34, text_anchor="middle", class_="dim")]
+
+
+def linear(low: float, high: float) -> Scale:
+    """A scale from low to high, with ticks at round numbers."""
+    span = (high - low) or 1.0
+    return Scale(lambda value: (value - low) / span, [((tick - low) / span, f"{tick:g}") for tick in rounds(low, high)])
+
+
+def durations(values: Sequence[float]) -> Scale:
+    """A scale of durations from 0: logarithmic if they span a large factor, and then 0 is at its left end."""
+    positive = [value for value in values if value > 0]
+    high = max(positive, default=1.0)
+    low = max(min(positive, default=1.0), high / 10**DECADES)
+    if high / low <= WIDE:
+        return linear(0.0, high * 1.02)
+    least, most = math.log10(low), math.log10(high)
+
+    def place(value: float) -> float:
+        return 0.0 if value <= 0 else ZERO + (1 - ZERO) * (math.log10(max(value, low)) - least) / (most - least)
+
+    powers = [10.0**n for n in range(math.ceil(least - 1e-9), math.floor(most + 1e-9) + 1)]
+    powers = powers[:: math.ceil(len(powers) / TICKS) or 1]
+    ticks = [(place(power), f"{power:g}") for power in powers if place(power) > ZERO / 2]
+    return Scale(place, [*([(0.0, "0")] if min(values) <= 0 else []), *ticks], logarithmic=True)
+
+
+def rounds(low: float, high: float) -> list[float]:
+    """Round numbers from low to high."""
+    rough = ((high - low) or 1.0) / TICKS
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(n * power for n in (1, 2, 5, 10) if n * power >= rough * 0.999)
+    return [round(n * step, 9) + 0.0 for n in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]

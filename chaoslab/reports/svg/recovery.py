@@ -1,0 +1,43 @@
+"""The share of the incidents that are not over yet, over the time since the fault began."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from chaoslab.analysis.run_report import RunReport
+from chaoslab.reports.curve import curve
+from chaoslab.reports.svg.parts import Picture, axis, el, linear, picture, share, stretched
+
+HEIGHT = 190.0
+"""The plot's height in pixels."""
+
+
+def draw(report: RunReport) -> Picture | None:
+    """Kaplan–Meier's curve with its 95 % interval (log–log); None if there are too few incidents."""
+    found = curve(report.recovery.value.incidents)
+    if found is None:
+        return None
+    scale = linear(0.0, found.end_s)
+
+    def y(value: float) -> float:
+        return round(HEIGHT * (1 - value), 1)
+
+    def points(shares: Sequence[float]) -> list[str]:
+        return [f"{1000 * scale.place(t):.1f},{y(value)}" for t, value in zip(found.times_s, shares, strict=True)]
+
+    parts = axis(scale, "time since the call that met the fault began (s)", HEIGHT)
+    for level in (0.0, 0.25, 0.5, 0.75, 1.0):
+        parts.append(el("line", x1="0", x2="100%", y1=y(level), y2=y(level), class_="tick"))
+        parts.append(el("text", f"{level:.0%}", x=-6, y=y(level) + 4, text_anchor="end", class_="dim"))
+    band = el("polygon", points=" ".join([*points(found.highs), *reversed(points(found.lows))]), class_="band")
+    parts.append(stretched(band, el("polyline", points=" ".join(points(found.shares)), class_="line"), height=HEIGHT))
+    for t, value in found.censored:
+        x = share(scale.place(t))
+        parts.append(el("line", x1=x, x2=x, y1=y(value) - 7, y2=y(value) + 7, class_="censored"))
+    said = (
+        f"Of {found.n} incidents 100 % are not over at the start of the fault, and {found.shares[-1]:.0%} after "
+        f"{found.end_s:.3g} s. The table below holds the figures."
+    )
+    caption = "Incidents that are not over yet (Kaplan–Meier); shaded: 95 % interval"
+    caption += "; upright strokes: never recovered, or with harm, and censored there" if found.censored else ""
+    return picture("recovery", "Recovery over time", said, HEIGHT, parts, caption=f"{caption}.")

@@ -1,0 +1,99 @@
+"""The faults that were met and the recoveries from them, over the time of the run."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from xml.etree.ElementTree import Element
+
+from chaoslab.analysis.measures.durations import duration
+from chaoslab.analysis.measures.incidents import Ending, Incident
+from chaoslab.analysis.run_report import RunReport
+from chaoslab.reports.contents.text import one_line
+from chaoslab.reports.page import count
+from chaoslab.reports.svg.parts import Picture, Scale, axis, el, linear, picture, share, stretched
+
+LANE = 44.0
+"""The height of a lane in pixels."""
+LANES = 16
+"""The most targets with a lane, those with the most faults."""
+BARS = 400
+"""The most incidents drawn; of more, evenly spaced ones."""
+CROWD = 80
+"""The number of incidents above which their marks are small."""
+LINKS = 40
+"""The most incidents that are links to their trials: with more, a keyboard would need too long to pass them."""
+NAME = 60
+"""The most characters of a name."""
+SAID = {
+    Ending.RETRY: "recovered by retry", Ending.FALLBACK: "recovered by fallback", Ending.LATE: "late, but right",
+    Ending.HARM: "recovered with harm", Ending.CENSORED: "never recovered",
+}  # fmt: skip
+
+
+def draw(report: RunReport) -> Picture | None:
+    """A lane per target: a stroke per attempt that met a fault, and a bar per incident from the fault to its end. None
+    if no fault was met."""
+    met = [attempt for attempt in report.attempts.value if attempt.faults]
+    incidents = report.recovery.value.incidents if report.knows_faults else ()
+    if not met and not incidents:
+        return None
+    counts = Counter(attempt.target for attempt in met)
+    counts.update(incident.target for incident in incidents if incident.target not in counts)
+    targets = sorted(counts, key=lambda name: (-counts[name], name))[:LANES]
+    ends = [a.t for a in report.attempts.value] + [i.opened_t + i.duration_s for i in incidents]
+    scale = linear(0.0, max(1e-6, max(ends) - report.began_t))
+    step = math.ceil(len(incidents) / BARS) or 1
+    shown, links = incidents[::step], len(incidents) <= LINKS
+    height = LANE * len(targets)
+    parts = axis(scale, "time since the first prompt began (s)", height)
+    for lane, target in enumerate(targets):
+        top = LANE * lane
+        strokes = [scale.place(a.t - _took(a.duration_s) - report.began_t) for a in met if a.target == target]
+        parts.append(el("text", f"{one_line(target, NAME)} ({counts[target]:,})", x=2, y=top + 14))
+        parts.append(el("line", x1="0", x2="100%", y1=top + 30, y2=top + 30, class_="lane"))
+        parts.append(_strokes(strokes, top))
+        parts += [_bar(i, scale, report.began_t, top, link=links) for i in shown if i.target == target]
+    endings = Counter(incident.ending for incident in incidents)
+    told = ", ".join(f"{endings[ending]} {said}" for ending, said in SAID.items() if endings[ending])
+    said = f"{count(len(met), 'attempt')} met a fault on {count(len(counts), 'target')}. "
+    said += f"{count(len(incidents), 'incident')}: {told}." if incidents else "None had anything to recover from."
+    caption = (
+        "Stroke: an attempt that met a fault. Bar: an incident, to ● its recovery, ■ a recovery with harm, or ✖ its "
+    )
+    caption += "end without one"
+    caption += "; choose one to see its trial" if links and incidents else ""
+    caption += f"; one in {step} incidents is drawn" if step > 1 else ""
+    caption += f"; {len(counts) - LANES} more targets met fewer faults" if len(counts) > LANES else ""
+    return picture("timeline", "Faults and recoveries", said, height, parts, caption=f"{caption}.", links=links,
+                   style="crowd" if len(shown) > CROWD else "")  # fmt: skip
+
+
+def _took(duration_s: float) -> float:
+    """The time from an attempt's beginning to its end; 0 if it is not known."""
+    return 0.0 if math.isnan(duration_s) else duration_s
+
+
+def _strokes(places: Sequence[float], top: float) -> Element:
+    """The attempts of a lane as one path; of those at one place one."""
+    marks = "".join(f"M{x} {top + 20:g}v20" for x in sorted({round(1000 * place, 1) for place in places}))
+    return stretched(el("path", d=marks, class_="stroke"), height=top + LANE) if marks else el("g")
+
+
+def _bar(one: Incident, scale: Scale, began_t: float, top: float, *, link: bool) -> Element:
+    left, right = scale.place(one.opened_t - began_t), scale.place(one.opened_t + one.duration_s - began_t)
+    y = top + 30
+    bad = one.ending in (Ending.HARM, Ending.CENSORED)
+    parts = [el("line", x1=share(left), x2=share(right), y1=y, y2=y, class_=f"bar{' bad' if bad else ''}")]
+    mark = {Ending.CENSORED: "✖", Ending.HARM: "■"}.get(one.ending)
+    if mark:
+        parts.append(el("text", mark, x=share(right), y=y + 5, text_anchor="middle", class_="end bad"))
+    else:
+        parts.append(el("circle", cx=share(right), cy=y, r=5, class_="end"))
+    said = (
+        f"{one_line(one.fault, NAME)} on {one_line(one.target, NAME)} in {one.trial}: "
+        f"{SAID[one.ending]} after {duration(one.duration_s, 2)}"
+    )
+    title = el("title", said)
+    return el("a", title, *parts, href=f"#trial={one.trial}", aria_label=said) if link else el("g", title, *parts)

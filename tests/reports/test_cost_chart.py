@@ -1,0 +1,73 @@
+"""The chart of the cost of chaos: the sums of the measure, and no figure where nothing can be compared."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+from matplotlib.patches import Rectangle
+
+from chaoslab.analysis.measures.cost import Costs, Spending
+from chaoslab.analysis.run_report import RunReport
+from chaoslab.analysis.section import Section
+from chaoslab.record.history import History
+from chaoslab.reports.charts.cost_of_chaos import cost_of_chaos
+from chaoslab.reports.contents.spent import SEVERAL, added, amount, apart
+from tests.reports.test_charts import check_legible, said
+
+NONE = Spending()
+
+
+def spending(trials: int, **amounts: float) -> Spending:
+    return Spending(trials=trials, **{name: Fraction(value) for name, value in amounts.items()})
+
+
+def report(costs: Costs | None) -> RunReport:
+    return replace(RunReport.of(History([])), costs=Section(costs), met=frozenset({"p1.r1"}), knows_faults=True)
+
+
+def of(no_fault: Spending, shared: Spending = NONE, no_comparison: Spending = NONE, **faults: Spending) -> RunReport:
+    return report(Costs(faults, shared, no_fault, no_comparison, NONE, NONE))
+
+
+def test_each_fault_has_a_bar_as_long_as_its_sum_dearest_first_and_several_at_once_last() -> None:
+    run = of(
+        spending(9, seconds=10, calls=20),
+        spending(1, seconds=99, calls=3),
+        spending(2, seconds=50),
+        latency=spending(3, seconds=1.5),
+        timeout=spending(2, seconds=4, calls=2),
+        cut=spending(1, seconds=-0.5, calls=-1),
+    )
+    (axes,) = (figure := cost_of_chaos(run)).axes
+    assert [bar.get_width() for bar in axes.patches if isinstance(bar, Rectangle)] == [4, 1.5, -0.5, 99]
+    assert [label.get_text() for label in axes.get_yticklabels()] == [
+        "timeout (2)", "latency (3)", "cut (1)", f"{SEVERAL} (1)",
+    ]  # fmt: skip
+    assert [text.get_text() for text in axes.texts] == ["+2 calls", "+0 calls", "-1 calls", "+3 calls"]
+    low, high = axes.get_xlim()
+    assert low < -0.5
+    assert high > 99
+    assert "2 trials cannot be compared" in said(figure)
+    check_legible(figure)
+
+
+def test_an_amount_that_nothing_can_be_compared_by_has_no_figure() -> None:
+    calm = spending(4, calls=7, seconds=3)  # of trials without a fault, which may be of other prompts
+    run = of(calm, no_comparison=spending(0, tokens=300), latency=spending(3, calls=1))
+    (row,) = added(run)
+    assert row.amounts == {"calls": 1.0}
+    assert apart(run) == ""
+    (axes,) = cost_of_chaos(run).axes
+    assert axes.get_xlabel().startswith("added calls (sum")
+
+
+def test_without_a_comparison_the_chart_says_so() -> None:
+    for run in (of(NONE, latency=spending(3)), report(None)):
+        assert added(run) == ()
+        assert "no more was spent than without faults, or no trial" in said(cost_of_chaos(run))
+
+
+def test_amounts_have_their_sign_and_unit() -> None:
+    said = [amount(name, value) for name, value in (("seconds", -0.5), ("calls", 3), ("tokens", 1234), ("usd", 0.01))]
+    assert said == ["-0.50 s", "+3 calls", "+1,234 tokens", "+0.0100 USD"]

@@ -1,0 +1,110 @@
+"""Runs at several levels of chaos: their level, their share of correct trials, and its chart."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from chaoslab.analysis.measures.success import success
+from chaoslab.analysis.run_report import RunReport
+from chaoslab.analysis.section import Section
+from chaoslab.core.events import RunStarted
+from chaoslab.core.levels import FAMILIES, LEVELS, level
+from chaoslab.record.history import History
+from chaoslab.record.lines import Record
+from chaoslab.reports.changes import Changes
+from chaoslab.reports.changes.formats import FORMATS
+from chaoslab.reports.charts import overlay
+from chaoslab.reports.contents import Contents
+from chaoslab.reports.frames import Frames
+from chaoslab.reports.levels import level_of, pooled
+from tests.reports.fake_run import FakeRun
+
+
+def at(value: float, *outcomes: str, own: tuple[Any, ...] = (), **settings: Any) -> RunReport:
+    """A run at a level whose trials ended so."""
+    injections = [
+        {"name": each.name, "chance": each.chance, "choices": [], "targets": [], "calls": []}
+        for each in level(value, "shop", families=("network", "tool"))
+    ]
+    started = RunStarted(
+        seed=1, settings=settings, plan={"seed": 1, "injections": [*injections, *own]}, prompts=1, now="", model="m"
+    )
+    report = RunReport.of(History([Record("", 0.0, "r", None, "info", 1, started)]))
+    return replace(report, success=Section(success(outcomes, judgeable=True)), judgeable=True)
+
+
+@pytest.mark.parametrize("value", LEVELS)
+@pytest.mark.parametrize("families", [("tool",), ("network", "tool", "meaning"), FAMILIES])
+def test_a_plan_says_its_level(value: float, families: tuple[str, ...]) -> None:
+    injections = [
+        {"name": each.name, "chance": each.chance} for each in level(value, "shop", families=families, of_bytes=True)
+    ]
+    started = RunStarted(seed=1, settings={}, plan={"injections": injections, "seed": 1}, prompts=1, now="", model="")
+    assert level_of(replace(RunReport.of(History([])), started=started)) == value
+
+
+def test_a_plan_of_no_one_level_says_none() -> None:
+    mixed = [{"name": "level tool on a", "chance": 0.1}, {"name": "level tool on b", "chance": 0.2}]
+    started = RunStarted(seed=1, settings={}, plan={"injections": mixed}, prompts=1, now="", model="")
+    report = RunReport.of(History([]))
+    assert level_of(replace(report, started=started)) is None
+    assert level_of(report) is None, "a log that does not say how it was started"
+
+
+def test_runs_of_one_level_count_together_and_an_unjudged_run_is_no_zero() -> None:
+    runs = [at(2, "wrong"), at(0, "correct"), at(0, "correct", "wrong"), at(1, "unknown")]
+    found = pooled("all", runs)
+    assert [(value, share.count, share.total) for value, share in found.points] == [(0, 2, 3), (2, 0, 1)]
+
+
+def test_runs_at_several_levels_are_one_line_and_another_plan_makes_another() -> None:
+    (figure,) = overlay([at(0, "correct"), at(1, "correct", "wrong")]).values()
+    (axes,) = figure.axes
+    assert figure.get_suptitle() == "Pass rate over the level of chaos"
+    (line,) = [one for one in axes.lines if one.get_linestyle() == "-"]
+    assert np.asarray(line.get_xydata()).tolist() == [[0, 1], [3, 0.5]]
+    assert axes.get_legend_handles_labels()[1] == ["all runs together (3)"]
+    mine = {"name": "mine", "chance": 0.5, "choices": [], "targets": [], "calls": []}
+    (figure,) = overlay([at(0, "correct"), at(1, "correct"), at(1, "wrong", own=(mine,))]).values()
+    assert len(figure.axes[0].get_legend_handles_labels()[1]) == 2
+
+
+def test_runs_of_one_level_have_no_such_chart() -> None:
+    prob: dict[str, Any] = {"TOXIC_PROB": 0.1}
+    assert list(overlay([at(1, "correct", **prob)] * 2)) == ["success_vs_toxic_prob", "mttr_vs_toxic_prob"]
+    assert list(overlay([at(1, "correct", **prob), at(2, "correct", **prob)]))[2:] == ["pass_rate_vs_level"]
+
+
+def test_two_runs_at_two_levels_are_compared_with_a_picture_of_them() -> None:
+    def contents(report: RunReport) -> Contents:
+        return replace(Contents.of(History([]), where="logs/run"), report=report)
+
+    calm, hard = (contents(at(value, *ends)) for value, ends in ((0, ["correct"]), (1, ["correct", "wrong"])))
+    page = FORMATS["html"][1](Changes.of(calm, hard))
+    assert "100% at level 0; 50% at level 1." in page
+    assert "Pass rate over the level" not in FORMATS["html"][1](Changes.of(hard, hard))
+
+
+def test_the_charts_show_what_the_frames_hold(tmp_path: Path) -> None:
+    """Both are made from one log by other code, so they could differ."""
+    pytest.importorskip("pandas")
+    from chaoslab.reports.charts.response_time import response_time
+    from chaoslab.reports.charts.success_rate import success_rate
+    from chaoslab.reports.charts.tool_latency import tool_latency
+
+    history = History.read(FakeRun(tmp_path, prompts=30).write())
+    report, frames = RunReport.of(history), Frames(history)
+    shown = tool_latency(report).axes[0]
+    drawn = sorted(float(x) for points in shown.collections for x, _ in np.asarray(points.get_offsets()))
+    assert drawn == pytest.approx(sorted(frames.calls.duration_s))
+    shown = response_time(report).axes[0]
+    drawn = sorted(float(y) for points in shown.collections for _, y in np.asarray(points.get_offsets()))
+    assert drawn == pytest.approx(sorted(frames.trials.duration_s))
+    said = [text.get_text() for text in success_rate(report).axes[0].texts]
+    counts = frames.trials.outcome.value_counts()
+    assert sorted(int(text.split()[0]) for text in said if " of " in text) == sorted(counts)

@@ -1,0 +1,205 @@
+"""The pictures of a run's page: what they draw, what they say in words, and that no foreign text is markup in them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from xml.etree.ElementTree import Element, fromstring
+
+import pytest
+
+from chaoslab.analysis.measures.cost import Costs, Spending
+from chaoslab.analysis.measures.intervals import rate
+from chaoslab.analysis.run_report import RunReport
+from chaoslab.analysis.section import Section
+from chaoslab.record.history import History
+from chaoslab.reports.levels import PassRate
+from chaoslab.reports.svg import PICTURES, cost, latency, over_level, pictures, recovery, timeline
+from chaoslab.reports.svg.parts import Picture, durations, linear, rounds
+from tests.reports import hostile_run
+from tests.reports.fake_run import FakeRun
+
+HREF = "href"
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> RunReport:
+    return RunReport.of(History.read(FakeRun(tmp_path_factory.mktemp("run"), prompts=60).write()))
+
+
+def drawn(picture: Picture | None) -> Element:
+    assert picture is not None
+    return fromstring(picture.svg)
+
+
+def of(root: Element, tag: str, style: str = "") -> list[Element]:
+    return [one for one in root.iter(tag) if style in (one.get("class") or "").split() or not style]
+
+
+def texts(root: Element) -> list[str]:
+    return [one.text or "" for one in root.iter("text")]
+
+
+def at(percent: str | None) -> float:
+    assert percent is not None
+    return float(percent.rstrip("%")) / 100
+
+
+def test_every_picture_has_a_title_and_words_for_who_cannot_see_it(report: RunReport) -> None:
+    found = pictures(with_costs(report))
+    assert list(found) == list(PICTURES)
+    for picture in found.values():
+        root = fromstring(picture.svg)
+        title, said = root.find("title"), root.find("desc")
+        assert title is not None
+        assert said is not None
+        assert (root.get("aria-labelledby"), root.get("aria-describedby")) == (title.get("id"), said.get("id"))
+        assert title.text == picture.title
+        assert len(said.text or "") > 20
+        assert picture.caption.endswith(".")
+        assert root.get("width") == "100%"
+        assert "style" not in picture.svg, "the page's policy would refuse it"
+
+
+def test_the_recovery_curve_falls_within_its_picture_and_marks_the_censored(report: RunReport, tmp_path: Path) -> None:
+    root = drawn(recovery.draw(report))
+    (line,) = of(root, "polyline")
+    points = [tuple(map(float, point.split(","))) for point in (line.get("points") or "").split()]
+    assert points[0] == (0, 0)
+    assert points == sorted(points), "time goes on, and the share of the open incidents falls"
+    assert points[-1][0] == 1000
+    assert all(0 <= y <= recovery.HEIGHT for _, y in points)
+    ends = [incident for incident in report.recovery.value.incidents if not incident.recovered]
+    assert len(of(root, "line", "censored")) == len({incident.duration_s for incident in ends}) > 0
+    few = RunReport.of(History.read(FakeRun(tmp_path, prompts=1).write()))
+    assert recovery.draw(few) is None
+
+
+def test_the_timeline_has_a_lane_per_target_a_stroke_per_fault_and_a_bar_per_incident(report: RunReport) -> None:
+    root = drawn(timeline.draw(report))
+    met = [attempt for attempt in report.attempts.value if attempt.faults]
+    incidents = report.recovery.value.incidents
+    assert len(of(root, "line", "lane")) == len({attempt.target for attempt in met})
+    assert sum((one.get("d") or "").count("M") for one in of(root, "path", "stroke")) == len(met)
+    bars = of(root, "line", "bar")
+    assert len(bars) == len(incidents)
+    assert all(at(bar.get("x1")) <= at(bar.get("x2")) <= 1 for bar in bars)
+    lost = [one for one in incidents if not one.recovered]
+    assert texts(root).count("✖") + texts(root).count("■") == len(lost) == len(of(root, "line", "bad"))
+    links = [one.get(HREF) for one in root.iter("a")]
+    assert sorted(filter(None, links)) == sorted(f"#trial={one.trial}" for one in incidents)
+    assert root.get("role") == "group", "an image would hide its links from a keyboard"
+
+
+def test_a_long_run_has_an_image_without_links_and_says_what_it_leaves_out(
+    report: RunReport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(timeline, "LINKS", 3)
+    monkeypatch.setattr(timeline, "BARS", 10)
+    monkeypatch.setattr(timeline, "LANES", 2)
+    picture = timeline.draw(report)
+    root = drawn(picture)
+    assert picture is not None
+    assert (root.get("role"), of(root, "a")) == ("img", [])
+    assert 0 < len(of(root, "line", "bar")) <= 10
+    assert "one in 4 incidents is drawn; 5 more targets met fewer faults." in picture.caption
+
+
+def test_latency_has_a_line_with_and_without_a_fault_for_each_target(report: RunReport) -> None:
+    root = drawn(latency.draw(report))
+    counts = {a.target: [0, 0] for a in report.attempts.value if a.timed}
+    for attempt in report.attempts.value:
+        counts[attempt.target][bool(attempt.faults)] += attempt.timed
+    for name, (calm, met) in counts.items():
+        assert f"{name} ({calm} without, {met} with)" in texts(root)
+    assert len(of(root, "line", "calm")) == sum(calm > 0 for calm, _ in counts.values())
+    assert len(of(root, "line", "met")) == sum(met > 0 for _, met in counts.values())
+
+
+def test_without_faults_nothing_is_drawn(tmp_path: Path) -> None:
+    calm = RunReport.of(History.read(FakeRun(tmp_path, prompts=9, chance=0.0).write()))
+    assert pictures(calm) == {}
+    assert pictures(RunReport.of(History([]))) == {}
+
+
+def test_a_measure_that_failed_takes_its_picture_alone(report: RunReport) -> None:
+    broken = replace(report, attempts=Section(None, "it broke"))
+    assert list(pictures(broken)) == ["Recovery"]
+
+
+def with_costs(report: RunReport) -> RunReport:
+    def of_fault(trials: int, seconds: float) -> Spending:
+        return Spending(trials=trials, seconds=Fraction(seconds), calls=Fraction(trials))
+
+    faults = {"latency": of_fault(2, 6), "cut": of_fault(1, -2)}
+    found = Costs(faults, Spending(), of_fault(9, 9), Spending(), Spending(), Spending())
+    return replace(report, costs=Section(found))
+
+
+def test_a_bar_of_cost_is_as_long_as_its_sum_and_left_of_zero_if_it_saved(report: RunReport) -> None:
+    root = drawn(cost.draw(with_costs(report)))
+    more, less = of(root, "rect", "amount")
+    assert (at(more.get("x")), at(more.get("width"))) == pytest.approx((0.25, 0.75))
+    assert (at(less.get("x")), at(less.get("width"))) == pytest.approx((0, 0.25))
+    assert "+6.00 s, +2 calls" in texts(root)
+    assert cost.draw(report) is None, "no trial of this run has one to compare with"
+    assert cost.draw(replace(report, costs=Section(None))) is None
+
+
+def test_the_pass_rate_has_a_point_with_its_interval_at_each_level_that_was_judged() -> None:
+    points = [(0.0, rate(10, 10)), (1.0, rate(3, 10))]
+    line = PassRate("refund", [(level, share) for level, share in points if share is not None])
+    root = drawn(over_level.draw(line, least=0.5))
+    first, second = of(root, "circle")
+    assert (at(first.get("cx")), float(first.get("cy") or 1)) == (0.1, 0)
+    assert at(second.get("cx")) == 0.7
+    assert float(second.get("cy") or 0) == pytest.approx(0.7 * over_level.HEIGHT)
+    assert [one.get("class") for one in (first, second)] == ["end", "end bad"], "less than asked for"
+    for (_, share), bar in zip(line.points, of(root, "line", "bar"), strict=True):
+        low, high = (1 - float(bar.get(name) or 0) / over_level.HEIGHT for name in ("y1", "y2"))
+        assert (low, high) == pytest.approx((share.interval.low, share.interval.high), abs=1e-3)
+    said = root.find("desc")
+    assert said is not None
+    assert said.text == "refund: 100% at level 0; 30% at level 1."
+    assert over_level.draw(PassRate("refund", [])) is None
+
+
+def test_foreign_names_are_text(tmp_path: Path) -> None:
+    report = RunReport.of(History.read(hostile_run.write(tmp_path, trials=3)))
+    found = pictures(report)
+    assert "Faults and targets" in found
+    for picture in found.values():
+        names = {one.tag for one in fromstring(picture.svg).iter()}
+        assert names <= {
+            "svg",
+            "title",
+            "desc",
+            "line",
+            "text",
+            "path",
+            "g",
+            "a",
+            "circle",
+            "rect",
+            "polygon",
+            "polyline",
+        }
+        assert all("\x1b" not in text and "\u202e" not in text for text in texts(fromstring(picture.svg)))
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 1), (0, 0.003), (-2.0, 6.0), (0, 86_400), (0, 0)])
+def test_ticks_are_few_round_and_within(low: float, high: float) -> None:
+    found = rounds(low, high)
+    assert 1 <= len(found) <= 7
+    assert all(low - 1e-9 <= tick <= high + 1e-9 for tick in found) or low == high
+    assert all(0 <= share <= 1.0001 for share, _ in linear(low, high).ticks)
+
+
+def test_durations_far_apart_are_on_a_logarithmic_scale_with_zero_at_its_left_end() -> None:
+    near, far = durations([0.5, 1.0, 2.0]), durations([0.0, 0.001, 1.0, 100.0])
+    assert (near.logarithmic, far.logarithmic) == (False, True)
+    assert far.place(0.0) == 0 < far.place(0.001) < far.place(1.0) < far.place(100.0) == pytest.approx(1.0)
+    assert far.place(1.0) - far.place(0.1) == pytest.approx(far.place(100.0) - far.place(10.0))
+    assert far.ticks[0] == (0.0, "0")
+    assert durations([]).place(0.0) == 0
