@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 ALONE = "alone"
@@ -33,7 +33,7 @@ class TrialId:
     repeat: int = 1
     truth: bool = False
 
-    @property
+    @cached_property
     def key(self) -> str:
         """The trial's name within its run, e.g. `p3.r1`, in dice and logs."""
         return f"p{self.prompt}.r{self.repeat}" + (".truth" if self.truth else "")
