@@ -34,8 +34,7 @@ from chaoslab.flask_tools.ledger import OneRun
 from chaoslab.model import endpoint
 from chaoslab.model.prices import cost_usd
 from chaoslab.record.history import History
-from chaoslab.record.lines import parse_line
-from chaoslab.record.log import BufferedEvent, MemoryLog, lines_of
+from chaoslab.record.log import BufferedEvent, MemoryLog
 from chaoslab.record.runs import Run
 from chaoslab.seams.function import CALLS_MAX
 from chaoslab.seams.http import HttpSeam

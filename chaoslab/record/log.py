@@ -150,8 +150,8 @@ class BufferedEvent(NamedTuple):
         return fields
 
     def record(self, seq: int, *, run: str, began: datetime) -> Record | None:
-        """The record that its line would make in a run that began at `began`, with its trial. None if the line could not
-        be read. `seq` orders it among its writer's."""
+        """The record that its line would make in a run that began at `began`, with its trial; None if the line could
+        not be read. `seq` orders it among its writer's."""
         t = round(self.t, 6)
         text = self.text if isinstance(self.text, str) else encode_event(self.text)
         envelope = {
