@@ -28,6 +28,7 @@ from chaoslab.wire.client import ProxyInfo, ToxiproxyClient, ToxiproxyDown, Toxi
 from chaoslab.wire.control import Answer, Control, Row, RunRow, explain
 from chaoslab.wire.fault_lifecycle import REFUSED
 from chaoslab.wire.lanes import Health
+from chaoslab.wire.left_alone import LeftAlone
 
 BUSY_POLL_S, IDLE_POLL_S, IDLE_AFTER_S = 0.001, 0.01, 2.0
 EXPIRE_POLL_S = 0.5
@@ -122,15 +123,18 @@ class Manager:
         with self._blamed():
             control = Control.fresh(self._state, manager=self._name)
         self._began.set()
-        busy_s = expired_s = self._clock.monotonic()
+        state = LeftAlone(self._state, self._clock)
+        busy_s = expired_s = looked_s = self._clock.monotonic()
         try:
             with self._blamed():
                 while not self.stopping.is_set():
                     now_s = self._clock.monotonic()
                     due = now_s - expired_s > EXPIRE_POLL_S
                     self._look_as_wished(control, anyway=due and bool(self._runs))
-                    if self._tick(control):
-                        busy_s = now_s
+                    if state.due() or now_s - looked_s > IDLE_POLL_S:
+                        looked_s = now_s
+                        if self._tick(control):
+                            busy_s = now_s
                     if due:
                         expired_s = now_s
                         control.check_place()

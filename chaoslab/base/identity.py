@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 ALONE = "alone"
@@ -33,7 +33,7 @@ class TrialId:
     repeat: int = 1
     truth: bool = False
 
-    @property
+    @cached_property
     def key(self) -> str:
         """The trial's name within its run, e.g. `p3.r1`, in dice and logs."""
         return f"p{self.prompt}.r{self.repeat}" + (".truth" if self.truth else "")
@@ -131,7 +131,8 @@ class Requests:
 
     trial: TrialId
     _answered: dict[tuple[str, Hashable], int] = field(default_factory=dict)
-    _known: dict[tuple[tuple[str, Hashable], int], Request] = field(default_factory=dict)
+    _known: dict[Hashable, Request] = field(default_factory=dict)
+    """By intent; a later one than the first by (intent, nth)."""
     _count: dict[str, int] = field(default_factory=dict)
     _safe: set[tuple[str, Hashable]] = field(default_factory=set)
     turn: int = 1
@@ -153,17 +154,18 @@ class Requests:
         `safe` marks a request without effects (HTTP's safe methods), which `restart_prompt` need not take up again.
         `instead`: a request that was numbered before its intent was known. A new one takes its place.
         """
-        intent = (tool, canonical(arguments) if spelt is None or spelt == "" else spelt)
+        intent = (tool, spelt if spelt or (spelt is not None and spelt != "") else canonical(arguments))
         if safe:
             self._safe.add(intent)
         nth = self._answered.get(intent, 0) + 1
-        request = self._known.get((intent, nth))
+        key: Hashable = intent if nth == 1 else (intent, nth)
+        request = self._known.get(key)
         if request is None and instead is not None:
             instead.intent, instead.nth = intent, nth
-            request = self._known[intent, nth] = instead
+            request = self._known[key] = instead
         if request is None:
             self._count[target] = number = self._count.get(target, 0) + 1
-            request = self._known[intent, nth] = Request(self.trial, target, tool, number, intent, nth)
+            request = self._known[key] = Request(self.trial, target, tool, number, intent, nth)
         return request
 
     def made(self, target: str) -> int:

@@ -52,14 +52,24 @@ def _points(group: str) -> Sequence[EntryPoint]:
     """The entry points of the group in all packages. Their files take some milliseconds to read, so this is done again
     only if a package has come or gone."""
     packages = tuple((place, _changed(place)) for place in sys.path)
-    before = _read.get(group)
-    if before is None or before[0] != packages:
-        before = _read[group] = packages, tuple(entry_points(group=f"chaoslab.{group}"))
-    return before[1]
+    if _read.packages != packages:
+        _read.packages, _read.all, _read.by_group = packages, entry_points(), {}
+    if group not in _read.by_group:
+        _read.by_group[group] = tuple(_read.all.select(group=f"chaoslab.{group}"))
+    return _read.by_group[group]
 
 
-_read: dict[str, tuple[tuple[tuple[str, int], ...], Sequence[EntryPoint]]] = {}
-"""Group → the folders of packages with the times of their last change, and the entry points found in them."""
+class _Read:
+    """The entry points of all packages as they were last read, and those of the groups that were asked for.
+    `packages`: the folders of packages then, with the times of their last change."""
+
+    def __init__(self) -> None:
+        self.packages: tuple[tuple[str, int], ...] | None = None
+        self.all: Any = None
+        self.by_group: dict[str, Sequence[EntryPoint]] = {}
+
+
+_read = _Read()
 
 
 def _changed(folder: str) -> int:

@@ -150,11 +150,13 @@ T = TypeVar("T")
 
 class _Part(NamedTuple, Generic[T]):
     """A part of a condition: its canonical text, and a function from the arguments to its value or truth. `joint`: the
-    word between its parts, if it has several."""
+    word between its parts, if it has several. `fixed`: its value if that does not depend on the arguments, in a
+    tuple."""
 
     text: str
     of: Callable[[Any], T]
     joint: str = ""
+    fixed: tuple[T] | None = None
 
 
 def _path(steps: list[str | int]) -> _Part[Any]:
@@ -162,7 +164,10 @@ def _path(steps: list[str | int]) -> _Part[Any]:
     bare = bool(steps) and _is_name(steps[0]) and steps[0] not in _RESERVED
     text = "".join(places)[1:] if bare else "".join(["$", *places])
     if len(steps) == 1:
-        return _Part(text, lambda arguments: _at(arguments, steps[0]))
+        step = steps[0]
+        if isinstance(step, str):
+            return _Part(text, lambda args: args.get(step, _MISSING) if type(args) is dict else _at(args, step))
+        return _Part(text, lambda arguments: _at(arguments, step))
     return _Part(text, lambda arguments: reduce(_at, steps, arguments))
 
 
@@ -188,7 +193,11 @@ def _written(value: Scalar | tuple[Scalar, ...]) -> str:
 
 def _compared(left: _Part[Any], sign: str, right: _Part[Any]) -> _Part[bool]:
     first, compare, second = left.of, _COMPARISONS[sign], right.of
-    return _Part(f"{left.text} {sign} {right.text}", lambda arguments: compare(first(arguments), second(arguments)))
+    text = f"{left.text} {sign} {right.text}"
+    if right.fixed is not None:
+        (value,) = right.fixed
+        return _Part(text, lambda arguments: compare(first(arguments), value))
+    return _Part(text, lambda arguments: compare(first(arguments), second(arguments)))
 
 
 def _present(path: _Part[Any]) -> _Part[bool]:
@@ -306,7 +315,7 @@ class _Parser:
         if self.now.text == "$" or (self.now.kind == "word" and self.now.text not in _RESERVED):
             return self.path()
         value = self.entries() if self.take("[") else self.scalar(right)
-        return _Part(_written(value), lambda _: value)
+        return _Part(_written(value), lambda _: value, fixed=(value,))
 
     def entries(self) -> tuple[Scalar, ...]:
         entries: list[Scalar] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
+from operator import length_hint
 from typing import Any
 
 from chaoslab.core.context import Exchange, TrialContext
@@ -12,6 +13,10 @@ from chaoslab.core.plan import BEGINS, HITS, LASTS, Decision, Injection, Plan
 
 EARLIER_MAX = 256
 """The most exchanges that are kept for faults that look back."""
+
+
+_NONE = object()
+"""What no injection returns."""
 
 
 class Decisions(list[Decision]):
@@ -27,14 +32,34 @@ class Decisions(list[Decision]):
 
 
 class _Asked:
-    """Injections that were asked before: each one's own hits and `Injection.asks`; `calm`: their last decisions
-    without a hit, since most attempts are decided alike."""
+    """Injections that were asked before: each one's own hits and `Injection.asks`.
 
-    __slots__ = ("asks", "calm", "injections")
+    Most attempts are decided alike. So the last decisions without a hit are kept (`calm`), with what each injection
+    returned for them (`usual`): an attempt for which all return the same is decided the same.
+    """
+
+    __slots__ = ("_asks", "calm", "injections", "usual")
 
     def __init__(self, injections: Sequence[Injection], met: dict[str, Met]) -> None:
         self.injections, self.calm = injections, Decisions()
-        self.asks = [(met.setdefault(each.name, Met(each.name)), *each.asks) for each in injections]
+        self._asks = [(met.setdefault(each.name, Met(each.name)), *each.asks) for each in injections]
+        self.usual = [(met, asks, _NONE) for met, asks, _, _ in self._asks]
+
+    def decide(self, occasion: Occasion, result: Any, left: int) -> Decisions:
+        """The decisions, kept if none of them is a hit. All injections returned as usual but the last `left`, which
+        are still to be asked, and the one before these, which returned `result`."""
+        results: list[Any] = [usual for _, _, usual in self.usual[: len(self.usual) - left - 1]]
+        results.append(result)
+        results += [asks(occasion, met) for met, asks, _, _ in self._asks[len(results) :]]
+        found = [
+            (holding or result) if result else failing
+            for (_, _, holding, failing), result in zip(self._asks, results, strict=True)
+        ]
+        decisions = Decisions(self.injections, found)
+        if not decisions.hit:
+            self.calm = decisions
+            self.usual = [(met, asks, result) for (met, asks, _, _), result in zip(self._asks, results, strict=True)]
+        return decisions
 
 
 class TrialMemory:
@@ -69,19 +94,17 @@ class TrialMemory:
         asked = self._asked.get(id(injections))
         if asked is None:
             asked = self._asked[id(injections)] = _Asked(injections, self.met)
-        found = [
-            (holding or result) if (result := asks(occasion, met)) else failing
-            for met, asks, holding, failing in asked.asks
-        ]
-        if found == asked.calm:
+        for met, asks, usual in (rest := iter(asked.usual)):
+            result = asks(occasion, met)
+            if result is not usual:
+                decisions = asked.decide(occasion, result, length_hint(rest))
+                break
+        else:
             return asked.calm
-        decisions = Decisions(injections, found)
-        if not decisions.hit:
-            asked.calm = decisions
-            return decisions
-        for injection, decision in zip(injections, found, strict=True):  # when all have decided: in any order alike
-            if decision in HITS:
-                self.met[injection.name].hit(occasion, lasting=decision == LASTS)
+        if decisions.hit:
+            for injection, decision in zip(injections, decisions, strict=True):  # when all have decided
+                if decision in HITS:
+                    self.met[injection.name].hit(occasion, lasting=decision == LASTS)
         return decisions
 
     def context(self, injection: str, elapsed_s: float, spent: Mapping[str, float]) -> TrialContext:

@@ -148,7 +148,7 @@ class Injection:
             for holds in places:
                 if not holds(occasion, met):
                     return APART
-            if lasts is not None and lasts(occasion, met):
+            if lasts is not None and met.times and lasts(occasion, met):
                 return LASTS
             for holds in begins:
                 if not holds(occasion, met):

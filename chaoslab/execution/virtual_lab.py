@@ -34,8 +34,7 @@ from chaoslab.flask_tools.ledger import OneRun
 from chaoslab.model import endpoint
 from chaoslab.model.prices import cost_usd
 from chaoslab.record.history import History
-from chaoslab.record.lines import parse_line
-from chaoslab.record.log import BufferedEvent, MemoryLog, lines_of
+from chaoslab.record.log import BufferedEvent, MemoryLog
 from chaoslab.record.runs import Run
 from chaoslab.seams.function import CALLS_MAX
 from chaoslab.seams.http import HttpSeam
@@ -48,6 +47,7 @@ from chaoslab.worlds.virtual.recorded_targets import Hearing, Recording
 from chaoslab.worlds.virtual.world import World
 
 HOST = "127.0.0.1"
+_JUDGED = frozenset(kind.kind for kind in JUDGED)
 SWEPT, SWEPT_WELL = 5, 100
 """Trials between two garbage collections, and between two full ones. A trial leaves cycles; automatic collection would
 cost more. The frequent collection looks only at new objects, not at all that the lab keeps."""
@@ -215,16 +215,10 @@ class Lab:
         return LabResult(spec.number, seconds, ok, outcome, witnessed, seam.cost_usd, kept)
 
     def _judged(self, trial: TrialId, kept: Sequence[BufferedEvent]) -> Outcome:
-        """The outcome, judged by the lines that the log will hold."""
-        lines = lines_of(
-            (entry for entry in kept if any(map(entry.is_a, JUDGED))),
-            run=trial.run,
-            began=self._now,
-            after_s=0.0,
-            seqs={},
-        )
-        history = History(record for line in lines if (record := parse_line(line)) is not None)
-        return judge(history, trial.key).outcome
+        """The outcome, judged by what the log's lines will hold."""
+        judged = (entry for entry in kept if entry.kind in _JUDGED)
+        records = (entry.record(number, run=trial.run, began=self._now) for number, entry in enumerate(judged, 1))
+        return judge(History(filter(None, records)), trial.key).outcome
 
 
 class Twins:

@@ -13,9 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
+from importlib import import_module
 from typing import Any
 
-from chaoslab.model import dates, planning, telling
+from chaoslab.model import dates, telling
 from chaoslab.model.choosing import KINDS, Offer, catalogue, choose, parameters
 from chaoslab.model.story import Ask, CouldNot, Draft, Found, Step, said
 
@@ -54,6 +55,11 @@ class _Turn:
 
 class _Waiting(Exception):
     """A step cannot go on before a tool answers."""
+
+
+def load() -> None:
+    """Loads the rules for reading, which take 50 ms: who only passes replies on does without them."""
+    import_module("chaoslab.model.planning")
 
 
 def answer(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] | None = None) -> Reply:
@@ -97,6 +103,8 @@ def asked_last(messages: Sequence[Mapping[str, Any]]) -> int | None:
 @lru_cache(256)
 def _drawn_up(request: str, offered: tuple[Offer, ...], now: datetime | None, earlier: str) -> Draft:
     """The plan of a request, the same at each turn of a conversation; running the steps does not change them."""
+    from chaoslab.model import planning
+
     draft = Draft(offered, now, earlier=earlier)
     try:
         planning.draw_up(request, draft)

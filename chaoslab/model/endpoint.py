@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from chaoslab.base.clock import Clock, system
 from chaoslab.base.phrases import phrase
 from chaoslab.core.service_spec import ErrorReply
+from chaoslab.model.chat import load
 from chaoslab.model.completion import Completion, completed
 from chaoslab.model.errors import ERRORS, INSUFFICIENT_QUOTA, refusal
 from chaoslab.model.prices import PRICES
@@ -46,6 +47,8 @@ def create_app(*, api_key: str | None = None, clock: Clock = system, token_s: fl
     """
     from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
     from werkzeug.wrappers import Request
+
+    load()
 
     class Bounded(Request):
         max_content_length = BODY_BYTES_MAX

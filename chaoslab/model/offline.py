@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from chaoslab.base.parsers import SECONDS_MAX
 from chaoslab.model.app import LiveModel
-from chaoslab.model.chat import REQUEST_MAX, Reply, asked_last, reply_to, text_of
+from chaoslab.model.chat import REQUEST_MAX, Reply, asked_last, load, reply_to, text_of
 from chaoslab.model.choosing import catalogue
 from chaoslab.model.formats.common import Chat, Refused
 
@@ -36,7 +36,9 @@ def offline_model(*, token_s: float = 0.0) -> OfflineModel:
     Raises:
         ValueError: token_s is no number of seconds.
     """
-    return OfflineModel(token_s=seconds(token_s))
+    made = OfflineModel(token_s=seconds(token_s))
+    load()
+    return made
 
 
 def seconds(token_s: float) -> float:

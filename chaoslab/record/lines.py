@@ -75,10 +75,18 @@ def parse_line(line: bytes) -> Record | None:
         data = _decoded(line)
     except (ValueError, RecursionError):
         return None
-    if type(data) is not dict or type(data.get("kind")) is not str:
+    if type(data) is not dict:
+        return None
+    return record_of(data, brackets=line.count(b"[") + line.count(b"{"))
+
+
+def record_of(data: dict[str, Any], *, brackets: int) -> Record | None:
+    """The record of a line's fields, checked as `parse_line` says. `brackets`: the number of those that open an object
+    or a list in the line's text."""
+    if type(data.get("kind")) is not str:
         return None
     kind = Event.kinds.get(data["kind"])
-    if kind is None or (line.count(b"[") + line.count(b"{") > DEPTH_MAX and deeper(data, DEPTH_MAX)):
+    if kind is None or (brackets > DEPTH_MAX and deeper(data, DEPTH_MAX)):
         return None
     for name in _OFTEN:
         if type(data.get(name)) is str:

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from chaoslab.base.clock import Clock, iso, later, system
 from chaoslab.core.events import AttemptEvent, Event
+from chaoslab.record.lines import Record, record_of
 
 MASK = "***"
 SECRET_MIN = 8
@@ -126,6 +127,9 @@ class Log:
         self.close()
 
 
+_KIND = len('"kind": "')
+
+
 class BufferedEvent(NamedTuple):
     """An event that waits to be written. `t`: seconds since its trial began. `text`: the text of `encode_event`, or the
     event itself if its fields hold moments, which move with it."""
@@ -145,13 +149,30 @@ class BufferedEvent(NamedTuple):
         fields: dict[str, Any] = json.loads(f"{{{self.text if isinstance(self.text, str) else encode_event(self.text)}")
         return fields
 
+    def record(self, seq: int, *, run: str, began: datetime) -> Record | None:
+        """The record that its line would make in a run that began at `began`, with its trial; None if the line could
+        not be read. `seq` orders it among its writer's."""
+        t = round(self.t, 6)
+        text = self.text if isinstance(self.text, str) else encode_event(self.text)
+        envelope = {
+            "ts": iso(later(began, t)),
+            "t": t,
+            "run": run,
+            "trial": self.trial,
+            "writer": self.writer,
+            "seq": seq,
+        }
+        return record_of(envelope | _DECODER.raw_decode(f"{{{text}")[0], brackets=text.count("[") + text.count("{") + 1)
+
+    @property
+    def kind(self) -> str:
+        """The event's kind."""
+        text = self.text
+        return text[_KIND : text.index('"', _KIND)] if isinstance(text, str) else text.kind
+
     def is_a(self, kind: type[Event]) -> bool:
         """Tells if the event is of that kind."""
-        return (
-            self.text.startswith(f'"kind": "{kind.kind}"')
-            if isinstance(self.text, str)
-            else isinstance(self.text, kind)
-        )
+        return self.kind == kind.kind
 
 
 class MemoryLog(Log):
@@ -192,6 +213,7 @@ def encode_event(event: Event) -> str:
 
 
 _spelt = json.JSONEncoder(ensure_ascii=False).encode
+_DECODER = json.JSONDecoder()
 
 
 def spell(ts: str, t: float, run: str, trial: str | None, writer: str, seq: int, text: str) -> bytes:

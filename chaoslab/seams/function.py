@@ -224,12 +224,17 @@ class CallRecord:
         self.rolled: Sequence[str] = ()
         self.reply: Any = SILENCE
         """The caller's reply, as `kept` returns it."""
-        if not UNCHANGING.issuperset(map(type, args)) or not UNCHANGING.issuperset(map(type, kwargs.values())):
+        if not UNCHANGING.issuperset(map(type, args)) or (
+            kwargs and not UNCHANGING.issuperset(map(type, kwargs.values()))
+        ):
             self.content = to_jsonable(tool.arguments(args, kwargs))
 
     def arguments(self) -> dict[str, Any]:
         """The arguments as the log shows them."""
         if self.content is None:
+            if self.request is not None and self.request.intent[1] is self.args:  # `_spelt` has looked at them
+                self.content = dict(zip(self.names, self.args, strict=False))
+                return self.content
             self.content = self.tool.arguments(self.args, self.kwargs)
             if not all(map(_is_plain, self.content.values())):  # a default may be anything
                 self.content = to_jsonable(self.content)
@@ -247,7 +252,6 @@ class CallRecord:
         names = self.names
         in_order = self.content is None and len(self.args) == len(names) and not self.kwargs and not self.tool.hidden
         if in_order and _are_keys(self.args):
-            self.content = dict(zip(names, self.args, strict=False))
             return self.args
         content = self.arguments()
         values = tuple(content.values())

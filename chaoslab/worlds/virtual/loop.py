@@ -115,7 +115,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         """Makes a task; each loop numbers its tasks from one, since asyncio's number depends on the process's past."""
         number = next(self._tasks_named)
         name = f"Task-{number}" if name is None else name
-        if self.get_task_factory() is not None:
+        if self._task_factory is not None:  # type: ignore[attr-defined]
             return super().create_task(coro, name=name, **kwargs)
         self._check_closed()
         return Task(coro, loop=self, name=name, **kwargs)
@@ -204,6 +204,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
         Raises:
             RuntimeError: the program has closed it.
         """
+        if not self._closed:  # type: ignore[attr-defined]  # neither closed nor left
+            return
         world = here.world
         if self.is_closed():
             raise RuntimeError("Event loop is closed")
@@ -216,7 +218,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def is_closed(self) -> bool:
         """True if the program closed it, or if its trial is over and no other has begun."""
-        return super().is_closed() and not (self._left and here.world not in (None, self._world))
+        closed: bool = self._closed  # type: ignore[attr-defined]
+        return closed and not (self._left and here.world not in (None, self._world))
 
     def __del__(self, *args: Any) -> None:
         if not self._left:

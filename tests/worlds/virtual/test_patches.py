@@ -443,3 +443,32 @@ def test_an_installed_module_that_binds_a_clock_later_is_searched_again(monkeypa
     with Patches():
         assert vars(other)["pause"] is time.sleep
     assert vars(other)["pause"] is real
+
+
+def test_an_installed_module_that_holds_a_clock_is_given_the_stand_in_each_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """After the first search only the places that held one are searched."""
+    real = time.sleep
+    package = ModuleType("sleepy_package")
+    exec(  # noqa: S102 - a module of its own, as an import makes it
+        "import functools, time\n"
+        "from time import sleep\n"
+        "class Waits:\n"
+        "    wait = staticmethod(time.sleep)\n"
+        "def pause(seconds, by=time.sleep): return by\n"
+        "later = functools.partial(pause, 1, time.sleep)\n",
+        vars(package),
+    )
+    monkeypatch.setitem(sys.modules, "sleepy_package", package)
+    monkeypatch.setattr(swap, "is_installed", lambda name: name == "sleepy_package" or references.is_installed(name))
+
+    def held() -> list[Any]:
+        found: Any = package
+        return [found.sleep, found.Waits.wait, found.pause(1), found.later()]
+
+    for _ in range(3):
+        with Patches():
+            assert time.sleep is not real
+            assert held() == [time.sleep] * 4
+        assert held() == [real] * 4

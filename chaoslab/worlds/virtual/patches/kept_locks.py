@@ -52,7 +52,7 @@ class _Searched:
         return (
             self.names is vars(module)
             and self.count == len(self.names)
-            and self.members_count == sum(map(len, self.members))
+            and (not self.members or self.members_count == sum(map(len, self.members)))
         )
 
 

@@ -21,7 +21,7 @@ from types import (
     NoneType,
     WrapperDescriptorType,
 )
-from typing import Any
+from typing import Any, NamedTuple
 
 from chaoslab.seams.references import is_installed
 
@@ -39,7 +39,7 @@ class Swap:
 
     def __init__(self, pairs: Pairs) -> None:
         self._there = dict(pairs)
-        self._calm = _calm.setdefault(frozenset(pairs), {})
+        self._searched = _searched.setdefault(frozenset(pairs), {})
         self._back = {id(stand_in): (stand_in, real) for real, stand_in in pairs.values()}
 
     @classmethod
@@ -50,17 +50,27 @@ class Swap:
         return self._there.values()
 
     def do(self) -> None:
-        _replace(self._there, self._calm, learn=True)
+        _replace(self._there, self._searched, learn=True)
 
     def undo(self) -> None:
         """Restores the real objects, also in modules that were imported meanwhile and know only the stand-in."""
-        _replace(self._back, self._calm, learn=False)
+        _replace(self._back, self._searched, learn=False)
         _kinds.clear()  # or the classes of a program's own would be kept for ever
 
 
-_calm: dict[frozenset[int], dict[str, tuple[int, int]]] = {}
-"""Installed modules that hold none of the real objects with these ids: the identity and the number of their names, by
-module. They are not searched again while these stay, since a package binds its names when it is imported."""
+class _Searched(NamedTuple):
+    """An installed module as it was when it was searched: the identity and the number of its names, whether names of
+    its own stand for the real objects, and its classes, functions and other values that hold some of them."""
+
+    identity: int
+    size: int
+    direct: bool
+    holders: tuple[Any, ...]
+
+
+_searched: dict[frozenset[int], dict[str, _Searched]] = {}
+"""By the ids of the real objects, and by module. While its names stay, only those places of a module are searched again
+that held something, since a package binds its names when it is imported."""
 
 
 class _Unbound(staticmethod):  # type: ignore[type-arg]
@@ -102,9 +112,10 @@ def classes_in(values: Iterable[Any]) -> list[type]:
     ]
 
 
-def _replace(pairs: Pairs, calm: dict[str, tuple[int, int]], *, learn: bool) -> None:
-    """Looks at every value of every module, a quarter of a million in the lab, but for the modules that are `calm`. All
-    but functions, classes and kinds of which one is replaced are passed over in C. `learn`: the calm ones are noted."""
+def _replace(pairs: Pairs, searched: dict[str, _Searched], *, learn: bool) -> None:
+    """Looks at every value of every module, a quarter of a million in the lab, but for the modules that are `searched`.
+    All but functions, classes and kinds of which one is replaced are passed over in C. `learn`: the installed modules
+    are noted."""
     if not pairs:
         return
     for real, _ in pairs.values():
@@ -115,39 +126,53 @@ def _replace(pairs: Pairs, calm: dict[str, tuple[int, int]], *, learn: bool) -> 
         if not isinstance(module, ModuleType) or name.startswith(_OWN):
             continue
         names = vars(module)
-        known = id(names), len(names)
-        if calm.get(name) == known:
+        known = searched.get(name)
+        if known is not None and known.identity == id(names) and known.size == len(names):
+            if known.direct:
+                _in_names(names, pairs)
+            for holder in known.holders:
+                _in_holder(name, holder, pairs, looked_in)
             continue
-        found = _in_module(name, names, pairs, looked_in)
-        if learn and not found and is_installed(name) and not is_loading(module):
-            calm[name] = known
+        direct, holders = _in_module(name, names, pairs, looked_in)
+        if learn and is_installed(name) and not is_loading(module):
+            searched[name] = _Searched(id(names), len(names), direct, tuple(holders))
 
 
 def is_loading(module: ModuleType) -> bool:
     return bool(getattr(getattr(module, "__spec__", None), "_initializing", False))
 
 
-def _in_module(name: str, names: dict[str, Any], pairs: Pairs, looked_in: set[int]) -> bool:
-    """True if something was replaced, or may be in another search."""
-    values, direct, found = list(names.values()), False, False
+def _in_module(name: str, names: dict[str, Any], pairs: Pairs, looked_in: set[int]) -> tuple[bool, list[Any]]:
+    """True if a name of its own was replaced, and the values in which something was."""
+    values, direct = list(names.values()), False
+    holders: list[Any] = []
     for value in compress(values, map(_kinds.__getitem__, map(type, values))):
-        kind = type(value)
         if id(value) in pairs:
             direct = True
-        elif kind is FunctionType:
-            if value.__closure__ or value.__defaults__ or value.__kwdefaults__:
-                found |= _in_defaults(value, pairs)
-        elif _kinds[kind] == _CLASS:
-            if getattr(value, "__module__", None) == name and id(value) not in looked_in:
-                looked_in.add(id(value))
-                found |= _in_class(value, pairs)
-        else:
-            found |= _in_value(value, pairs)
+        elif _in_holder(name, value, pairs, looked_in):
+            holders.append(value)
     if direct:
-        for key, value in list(names.items()):
-            if id(value) in pairs:
-                names[key] = pairs[id(value)][1]
-    return found or direct
+        _in_names(names, pairs)
+    return direct, holders
+
+
+def _in_names(names: dict[str, Any], pairs: Pairs) -> None:
+    for key, value in list(names.items()):
+        if id(value) in pairs:
+            names[key] = pairs[id(value)][1]
+
+
+def _in_holder(name: str, value: Any, pairs: Pairs, looked_in: set[int]) -> bool:
+    """True if something was replaced in this value of a module. A class is searched once, in its own module."""
+    kind = type(value)
+    if kind is FunctionType:
+        return bool(value.__closure__ or value.__defaults__ or value.__kwdefaults__) and _in_defaults(value, pairs)
+    if _kinds[kind] != _CLASS:
+        return _in_value(value, pairs)
+    if getattr(value, "__module__", None) != name or id(value) in looked_in:
+        return False
+    looked_in.add(id(value))
+    return _in_class(value, pairs)
 
 
 def _in_class(cls: type, pairs: Pairs) -> bool:
