@@ -21,7 +21,7 @@ from chaoslab.record.history import History
 from chaoslab.record.log import Log
 from chaoslab.reports import formats
 from chaoslab.reports.contents import Contents
-from chaoslab.reports.contents.outcomes import color, contrast, ink_on
+from chaoslab.reports.contents.outcomes import SEVERITY, color, contrast, ink_on
 from chaoslab.reports.formats.html import FILE, timelines
 from tests.reports import hostile_run
 from tests.reports.fake_run import FakeRun, ScriptedClock
@@ -186,6 +186,20 @@ def test_the_sections_stand_in_their_order_and_tables_have_headers(tmp_path: Pat
     assert len(identities) == len(set(identities))
     labels = [name for _, attributes in tags if (name := attributes.get("aria-labelledby"))]
     assert set(labels) <= set(identities)
+
+
+def test_the_worst_trials_come_first_and_of_those_alike_the_ones_that_met_a_fault(tmp_path: Path) -> None:
+    rows = contents(FakeRun(tmp_path, prompts=40).write()).rows
+    order = [(SEVERITY.index(row.outcome), not row.met) for row in rows]
+    assert order == sorted(order)
+    assert {met for outcome, met in order if outcome == order[-1][0]} == {False, True}
+
+
+def test_harm_is_a_table_where_there_is_some(tmp_path: Path) -> None:
+    with_harm, without = (page(FakeRun(tmp_path / str(chance), prompts=40, chance=chance).write()) for chance in (1, 0))
+    assert 'class="harm"' in with_harm
+    assert 'class="harm"' not in without
+    assert "None was found on the ledgers." in without
 
 
 def test_one_run_makes_the_same_bytes_twice(tmp_path: Path) -> None:

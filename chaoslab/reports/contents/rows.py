@@ -56,7 +56,7 @@ class Row:
 
 
 def rows(history: History, report: RunReport) -> tuple[Row, ...]:
-    """All trials, worst first, and else in the order in which they began."""
+    """All trials, worst first, then those that met a fault, and else in the order in which they began."""
     prompts = {record.trial: event.prompt for record, event in history.of(PromptStarted)}
     ends = {record.trial: event for record, event in history.of(PromptFinished)}
     calls: Counter[str | None] = Counter()
@@ -93,7 +93,7 @@ def rows(history: History, report: RunReport) -> tuple[Row, ...]:
             met=tuple(met.get(trial, ())),
         )
 
-    return tuple(sorted(map(row, report.trials), key=lambda one: SEVERITY.index(one.outcome)))
+    return tuple(sorted(map(row, report.trials), key=lambda one: (SEVERITY.index(one.outcome), not one.met)))
 
 
 def lines(found: Iterable[tuple[str, int]]) -> tuple[Line, ...]:
