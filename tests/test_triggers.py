@@ -452,7 +452,7 @@ def test_an_occasion_taken_over_from_the_last_attempt_keeps_nothing_of_it() -> N
 
 
 def test_attempts_that_are_decided_alike_are_decided_as_those_that_are_not() -> None:
-    """What the last calm attempt came to is used again only where each injection returns the same."""
+    """The last calm decisions are used again only where each injection returns the same."""
     injections = [
         lab.inject("latency", "refund", name="third", every=3),
         lab.inject("latency", "refund", name="big", when="amount > 3"),

@@ -16,7 +16,7 @@ EARLIER_MAX = 256
 
 
 _NONE = object()
-"""What no injection returns."""
+"""A value that no injection returns."""
 
 
 class Decisions(list[Decision]):
