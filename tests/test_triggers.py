@@ -440,3 +440,36 @@ def test_a_pattern_covers_every_function_that_it_matches() -> None:
     assert met(lab.inject("tool_error", "*", every=3)) == [
         ("lookup", 3, 1, "tool_error"), ("refund", 3, 1, "tool_error")
     ]  # fmt: skip
+
+
+def test_an_occasion_taken_over_from_the_last_attempt_keeps_nothing_of_it() -> None:
+    memory = TrialMemory(Plan(1), "p1.r1")
+    first = memory.occasion_anew("search", 2, 1)
+    first.elapsed_s, first.arguments = 3.5, {"query": "dogs"}
+    memory.begin_turn(2, {"refund": 4})
+    assert memory.occasion_anew("refund", 5, 2) == memory.occasion("refund", "refund", 5, 2)
+    assert memory.occasion_anew("refund", 5, 2).in_turn == 1
+
+
+def test_attempts_that_are_decided_alike_are_decided_as_those_that_are_not() -> None:
+    """The last calm decisions are used again only where each injection returns the same."""
+    injections = [
+        lab.inject("latency", "refund", name="third", every=3),
+        lab.inject("latency", "refund", name="big", when="amount > 3"),
+        lab.inject("latency", "refund", name="twice", calls=[2, 4, 5], max_times=2),
+    ]
+    plan = Plan(1, tuple(check(injections, ["refund"], functions=["refund"])))
+    memory, reach = TrialMemory(plan, "p1.r1"), plan.candidates("refund")
+    kept = []
+    for request, amount in enumerate([1, 9, 1, 1, 1, 9, 1, 1], 1):
+        fresh = TrialMemory(plan, "p1.r1")
+        fresh.met = {name: replace(met) for name, met in memory.met.items()}
+        occasion = fresh.occasion("refund", "refund", request, 1, arguments={"amount": amount})
+        wanted = fresh.decide(reach, occasion)
+        occasion.met = memory.met
+        found = memory.decide(reach, occasion)
+        assert (list(found), found.asked, found.hit) == (list(wanted), wanted.asked, wanted.hit)
+        kept.append(found)
+    hits = [[i.name for i, each in zip(reach, one, strict=True) if each in HITS] for one in kept]
+    assert hits == [[], ["big", "twice"], ["third"], ["twice"], [], ["third", "big"], [], []]
+    assert kept[7] is kept[6] is not kept[0]

@@ -16,7 +16,7 @@ EARLIER_MAX = 256
 
 
 _NONE = object()
-"""What no injection returns."""
+"""A value that no injection returns."""
 
 
 class Decisions(list[Decision]):
@@ -65,13 +65,14 @@ class _Asked:
 class TrialMemory:
     """Decides the hits of one trial, attempt by attempt in the order of beginning. `turn`: the turn that goes on."""
 
-    __slots__ = ("_asked", "_at_turn", "_kept", "earlier", "met", "plan", "trial", "turn")
+    __slots__ = ("_asked", "_at_turn", "_kept", "_last", "earlier", "met", "plan", "trial", "turn")
 
     def __init__(self, plan: Plan, trial: str) -> None:
         self.plan, self.trial, self.turn = plan, trial, 1
         self.met: dict[str, Met] = {}
         self.earlier: deque[Exchange] = deque(maxlen=EARLIER_MAX)
         self._kept: dict[str, dict[str, Any]] = {}
+        self._last: Occasion | None = None
         self._at_turn: Mapping[str, int] = {}
         self._asked: dict[int, _Asked] = {}  # by the identity of the injections, which it keeps alive
 
@@ -88,6 +89,19 @@ class TrialMemory:
             self.plan.seed, self.trial, target, tool, request, attempt, self.turn, in_turn, elapsed_s, arguments,
             self.met,
         )  # fmt: skip
+
+    def occasion_anew(self, target: str, request: int, attempt: int) -> Occasion:
+        """The occasion of a function's attempt that begins now, without time and arguments. It is the one of the last
+        attempt with other values, so nobody may keep it."""
+        occasion = self._last
+        if occasion is None:
+            self._last = occasion = self.occasion(target, target, request, attempt)
+            return occasion
+        occasion.target = occasion.tool = target
+        occasion.request, occasion.attempt, occasion.turn = request, attempt, self.turn
+        occasion.elapsed_s, occasion.arguments = 0.0, None
+        occasion.in_turn = request - self._at_turn.get(target, 0) if self._at_turn else request
+        return occasion
 
     def decide(self, injections: Sequence[Injection], occasion: Occasion) -> Decisions:
         """The decision of each injection on this attempt, which is counted for those that hit."""
